@@ -1,0 +1,182 @@
+//! A model a provider offers, and how hard it may think.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Cost, Usage};
+
+/// A model with everything needed to call and price it. Secrets are not in here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Model {
+    pub id: String,
+    pub name: String,
+    pub api: String,
+    pub provider: String,
+    pub base_url: String,
+    pub reasoning: bool,
+    /// `text`, `image`.
+    pub input: Vec<String>,
+    pub cost: ModelCost,
+    pub context_window: u64,
+    pub max_tokens: u64,
+    /// Differences of this server from the standard of its API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compat: Option<Map<String, Value>>,
+    /// The provider's word for a level; `null` marks a level it does not have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
+    /// Merged last into the request body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling_params: Option<Map<String, Value>>,
+}
+
+/// US dollars per million tokens.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelCost {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<PriceTier>,
+}
+
+/// Prices that apply above an input size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PriceTier {
+    pub input_tokens_above: u64,
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThinkingLevel {
+    #[default]
+    Off,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl ThinkingLevel {
+    /// All levels, weakest first.
+    pub const ALL: [ThinkingLevel; 7] = [
+        ThinkingLevel::Off,
+        ThinkingLevel::Minimal,
+        ThinkingLevel::Low,
+        ThinkingLevel::Medium,
+        ThinkingLevel::High,
+        ThinkingLevel::Xhigh,
+        ThinkingLevel::Max,
+    ];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ThinkingLevel::Off => "off",
+            ThinkingLevel::Minimal => "minimal",
+            ThinkingLevel::Low => "low",
+            ThinkingLevel::Medium => "medium",
+            ThinkingLevel::High => "high",
+            ThinkingLevel::Xhigh => "xhigh",
+            ThinkingLevel::Max => "max",
+        }
+    }
+
+    /// The level of a wire name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == name)
+    }
+}
+
+impl Model {
+    /// Whether pictures may be sent to it.
+    pub fn sees_images(&self) -> bool {
+        self.input.iter().any(|kind| kind == "image")
+    }
+
+    /// Levels the model has. `xhigh` and `max` exist only where the map names them.
+    pub fn thinking_levels(&self) -> Vec<ThinkingLevel> {
+        if !self.reasoning {
+            return vec![ThinkingLevel::Off];
+        }
+        let map = self.thinking_level_map.as_ref();
+        ThinkingLevel::ALL
+            .into_iter()
+            .filter(|level| match map.and_then(|map| map.get(level)) {
+                Some(entry) => entry.is_some(),
+                None => *level < ThinkingLevel::Xhigh,
+            })
+            .collect()
+    }
+
+    /// The first level at or above the wanted one, else the nearest below.
+    pub fn clamp_thinking(&self, wanted: ThinkingLevel) -> ThinkingLevel {
+        let levels = self.thinking_levels();
+        let above = levels.iter().find(|level| **level >= wanted);
+        above.or(levels.last()).copied().unwrap_or_default()
+    }
+
+    /// Prices a usage, choosing the tier by the size of the input.
+    pub fn price(&self, usage: &Usage) -> Cost {
+        let size = usage.input + usage.cache_read + usage.cache_write;
+        let tier = self
+            .cost
+            .tiers
+            .iter()
+            .filter(|tier| tier.input_tokens_above < size)
+            .max_by_key(|tier| tier.input_tokens_above);
+        let (input, output, read, write) = match tier {
+            Some(tier) => (tier.input, tier.output, tier.cache_read, tier.cache_write),
+            None => (self.cost.input, self.cost.output, self.cost.cache_read, self.cost.cache_write),
+        };
+        let long = usage.cache_write_1h.unwrap_or(0).min(usage.cache_write);
+        let mut cost = Cost {
+            input: input * usage.input as f64 / 1e6,
+            output: output * usage.output as f64 / 1e6,
+            cache_read: read * usage.cache_read as f64 / 1e6,
+            cache_write: (write * (usage.cache_write - long) as f64 + 2.0 * input * long as f64) / 1e6,
+            total: 0.0,
+        };
+        cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
+        cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(reasoning: bool) -> Model {
+        let cost = ModelCost { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75, tiers: vec![] };
+        Model { reasoning, cost, ..Model::default() }
+    }
+
+    #[test]
+    fn levels_are_clamped_up_then_down() {
+        assert_eq!(model(true).clamp_thinking(ThinkingLevel::Xhigh), ThinkingLevel::High);
+        assert_eq!(model(true).clamp_thinking(ThinkingLevel::Low), ThinkingLevel::Low);
+        assert_eq!(model(false).clamp_thinking(ThinkingLevel::High), ThinkingLevel::Off);
+        let mut odd = model(true);
+        odd.thinking_level_map = Some([(ThinkingLevel::Off, None), (ThinkingLevel::Minimal, None)].into());
+        assert_eq!(odd.clamp_thinking(ThinkingLevel::Off), ThinkingLevel::Low);
+    }
+
+    #[test]
+    fn prices_follow_the_table() {
+        let usage = Usage { input: 12, output: 42, cache_write: 300, ..Usage::default() };
+        assert!((model(true).price(&usage).total - 0.001791).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,57 @@
+//! Token counts and what they cost.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Tokens of one model answer. `input` excludes cached tokens, `output` includes reasoning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    #[serde(deserialize_with = "count")]
+    pub input: u64,
+    #[serde(deserialize_with = "count")]
+    pub output: u64,
+    #[serde(deserialize_with = "count")]
+    pub cache_read: u64,
+    #[serde(deserialize_with = "count")]
+    pub cache_write: u64,
+    #[serde(deserialize_with = "count")]
+    pub total_tokens: u64,
+    pub cost: Cost,
+    /// Part of `cache_write` kept for an hour.
+    #[serde(rename = "cacheWrite1h", skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<u64>,
+    /// Part of `output` spent on reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<u64>,
+    /// The provider sent no usage; the numbers are ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<bool>,
+}
+
+/// US dollars.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    pub total: f64,
+}
+
+impl Usage {
+    /// Tokens the conversation occupied when this answer was complete.
+    pub fn context_tokens(&self) -> u64 {
+        if self.total_tokens > 0 {
+            self.total_tokens
+        } else {
+            self.input + self.output + self.cache_read + self.cache_write
+        }
+    }
+}
+
+/// Other agents write counts as floats now and then.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    Ok(if value.is_finite() && value > 0.0 { value as u64 } else { 0 })
+}

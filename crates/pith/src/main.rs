@@ -1,0 +1,2 @@
+//! The pith binary.
+fn main() {}
