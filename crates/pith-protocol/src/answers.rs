@@ -1,0 +1,194 @@
+//! The `data` of responses.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::commands::{Answer, InterruptMode, QueueMode};
+use crate::{Message, Model, ThinkingLevel};
+
+/// What became of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Disposition {
+    /// A run started.
+    Started,
+    /// It waits in a queue.
+    Queued,
+    /// An extension took it.
+    Handled,
+}
+
+/// Answer of `prompt`, `steer`, `follow_up`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Placed {
+    pub disposition: Disposition,
+}
+
+/// Texts of the two queues.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Queues {
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+}
+
+/// Answer of session-replacing commands.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cancelled {
+    pub cancelled: bool,
+}
+
+/// Answer of `get_state`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct State {
+    pub model: Option<Arc<Model>>,
+    pub thinking_level: ThinkingLevel,
+    pub is_streaming: bool,
+    pub is_compacting: bool,
+    pub steering_mode: QueueMode,
+    pub follow_up_mode: QueueMode,
+    pub interrupt_mode: InterruptMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_file: Option<String>,
+    pub session_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_name: Option<String>,
+    pub auto_compaction_enabled: bool,
+    pub message_count: usize,
+    pub pending_message_count: usize,
+    pub queued_message_count: usize,
+    pub todo_phases: Vec<Value>,
+    /// Set after a failed write; the session goes on in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_write_error: Option<String>,
+    /// Large; only hosts that ask for it by their dialect get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<Arc<str>>,
+    /// As above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dump_tools: Option<Vec<Value>>,
+}
+
+/// Answer of `get_messages`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Messages {
+    pub messages: Vec<Arc<Message>>,
+}
+
+/// Answer of `get_last_assistant_text`.
+#[derive(Clone, Debug, Serialize)]
+pub struct LastText {
+    pub text: Option<String>,
+}
+
+/// Answer of `get_session_stats`.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStats {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_file: Option<String>,
+    pub session_id: String,
+    pub user_messages: usize,
+    pub assistant_messages: usize,
+    pub tool_calls: usize,
+    pub tool_results: usize,
+    pub total_messages: usize,
+    pub tokens: TokenTotals,
+    pub cost: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub premium_requests: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_usage: Option<ContextUsage>,
+}
+
+/// Sums over a session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenTotals {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub total: u64,
+}
+
+/// How full the model's window is; unknown right after a compaction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextUsage {
+    pub tokens: Option<u64>,
+    pub context_window: u64,
+    pub percent: Option<f64>,
+}
+
+/// Answer of `cycle_model`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CycledModel {
+    pub model: Arc<Model>,
+    pub thinking_level: ThinkingLevel,
+    pub is_scoped: bool,
+}
+
+/// Answer of `get_available_models`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Models {
+    pub models: Vec<Arc<Model>>,
+}
+
+/// Answer of `cycle_thinking_level`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Level {
+    pub level: ThinkingLevel,
+}
+
+/// Answer of `get_available_thinking_levels`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Levels {
+    pub levels: Vec<ThinkingLevel>,
+}
+
+/// Answer of `bash`: the union of what pi and xcsh hosts read.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BashResult {
+    pub output: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    pub cancelled: bool,
+    pub truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_output_path: Option<String>,
+    pub total_lines: u64,
+    pub total_bytes: u64,
+    pub output_lines: u64,
+    pub output_bytes: u64,
+}
+
+impl Answer for () {
+    const HAS_DATA: bool = false;
+}
+
+macro_rules! answers {
+    ($($name:ty),* $(,)?) => { $(impl Answer for $name {})* };
+}
+
+answers!(
+    Placed,
+    Queues,
+    Cancelled,
+    State,
+    Messages,
+    LastText,
+    SessionStats,
+    Option<CycledModel>,
+    Models,
+    Model,
+    Option<Level>,
+    Levels,
+    BashResult,
+    Value,
+);

@@ -1,0 +1,183 @@
+//! Every command on one screen: wire name, fields, answer.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::answers::*;
+use crate::fields::{Field, FieldError, Place, read_word};
+use crate::{ImageBlock, Model, ThinkingLevel};
+
+/// Ties a command to its name and its answer.
+pub trait Call {
+    const NAME: &'static str;
+    type Answer: Answer;
+}
+
+/// The `data` of a response. The unit answer has none.
+pub trait Answer: Serialize {
+    const HAS_DATA: bool = true;
+}
+
+macro_rules! commands {
+    ($($(#[$meta:meta])* $wire:literal => $name:ident { $($field:ident $(as $key:literal)?: $type:ty),* } -> $answer:ty;)*) => {
+        /// A decoded command.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Command { $($name($name)),* }
+
+        impl Command {
+            /// All wire names.
+            pub const NAMES: &[&str] = &[$($wire),*];
+
+            /// Reads the fields of a command; `None` if there is no such command.
+            pub fn read(name: &str, fields: &mut Map<String, Value>) -> Option<Result<Command, FieldError>> {
+                Some(match name {
+                    $($wire => $name::read(fields).map(Command::$name),)*
+                    _ => return None,
+                })
+            }
+
+            /// The wire name.
+            pub fn name(&self) -> &'static str {
+                match self { $(Command::$name(_) => $wire),* }
+            }
+        }
+
+        $(
+            $(#[$meta])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub struct $name { $(pub $field: $type),* }
+
+            impl $name {
+                #[allow(unused_variables, reason = "commands without fields")]
+                fn read(fields: &mut Map<String, Value>) -> Result<Self, FieldError> {
+                    Ok($name { $($field: {
+                        let key = wire_key!($field $($key)?);
+                        <$type as Field>::read(fields.remove(key), &Place::new($wire, key))?
+                    }),* })
+                }
+            }
+
+            impl Call for $name {
+                const NAME: &'static str = $wire;
+                type Answer = $answer;
+            }
+        )*
+    };
+}
+
+macro_rules! wire_key {
+    ($field:ident $key:literal) => {
+        $key
+    };
+    ($field:ident) => {
+        stringify!($field)
+    };
+}
+
+commands! {
+    // prompting
+    /// Starts a run, or queues while one is active and `streamingBehavior` says how.
+    "prompt" => Prompt { message: String, images: Vec<ImageBlock>, streaming_behavior as "streamingBehavior": Option<StreamingBehavior>, locale: Option<String> } -> Placed;
+    /// Queues a message for the next pause of the run.
+    "steer" => Steer { message: String, images: Vec<ImageBlock> } -> Placed;
+    /// Queues a message for when the run would end.
+    "follow_up" => FollowUp { message: String, images: Vec<ImageBlock> } -> Placed;
+    /// Stops the run; answered when it has stopped.
+    "abort" => Abort {} -> ();
+    /// Stops the run, then prompts.
+    "abort_and_prompt" => AbortAndPrompt { message: String, images: Vec<ImageBlock> } -> Placed;
+    /// Empties both queues and returns what was in them.
+    "clear_queue" => ClearQueue {} -> Queues;
+    "set_steering_mode" => SetSteeringMode { mode: QueueMode } -> ();
+    "set_follow_up_mode" => SetFollowUpMode { mode: QueueMode } -> ();
+    "set_interrupt_mode" => SetInterruptMode { mode: InterruptMode } -> ();
+    "set_stream_updates" => SetStreamUpdates { mode: StreamUpdates } -> ();
+
+    // state
+    "get_state" => GetState {} -> State;
+    "get_messages" => GetMessages {} -> Messages;
+    "get_last_assistant_text" => GetLastAssistantText {} -> LastText;
+    "get_session_stats" => GetSessionStats {} -> SessionStats;
+    "get_commands" => GetCommands {} -> Value;
+
+    // model
+    "set_model" => SetModel { provider: String, model_id as "modelId": String } -> Model;
+    "cycle_model" => CycleModel {} -> Option<CycledModel>;
+    "get_available_models" => GetAvailableModels {} -> Models;
+    "set_thinking_level" => SetThinkingLevel { level: ThinkingLevel } -> ();
+    "cycle_thinking_level" => CycleThinkingLevel {} -> Option<Level>;
+    "get_available_thinking_levels" => GetAvailableThinkingLevels {} -> Levels;
+
+    // compaction and retry
+    "compact" => Compact { custom_instructions as "customInstructions": Option<String> } -> Value;
+    "set_auto_compaction" => SetAutoCompaction { enabled: bool } -> ();
+    "set_auto_retry" => SetAutoRetry { enabled: bool } -> ();
+    "abort_retry" => AbortRetry {} -> ();
+
+    // the host's own shell commands
+    "bash" => Bash { command: String, exclude_from_context as "excludeFromContext": Option<bool> } -> BashResult;
+    "abort_bash" => AbortBash { target_id as "targetId": Option<Value> } -> ();
+
+    // sessions
+    "new_session" => NewSession { parent_session as "parentSession": Option<String> } -> Cancelled;
+    "switch_session" => SwitchSession { session_path as "sessionPath": String } -> Cancelled;
+    "fork" => Fork { entry_id as "entryId": String } -> Value;
+    "branch" => Branch { entry_id as "entryId": String } -> Value;
+    "clone" => CloneSession {} -> Cancelled;
+    "get_fork_messages" => GetForkMessages {} -> Value;
+    "get_branch_messages" => GetBranchMessages {} -> Value;
+    "get_entries" => GetEntries { since: Option<String> } -> Value;
+    "get_tree" => GetTree {} -> Value;
+    "set_session_name" => SetSessionName { name: String } -> ();
+    "export_html" => ExportHtml { output_path as "outputPath": Option<String> } -> Value;
+
+    // what xcsh hosts add
+    "set_todos" => SetTodos { phases: Vec<Value> } -> Value;
+    "set_host_tools" => SetHostTools { tools: Vec<Value> } -> Value;
+    "set_locale" => SetLocale { locale: String } -> ();
+    "get_integrations" => GetIntegrations {} -> Value;
+}
+
+macro_rules! words {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* })*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+        pub enum $name { $($(#[$variant_meta])* #[serde(rename = $word)] $variant),* }
+
+        impl $name {
+            /// Wire words and their meaning.
+            pub const WORDS: &[(&str, $name)] = &[$(($word, $name::$variant)),*];
+        }
+
+        impl Field for $name {
+            fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+                read_word(value, place, $name::WORDS)
+            }
+        }
+    )*};
+}
+
+words! {
+    /// How a prompt joins a running agent.
+    StreamingBehavior { Steer = "steer", FollowUp = "followUp" }
+    /// How much of a queue one opportunity takes.
+    QueueMode { All = "all", OneAtATime = "one-at-a-time" }
+    /// Whether steering disturbs a running tool batch.
+    InterruptMode { Immediate = "immediate", Wait = "wait" }
+    /// Cumulative or linear-size `message_update` frames.
+    StreamUpdates { Full = "full", Delta = "delta" }
+}
+
+impl Field for ThinkingLevel {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        let words = ThinkingLevel::ALL.map(|level| (level.as_str(), level));
+        read_word(value, place, &words)
+    }
+}
+
+/// Ids are echoed, so any JSON value may name a command.
+impl Field for Value {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        value.ok_or_else(|| place.missing())
+    }
+}

@@ -1,0 +1,206 @@
+//! Reading one command's fields, with error texts that name the field.
+
+use base64::Engine;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde_json::{Map, Value};
+
+use crate::ImageBlock;
+
+/// Why a command's fields could not be taken. `Display` is the wire text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    #[error("Missing required field \"{path}\" for command \"{command}\"")]
+    Missing { command: &'static str, path: String },
+    #[error("Invalid field \"{path}\" for command \"{command}\": {why}")]
+    Invalid { command: &'static str, path: String, why: String },
+}
+
+/// Where a value stands: command and path, for error texts.
+#[derive(Clone, Debug)]
+pub struct Place {
+    command: &'static str,
+    path: String,
+}
+
+impl Place {
+    /// The place of a top-level field.
+    pub fn new(command: &'static str, field: &str) -> Self {
+        Place { command, path: field.to_owned() }
+    }
+
+    /// A member below this place.
+    pub fn member(&self, name: &str) -> Self {
+        Place { command: self.command, path: format!("{}.{name}", self.path) }
+    }
+
+    /// An element below this place.
+    pub fn element(&self, index: usize) -> Self {
+        Place { command: self.command, path: format!("{}[{index}]", self.path) }
+    }
+
+    /// The error for an absent value.
+    pub fn missing(&self) -> FieldError {
+        FieldError::Missing { command: self.command, path: self.path.clone() }
+    }
+
+    /// The error for an unusable value.
+    pub fn invalid(&self, why: impl Into<String>) -> FieldError {
+        FieldError::Invalid { command: self.command, path: self.path.clone(), why: why.into() }
+    }
+
+    /// The error for a value of another JSON type.
+    pub fn expected(&self, wanted: &str, got: &Value) -> FieldError {
+        self.invalid(format!("expected {wanted}, got {}", type_name(got)))
+    }
+}
+
+/// A type that can be read from a command. `None` means the key is absent.
+pub trait Field: Sized {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError>;
+}
+
+/// The JSON type as hosts know it.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Reads one of a closed set of words.
+pub fn read_word<T: Copy>(value: Option<Value>, place: &Place, words: &[(&str, T)]) -> Result<T, FieldError> {
+    let word = String::read(value, place)?;
+    if let Some((_, meaning)) = words.iter().find(|(name, _)| *name == word) {
+        return Ok(*meaning);
+    }
+    let names: Vec<_> = words.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+    Err(place.invalid(format!("expected one of {}, got \"{word}\"", names.join(", "))))
+}
+
+impl Field for String {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        match value {
+            Some(Value::String(text)) => Ok(text),
+            None | Some(Value::Null) => Err(place.missing()),
+            Some(other) => Err(place.expected("string", &other)),
+        }
+    }
+}
+
+impl Field for bool {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        match value {
+            Some(Value::Bool(flag)) => Ok(flag),
+            None | Some(Value::Null) => Err(place.missing()),
+            Some(other) => Err(place.expected("boolean", &other)),
+        }
+    }
+}
+
+impl Field for Vec<Value> {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        match value {
+            Some(Value::Array(items)) => Ok(items),
+            None | Some(Value::Null) => Err(place.missing()),
+            Some(other) => Err(place.expected("array", &other)),
+        }
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        match value {
+            None | Some(Value::Null) => Ok(None),
+            present => T::read(present, place).map(Some),
+        }
+    }
+}
+
+/// Images are always optional; an absent list is an empty one.
+impl Field for Vec<ImageBlock> {
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        let Some(items) = Option::<Vec<Value>>::read(value, place)? else { return Ok(Vec::new()) };
+        items.into_iter().enumerate().map(|(index, item)| read_image(item, &place.element(index))).collect()
+    }
+}
+
+fn read_image(value: Value, place: &Place) -> Result<ImageBlock, FieldError> {
+    let mut object = match value {
+        Value::Object(object) => object,
+        other => return Err(place.expected("object", &other)),
+    };
+    match required_string(&mut object, "type", place)?.as_str() {
+        "image" => {}
+        other => return Err(place.member("type").invalid(format!("expected one of \"image\", got \"{other}\""))),
+    }
+    let data = required_string(&mut object, "data", place)?;
+    let mime_type = required_string(&mut object, "mimeType", place)?;
+    if data.is_empty() || !is_base64(&data) {
+        return Err(place.member("data").invalid("not valid base64"));
+    }
+    Ok(ImageBlock { data, mime_type })
+}
+
+/// Nested members name their type even when absent, as the path alone does not say "required".
+fn required_string(object: &mut Map<String, Value>, name: &str, place: &Place) -> Result<String, FieldError> {
+    let place = place.member(name);
+    match object.remove(name) {
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => Err(place.expected("string", &other)),
+        None => Err(place.missing()),
+    }
+}
+
+/// Padding is optional because hosts differ.
+fn is_base64(data: &str) -> bool {
+    const ENGINE: GeneralPurpose = GeneralPurpose::new(
+        &base64::alphabet::STANDARD,
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+    );
+    // Four characters at a time keep the check free of a copy of the picture.
+    let (whole, rest) = data.as_bytes().split_at(data.len() - data.len() % 4096);
+    let mut scratch = [0u8; 3072 + 16];
+    let mut fits = |piece: &[u8]| ENGINE.decode_slice(piece, &mut scratch).is_ok();
+    let last_is_whole = rest.is_empty();
+    whole.chunks(4096).enumerate().all(|(index, piece)| {
+        let is_last = last_is_whole && (index + 1) * 4096 == whole.len();
+        (is_last || !piece.contains(&b'=')) && fits(piece)
+    }) && fits(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn images(value: Value) -> Result<Vec<ImageBlock>, String> {
+        Vec::<ImageBlock>::read(Some(value), &Place::new("prompt", "images")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn image_errors_name_their_path() {
+        let check = |value: Value, text: &str| assert_eq!(images(value).expect_err("refused"), text);
+        check(json!("x"), "Invalid field \"images\" for command \"prompt\": expected array, got string");
+        check(
+            json!([{"type":"image","data":"aGk=","mimeType":null}]),
+            "Invalid field \"images[0].mimeType\" for command \"prompt\": expected string, got null",
+        );
+        check(
+            json!([{"type":"image","data":"not base64!","mimeType":"image/png"}]),
+            "Invalid field \"images[0].data\" for command \"prompt\": not valid base64",
+        );
+        check(json!([7]), "Invalid field \"images[0]\" for command \"prompt\": expected object, got number");
+    }
+
+    #[test]
+    fn long_base64_is_checked_piece_by_piece() {
+        let good = "AAAA".repeat(5000);
+        assert!(is_base64(&good) && is_base64(&format!("{good}AA==")) && is_base64(&format!("{good}AA")));
+        assert!(!is_base64(&format!("{good}A")) && !is_base64(&format!("AA=={good}")));
+        assert!(is_base64(&format!("{}AAA=", &"AAAA".repeat(1023))));
+    }
+}
