@@ -8,6 +8,7 @@ pub mod json;
 pub mod llm;
 pub mod message;
 pub mod model;
+pub mod partial;
 pub mod usage;
 
 pub use content::{Block, Content, ImageBlock, TextBlock, ThinkingBlock, ToolCall};
@@ -17,4 +18,5 @@ pub use message::{
     StopReason, ToolResultMessage, UserMessage,
 };
 pub use model::{Model, ModelCost, PriceTier, ThinkingLevel};
+pub use partial::PartialArguments;
 pub use usage::{Cost, Usage};
