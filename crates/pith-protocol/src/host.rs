@@ -71,8 +71,18 @@ pub struct UiRequest {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "method", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum UiMethod {
-    Select { title: String, options: Vec<String>, #[serde(skip_serializing_if = "Option::is_none")] timeout: Option<u64> },
-    Confirm { title: String, message: String, #[serde(skip_serializing_if = "Option::is_none")] timeout: Option<u64> },
+    Select {
+        title: String,
+        options: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
+    },
+    Confirm {
+        title: String,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
+    },
     Input {
         title: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,10 +90,24 @@ pub enum UiMethod {
         #[serde(skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
     },
-    Editor { title: String, #[serde(skip_serializing_if = "Option::is_none")] prefill: Option<String> },
-    Cancel { target_id: String },
-    Notify { message: String, #[serde(skip_serializing_if = "Option::is_none")] notify_type: Option<String> },
-    SetStatus { status_key: String, #[serde(skip_serializing_if = "Option::is_none")] status_text: Option<String> },
+    Editor {
+        title: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        prefill: Option<String>,
+    },
+    Cancel {
+        target_id: String,
+    },
+    Notify {
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        notify_type: Option<String>,
+    },
+    SetStatus {
+        status_key: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status_text: Option<String>,
+    },
     SetWidget {
         widget_key: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,9 +115,13 @@ pub enum UiMethod {
         #[serde(skip_serializing_if = "Option::is_none")]
         widget_placement: Option<String>,
     },
-    SetTitle { title: String },
+    SetTitle {
+        title: String,
+    },
     #[serde(rename = "set_editor_text")]
-    SetEditorText { text: String },
+    SetEditorText {
+        text: String,
+    },
 }
 
 /// A tool call handed to the host, and its withdrawal.
@@ -131,10 +159,12 @@ mod tests {
 
     #[test]
     fn answers_of_the_wrong_type_are_not_taken_for_consent() {
-        let answer = |rest: &str| match decode(format!("{{\"type\":\"extension_ui_response\",\"id\":\"x\",{rest}}}").as_bytes()) {
-            Some(Inbound::Reply(HostReply::Ui { answer, .. })) => answer,
-            other => panic!("{other:?}"),
-        };
+        let answer =
+            |rest: &str| match decode(format!("{{\"type\":\"extension_ui_response\",\"id\":\"x\",{rest}}}").as_bytes())
+            {
+                Some(Inbound::Reply(HostReply::Ui { answer, .. })) => answer,
+                other => panic!("{other:?}"),
+            };
         assert_eq!(answer("\"confirmed\":true"), UiAnswer::Confirmed(true));
         assert_eq!(answer("\"cancelled\":true"), UiAnswer::Cancelled);
         assert_eq!(answer("\"value\":\"B\""), UiAnswer::Value("B".into()));

@@ -202,11 +202,17 @@ mod tests {
     fn check(line: &str, expected: &str) {
         let shown = match decode(line.as_bytes()) {
             None => "blank".to_owned(),
-            Some(Inbound::Command(id, command)) => format!("{} {}", id.raw().map_or("-", RawValue::get), command.name()),
+            Some(Inbound::Command(id, command)) => {
+                format!("{} {}", id.raw().map_or("-", RawValue::get), command.name())
+            }
             Some(Inbound::Reply(reply)) => format!("reply {reply:?}"),
             Some(Inbound::Unknown { id, name }) => format!("{} unknown {name}", id.raw().map_or("-", RawValue::get)),
             Some(Inbound::Malformed { id, error }) => {
-                format!("{} {}", id.raw().map_or("-", RawValue::get), error.replace("Failed to parse command: ", "parse: "))
+                format!(
+                    "{} {}",
+                    id.raw().map_or("-", RawValue::get),
+                    error.replace("Failed to parse command: ", "parse: ")
+                )
             }
             Some(Inbound::BadFields { id, error, .. }) => format!("{} {error}", id.raw().map_or("-", RawValue::get)),
         };
@@ -224,7 +230,10 @@ mod tests {
         check("{\"id\":7}", "7 parse: missing string field \"type\"");
         check("{\"id\":\"a\",\"type\":5}", "\"a\" parse: missing string field \"type\"");
         check("{\"id\":1,\"type\":\"dance\"}", "1 unknown dance");
-        check("{\"a\":\"\u{0}\"}", "- parse: control character (\\u0000-\\u001F) found while parsing a string at line 1 column 7");
+        check(
+            "{\"a\":\"\u{0}\"}",
+            "- parse: control character (\\u0000-\\u001F) found while parsing a string at line 1 column 7",
+        );
     }
 
     #[test]
@@ -253,7 +262,8 @@ mod tests {
     #[test]
     fn half_a_surrogate_pair_becomes_the_replacement_character() {
         let line = br#"{"type":"prompt","message":"a\ud800b\ud83d\ude00\\ud800","streamingBehavior":"followUp"}"#;
-        let Some(Inbound::Command(_, Command::Prompt(Prompt { message, streaming_behavior, .. }))) = decode(line) else {
+        let Some(Inbound::Command(_, Command::Prompt(Prompt { message, streaming_behavior, .. }))) = decode(line)
+        else {
             panic!("a prompt");
         };
         assert_eq!(message, "a\u{fffd}b😀\\ud800");
@@ -271,7 +281,9 @@ mod tests {
 
     #[test]
     fn invalid_utf8_is_replaced() {
-        let Some(Inbound::Command(_, Command::Prompt(prompt))) = decode(b"{\"type\":\"prompt\",\"message\":\"x\xffy\"}") else {
+        let Some(Inbound::Command(_, Command::Prompt(prompt))) =
+            decode(b"{\"type\":\"prompt\",\"message\":\"x\xffy\"}")
+        else {
             panic!("a prompt");
         };
         assert_eq!(prompt.message, "x\u{fffd}y");

@@ -21,21 +21,50 @@ pub fn to_string<T: Serialize + ?Sized>(value: &T) -> String {
 
 /// Appends the inside of a JSON string, without the quotes.
 pub fn append_escaped(out: &mut Vec<u8>, text: &str) {
-    let start = out.len();
-    append(out, text);
-    // The quotes are the first and last byte just written.
-    out.pop();
-    out.remove_first_of(start);
+    let bytes = text.as_bytes();
+    let mut written = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let (escape, width): (&[u8], usize) = match bytes[at] {
+            b'"' => (b"\\\"", 1),
+            b'\\' => (b"\\\\", 1),
+            b'\n' => (b"\\n", 1),
+            b'\r' => (b"\\r", 1),
+            b'\t' => (b"\\t", 1),
+            control @ 0..0x20 => {
+                out.extend_from_slice(&bytes[written..at]);
+                write!(out, "\\u{control:04x}").expect("a vector takes every byte");
+                at += 1;
+                written = at;
+                continue;
+            }
+            0xC2 | 0xE2 => match separator(&bytes[at..]) {
+                Some(found) => found,
+                None => {
+                    at += 1;
+                    continue;
+                }
+            },
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        out.extend_from_slice(&bytes[written..at]);
+        out.extend_from_slice(escape);
+        at += width;
+        written = at;
+    }
+    out.extend_from_slice(&bytes[written..]);
 }
 
-trait RemoveFirst {
-    fn remove_first_of(&mut self, start: usize);
-}
-
-impl RemoveFirst for Vec<u8> {
-    fn remove_first_of(&mut self, start: usize) {
-        self.copy_within(start + 1.., start);
-        self.pop();
+/// The escape of a Unicode line separator and how many bytes it replaces.
+fn separator(bytes: &[u8]) -> Option<(&'static [u8], usize)> {
+    match bytes {
+        [0xC2, 0x85, ..] => Some((b"\\u0085", 2)),
+        [0xE2, 0x80, 0xA8, ..] => Some((b"\\u2028", 3)),
+        [0xE2, 0x80, 0xA9, ..] => Some((b"\\u2029", 3)),
+        _ => None,
     }
 }
 
@@ -52,18 +81,17 @@ impl Formatter for Compact {
         let mut written = 0;
         let mut at = 0;
         while at < bytes.len() {
-            let escape: &[u8] = match bytes[at] {
-                0xC2 if bytes[at + 1] == 0x85 => b"\\u0085",
-                0xE2 if bytes[at + 1..].starts_with(&[0x80, 0xA8]) => b"\\u2028",
-                0xE2 if bytes[at + 1..].starts_with(&[0x80, 0xA9]) => b"\\u2029",
-                _ => {
-                    at += 1;
-                    continue;
-                }
+            if !matches!(bytes[at], 0xC2 | 0xE2) {
+                at += 1;
+                continue;
+            }
+            let Some((escape, width)) = separator(&bytes[at..]) else {
+                at += 1;
+                continue;
             };
             writer.write_all(&bytes[written..at])?;
             writer.write_all(escape)?;
-            at += if escape == b"\\u0085" { 2 } else { 3 };
+            at += width;
             written = at;
         }
         writer.write_all(&bytes[written..])
@@ -86,7 +114,11 @@ mod tests {
         let mut out = b"x".to_vec();
         append_escaped(&mut out, "say \"hi\"\n");
         assert_eq!(out, br#"xsay \"hi\"\n"#);
-        append_escaped(&mut out, "");
-        assert_eq!(out, br#"xsay \"hi\"\n"#);
+        for text in ["", "\u{1}\u{7f}\t\r\\", "é\u{2028}\u{85}x", "\u{c280}\u{2027}"] {
+            let mut escaped = vec![b'"'];
+            append_escaped(&mut escaped, text);
+            escaped.push(b'"');
+            assert_eq!(String::from_utf8(escaped).expect("UTF-8"), to_string(text));
+        }
     }
 }

@@ -3,15 +3,28 @@
 //! Types and their encoding only. This crate knows nothing of files, sockets,
 //! tasks or session state, so a Rust host can use it as a client library.
 
+pub mod commands;
+
+pub mod answers;
 pub mod content;
+pub mod events;
+pub mod fields;
+pub mod host;
+pub mod inbound;
 pub mod json;
+pub mod live;
 pub mod llm;
 pub mod message;
 pub mod model;
 pub mod partial;
+pub mod response;
 pub mod usage;
 
+pub use commands::{Answer, Call, Command, InterruptMode, QueueMode, StreamUpdates, StreamingBehavior};
 pub use content::{Block, Content, ImageBlock, TextBlock, ThinkingBlock, ToolCall};
+pub use events::{CompactionReason, Event, ToolResult};
+pub use inbound::{Id, Inbound};
+pub use live::LiveMessage;
 pub use llm::{AssistantEvent, CacheRetention, LlmCall, ToolSpec};
 pub use message::{
     AssistantMessage, BashExecution, BranchSummary, CompactionSummary, CustomMessage, ErrorKind, Failure, Message,
@@ -19,4 +32,5 @@ pub use message::{
 };
 pub use model::{Model, ModelCost, PriceTier, ThinkingLevel};
 pub use partial::PartialArguments;
+pub use response::Response;
 pub use usage::{Cost, Usage};
