@@ -3,20 +3,24 @@
 //! Knows nothing of HTTP, files, JSON lines or settings; it is driven through
 //! the traits here and can be tested with closures.
 
+pub mod run;
+
+pub mod arguments;
+mod answer;
+mod batch;
+pub mod link;
 pub mod tool;
+pub mod toolset;
 
+pub use arguments::ArgumentSchema;
+pub use link::{Link, ModelClient, Queue, RunEvent, Turn};
+pub use run::{Opening, run};
 pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate};
+pub use toolset::Toolset;
 
-use pith_protocol::{AssistantEvent, LlmCall};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Whatever answers as a model.
-///
-/// The channel is the stream of [`AssistantEvent`]s, ended by exactly one
-/// `End`. Implementations own their task: a cancelled token must lead to an
-/// `End` with `stopReason` `aborted` at once. A closed channel without `End`
-/// means the provider panicked.
-pub trait ModelClient: Send + Sync {
-    fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent>;
+/// Unix milliseconds, as messages carry them.
+pub fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as i64)
 }

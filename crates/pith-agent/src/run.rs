@@ -1,0 +1,99 @@
+//! The loop, whole.
+
+use std::sync::Arc;
+
+use pith_protocol::Message;
+use tokio_util::sync::CancellationToken;
+
+use crate::answer::{aborted, answer};
+use crate::batch::{Batch, Repeats};
+use crate::link::{Link, Queue, RunEvent};
+
+/// What a turn begins with.
+#[derive(Clone, Debug)]
+pub enum Opening {
+    /// New messages, then whatever steering waited while idle.
+    Prompts(Vec<Arc<Message>>),
+    /// Steering messages, if any.
+    Steering,
+    FollowUps,
+    /// Nothing: the history itself asks for an answer.
+    Continue,
+}
+
+/// Runs until the model has nothing left to do, something fails, or `cancel` fires.
+///
+/// Every start it reports is followed by the matching end, on all paths.
+pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &CancellationToken) {
+    link.emit(RunEvent::AgentStart).await;
+    let mut messages = Vec::new();
+    let mut repeats = Repeats::default();
+    loop {
+        // A turn is one model answer and the tool calls it asked for.
+        link.emit(RunEvent::TurnStart).await;
+        add(opening, link, cancel, &mut messages).await;
+        let turn = link.turn().await;
+        let message = answer(&turn, link, cancel).await;
+        messages.push(message.clone());
+        let answer = message.as_assistant().expect("answers are assistant messages");
+        if answer.failed() {
+            link.emit(RunEvent::TurnEnd { message, results: Vec::new() }).await;
+            break;
+        }
+        let batch = Batch::run(&turn, answer, link, cancel, &mut repeats).await;
+        messages.extend(batch.results.iter().cloned());
+        let has_unread = batch.has_unread();
+        link.emit(RunEvent::TurnEnd { message, results: batch.results }).await;
+        if cancel.is_cancelled() {
+            if has_unread {
+                messages.push(close(&turn.blank, link).await);
+            }
+            break;
+        }
+        opening = if has_unread || link.has(Queue::Steering).await {
+            Opening::Steering
+        } else if link.has(Queue::FollowUp).await {
+            // The model would stop here; a queued follow-up keeps the run alive.
+            Opening::FollowUps
+        } else {
+            break;
+        };
+    }
+    link.emit(RunEvent::AgentEnd { messages }).await;
+}
+
+/// Adds the messages a turn opens with. An aborted run leaves the queues as they are.
+async fn add(opening: Opening, link: &mut impl Link, cancel: &CancellationToken, messages: &mut Vec<Arc<Message>>) {
+    let (prompts, queue) = match opening {
+        Opening::Prompts(prompts) => (prompts, Some(Queue::Steering)),
+        Opening::Steering => (Vec::new(), Some(Queue::Steering)),
+        Opening::FollowUps => (Vec::new(), Some(Queue::FollowUp)),
+        Opening::Continue => (Vec::new(), None),
+    };
+    say(prompts, link, messages).await;
+    if let Some(queue) = queue
+        && !cancel.is_cancelled()
+    {
+        let queued = link.take(queue).await;
+        say(queued, link, messages).await;
+    }
+}
+
+async fn say(new: Vec<Arc<Message>>, link: &mut impl Link, messages: &mut Vec<Arc<Message>>) {
+    for message in new {
+        link.emit(RunEvent::MessageStart(message.clone())).await;
+        link.emit(RunEvent::MessageEnd(message.clone())).await;
+        messages.push(message);
+    }
+}
+
+/// After an abort during tools the history must not end in results nobody
+/// answered: an empty aborted answer closes it, without asking the model.
+async fn close(blank: &pith_protocol::AssistantMessage, link: &mut impl Link) -> Arc<Message> {
+    link.emit(RunEvent::TurnStart).await;
+    let message = aborted(blank);
+    link.emit(RunEvent::MessageStart(message.clone())).await;
+    link.emit(RunEvent::MessageEnd(message.clone())).await;
+    link.emit(RunEvent::TurnEnd { message: message.clone(), results: Vec::new() }).await;
+    message
+}

@@ -1,0 +1,43 @@
+//! The tools active in a turn.
+
+use std::sync::Arc;
+
+use pith_protocol::ToolSpec;
+
+use crate::{ArgumentSchema, Tool};
+
+/// Active tools in activation order, with their compiled schemas.
+pub struct Toolset {
+    tools: Vec<(Arc<dyn Tool>, ArgumentSchema)>,
+    specs: Arc<[ToolSpec]>,
+}
+
+impl Toolset {
+    /// A set of the given tools; schemas compile when first needed.
+    pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
+        let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
+        let tools = tools
+            .into_iter()
+            .map(|tool| {
+                let schema = ArgumentSchema::new(tool.spec().parameters.clone());
+                (tool, schema)
+            })
+            .collect();
+        Toolset { tools, specs }
+    }
+
+    /// What the model is told.
+    pub fn specs(&self) -> &Arc<[ToolSpec]> {
+        &self.specs
+    }
+
+    /// The tool of that name.
+    pub fn get(&self, name: &str) -> Option<(&Arc<dyn Tool>, &ArgumentSchema)> {
+        self.tools.iter().find(|(tool, _)| &*tool.spec().name == name).map(|(tool, schema)| (tool, schema))
+    }
+
+    /// The tools, in activation order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter().map(|(tool, _)| tool)
+    }
+}
