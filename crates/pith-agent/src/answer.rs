@@ -30,7 +30,9 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
                     }
                     Next::Event(AssistantEvent::End(message)) => break Arc::new(Message::Assistant(*message)),
                     Next::Event(event) => link.emit(RunEvent::Stream(event)).await,
-                    Next::Closed => break failed(&turn.blank, "The model stream ended without a result (internal error)"),
+                    Next::Closed => {
+                        break failed(&turn.blank, "The model stream ended without a result (internal error)");
+                    }
                     Next::Abandoned => break aborted(&turn.blank),
                 }
             }

@@ -87,7 +87,11 @@ impl Group {
     ) -> Group {
         let mut group = Group { calls: Vec::new(), outputs: Vec::new(), ready: Vec::new() };
         for call in calls {
-            let shown = Arc::new(Call { id: call.id.as_str().into(), name: call.name.clone(), arguments: call.arguments.clone() });
+            let shown = Arc::new(Call {
+                id: call.id.as_str().into(),
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+            });
             link.emit(RunEvent::ToolStart { call: shown.clone() }).await;
             group.calls.push(shown);
             group.outputs.push(None);
@@ -106,14 +110,29 @@ impl Group {
         self.outputs[index] = Some(output);
     }
 
-    async fn execute(&mut self, turn: &Turn, link: &mut impl Link, cancel: &CancellationToken, interrupt: &CancellationToken) {
+    async fn execute(
+        &mut self,
+        turn: &Turn,
+        link: &mut impl Link,
+        cancel: &CancellationToken,
+        interrupt: &CancellationToken,
+    ) {
         let places = Arc::new(Semaphore::new(turn.limits.max_parallel.max(1)));
         let (progress, mut updates) = mpsc::unbounded_channel();
         let mut running: FuturesUnordered<_> = std::mem::take(&mut self.ready)
             .into_iter()
             .map(|(index, tool, arguments)| {
                 let call_id = self.calls[index].id.clone();
-                spawn(index, tool, arguments, call_id, places.clone(), progress.clone(), cancel.clone(), interrupt.clone())
+                spawn(
+                    index,
+                    tool,
+                    arguments,
+                    call_id,
+                    places.clone(),
+                    progress.clone(),
+                    cancel.clone(),
+                    interrupt.clone(),
+                )
             })
             .collect();
         let mut deadline = None;
@@ -208,7 +227,11 @@ fn stop_text(cancel: &CancellationToken, interrupt: &CancellationToken) -> Optio
 }
 
 /// Finds the tool and checks the arguments; `Err` is the result the model reads.
-fn prepare(turn: &Turn, answer: &AssistantMessage, call: &ToolCall) -> Result<(Arc<dyn Tool>, Map<String, Value>), ToolOutput> {
+fn prepare(
+    turn: &Turn,
+    answer: &AssistantMessage,
+    call: &ToolCall,
+) -> Result<(Arc<dyn Tool>, Map<String, Value>), ToolOutput> {
     if answer.stop_reason == StopReason::Length {
         return Err(ToolOutput::error(CUT_OFF));
     }
@@ -227,7 +250,8 @@ fn prepare(turn: &Turn, answer: &AssistantMessage, call: &ToolCall) -> Result<(A
 
 /// Broken argument JSON is quoted back, never repaired and run.
 fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
-    let noted = answer.diagnostics.as_ref().and_then(|notes| notes.get("toolCalls")?.get(&call.id)?.get("error")?.as_str());
+    let noted =
+        answer.diagnostics.as_ref().and_then(|notes| notes.get("toolCalls")?.get(&call.id)?.get("error")?.as_str());
     let why = noted.unwrap_or("the argument text is not complete JSON");
     format!(
         "Tool call \"{}\" was not executed: its arguments are not valid JSON ({why}). Issue the call again with complete arguments.",
@@ -236,7 +260,11 @@ fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
 }
 
 fn panicked(name: &str, error: &JoinError) -> ToolOutput {
-    if error.is_cancelled() { ToolOutput::error(ABORTED) } else { ToolOutput::error(format!("Tool {name} failed: internal error")) }
+    if error.is_cancelled() {
+        ToolOutput::error(ABORTED)
+    } else {
+        ToolOutput::error(format!("Tool {name} failed: internal error"))
+    }
 }
 
 /// Turns an output into the message that enters the history.
@@ -275,7 +303,8 @@ impl Repeats {
         };
         self.last = Some(call.clone());
         if self.count >= Self::LIMIT {
-            let warning = format!("[This exact call has now failed {} times in a row. Try something else.]", self.count);
+            let warning =
+                format!("[This exact call has now failed {} times in a row. Try something else.]", self.count);
             output.content.push(Block::text(warning));
         }
         output

@@ -5,8 +5,8 @@
 
 pub mod run;
 
-pub mod arguments;
 mod answer;
+pub mod arguments;
 mod batch;
 pub mod link;
 pub mod tool;

@@ -82,11 +82,24 @@ pub enum RunEvent {
     AnswerStart(Box<AssistantMessage>),
     Stream(AssistantEvent),
     MessageEnd(Arc<Message>),
-    ToolStart { call: Arc<Call> },
-    ToolUpdate { call: Arc<Call>, output: ToolOutput },
-    ToolEnd { call: Arc<Call>, output: ToolOutput },
-    TurnEnd { message: Arc<Message>, results: Vec<Arc<Message>> },
-    AgentEnd { messages: Vec<Arc<Message>> },
+    ToolStart {
+        call: Arc<Call>,
+    },
+    ToolUpdate {
+        call: Arc<Call>,
+        output: ToolOutput,
+    },
+    ToolEnd {
+        call: Arc<Call>,
+        output: ToolOutput,
+    },
+    TurnEnd {
+        message: Arc<Message>,
+        results: Vec<Arc<Message>>,
+    },
+    AgentEnd {
+        messages: Vec<Arc<Message>>,
+    },
 }
 
 /// A tool call as events show it: the arguments as the model sent them.

@@ -1,1 +1,27 @@
-//! pith-session
+//! The live session: sole owner of everything that changes.
+//!
+//! Knows nothing of stdin, stdout or dialects: lines arrive decoded, frames
+//! leave through [`Outbox`], and differences between hosts are plain options.
+
+mod session;
+
+mod activity;
+mod context;
+mod dispatch;
+mod images;
+mod intake;
+mod models;
+mod outbox;
+mod prompt;
+mod queue;
+mod reply;
+mod run;
+mod shell;
+mod state;
+mod system_prompt;
+mod tools;
+
+pub use models::{ModelSource, ScopedModel};
+pub use outbox::{Outbox, Room};
+pub use session::{Fsync, NewStore, Session, SessionOptions, SessionParts};
+pub use tools::ToolChoice;

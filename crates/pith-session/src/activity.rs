@@ -1,0 +1,62 @@
+//! What the session is doing, and who waits for it to stop.
+
+use std::sync::Arc;
+
+use pith_agent::link::Call;
+use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession};
+use pith_protocol::Message;
+use tokio::task::Id as TaskId;
+use tokio_util::sync::CancellationToken;
+
+use crate::queue::Waiting;
+use crate::reply::Reply;
+
+/// At most one thing at a time talks to the model.
+pub(crate) enum Activity {
+    Idle,
+    Running(ActiveRun),
+}
+
+/// A run and what it has begun without ending.
+pub(crate) struct ActiveRun {
+    pub task: TaskId,
+    pub cancel: CancellationToken,
+    pub n_turns: u32,
+    pub open: Open,
+}
+
+/// Starts that still need their end, should the run die.
+#[derive(Default)]
+pub(crate) struct Open {
+    pub is_started: bool,
+    pub turn: bool,
+    pub has_message: bool,
+    pub calls: Vec<Arc<Call>>,
+    pub messages: Vec<Arc<Message>>,
+}
+
+/// A command that waits until the activity has settled.
+pub(crate) enum Waiter {
+    Abort(Reply<Abort>),
+    Prompt(Reply<AbortAndPrompt>, Waiting),
+    NewSession(Reply<NewSession>, Option<String>),
+}
+
+impl Activity {
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Activity::Running(_))
+    }
+
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Activity::Idle => None,
+            Activity::Running(run) => Some(run.task),
+        }
+    }
+}
+
+impl Waiter {
+    pub fn replaces_session(&self) -> bool {
+        matches!(self, Waiter::NewSession(..))
+    }
+}

@@ -1,0 +1,122 @@
+//! Every command to its machine: one match, no logic.
+
+use pith_agent::Queue;
+use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
+use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response};
+
+use crate::reply::Reply;
+use crate::session::Session;
+
+impl Session {
+    /// Takes one line. Lines are admitted strictly in order.
+    pub(crate) fn dispatch(&mut self, line: Inbound) {
+        match line {
+            Inbound::Command(id, command) => self.command(id, command),
+            Inbound::Reply(reply) => self.host_reply(&reply),
+            Inbound::Unknown { id, name } => self.out.respond_unknown(&id, &name),
+            Inbound::Malformed { id, error } => self.out.respond(&Response::failure(id.raw(), "parse", &error)),
+            Inbound::BadFields { id, name, error } => self.out.respond(&Response::failure(id.raw(), name, &error)),
+        }
+    }
+
+    fn command(&mut self, id: Id, command: Command) {
+        match command {
+            Command::Prompt(call) => self.prompt(call, Reply::new(id, self.owed.clone())),
+            Command::Steer(call) => self.enqueue(Queue::Steering, call.message, call.images, self.reply(id)),
+            Command::FollowUp(call) => self.enqueue_follow_up(call, self.reply(id)),
+            Command::Abort(_) => self.abort(self.reply(id)),
+            Command::AbortAndPrompt(call) => self.abort_and_prompt(call, self.reply(id)),
+            Command::ClearQueue(_) => {
+                let removed = self.queues.clear(&mut *self.out);
+                self.answer(self.reply(id), Ok(removed));
+            }
+            Command::SetSteeringMode(call) => {
+                self.queues.set_mode(Queue::Steering, call.mode);
+                self.answer(self.reply(id), Ok(()));
+            }
+            Command::SetFollowUpMode(call) => {
+                self.queues.set_mode(Queue::FollowUp, call.mode);
+                self.answer(self.reply(id), Ok(()));
+            }
+            Command::SetInterruptMode(call) => {
+                self.options.interrupt_mode = call.mode;
+                self.answer(self.reply(id), Ok(()));
+            }
+            Command::SetStreamUpdates(call) => {
+                self.options.stream_updates = call.mode;
+                self.answer(self.reply(id), Ok(()));
+            }
+            Command::GetState(_) => self.answer(self.reply(id), Ok(self.state())),
+            Command::GetMessages(_) => {
+                let messages = Messages { messages: self.store.messages().to_vec() };
+                self.answer(self.reply(id), Ok(messages));
+            }
+            Command::GetLastAssistantText(_) => self.answer(self.reply(id), Ok(self.last_text())),
+            Command::GetSessionStats(_) => self.answer(self.reply(id), Ok(self.stats())),
+            Command::SetModel(call) => self.set_model(&call, self.reply(id)),
+            Command::CycleModel(_) => self.cycle_model(self.reply(id)),
+            Command::GetAvailableModels(_) => {
+                self.answer(self.reply(id), Ok(ModelList { models: self.models.available() }));
+            }
+            Command::SetThinkingLevel(call) => {
+                self.set_level(call.level);
+                self.answer(self.reply(id), Ok(()));
+            }
+            Command::CycleThinkingLevel(_) => {
+                let next = self.models.next_level();
+                if let Some(level) = next {
+                    self.set_level(level);
+                }
+                self.answer(self.reply(id), Ok(next.map(|level| Level { level })));
+            }
+            Command::GetAvailableThinkingLevels(_) => {
+                self.answer(self.reply(id), Ok(Levels { levels: self.models.levels() }));
+            }
+            Command::SetAutoCompaction(call) => {
+                self.options.auto_compaction = call.enabled;
+                self.answer(self.reply(id), Ok(()));
+            }
+            Command::SetAutoRetry(call) => {
+                self.options.auto_retry = call.enabled;
+                self.answer(self.reply(id), Ok(()));
+            }
+            // No retry ever waits yet, so there is nothing to cancel.
+            Command::AbortRetry(_) => self.answer(self.reply(id), Ok(())),
+            Command::Bash(call) => self.bash(call, self.reply(id)),
+            Command::AbortBash(call) => self.abort_bash(call, self.reply(id)),
+            Command::NewSession(call) => self.new_session(call, self.reply(id)),
+            Command::SetSessionName(call) => self.set_session_name(&call, self.reply(id)),
+            Command::GetCommands(_)
+            | Command::Compact(_)
+            | Command::SwitchSession(_)
+            | Command::Fork(_)
+            | Command::Branch(_)
+            | Command::CloneSession(_)
+            | Command::GetForkMessages(_)
+            | Command::GetBranchMessages(_)
+            | Command::GetEntries(_)
+            | Command::GetTree(_)
+            | Command::ExportHtml(_)
+            | Command::SetTodos(_)
+            | Command::SetHostTools(_)
+            | Command::SetLocale(_)
+            | Command::GetIntegrations(_) => self.not_available(&id, command.name()),
+        }
+    }
+
+    /// Answers of the host to questions of extensions and host tools. Nothing asks
+    /// any yet, and an unknown id is ignored by the protocol.
+    fn host_reply(&mut self, _reply: &HostReply) {}
+
+    fn not_available(&mut self, id: &Id, name: &str) {
+        self.out.respond(&Response::failure(id.raw(), name, &format!("not available yet: {name}")));
+    }
+
+    pub(crate) fn reply<C: Call>(&self, id: Id) -> Reply<C> {
+        Reply::new(id, self.owed.clone())
+    }
+
+    pub(crate) fn answer<C: Call>(&mut self, reply: Reply<C>, answer: Result<C::Answer, String>) {
+        reply.send(&mut *self.out, answer);
+    }
+}

@@ -1,0 +1,101 @@
+//! Commands that bring the model something to do, or stop it.
+
+use std::sync::Arc;
+
+use pith_agent::{Opening, Queue, now_ms};
+use pith_protocol::answers::{Cancelled, Disposition, Placed};
+use pith_protocol::commands::{Abort, AbortAndPrompt, FollowUp, NewSession, Prompt};
+use pith_protocol::{Call, ImageBlock, Message, UserMessage};
+
+use crate::activity::Waiter;
+use crate::prompt::{Busy, Placement, place};
+use crate::queue::Waiting;
+use crate::reply::Reply;
+use crate::session::{NewStore, Session};
+
+impl Session {
+    pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
+        let item = Waiting { text: call.message, images: call.images };
+        match place(self.activity.is_busy(), call.streaming_behavior) {
+            Ok(Placement::Start) => self.start_prompt(item, reply),
+            Ok(Placement::Queue(queue)) => self.enqueue(queue, item.text, item.images, reply),
+            Err(Busy) => self.answer(reply, Err(self.options.busy_text.to_owned())),
+        }
+    }
+
+    /// Answers, then starts: the answer precedes every event of the run.
+    fn start_prompt<C: Call<Answer = Placed>>(&mut self, item: Waiting, reply: Reply<C>) {
+        if self.is_closing {
+            return self.answer(reply, Err("pith is shutting down".to_owned()));
+        }
+        if let Err(problem) = self.models.usable() {
+            return self.answer(reply, Err(problem));
+        }
+        self.flush_deferred();
+        self.answer(reply, Ok(Placed { disposition: Disposition::Started }));
+        let message = UserMessage::new(item.text, item.images, now_ms());
+        let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
+        self.start_run(Opening::Prompts(vec![Arc::new(Message::User(message))]));
+    }
+
+    pub(crate) fn enqueue<C: Call<Answer = Placed>>(
+        &mut self,
+        queue: Queue,
+        text: String,
+        images: Vec<ImageBlock>,
+        reply: Reply<C>,
+    ) {
+        self.queues.push(queue, Waiting { text, images }, &mut *self.out);
+        self.answer(reply, Ok(Placed { disposition: Disposition::Queued }));
+    }
+
+    pub(crate) fn enqueue_follow_up(&mut self, call: FollowUp, reply: Reply<FollowUp>) {
+        self.enqueue(Queue::FollowUp, call.message, call.images, reply);
+    }
+
+    pub(crate) fn abort(&mut self, reply: Reply<Abort>) {
+        self.when_settled(Waiter::Abort(reply));
+    }
+
+    pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
+        self.when_settled(Waiter::Prompt(reply, Waiting { text: call.message, images: call.images }));
+    }
+
+    pub(crate) fn new_session(&mut self, call: NewSession, reply: Reply<NewSession>) {
+        self.when_settled(Waiter::NewSession(reply, call.parent_session));
+    }
+
+    /// Stops the run and serves the waiter when it has stopped; at once if nothing runs.
+    fn when_settled(&mut self, waiter: Waiter) {
+        self.waiters.push(waiter);
+        if self.activity.is_busy() {
+            self.cancel_run();
+        } else {
+            self.serve_waiters();
+        }
+    }
+
+    /// Carries out what waited, in order. A waiter that starts a run leaves the
+    /// rest waiting for that run, which they stop in turn.
+    pub(crate) fn serve_waiters(&mut self) {
+        while !self.waiters.is_empty() {
+            if self.activity.is_busy() {
+                return self.cancel_run();
+            }
+            match self.waiters.remove(0) {
+                Waiter::Abort(reply) => self.answer(reply, Ok(())),
+                Waiter::Prompt(reply, item) => self.start_prompt(item, reply),
+                Waiter::NewSession(reply, parent) => self.replace_session(parent, reply),
+            }
+        }
+    }
+
+    fn replace_session(&mut self, parent_session: Option<String>, reply: Reply<NewSession>) {
+        let cwd = self.store.cwd().to_owned();
+        self.store = (self.new_store)(NewStore { cwd, parent_session });
+        self.queues.forget();
+        self.shell.forget_deferred();
+        self.begin();
+        self.answer(reply, Ok(Cancelled { cancelled: false }));
+    }
+}

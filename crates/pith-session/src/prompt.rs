@@ -1,0 +1,43 @@
+//! Where a prompt goes: it starts a run, joins a queue, or is refused.
+
+use pith_agent::Queue;
+use pith_protocol::StreamingBehavior;
+
+/// The place of an accepted prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    Start,
+    Queue(Queue),
+}
+
+/// The agent is busy and the host did not say how to join in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Busy;
+
+/// Decides by what the agent is doing; `streamingBehavior` means nothing while idle.
+pub(crate) fn place(is_busy: bool, behavior: Option<StreamingBehavior>) -> Result<Placement, Busy> {
+    match (is_busy, behavior) {
+        (false, _) => Ok(Placement::Start),
+        (true, Some(StreamingBehavior::Steer)) => Ok(Placement::Queue(Queue::Steering)),
+        (true, Some(StreamingBehavior::FollowUp)) => Ok(Placement::Queue(Queue::FollowUp)),
+        (true, None) => Err(Busy),
+    }
+}
+
+/// What a host reads when there is nothing to prompt.
+pub(crate) const NO_MODEL: &str = "No model selected.\n\nSet an API key environment variable, log in, or add a provider to \
+                                   models.json.\n\nThen select a model with set_model.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_finds_its_place() {
+        assert_eq!(place(false, None), Ok(Placement::Start));
+        assert_eq!(place(false, Some(StreamingBehavior::FollowUp)), Ok(Placement::Start));
+        assert_eq!(place(true, Some(StreamingBehavior::Steer)), Ok(Placement::Queue(Queue::Steering)));
+        assert_eq!(place(true, Some(StreamingBehavior::FollowUp)), Ok(Placement::Queue(Queue::FollowUp)));
+        assert_eq!(place(true, None), Err(Busy));
+    }
+}

@@ -1,0 +1,342 @@
+//! Starting a run, following it, and what comes after it.
+
+use std::sync::Arc;
+
+use pith_agent::link::{Call, Limits};
+use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
+use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{ActiveRun, Activity, Open};
+use crate::images::ImageRules;
+use crate::outbox::Room;
+use crate::session::{Fsync, Session};
+
+/// What a run sends to the session.
+pub(crate) enum FromRun {
+    /// `oneshot` is answered when the session has dealt with the event.
+    Event(RunEvent, Option<oneshot::Sender<()>>),
+    Has(Queue, oneshot::Sender<bool>),
+    Take(Queue, oneshot::Sender<Vec<Arc<Message>>>),
+    Turn(oneshot::Sender<Turn>),
+    IsInterrupted(oneshot::Sender<bool>),
+}
+
+/// Messages a run may be ahead of the session.
+const BACKLOG: usize = 256;
+
+impl Session {
+    /// Starts a run. The caller has checked that there is a model and nothing runs.
+    pub(crate) fn start_run(&mut self, opening: Opening) {
+        let cancel = CancellationToken::new();
+        let (to_session, run_events) = mpsc::channel(BACKLOG);
+        let images = ImageRules { auto_resize: self.options.auto_resize_images };
+        let mut link = SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images };
+        let token = cancel.clone();
+        let task = self.jobs.spawn(async move {
+            let opening = match opening {
+                Opening::Prompts(prompts) => Opening::Prompts(images.apply(prompts).await),
+                other => other,
+            };
+            pith_agent::run(opening, &mut link, &token).await;
+        });
+        self.run_events = Some(run_events);
+        self.activity = Activity::Running(ActiveRun { task: task.id(), cancel, n_turns: 0, open: Open::default() });
+    }
+
+    pub(crate) fn cancel_run(&mut self) {
+        if let Activity::Running(run) = &self.activity {
+            run.cancel.cancel();
+        }
+    }
+
+    pub(crate) fn on_run(&mut self, message: FromRun) {
+        // An answer nobody waits for any more belongs to a run that is ending.
+        match message {
+            FromRun::Event(event, taken) => self.on_run_event(event, taken),
+            FromRun::Has(queue, answer) => drop(answer.send(!self.is_closing && self.queues.has(queue))),
+            FromRun::Take(queue, answer) => drop(answer.send(self.take_queued(queue))),
+            FromRun::Turn(answer) => drop(answer.send(self.next_turn())),
+            FromRun::IsInterrupted(answer) => {
+                let is_immediate = self.options.interrupt_mode == pith_protocol::InterruptMode::Immediate;
+                drop(answer.send(is_immediate && self.queues.has(Queue::Steering)));
+            }
+        }
+    }
+
+    fn on_run_event(&mut self, event: RunEvent, taken: Option<oneshot::Sender<()>>) {
+        if let Activity::Running(run) = &mut self.activity {
+            run.open.follow(&event);
+        }
+        match event {
+            RunEvent::AgentStart => self.out.event(&Event::AgentStart),
+            RunEvent::TurnStart => self.on_turn_start(),
+            RunEvent::MessageStart(message) => self.out.event(&Event::MessageStart { message: &message }),
+            RunEvent::AnswerStart(start) => self.out.open_answer(self.options.stream_updates, &start),
+            RunEvent::Stream(event) => self.out.stream(&event),
+            RunEvent::MessageEnd(message) => return self.on_message_end(&message, taken),
+            RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
+                tool_call_id: &call.id,
+                tool_name: &call.name,
+                args: &call.arguments,
+            }),
+            RunEvent::ToolUpdate { call, output } => self.on_tool_update(&call, &output),
+            RunEvent::ToolEnd { call, output } => self.on_tool_end(&call, &output),
+            RunEvent::TurnEnd { message, results } => {
+                self.out.event(&Event::TurnEnd { message: &message, tool_results: &results });
+            }
+            RunEvent::AgentEnd { messages } => self.on_agent_end(&messages),
+        }
+        if let Some(taken) = taken {
+            let _ = taken.send(());
+        }
+    }
+
+    fn on_turn_start(&mut self) {
+        if let Activity::Running(run) = &mut self.activity {
+            run.n_turns += 1;
+        }
+        self.out.event(&Event::TurnStart);
+    }
+
+    /// Writes the message down, then says so: a host that saw the event may rely on the file.
+    fn on_message_end(&mut self, message: &Arc<Message>, taken: Option<oneshot::Sender<()>>) {
+        self.store.append_message(message);
+        self.report_store();
+        self.out.event(&Event::MessageEnd { message });
+        let must_wait = matches!(**message, Message::User(_)) || self.options.fsync == Fsync::Always;
+        match self.sync_task() {
+            Some(task) => {
+                let taken = if must_wait { taken } else { taken.and_then(|taken| taken.send(()).ok()).and(None) };
+                self.jobs.spawn_blocking(move || {
+                    task.run();
+                    if let Some(taken) = taken {
+                        let _ = taken.send(());
+                    }
+                });
+            }
+            None => {
+                if let Some(taken) = taken {
+                    let _ = taken.send(());
+                }
+            }
+        }
+    }
+
+    fn sync_task(&mut self) -> Option<pith_store::SyncTask> {
+        if self.options.fsync == Fsync::Never {
+            return None;
+        }
+        self.store.sync_handle()
+    }
+
+    fn on_tool_update(&mut self, call: &Call, output: &pith_agent::ToolOutput) {
+        let empty = serde_json::Value::Object(serde_json::Map::new());
+        let details = Some(output.details.as_ref().unwrap_or(&empty));
+        self.out.event(&Event::ToolExecutionUpdate {
+            tool_call_id: &call.id,
+            tool_name: &call.name,
+            args: &call.arguments,
+            partial_result: ToolResult { content: &output.content, details, terminate: None, usage: None },
+        });
+    }
+
+    fn on_tool_end(&mut self, call: &Call, output: &pith_agent::ToolOutput) {
+        self.out.event(&Event::ToolExecutionEnd {
+            tool_call_id: &call.id,
+            tool_name: &call.name,
+            result: ToolResult {
+                content: &output.content,
+                details: output.details.as_ref(),
+                terminate: output.terminate.then_some(true),
+                usage: output.usage.as_ref(),
+            },
+            is_error: output.is_error,
+        });
+    }
+
+    fn on_agent_end(&mut self, messages: &[Arc<Message>]) {
+        self.out.event(&Event::AgentEnd { messages, will_retry: false });
+        self.run_events = None;
+        let Activity::Running(run) = std::mem::replace(&mut self.activity, Activity::Idle) else { return };
+        let was_aborted = run.cancel.is_cancelled();
+        let next = if was_aborted || self.is_closing { None } else { self.continuation() };
+        match next {
+            Some(opening) => self.start_run(opening),
+            None => self.settle(was_aborted),
+        }
+    }
+
+    /// A message that was queued while the run was ending keeps the activity alive.
+    fn continuation(&self) -> Option<Opening> {
+        if self.queues.has(Queue::Steering) {
+            Some(Opening::Steering)
+        } else if self.queues.has(Queue::FollowUp) {
+            Some(Opening::FollowUps)
+        } else {
+            None
+        }
+    }
+
+    /// Nothing will happen any more without a new command.
+    fn settle(&mut self, was_aborted: bool) {
+        self.flush_deferred();
+        self.out.event(&Event::AgentSettled { aborted: was_aborted });
+        self.serve_waiters();
+    }
+
+    fn take_queued(&mut self, queue: Queue) -> Vec<Arc<Message>> {
+        let attribution = self.options.attribution;
+        self.queues.take(queue, &mut *self.out).into_iter().map(|item| item.into_message(attribution)).collect()
+    }
+
+    /// The request for the next answer, from the state of this moment.
+    fn next_turn(&mut self) -> Turn {
+        let model = self.models.current().cloned();
+        let blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
+            api: model.api.clone(),
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            timestamp: now_ms(),
+            ..AssistantMessage::default()
+        });
+        let call = match (model, self.turn_limit()) {
+            (_, Some(limit)) => Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns).")),
+            (None, None) => Err(crate::prompt::NO_MODEL.to_owned()),
+            (Some(model), None) => Ok((self.client.clone(), self.request(model))),
+        };
+        Turn { blank, call, tools: self.tools.active().clone(), limits: Limits::default() }
+    }
+
+    fn request(&self, model: Arc<pith_protocol::Model>) -> LlmCall {
+        LlmCall {
+            thinking: self.models.level(),
+            model,
+            system_prompt: self.tools.prompt().clone(),
+            messages: self.store.messages().to_vec(),
+            tools: self.tools.active().specs().clone(),
+            max_tokens: None,
+            session_id: Some(self.store.id().into()),
+            cache: self.options.cache,
+            block_images: self.options.block_images,
+        }
+    }
+
+    fn turn_limit(&self) -> Option<u32> {
+        let Activity::Running(run) = &self.activity else { return None };
+        self.options.max_turns.filter(|limit| run.n_turns > *limit)
+    }
+
+    /// A bug ended the run's task: close what it left open, so that no host waits for ever.
+    pub(crate) fn on_run_panic(&mut self, error: &JoinError) {
+        let Activity::Running(run) = &mut self.activity else { return };
+        tracing_line(&format!("the run ended unexpectedly: {error}"));
+        let open = std::mem::take(&mut run.open);
+        let mut messages = open.messages;
+        if !open.is_started {
+            self.out.event(&Event::AgentStart);
+        }
+        for call in &open.calls {
+            self.on_tool_end(call, &pith_agent::ToolOutput::error("Internal error"));
+        }
+        let failed = Arc::new(Message::Assistant(AssistantMessage {
+            stop_reason: StopReason::Error,
+            error_message: Some("Internal error: the run ended unexpectedly".to_owned()),
+            ..self.next_turn().blank
+        }));
+        if !open.turn {
+            self.out.event(&Event::TurnStart);
+        }
+        if !open.has_message {
+            self.out.event(&Event::MessageStart { message: &failed });
+        }
+        self.on_message_end(&failed, None);
+        messages.push(failed.clone());
+        self.out.event(&Event::TurnEnd { message: &failed, tool_results: &[] });
+        self.on_agent_end(&messages);
+    }
+}
+
+/// One line on stderr for the person who reads logs.
+#[allow(clippy::print_stderr, reason = "the log of a headless program")]
+pub(crate) fn tracing_line(text: &str) {
+    eprintln!("pith: {text}");
+}
+
+impl Open {
+    fn follow(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::AgentStart => self.is_started = true,
+            RunEvent::TurnStart => self.turn = true,
+            RunEvent::MessageStart(_) | RunEvent::AnswerStart(_) => self.has_message = true,
+            RunEvent::MessageEnd(message) => {
+                self.has_message = false;
+                self.messages.push(message.clone());
+            }
+            RunEvent::ToolStart { call } => self.calls.push(call.clone()),
+            RunEvent::ToolEnd { call, .. } => self.calls.retain(|open| open.id != call.id),
+            RunEvent::TurnEnd { .. } => self.turn = false,
+            RunEvent::Stream(_) | RunEvent::ToolUpdate { .. } | RunEvent::AgentEnd { .. } => {}
+        }
+    }
+}
+
+/// The run's side of the conversation with the session.
+struct SessionLink {
+    /// Closed only when the session is gone; then nothing matters any more.
+    to_session: mpsc::Sender<FromRun>,
+    room: Room,
+    cancel: CancellationToken,
+    images: ImageRules,
+}
+
+impl SessionLink {
+    async fn ask<T>(&mut self, question: impl FnOnce(oneshot::Sender<T>) -> FromRun) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.to_session.send(question(answer)).await.ok()?;
+        answered.await.ok()
+    }
+}
+
+impl Link for SessionLink {
+    async fn emit(&mut self, event: RunEvent) {
+        match event {
+            RunEvent::MessageEnd(_) => {
+                self.ask(|taken| FromRun::Event(event, Some(taken))).await;
+            }
+            RunEvent::Stream(_) => {
+                // A host that does not read suspends the run; an abort still gets through.
+                tokio::select! {
+                    () = self.room.wait() => {}
+                    () = self.cancel.cancelled() => {}
+                }
+                let _ = self.to_session.send(FromRun::Event(event, None)).await;
+            }
+            other => drop(self.to_session.send(FromRun::Event(other, None)).await),
+        }
+    }
+
+    async fn has(&mut self, queue: Queue) -> bool {
+        self.ask(|answer| FromRun::Has(queue, answer)).await.unwrap_or(false)
+    }
+
+    async fn take(&mut self, queue: Queue) -> Vec<Arc<Message>> {
+        let taken = self.ask(|answer| FromRun::Take(queue, answer)).await.unwrap_or_default();
+        self.images.apply(taken).await
+    }
+
+    async fn turn(&mut self) -> Turn {
+        self.ask(FromRun::Turn).await.unwrap_or_else(|| Turn {
+            blank: AssistantMessage::default(),
+            call: Err("The session has ended".to_owned()),
+            tools: Arc::new(Toolset::new(Vec::new())),
+            limits: Limits::default(),
+        })
+    }
+
+    async fn is_interrupted(&mut self) -> bool {
+        self.ask(FromRun::IsInterrupted).await.unwrap_or(false)
+    }
+}

@@ -1,0 +1,229 @@
+//! The live session: one task that owns everything that can change.
+//!
+//! `handle` is an ordinary function. Whatever needs waiting is spawned and comes
+//! back as an [`Event`], so an `abort` is never stuck behind the thing it aborts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pith_agent::{ModelClient, Tool};
+use pith_protocol::{Inbound, InterruptMode, Model, QueueMode, Response, StreamUpdates, ThinkingLevel};
+use pith_store::SessionStore;
+use pith_tools::Workbench;
+use tokio::sync::mpsc;
+use tokio::task::{Id as TaskId, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{Activity, Waiter};
+use crate::models::{ModelSource, Models, ScopedModel};
+use crate::outbox::Outbox;
+use crate::queue::Queues;
+use crate::reply::Owed;
+use crate::run::FromRun;
+use crate::shell::{FromShell, Shell};
+use crate::tools::{ToolChoice, Tools};
+
+/// Everything a session is made of.
+pub struct SessionParts {
+    pub out: Box<dyn Outbox>,
+    pub store: SessionStore,
+    /// Makes the store of the next session.
+    pub new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
+    pub client: Arc<dyn ModelClient>,
+    pub models: Arc<dyn ModelSource>,
+    pub model: Option<Arc<Model>>,
+    pub thinking: ThinkingLevel,
+    pub scope: Vec<ScopedModel>,
+    pub workbench: Arc<Workbench>,
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub tool_choice: ToolChoice,
+    pub options: SessionOptions,
+}
+
+/// What the next session is told about the one before.
+pub struct NewStore {
+    pub cwd: PathBuf,
+    pub parent_session: Option<String>,
+}
+
+/// Choices fixed for the life of the process or changed by setters.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    pub steering_mode: QueueMode,
+    pub follow_up_mode: QueueMode,
+    pub interrupt_mode: InterruptMode,
+    pub stream_updates: StreamUpdates,
+    pub auto_compaction: bool,
+    pub auto_retry: bool,
+    pub max_turns: Option<u32>,
+    pub block_images: bool,
+    pub auto_resize_images: bool,
+    pub cache: pith_protocol::CacheRetention,
+    /// Who a user message is attributed to, where hosts expect it.
+    pub attribution: Option<&'static str>,
+    /// The refusal of a second prompt.
+    pub busy_text: &'static str,
+    /// Whether `get_state` repeats the system prompt and the tools.
+    pub state_has_prompt: bool,
+    /// When data must have reached the disk.
+    pub fsync: Fsync,
+    /// The session's display name, from the command line.
+    pub name: Option<String>,
+}
+
+/// When appended entries are forced to disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fsync {
+    #[default]
+    Turn,
+    Always,
+    Never,
+}
+
+/// The session task's state. Only this task changes it.
+pub struct Session {
+    pub(crate) out: Box<dyn Outbox>,
+    pub(crate) store: SessionStore,
+    pub(crate) new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
+    pub(crate) client: Arc<dyn ModelClient>,
+    pub(crate) models: Models,
+    pub(crate) tools: Tools,
+    pub(crate) workbench: Arc<Workbench>,
+    pub(crate) queues: Queues,
+    pub(crate) shell: Shell,
+    pub(crate) activity: Activity,
+    /// Commands to be carried out, in order, once the running activity has settled.
+    pub(crate) waiters: Vec<Waiter>,
+    pub(crate) options: SessionOptions,
+    /// Runs, shell commands and disk syncs; every one is noticed when it ends.
+    pub(crate) jobs: JoinSet<()>,
+    /// From the active run; replaced with each run, closed when it has ended.
+    pub(crate) run_events: Option<mpsc::Receiver<FromRun>>,
+    /// From the host's shell commands; lives as long as the session.
+    shell_events: mpsc::Receiver<FromShell>,
+    /// Replies dropped without an answer.
+    pub(crate) owed: mpsc::UnboundedSender<Owed>,
+    owed_events: mpsc::UnboundedReceiver<Owed>,
+    /// The host has gone or the process was told to end.
+    pub(crate) is_closing: bool,
+}
+
+/// What can happen to a session.
+enum Event {
+    Line(Inbound),
+    Run(FromRun),
+    Shell(FromShell),
+    Owed(Owed),
+    Job(TaskId, Result<(), JoinError>),
+    Close,
+}
+
+impl Session {
+    /// Puts the parts together and records what the session starts with.
+    pub fn new(parts: SessionParts) -> Self {
+        let (shell, shell_events) = Shell::new();
+        let (owed, owed_events) = mpsc::unbounded_channel();
+        let options = parts.options;
+        let mut session = Session {
+            models: Models::new(parts.models, parts.model, parts.thinking, parts.scope),
+            tools: Tools::new(parts.tools, &parts.tool_choice, parts.store.cwd()),
+            queues: Queues::new(options.steering_mode, options.follow_up_mode),
+            out: parts.out,
+            store: parts.store,
+            new_store: parts.new_store,
+            client: parts.client,
+            workbench: parts.workbench,
+            shell,
+            activity: Activity::Idle,
+            waiters: Vec::new(),
+            options,
+            jobs: JoinSet::new(),
+            run_events: None,
+            shell_events,
+            owed,
+            owed_events,
+            is_closing: false,
+        };
+        session.begin();
+        if let Some(name) = session.options.name.take() {
+            session.store.append_session_info(&name);
+        }
+        session
+    }
+
+    /// Serves until the inbox is closed or `stop` fires, and everything has ended.
+    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) {
+        while !(self.is_closing && self.is_idle()) {
+            let event = tokio::select! {
+                biased;
+                () = stop.cancelled(), if !self.is_closing => Event::Close,
+                line = inbox.recv(), if self.takes_lines() => line.map_or(Event::Close, Event::Line),
+                Some(message) = next_of(&mut self.run_events) => Event::Run(message),
+                Some(message) = self.shell_events.recv() => Event::Shell(message),
+                Some(owed) = self.owed_events.recv() => Event::Owed(owed),
+                Some(ended) = self.jobs.join_next_with_id() => match ended {
+                    Ok((id, ())) => Event::Job(id, Ok(())),
+                    Err(error) => Event::Job(error.id(), Err(error)),
+                },
+            };
+            self.handle(event);
+        }
+        self.settle_debts();
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Line(line) => self.dispatch(line),
+            Event::Run(message) => self.on_run(message),
+            Event::Shell(message) => self.on_shell(message),
+            Event::Owed(owed) => self.answer_owed(&owed),
+            Event::Job(task, ended) => self.on_job_end(task, ended),
+            Event::Close => self.close(),
+        }
+    }
+
+    /// While a session is being replaced, later commands wait for the new one.
+    fn takes_lines(&self) -> bool {
+        !self.is_closing && !self.waiters.iter().any(Waiter::replaces_session)
+    }
+
+    fn is_idle(&self) -> bool {
+        matches!(self.activity, Activity::Idle) && self.jobs.is_empty()
+    }
+
+    /// The host is gone: stop what runs; the loop ends when it has stopped.
+    fn close(&mut self) {
+        self.is_closing = true;
+        self.cancel_run();
+        self.shell.abort_all();
+    }
+
+    fn on_job_end(&mut self, task: TaskId, ended: Result<(), JoinError>) {
+        if let Err(error) = ended {
+            if self.activity.task() == Some(task) {
+                self.on_run_panic(&error);
+            } else {
+                self.on_shell_panic(task);
+            }
+        }
+    }
+
+    fn answer_owed(&mut self, owed: &Owed) {
+        self.out.respond(&Response::failure(owed.id.raw(), owed.command, "Internal error: the command was not answered"));
+    }
+
+    /// Whatever was never answered is answered before the stream ends.
+    fn settle_debts(&mut self) {
+        self.waiters.clear();
+        while let Ok(owed) = self.owed_events.try_recv() {
+            self.answer_owed(&owed);
+        }
+    }
+}
+
+async fn next_of(events: &mut Option<mpsc::Receiver<FromRun>>) -> Option<FromRun> {
+    match events {
+        Some(receiver) => receiver.recv().await,
+        None => std::future::pending().await,
+    }
+}

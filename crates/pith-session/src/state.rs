@@ -1,0 +1,140 @@
+//! What the session answers about itself, and small changes to it.
+
+use std::path::Path;
+
+use pith_agent::Queue;
+use pith_protocol::answers::{CycledModel, LastText, SessionStats, State};
+use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
+use pith_protocol::{Block, Event, StopReason, ThinkingLevel};
+use serde_json::json;
+
+use crate::models::Changed;
+use crate::reply::Reply;
+use crate::run::tracing_line;
+use crate::session::Session;
+
+impl Session {
+    /// Records model and level; on disk only once the session has content.
+    pub(crate) fn begin(&mut self) {
+        if let Some(model) = self.models.current().cloned() {
+            self.store.append_model_change(&model.provider, &model.id);
+        }
+        self.store.append_thinking_level(self.models.level());
+        self.publish_environment();
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let n_waiting = self.queues.len();
+        State {
+            model: self.models.current().cloned(),
+            thinking_level: self.models.level(),
+            is_streaming: self.activity.is_busy(),
+            is_compacting: false,
+            steering_mode: self.queues.mode(Queue::Steering),
+            follow_up_mode: self.queues.mode(Queue::FollowUp),
+            interrupt_mode: self.options.interrupt_mode,
+            session_file: self.session_file(),
+            session_id: self.store.id().to_owned(),
+            session_name: self.store.name().map(str::to_owned),
+            auto_compaction_enabled: self.options.auto_compaction,
+            message_count: self.store.messages().len(),
+            pending_message_count: n_waiting,
+            queued_message_count: n_waiting,
+            todo_phases: Vec::new(),
+            session_write_error: self.store.write_error().map(str::to_owned),
+            system_prompt: self.options.state_has_prompt.then(|| self.tools.prompt().clone()),
+            dump_tools: self.options.state_has_prompt.then(|| self.dump_tools()),
+        }
+    }
+
+    fn dump_tools(&self) -> Vec<serde_json::Value> {
+        let tools = self.tools.active().specs().iter();
+        tools.map(|tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters})).collect()
+    }
+
+    /// Trimmed text of the last answer; aborted answers without content do not count.
+    pub(crate) fn last_text(&self) -> LastText {
+        let answers = self.store.messages().iter().rev().filter_map(|message| message.as_assistant());
+        let last = answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
+        let text: String = last.into_iter().flat_map(|answer| &answer.content).filter_map(Block::as_text).collect();
+        let text = text.trim();
+        LastText { text: (!text.is_empty()).then(|| text.to_owned()) }
+    }
+
+    pub(crate) fn stats(&self) -> SessionStats {
+        let window = self.models.current().map_or(0, |model| model.context_window);
+        SessionStats {
+            session_file: self.session_file(),
+            session_id: self.store.id().to_owned(),
+            context_usage: crate::context::usage(self.store.messages(), window, self.tools.prompt(), self.tools.active().specs()),
+            ..self.store.stats()
+        }
+    }
+
+    fn session_file(&self) -> Option<String> {
+        self.store.path().map(|path: &Path| path.to_string_lossy().into_owned())
+    }
+
+    pub(crate) fn set_session_name(&mut self, call: &SetSessionName, reply: Reply<SetSessionName>) {
+        let name = call.name.trim();
+        if name.is_empty() {
+            return self.answer(reply, Err("Session name cannot be empty".to_owned()));
+        }
+        self.store.append_session_info(name);
+        self.report_store();
+        let name = self.store.name().unwrap_or_default().to_owned();
+        self.out.event(&Event::SessionInfoChanged { name: &name });
+        self.answer(reply, Ok(()));
+    }
+
+    pub(crate) fn set_model(&mut self, call: &SetModel, reply: Reply<SetModel>) {
+        let answer = self.models.select(&call.provider, &call.model_id).map(|changed| {
+            self.record_model(&changed);
+            (*changed.model).clone()
+        });
+        self.answer(reply, answer);
+    }
+
+    pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
+        let answer = self.models.cycle().map(|(changed, is_scoped)| {
+            self.record_model(&changed);
+            CycledModel { thinking_level: self.models.level(), model: changed.model, is_scoped: is_scoped.0 }
+        });
+        self.answer(reply, Ok(answer));
+    }
+
+    fn record_model(&mut self, changed: &Changed) {
+        self.store.append_model_change(&changed.model.provider, &changed.model.id);
+        if let Some(level) = changed.level {
+            self.record_level(level);
+        }
+        self.report_store();
+        self.publish_environment();
+    }
+
+    /// Sets the level; hosts hear of it only if the effective level changed.
+    pub(crate) fn set_level(&mut self, wanted: ThinkingLevel) {
+        if let Some(level) = self.models.set_level(wanted) {
+            self.record_level(level);
+            self.report_store();
+            self.publish_environment();
+        }
+    }
+
+    fn record_level(&mut self, level: ThinkingLevel) {
+        self.store.append_thinking_level(level);
+        self.out.event(&Event::ThinkingLevelChanged { level });
+    }
+
+    /// Repairs and failed writes: told once, on the wire and on stderr.
+    pub(crate) fn report_store(&mut self) {
+        for report in self.store.take_report() {
+            tracing_line(&report.message);
+            self.out.event(&Event::ExtensionError {
+                extension_path: "<session>",
+                event: report.event,
+                error: &report.message,
+            });
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The two tongues of hosts, as data. Nothing below this crate knows of them.
+
+use pith_protocol::{CompactionReason, Event};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a family of hosts expects.
+#[derive(Debug)]
+pub struct Dialect {
+    pub name: &'static str,
+    /// A `ready` frame opens the stream.
+    pub has_greeting: bool,
+    /// An unknown command's id comes back as `id`, or as `requestId` only.
+    pub echoes_unknown_id: bool,
+    /// The refusal of a second prompt.
+    pub busy_text: &'static str,
+    /// Who user messages are attributed to.
+    pub attribution: Option<&'static str>,
+    /// `get_state` repeats the system prompt and the tools.
+    pub state_has_prompt: bool,
+    /// Compaction is reported as `auto_compaction_*`, and only when automatic.
+    pub renames_compaction: bool,
+    /// Events only this dialect's newer hosts know.
+    pub has_side_events: bool,
+}
+
+pub static PI: Dialect = Dialect {
+    name: "pi",
+    has_greeting: false,
+    echoes_unknown_id: true,
+    busy_text: "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
+    attribution: None,
+    state_has_prompt: false,
+    renames_compaction: false,
+    has_side_events: true,
+};
+
+pub static XCSH: Dialect = Dialect {
+    name: "xcsh",
+    has_greeting: true,
+    echoes_unknown_id: false,
+    busy_text: "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.",
+    attribution: Some("user"),
+    state_has_prompt: true,
+    renames_compaction: true,
+    has_side_events: false,
+};
+
+/// An event as a dialect shows it.
+pub enum Shown<'a> {
+    AsIs,
+    Renamed(AutoCompaction<'a>),
+    Hidden,
+}
+
+/// Compaction in the words of xcsh.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum AutoCompaction<'a> {
+    AutoCompactionStart { reason: CompactionReason, action: &'static str },
+    AutoCompactionEnd {
+        action: &'static str,
+        result: Option<&'a Value>,
+        aborted: bool,
+        will_retry: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<&'a str>,
+    },
+}
+
+impl Dialect {
+    /// The dialect of a name given by flag or variable.
+    pub fn named(name: &str) -> Option<&'static Dialect> {
+        [&PI, &XCSH].into_iter().find(|dialect| dialect.name == name)
+    }
+
+    /// The dialect of a program name.
+    pub fn of_program(name: &str) -> &'static Dialect {
+        match name {
+            "xcsh" | "omp" => &XCSH,
+            _ => &PI,
+        }
+    }
+
+    /// How an event is shown.
+    pub fn show<'a>(&self, event: &Event<'a>) -> Shown<'a> {
+        match event {
+            Event::CompactionStart { reason } if self.renames_compaction => match reason {
+                CompactionReason::Manual => Shown::Hidden,
+                reason => Shown::Renamed(AutoCompaction::AutoCompactionStart { reason: *reason, action: "context-full" }),
+            },
+            Event::CompactionEnd { reason, result, aborted, will_retry, error_message } if self.renames_compaction => match reason {
+                CompactionReason::Manual => Shown::Hidden,
+                CompactionReason::Threshold | CompactionReason::Overflow => Shown::Renamed(AutoCompaction::AutoCompactionEnd {
+                    action: "context-full",
+                    result: *result,
+                    aborted: *aborted,
+                    will_retry: *will_retry,
+                    error_message: *error_message,
+                }),
+            },
+            Event::EntryAppended { .. }
+            | Event::BashExecutionUpdate { .. }
+            | Event::SummarizationRetryScheduled { .. }
+            | Event::SummarizationRetryAttemptStart { .. }
+            | Event::SummarizationRetryFinished
+                if !self.has_side_events =>
+            {
+                Shown::Hidden
+            }
+            _ => Shown::AsIs,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! How the process ends: for which reason, with which code, and within bounds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Nothing may keep the process longer than this once it should end.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
+
+/// Signals that end the process, with their exit codes.
+const SIGNALS: [(fn() -> SignalKind, i32); 3] =
+    [(SignalKind::terminate, 143), (SignalKind::interrupt, 130), (SignalKind::hangup, 129)];
+
+/// Decides the exit code and fires the stop token.
+#[derive(Clone, Default)]
+pub struct Ending {
+    /// Ends the session; fired once.
+    pub stop: CancellationToken,
+    code: Arc<AtomicI32>,
+}
+
+impl Ending {
+    /// The host has closed its end of stdout.
+    pub fn host_gone(&self) {
+        self.end(1);
+    }
+
+    /// The code to leave with.
+    pub fn code(&self) -> i32 {
+        self.code.load(Ordering::Acquire)
+    }
+
+    /// The first reason to end decides the code.
+    fn end(&self, code: i32) {
+        if !self.stop.is_cancelled() {
+            self.code.store(code, Ordering::Release);
+            self.stop.cancel();
+        }
+    }
+
+    /// Turns signals into an orderly end; a second one ends the process at once.
+    pub fn watch_signals(&self, kill_all: fn()) {
+        for (kind, code) in SIGNALS {
+            // A signal that cannot be caught keeps its default, which also ends the process.
+            let Ok(mut stream) = signal(kind()) else { continue };
+            let ending = self.clone();
+            tokio::spawn(async move {
+                while stream.recv().await.is_some() {
+                    if ending.stop.is_cancelled() {
+                        kill_all();
+                        std::process::exit(code);
+                    }
+                    ending.end(code);
+                }
+            });
+        }
+    }
+
+    /// Makes sure that the end comes, whatever hangs.
+    pub fn limit(&self, kill_all: fn()) {
+        let ending = self.clone();
+        let watchdog = move || {
+            std::thread::sleep(SHUTDOWN_LIMIT);
+            kill_all();
+            std::process::exit(ending.code());
+        };
+        // Without a thread there is only no watchdog.
+        let _ = std::thread::Builder::new().name("shutdown".to_owned()).spawn(watchdog);
+    }
+}

@@ -1,0 +1,88 @@
+//! Frames in the dialect of the host, handed to the writer's queue.
+
+use std::sync::Arc;
+
+use pith_protocol::events::Ready;
+use pith_protocol::{
+    AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json,
+};
+use pith_session::{Outbox, Room};
+use serde::Serialize;
+
+use crate::dialect::{Dialect, Shown};
+use crate::transport::writer::FrameQueue;
+
+/// The session's outbox in rpc mode.
+pub struct WireOutbox {
+    queue: Arc<FrameQueue>,
+    dialect: &'static Dialect,
+}
+
+impl WireOutbox {
+    /// Opens the stream, with the greeting where hosts wait for one.
+    pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect) -> Self {
+        let outbox = WireOutbox { queue, dialect };
+        if dialect.has_greeting {
+            outbox.line(&Ready { version: env!("CARGO_PKG_VERSION"), server: "pith" });
+        }
+        outbox
+    }
+
+    fn line<T: Serialize>(&self, frame: &T) {
+        self.queue.push(|out| json::append(out, frame));
+    }
+}
+
+impl Outbox for WireOutbox {
+    fn respond(&mut self, response: &Response<'_>) {
+        self.line(response);
+    }
+
+    fn respond_unknown(&mut self, id: &Id, name: &str) {
+        let error = format!("Unknown command: {name}");
+        let mut response = Response::failure(id.raw(), name, &error);
+        if !self.dialect.echoes_unknown_id {
+            response.request_id = response.id.take();
+        }
+        self.line(&response);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        match (self.dialect.show(event), event) {
+            (Shown::Hidden, _) => {}
+            (Shown::Renamed(renamed), _) => self.line(&renamed),
+            (Shown::AsIs, Event::ToolExecutionUpdate { tool_call_id, .. }) => {
+                self.queue.push_tool_update(tool_call_id, |out| json::append(out, event));
+            }
+            (Shown::AsIs, event) => self.line(event),
+        }
+    }
+
+    fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {
+        let message = Message::Assistant(start.clone());
+        self.queue.open_answer(LiveMessage::new(mode, start), |out| {
+            let at = out.len();
+            json::append(out, &Event::MessageStart { message: &message });
+            if mode == StreamUpdates::Delta {
+                mark_pending(out, at);
+            }
+        });
+    }
+
+    fn stream(&mut self, event: &AssistantEvent) {
+        self.queue.push_stream(event);
+    }
+
+    fn room(&self) -> Room {
+        self.queue.room()
+    }
+}
+
+/// Hosts that read deltas know `pending` as the stop reason of an unfinished answer.
+fn mark_pending(out: &mut Vec<u8>, from: usize) {
+    const PLACEHOLDER: &[u8] = b"\"stopReason\":\"stop\"";
+    if let Some(at) = out[from..].windows(PLACEHOLDER.len()).position(|window| window == PLACEHOLDER) {
+        let range = from + at..from + at + PLACEHOLDER.len();
+        out.splice(range, b"\"stopReason\":\"pending\"".iter().copied());
+    }
+}
