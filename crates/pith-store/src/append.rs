@@ -1,0 +1,191 @@
+//! The entries pith writes.
+
+use std::sync::Arc;
+
+use pith_protocol::{Content, CustomMessage, Message, ThinkingLevel, Usage};
+use serde_json::Value;
+
+use crate::backing::Place;
+use crate::context::{Context, Edit, is_editable};
+use crate::error::StoreError;
+use crate::ids::{EntryId, new_entry_id};
+use crate::line::Line;
+use crate::message::message_of;
+use crate::sketch::Sketch;
+use crate::store::SessionStore;
+use crate::time;
+use crate::tree::{Inserted, Kind, NodeIndex, clean_name};
+
+/// The result of a compaction, to be stored.
+#[derive(Clone, Debug, Default)]
+pub struct CompactionEntry {
+    pub summary: String,
+    /// The oldest entry that stays in view; `None` keeps nothing.
+    pub first_kept_entry_id: Option<EntryId>,
+    pub tokens_before: u64,
+    pub details: Option<Value>,
+    pub usage: Option<Usage>,
+    /// An extension made it.
+    pub from_hook: bool,
+}
+
+/// The summary of a branch that is being left, to be stored below the new leaf.
+#[derive(Clone, Debug, Default)]
+pub struct BranchSummaryEntry {
+    /// The leaf that was left; `None` for the position before all entries.
+    pub from_id: Option<EntryId>,
+    pub summary: String,
+    pub details: Option<Value>,
+    pub usage: Option<Usage>,
+    /// An extension made it.
+    pub from_hook: bool,
+}
+
+impl SessionStore {
+    /// Appends a message. Custom messages become `custom_message` entries.
+    pub fn append_message(&mut self, message: &Arc<Message>) -> EntryId {
+        let index = match &**message {
+            // Its time is the entry's time in the file, so both must be the same here.
+            Message::Custom(custom) => self.append("custom_message", custom.timestamp, |line, _| {
+                line.member("customType", &custom.custom_type)
+                    .member("content", &custom.content)
+                    .member("display", &custom.display)
+                    .optional("details", &custom.details)
+            }),
+            _ => self.append("message", time::now(), |line, _| line.member("message", &**message)),
+        };
+        self.context.push(index, Arc::clone(message));
+        self.finish(index)
+    }
+
+    /// Appends a message placed by an extension.
+    pub fn append_custom_message(&mut self, message: CustomMessage) -> EntryId {
+        self.append_message(&Arc::new(Message::Custom(message)))
+    }
+
+    /// Notes the model used from here on.
+    pub fn append_model_change(&mut self, provider: &str, model_id: &str) -> EntryId {
+        self.append_silent("model_change", |line| line.member("provider", provider).member("modelId", model_id))
+    }
+
+    /// Notes the thinking level used from here on.
+    pub fn append_thinking_level(&mut self, level: ThinkingLevel) -> EntryId {
+        self.append_silent("thinking_level_change", |line| line.member("thinkingLevel", &level))
+    }
+
+    /// Names the session. Line breaks become blanks; an empty name removes the name.
+    pub fn append_session_info(&mut self, name: &str) -> EntryId {
+        let name = clean_name(name).unwrap_or_default();
+        self.append_silent("session_info", |line| line.member("name", &name))
+    }
+
+    /// Names the session on behalf of a user, who cannot mean an empty name.
+    pub fn set_name(&mut self, name: &str) -> Result<EntryId, StoreError> {
+        match clean_name(name) {
+            Some(name) => Ok(self.append_session_info(&name)),
+            None => Err(StoreError::EmptyName),
+        }
+    }
+
+    /// Puts a bookmark on an entry, or removes it.
+    pub fn append_label(&mut self, target: &str, label: Option<&str>) -> Result<EntryId, StoreError> {
+        if !self.tree.contains(target) {
+            return Err(StoreError::EntryNotFound(target.to_owned()));
+        }
+        Ok(self.append_silent("label", |line| line.member("targetId", target).optional("label", &label)))
+    }
+
+    /// Stores an extension's data, out of the model's sight.
+    pub fn append_custom(&mut self, custom_type: &str, data: Option<&Value>) -> EntryId {
+        self.append_silent("custom", |line| line.member("customType", custom_type).optional("data", &data))
+    }
+
+    /// Replaces everything before the kept entries by a summary.
+    pub fn append_compaction(&mut self, compaction: &CompactionEntry) -> EntryId {
+        let index = self.append("compaction", time::now(), |line, own_id| {
+            line.member("summary", &compaction.summary)
+                .member("firstKeptEntryId", compaction.first_kept_entry_id.as_deref().unwrap_or(own_id))
+                .member("tokensBefore", &compaction.tokens_before)
+                .optional("details", &compaction.details)
+                .optional("usage", &compaction.usage)
+                .optional("fromHook", &compaction.from_hook.then_some(true))
+        });
+        self.rebuild_context();
+        self.finish(index)
+    }
+
+    /// Stores what happened on the branch that was left.
+    pub fn append_branch_summary(&mut self, summary: &BranchSummaryEntry) -> EntryId {
+        let index = self.append("branch_summary", time::now(), |line, _| {
+            line.member("fromId", summary.from_id.as_deref().unwrap_or("root"))
+                .member("summary", &summary.summary)
+                .optional("details", &summary.details)
+                .optional("usage", &summary.usage)
+                .optional("fromHook", &summary.from_hook.then_some(true))
+        });
+        let node = self.tree.node(index);
+        let line = self.tree.lines().get(index).map(<[u8]>::to_vec).unwrap_or_default();
+        if let Ok(Some(message)) = message_of(node.kind, &line, node.timestamp) {
+            self.context.push(index, Arc::new(message));
+        }
+        self.finish(index)
+    }
+
+    /// Changes how the model sees an earlier message; `None` hides it. History keeps the original.
+    pub fn append_context_edit(&mut self, target: &str, content: Option<Content>) -> Result<EntryId, StoreError> {
+        let index = self.tree.find(target).ok_or_else(|| StoreError::EntryNotFound(target.to_owned()))?;
+        if !is_editable(self.tree.node(index).kind) || !self.is_on_branch(index) {
+            return Err(StoreError::NotEditable(target.to_owned()));
+        }
+        let replacement = content.as_ref().map(|content| serde_json::json!({ "content": content }));
+        let entry = self.append("context_edit", time::now(), |line, _| {
+            line.member("targetId", target).member("replacement", &replacement)
+        });
+        if !self.context.edit(Edit { target: index, content }) {
+            self.rebuild_context();
+        }
+        Ok(self.finish(entry))
+    }
+
+    /// Builds the conversation of the current leaf anew.
+    pub(crate) fn rebuild_context(&mut self) -> Vec<NodeIndex> {
+        let (context, unreadable) = Context::build(&self.tree, self.leaf, &self.context);
+        self.context = context;
+        unreadable
+    }
+
+    fn append_silent(&mut self, kind: &str, payload: impl FnOnce(Line) -> Line) -> EntryId {
+        let index = self.append(kind, time::now(), |line, _| payload(line));
+        self.finish(index)
+    }
+
+    /// Adds an entry below the leaf, in memory. The payload is told the entry's own id.
+    fn append(&mut self, kind: &str, timestamp: i64, payload: impl FnOnce(Line, &str) -> Line) -> NodeIndex {
+        self.refresh();
+        let id = new_entry_id(|id| self.tree.contains(id));
+        let line = payload(Line::entry(kind, &id, self.leaf(), timestamp), &id).finish();
+        let mut scratch = Vec::new();
+        let sketch = Sketch::read(&line, &mut scratch).expect("lines we build are JSON objects");
+        let Inserted::New(index, None) = self.tree.insert(&sketch, Place::Memory(Vec::new())) else {
+            unreachable!("the id is new and the parent is the leaf")
+        };
+        self.settings.observe(Kind::of(&sketch), &sketch);
+        self.tree.nodes[index as usize].place = Place::Memory(line);
+        self.leaf = Some(index);
+        self.is_moved = false;
+        index
+    }
+
+    /// Writes the entry that was just added.
+    fn finish(&mut self, index: NodeIndex) -> EntryId {
+        if let Some(journal) = &mut self.journal {
+            journal.add(index);
+        }
+        self.save();
+        Arc::clone(&self.tree.node(index).id)
+    }
+
+    fn is_on_branch(&self, index: NodeIndex) -> bool {
+        std::iter::successors(self.leaf, |&at| self.tree.node(at).parent).any(|at| at == index)
+    }
+}

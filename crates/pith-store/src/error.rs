@@ -1,0 +1,44 @@
+//! Why a session cannot be opened or changed. The texts reach hosts unchanged.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The newest file format this version reads and the only one it writes.
+pub const FORMAT_VERSION: u32 = 3;
+
+/// A refused store operation.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("Session file not found: {}", .0.display())]
+    NotFound(PathBuf),
+    #[error("Session file is not a valid pi session: {}", .0.display())]
+    NotASession(PathBuf),
+    #[error("Session is in use by another process (pid {}): {}", .pid.map_or("unknown".to_owned(), |pid| pid.to_string()), .path.display())]
+    InUse { pid: Option<u32>, path: PathBuf },
+    #[error(
+        "Session file {} has format version {found}, newer than version {FORMAT_VERSION} which this program writes; \
+         use --fork to continue it in a new file", .path.display()
+    )]
+    NewerVersion { path: PathBuf, found: u32 },
+    #[error(
+        "Stored session working directory does not exist: {stored}\nSession file: {}\nCurrent working directory: {}",
+        .path.display(), .current.display()
+    )]
+    MissingCwd { stored: String, path: PathBuf, current: PathBuf },
+    #[error("Session file {} is larger than 2 GiB", .0.display())]
+    FileTooLarge(PathBuf),
+    #[error("Session file {}: line {line} is longer than 64 MiB", .path.display())]
+    LineTooLong { path: PathBuf, line: u64 },
+    #[error("Session file {}: {error}", .path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("Entry not found: {0}")]
+    EntryNotFound(String),
+    #[error("Entry {0} cannot be edited")]
+    NotEditable(String),
+    #[error("Session name cannot be empty")]
+    EmptyName,
+    #[error("Invalid entry ID for forking")]
+    NotForkable,
+    #[error("Cannot clone session: no current entry selected")]
+    NothingToClone,
+}

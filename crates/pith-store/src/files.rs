@@ -1,0 +1,111 @@
+//! Files and directories only their owner can read: sessions contain file
+//! contents and command output. Modes of what already exists stay as they are.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Creates a directory and its parents, mode 0700.
+pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Creates a file that must not exist, for reading and appending, mode 0600.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    private().read(true).append(true).create_new(true).open(path)
+}
+
+/// Opens a file for reading and writing, creating it with mode 0600.
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
+    private().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Opens an existing file for reading and appending.
+pub(crate) fn open_append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).open(path)
+}
+
+/// Shortens a file.
+pub(crate) fn cut(path: &Path, len: u64) -> io::Result<()> {
+    // A descriptor for appending may not shorten its file everywhere.
+    OpenOptions::new().write(true).open(path)?.set_len(len)
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Makes names created in a directory survive a power loss.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
+/// Which file it is, whatever its name.
+#[cfg(unix)]
+pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Which file it is, whatever its name. Not known here without unsafe calls.
+#[cfg(not(unix))]
+pub(crate) fn identity(_: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+/// Whether `path` still names the open file.
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(open), Ok(named)) => identity(&open) == identity(&named),
+        _ => false,
+    }
+}
+
+/// A file that appears under its name only when it is complete.
+pub(crate) struct Replacement {
+    pub file: File,
+    temporary: PathBuf,
+    target: PathBuf,
+    is_kept: bool,
+}
+
+impl Replacement {
+    /// Starts a new content for `target`, in the same directory.
+    pub fn start(target: &Path) -> io::Result<Self> {
+        let suffix = format!(".tmp-{}", uuid::Uuid::new_v4().simple());
+        let temporary = crate::paths::side_file(target, &suffix);
+        let file = create_private(&temporary)?;
+        Ok(Replacement { file, temporary, target: target.to_owned(), is_kept: false })
+    }
+
+    /// Puts the content in place and makes that durable. The file stays open for appending.
+    pub fn finish(mut self) -> io::Result<File> {
+        self.file.flush()?;
+        self.file.sync_all()?;
+        fs::rename(&self.temporary, &self.target)?;
+        self.is_kept = true;
+        if let Some(directory) = self.target.parent() {
+            sync_directory(directory)?;
+        }
+        self.file.try_clone()
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            _ = fs::remove_file(&self.temporary);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Taking the lines of a file into a tree.
+//!
+//! Used for whole files and for what another program appended while pith had
+//! the file open. Damage never stops it: lines that cannot be used are skipped
+//! and counted, and whatever hangs in the air is attached to what is there.
+
+use std::io::{self, BufRead, Read};
+
+use crate::backing::Place;
+use crate::report::Repairs;
+use crate::sketch::Sketch;
+use crate::tree::{EntryTree, Inserted, NodeIndex};
+
+/// The longest line that is read; images are inline, so lines are allowed to be long.
+pub(crate) const MAX_LINE: u64 = 64 << 20;
+
+/// How a file ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// With a newline, or not at all.
+    Clean,
+    /// With a complete line that lacks its newline.
+    NoNewline,
+    /// With the beginning of a line, at this offset.
+    Torn(u64),
+}
+
+/// One pass over lines.
+#[derive(Default)]
+pub(crate) struct Intake {
+    pub repairs: Repairs,
+    /// The last entry seen, which is the leaf of a file.
+    pub last: Option<NodeIndex>,
+    unresolved: Vec<(NodeIndex, Box<str>)>,
+    /// Some parent may come after its child, so that walks need not end.
+    may_cycle: bool,
+    line_number: u64,
+}
+
+/// A line with its place, or the end.
+pub(crate) struct RawLine<'b> {
+    pub bytes: &'b [u8],
+    pub offset: u64,
+    pub has_newline: bool,
+}
+
+/// Splits a stream into lines at LF only; remembers where it is.
+pub(crate) struct LineReader<R> {
+    reader: R,
+    offset: u64,
+    buffer: Vec<u8>,
+}
+
+/// Why reading stopped early.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    Io(io::Error),
+    /// The number of the line, counted from 1 where reading began.
+    LineTooLong(u64),
+}
+
+impl<R: BufRead> LineReader<R> {
+    pub fn new(reader: R, offset: u64) -> Self {
+        LineReader { reader, offset, buffer: Vec::new() }
+    }
+
+    /// The next line without LF and CR; `None` at the end.
+    pub fn next(&mut self, number: u64) -> Result<Option<RawLine<'_>>, ReadError> {
+        self.buffer.clear();
+        let offset = self.offset;
+        let limit = MAX_LINE + 2;
+        let n_read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.buffer).map_err(ReadError::Io)?;
+        if n_read == 0 {
+            return Ok(None);
+        }
+        self.offset += n_read as u64;
+        let has_newline = self.buffer.last() == Some(&b'\n');
+        let bytes = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if bytes.len() as u64 > MAX_LINE {
+            return Err(ReadError::LineTooLong(number));
+        }
+        Ok(Some(RawLine { bytes, offset, has_newline }))
+    }
+}
+
+impl Intake {
+    /// Continues after `n_lines` lines that were read elsewhere.
+    pub fn after(n_lines: u64) -> Self {
+        Intake { line_number: n_lines, ..Intake::default() }
+    }
+
+    /// Reads all remaining lines.
+    pub fn read<R: BufRead>(&mut self, tree: &mut EntryTree, lines: &mut LineReader<R>) -> Result<Tail, ReadError> {
+        let mut tail = Tail::Clean;
+        let mut scratch = Vec::new();
+        while let Some(line) = lines.next(self.line_number + 1)? {
+            self.line_number += 1;
+            let is_usable = line.bytes.trim_ascii().is_empty() || self.take(tree, &line, &mut scratch);
+            match (line.has_newline, is_usable) {
+                (true, true) => {}
+                (true, false) => self.repairs.damaged.note(|| format!("line {}", self.line_number)),
+                (false, true) => tail = Tail::NoNewline,
+                (false, false) => {
+                    self.repairs.torn = Some(line.bytes.len() as u64);
+                    tail = Tail::Torn(line.offset);
+                }
+            }
+        }
+        Ok(tail)
+    }
+
+    /// Takes one line; `false` if it is not a JSON object.
+    fn take(&mut self, tree: &mut EntryTree, line: &RawLine<'_>, scratch: &mut Vec<u8>) -> bool {
+        let Some(sketch) = Sketch::read(line.bytes, scratch) else { return false };
+        if sketch.is_header() {
+            // Continuing a file without an answer, old versions write everything again, header included.
+            return true;
+        }
+        let len = u32::try_from(line.bytes.len()).expect("lines are limited to 64 MiB");
+        match tree.insert(&sketch, Place::Stored { offset: line.offset, len }) {
+            Inserted::New(index, missing) => {
+                self.last = Some(index);
+                self.unresolved.extend(missing.map(|parent| (index, parent)));
+            }
+            Inserted::Replaced(index, missing) => {
+                self.last = Some(index);
+                self.may_cycle = true;
+                self.unresolved.extend(missing.map(|parent| (index, parent)));
+            }
+            Inserted::Known(_) => {}
+            Inserted::Nameless => self.repairs.nameless.note(|| format!("line {}", self.line_number)),
+        }
+        true
+    }
+
+    /// Settles parents that were not known when their children came, then makes sure
+    /// that every walk towards a root ends.
+    pub fn settle(&mut self, tree: &mut EntryTree) {
+        for (index, parent) in std::mem::take(&mut self.unresolved) {
+            match tree.find(&parent) {
+                Some(found) => {
+                    tree.nodes[index as usize].parent = Some(found);
+                    self.may_cycle = true;
+                }
+                None => {
+                    tree.reattach(index, index.checked_sub(1));
+                    let id = &tree.node(index).id;
+                    self.repairs.orphans.note(|| format!("{id}, parent {parent}"));
+                }
+            }
+        }
+        if self.may_cycle {
+            self.cut_cycles(tree);
+        }
+    }
+
+    /// A walk that meets itself ends there: the entry whose parent was already passed
+    /// becomes a root. The leaf's walk goes first, so its branch keeps every entry.
+    fn cut_cycles(&mut self, tree: &mut EntryTree) {
+        const UNSEEN: u32 = 0;
+        let mut walk_of = vec![UNSEEN; tree.len()];
+        let starts = self.last.into_iter().chain(tree.indexes().rev());
+        for (start, walk) in starts.zip(1..) {
+            let mut at = start;
+            while walk_of[at as usize] == UNSEEN {
+                walk_of[at as usize] = walk;
+                let Some(parent) = tree.node(at).parent else { break };
+                if walk_of[parent as usize] == walk {
+                    tree.reattach(at, None);
+                    let id = &tree.node(at).id;
+                    self.repairs.cycles.note(|| format!("at {id}"));
+                    break;
+                }
+                at = parent;
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Writing a session file: created late, appended to line by line, never trusted
+//! to be as we left it.
+//!
+//! Other programs append to the same files without asking, so the file is looked
+//! at before each append and whatever is new is taken in first. A line that could
+//! not be written stays in memory and goes first the next time.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::backing::{Backing, Place, ReadAt};
+use crate::files;
+use crate::intake::{Intake, LineReader, ReadError, Tail};
+use crate::lock::{Lock, LockError};
+use crate::report::{Repairs, ReportKind, StoreReport};
+use crate::tree::{EntryTree, NodeIndex};
+
+/// The file of a session, which may not exist yet.
+pub(crate) struct Journal {
+    pub path: PathBuf,
+    open: Option<OpenFile>,
+    /// Entries not in the file yet, oldest first.
+    unsaved: Vec<NodeIndex>,
+    needs_sync: bool,
+    needs_directory_sync: bool,
+}
+
+struct OpenFile {
+    file: Arc<File>,
+    /// Held as long as the file is open; `None` where locks do not exist.
+    _lock: Option<Lock>,
+    seen: Seen,
+    tail: Tail,
+}
+
+/// The file as it was after our last look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    identity: (u64, u64),
+    len: u64,
+    modified: Option<SystemTime>,
+}
+
+/// Data that has to reach the disk; may be waited for anywhere.
+#[derive(Debug)]
+pub struct SyncTask {
+    file: Arc<File>,
+    path: PathBuf,
+    is_new: bool,
+}
+
+impl Journal {
+    /// A file to be created when there is something worth keeping.
+    pub fn planned(path: PathBuf) -> Self {
+        Journal { path, open: None, unsaved: Vec::new(), needs_sync: false, needs_directory_sync: false }
+    }
+
+    /// A file that was just read up to `len`.
+    pub fn opened(path: PathBuf, file: Arc<File>, lock: Option<Lock>, metadata: &Metadata, tail: Tail) -> Self {
+        let open = OpenFile { file, _lock: lock, seen: Seen::of(metadata), tail };
+        Journal { open: Some(open), ..Journal::planned(path) }
+    }
+
+    /// Whether the file exists as far as we know.
+    pub fn is_created(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Notes an entry that has to be written.
+    pub fn add(&mut self, index: NodeIndex) {
+        self.unsaved.push(index);
+    }
+
+    /// Takes in what others appended since the last look.
+    pub fn refresh(&mut self, tree: &mut EntryTree) -> io::Result<Repairs> {
+        let Some(open) = &mut self.open else { return Ok(Repairs::default()) };
+        let now = open.look(&self.path)?;
+        if now == open.seen { Ok(Repairs::default()) } else { open.take_in(tree, now) }
+    }
+
+    /// Writes everything that is not in the file yet.
+    pub fn save(&mut self, tree: &mut EntryTree) -> io::Result<()> {
+        let Some(open) = &mut self.open else {
+            return if self.has_content(tree) { self.create(tree) } else { Ok(()) };
+        };
+        if self.unsaved.is_empty() {
+            return Ok(());
+        }
+        open.look(&self.path)?;
+        open.mend_tail(&self.path)?;
+        let mut n_saved = 0;
+        let result = self.unsaved.iter().try_for_each(|&index| {
+            open.append(tree, &self.path, index)?;
+            n_saved += 1;
+            Ok(())
+        });
+        self.unsaved.drain(..n_saved);
+        self.needs_sync |= n_saved > 0;
+        result
+    }
+
+    /// What has to be synced since the last call.
+    pub fn take_sync(&mut self) -> Option<SyncTask> {
+        let open = self.open.as_ref().filter(|_| self.needs_sync)?;
+        self.needs_sync = false;
+        let is_new = std::mem::take(&mut self.needs_directory_sync);
+        Some(SyncTask { file: Arc::clone(&open.file), path: self.path.clone(), is_new })
+    }
+
+    fn has_content(&self, tree: &EntryTree) -> bool {
+        self.unsaved.iter().any(|&index| tree.node(index).kind.is_content())
+    }
+
+    /// Creates the file with the header and all entries so far.
+    fn create(&mut self, tree: &mut EntryTree) -> io::Result<()> {
+        if let Some(directory) = self.path.parent() {
+            files::create_directory(directory)?;
+        }
+        let lock = match Lock::take(&self.path) {
+            Ok(lock) => Some(lock),
+            Err(LockError::Taken(_)) => return Err(io::Error::other("another process is creating it")),
+            // Without locks there is nothing to hold; a directory that cannot be written shows next.
+            Err(LockError::Unavailable(_)) => None,
+        };
+        let mut content = tree.header.line.clone();
+        content.push(b'\n');
+        let mut places = Vec::with_capacity(self.unsaved.len());
+        let mut lines = tree.lines();
+        for &index in &self.unsaved {
+            let line = lines.get(index)?;
+            let len = u32::try_from(line.len()).map_err(io::Error::other)?;
+            places.push(Place::Stored { offset: content.len() as u64, len });
+            content.extend_from_slice(line);
+            content.push(b'\n');
+        }
+        let mut file = files::create_private(&self.path)?;
+        if let Err(error) = file.write_all(&content) {
+            // The next attempt must find the name free again.
+            _ = fs::remove_file(&self.path);
+            return Err(error);
+        }
+        let seen = Seen::of(&file.metadata()?);
+        for (index, place) in self.unsaved.drain(..).zip(places) {
+            tree.nodes[index as usize].place = place;
+        }
+        let file = Arc::new(file);
+        tree.backing = Backing::File(Arc::clone(&file));
+        self.open = Some(OpenFile { file, _lock: lock, seen, tail: Tail::Clean });
+        (self.needs_sync, self.needs_directory_sync) = (true, true);
+        Ok(())
+    }
+}
+
+impl OpenFile {
+    /// The file as it is now, if it still is the one we know.
+    fn look(&self, path: &Path) -> io::Result<Seen> {
+        let now = Seen::of(&fs::metadata(path)?);
+        if now.identity != self.seen.identity || now.len < self.seen.len {
+            return Err(io::Error::other("another program replaced the file"));
+        }
+        Ok(now)
+    }
+
+    /// Reads the lines between what was seen before and `now`.
+    fn take_in(&mut self, tree: &mut EntryTree, now: Seen) -> io::Result<Repairs> {
+        let start = match self.tail {
+            // The missing newline, or the rest of the line, is among what is new.
+            Tail::Torn(offset) => offset,
+            Tail::Clean | Tail::NoNewline => self.seen.len,
+        };
+        let reader = BufReader::new(ReadAt::new(&self.file, start).until(now.len));
+        let mut intake = Intake::default();
+        let tail = intake.read(tree, &mut LineReader::new(reader, start)).map_err(|error| match error {
+            ReadError::Io(error) => error,
+            ReadError::LineTooLong(_) => io::Error::other("another program wrote a line longer than 64 MiB"),
+        })?;
+        intake.settle(tree);
+        // The other program may be in the middle of its line: keep what is there, start a line of our own.
+        self.tail = if tail == Tail::Clean { Tail::Clean } else { Tail::NoNewline };
+        self.seen = now;
+        Ok(intake.repairs)
+    }
+
+    /// Makes sure that the next line starts on a line of its own.
+    fn mend_tail(&mut self, path: &Path) -> io::Result<()> {
+        match self.tail {
+            Tail::Clean => return Ok(()),
+            Tail::NoNewline => (&*self.file).write_all(b"\n")?,
+            Tail::Torn(offset) => self.cut_fragment(path, offset)?,
+        }
+        self.tail = Tail::Clean;
+        self.seen = Seen::of(&self.file.metadata()?);
+        Ok(())
+    }
+
+    /// Moves an unfinished last line to a file of its own. Cutting the file is one step for
+    /// the file system and comes after the copy is safe, so no crash can lose either.
+    fn cut_fragment(&mut self, path: &Path, offset: u64) -> io::Result<()> {
+        let torn = crate::paths::side_file(path, &format!(".torn-{}", crate::time::now()));
+        let mut fragment = files::create_private(&torn)?;
+        io::copy(&mut ReadAt::new(&self.file, offset), &mut fragment)?;
+        fragment.sync_all()?;
+        files::cut(path, offset)?;
+        self.file.sync_all()
+    }
+
+    /// Writes one entry with one call.
+    fn append(&mut self, tree: &mut EntryTree, path: &Path, index: NodeIndex) -> io::Result<()> {
+        let Place::Memory(line) = &tree.node(index).place else { return Ok(()) };
+        let len = u32::try_from(line.len() - 1).map_err(io::Error::other)?;
+        if let Err((n_written, error)) = write_counting(&self.file, line) {
+            self.take_back(path, n_written);
+            return Err(error);
+        }
+        let expected = self.seen.len + line.len() as u64;
+        let now = Seen::of(&self.file.metadata()?);
+        if now.len == expected {
+            tree.nodes[index as usize].place = Place::Stored { offset: self.seen.len, len };
+            self.seen = now;
+        } else {
+            // Someone wrote between our look and our write; reading it all finds our line too.
+            self.take_in(tree, now)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the part of a line that was written before the disk was full. If that is
+    /// impossible the fragment is found by the next look and gets a newline of its own.
+    fn take_back(&mut self, path: &Path, n_written: u64) {
+        let is_last = self.file.metadata().is_ok_and(|now| now.len() == self.seen.len + n_written);
+        if is_last
+            && files::cut(path, self.seen.len).is_ok()
+            && let Ok(metadata) = self.file.metadata()
+        {
+            self.seen = Seen::of(&metadata);
+        }
+    }
+}
+
+/// Like `write_all`, and says how much was written before it failed.
+fn write_counting(mut file: &File, line: &[u8]) -> Result<(), (u64, io::Error)> {
+    let mut n_written = 0;
+    while n_written < line.len() {
+        match file.write(&line[n_written..]) {
+            Ok(0) => return Err((n_written as u64, io::ErrorKind::WriteZero.into())),
+            Ok(n) => n_written += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err((n_written as u64, error)),
+        }
+    }
+    Ok(())
+}
+
+impl Seen {
+    fn of(metadata: &Metadata) -> Self {
+        Seen { identity: files::identity(metadata), len: metadata.len(), modified: metadata.modified().ok() }
+    }
+}
+
+impl SyncTask {
+    /// Waits until the data is on the disk.
+    pub fn run(self) -> Result<(), StoreReport> {
+        let directory = self.path.parent().filter(|_| self.is_new);
+        let result = self.file.sync_data().and_then(|()| directory.map_or(Ok(()), files::sync_directory));
+        result.map_err(|error| StoreReport {
+            kind: ReportKind::Write,
+            message: format!("session file {}: cannot sync: {error}", self.path.display()),
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! One open session: its entries, the position in the tree, and the conversation there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pith_protocol::Message;
+
+use crate::backing::Backing;
+use crate::branch::BranchSettings;
+use crate::context::Context;
+use crate::error::FORMAT_VERSION;
+use crate::ids::new_session_id;
+use crate::journal::{Journal, SyncTask};
+use crate::line::Line;
+use crate::paths::{file_name, normalise};
+use crate::report::{Repairs, ReportKind, StoreReport};
+use crate::time;
+use crate::tree::{EntryTree, Header, NodeIndex};
+
+/// A session in memory and, once it has content, in its file.
+pub struct SessionStore {
+    pub(crate) tree: EntryTree,
+    pub(crate) leaf: Option<NodeIndex>,
+    pub(crate) context: Context,
+    pub(crate) settings: BranchSettings,
+    /// `None`: nothing is ever written.
+    pub(crate) journal: Option<Journal>,
+    pub(crate) cwd: PathBuf,
+    /// The leaf was moved and nothing was appended since.
+    pub(crate) is_moved: bool,
+    pub(crate) reports: Vec<StoreReport>,
+    write_error: Option<String>,
+}
+
+/// A session to be created.
+#[derive(Clone, Debug, Default)]
+pub struct NewSession {
+    pub cwd: PathBuf,
+    /// The directory for the file itself, see [`crate::session_directory`].
+    pub session_dir: PathBuf,
+    /// Chosen by the caller, see [`crate::is_session_id`]; otherwise made up.
+    pub id: Option<String>,
+    /// Stored unchecked.
+    pub parent_session: Option<String>,
+}
+
+impl SessionStore {
+    /// A session that is never written.
+    pub fn in_memory(cwd: &Path, id: Option<String>) -> Self {
+        let header = new_header(cwd, id, None);
+        SessionStore::start(header, None, cwd)
+    }
+
+    /// A new session. Its path is settled; the file appears with the first content.
+    pub fn create(options: NewSession) -> Self {
+        let header = new_header(&options.cwd, options.id, options.parent_session);
+        let path = options.session_dir.join(file_name(header.created, &header.id));
+        SessionStore::start(header, Some(Journal::planned(path)), &options.cwd)
+    }
+
+    /// A new session that will be saved at exactly that path.
+    pub fn create_at(path: &Path, cwd: &Path, id: Option<String>) -> Self {
+        SessionStore::start(new_header(cwd, id, None), Some(Journal::planned(path.to_owned())), cwd)
+    }
+
+    fn start(header: Header, journal: Option<Journal>, cwd: &Path) -> Self {
+        SessionStore::at(EntryTree::new(header, Backing::None), None, journal, cwd.to_owned())
+    }
+
+    /// Puts a loaded tree to use. The caller builds the context.
+    pub(crate) fn at(tree: EntryTree, leaf: Option<NodeIndex>, journal: Option<Journal>, cwd: PathBuf) -> Self {
+        SessionStore {
+            settings: BranchSettings::of(&tree, leaf),
+            tree,
+            leaf,
+            context: Context::default(),
+            journal,
+            cwd,
+            is_moved: false,
+            reports: Vec::new(),
+            write_error: None,
+        }
+    }
+
+    /// The session id.
+    pub fn id(&self) -> &str {
+        &self.tree.header().id
+    }
+
+    /// The session file, whether it exists yet or not; `None` for sessions in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.journal.as_ref().map(|journal| &*journal.path)
+    }
+
+    /// Whether the session is in a file by now.
+    pub fn is_saved(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journal::is_created)
+    }
+
+    /// The working directory the session belongs to.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The name given to the session.
+    pub fn name(&self) -> Option<&str> {
+        self.tree.name()
+    }
+
+    /// All entries.
+    pub fn tree(&self) -> &EntryTree {
+        &self.tree
+    }
+
+    /// The entry new ones are appended below.
+    pub fn leaf(&self) -> Option<&str> {
+        self.leaf.map(|leaf| &*self.tree.node(leaf).id)
+    }
+
+    /// The conversation at the leaf, oldest first, as the model sees it.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.context.messages
+    }
+
+    /// The ids of the entries the messages come from, in the same order.
+    pub fn message_entries(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.context.sources.iter().map(|&source| &*self.tree.node(source).id)
+    }
+
+    /// Messages before this position are not newer than the latest compaction or context
+    /// edit, so a usage reported with one of them does not describe the present context.
+    pub fn rewritten_to(&self) -> usize {
+        self.context.rewritten_to
+    }
+
+    /// Model and thinking level in force at the leaf, as far as the entries say.
+    pub fn settings(&self) -> &BranchSettings {
+        &self.settings
+    }
+
+    /// Repairs and failures since the last call, each told once.
+    pub fn take_report(&mut self) -> Vec<StoreReport> {
+        std::mem::take(&mut self.reports)
+    }
+
+    /// Why entries are only in memory at the moment.
+    pub fn write_error(&self) -> Option<&str> {
+        self.write_error.as_deref()
+    }
+
+    /// What was written and not synced yet. The task can run anywhere, off the event path.
+    pub fn sync_handle(&mut self) -> Option<SyncTask> {
+        self.journal.as_mut()?.take_sync()
+    }
+
+    /// Takes in what other programs appended to the file. Happens before each append by itself.
+    pub fn refresh(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        match journal.refresh(&mut self.tree) {
+            Ok(repairs) => self.report_repairs(repairs),
+            Err(error) => self.report_write_failure(&error),
+        }
+    }
+
+    /// Writes what is not in the file yet.
+    pub(crate) fn save(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        match journal.save(&mut self.tree) {
+            Ok(()) => self.write_error = None,
+            Err(error) => self.report_write_failure(&error),
+        }
+    }
+
+    pub(crate) fn report_repairs(&mut self, repairs: Repairs) {
+        let report = repairs.report(self.path());
+        self.reports.extend(report);
+    }
+
+    /// The first failure is told; retries that fail as well are not.
+    fn report_write_failure(&mut self, error: &std::io::Error) {
+        let path = self.path().unwrap_or(Path::new("")).display().to_string();
+        let message = format!("session file {path}: cannot write: {error}");
+        if self.write_error.is_none() {
+            self.reports.push(StoreReport { kind: ReportKind::Write, message: message.clone() });
+        }
+        self.write_error = Some(message);
+    }
+}
+
+pub(crate) fn new_header(cwd: &Path, id: Option<String>, parent_session: Option<String>) -> Header {
+    let id = id.unwrap_or_else(new_session_id);
+    let created = time::now();
+    let cwd = normalise(cwd).to_string_lossy().into_owned();
+    let mut line = Line::start("session")
+        .member("version", &FORMAT_VERSION)
+        .member("id", &id)
+        .member("timestamp", &time::to_iso(created))
+        .member("cwd", &cwd)
+        .optional("parentSession", &parent_session)
+        .finish();
+    line.pop();
+    Header { id, version: FORMAT_VERSION, created, cwd, parent_session, line }
+}

@@ -1,0 +1,332 @@
+//! All entries of a session as a tree.
+//!
+//! An entry is its line. The tree remembers for each one who its parent is, what
+//! kind it is and where the line lies; content is read back when someone asks.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+
+use crate::backing::{Backing, Lines, Place};
+use crate::ids::EntryId;
+use crate::sketch::Sketch;
+use crate::tally::Tally;
+
+/// Position of an entry in the tree, in file order.
+pub(crate) type NodeIndex = u32;
+
+/// The entries of one session, whatever their branch.
+pub struct EntryTree {
+    pub(crate) header: Header,
+    pub(crate) nodes: Vec<Node>,
+    by_id: HashMap<EntryId, NodeIndex>,
+    labels: HashMap<EntryId, Label>,
+    name: Option<String>,
+    tally: Tally,
+    pub(crate) backing: Backing,
+}
+
+/// The first line of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Header {
+    pub id: String,
+    pub version: u32,
+    /// Unix milliseconds.
+    pub created: i64,
+    /// Empty if the file does not say.
+    pub cwd: String,
+    pub parent_session: Option<String>,
+    /// The line as it is in the file, without newline.
+    pub line: Vec<u8>,
+}
+
+/// A bookmark on an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    pub text: String,
+    /// Unix milliseconds of the `label` entry.
+    pub timestamp: i64,
+}
+
+pub(crate) struct Node {
+    pub id: EntryId,
+    pub parent: Option<NodeIndex>,
+    /// Unix milliseconds.
+    pub timestamp: i64,
+    pub kind: Kind,
+    /// Parent or timestamp differ from what the line says.
+    pub mended: bool,
+    pub place: Place,
+}
+
+/// The type of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Message(Role),
+    ModelChange,
+    ThinkingLevelChange,
+    SessionInfo,
+    Label,
+    Compaction,
+    BranchSummary,
+    Custom,
+    CustomMessage,
+    ContextEdit,
+    Usage,
+    /// A type this version does not know; kept verbatim.
+    Other,
+}
+
+/// The role of a `message` entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    User,
+    Assistant,
+    ToolResult,
+    BashExecution,
+    Custom,
+    System,
+    Other,
+}
+
+/// What became of a line offered to the tree.
+pub(crate) enum Inserted {
+    /// A new entry; `Some` carries the name of a parent the tree does not have (yet).
+    New(NodeIndex, Option<Box<str>>),
+    /// The id is known: either the same line again, or the place of a line held in memory.
+    Known(NodeIndex),
+    /// The id was known with other content, which this line replaces.
+    Replaced(NodeIndex, Option<Box<str>>),
+    /// No usable id.
+    Nameless,
+}
+
+impl EntryTree {
+    pub(crate) fn new(header: Header, backing: Backing) -> Self {
+        EntryTree {
+            header,
+            nodes: Vec::new(),
+            by_id: HashMap::new(),
+            labels: HashMap::new(),
+            name: None,
+            tally: Tally::default(),
+            backing,
+        }
+    }
+
+    /// The first line.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The session's name; the last one given in the file counts, on whatever branch.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Totals over all entries.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is no entry at all.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Whether an entry of that id exists.
+    pub fn contains(&self, id: &str) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    /// The kind of an entry.
+    pub fn kind(&self, id: &str) -> Option<Kind> {
+        self.find(id).map(|index| self.node(index).kind)
+    }
+
+    /// The parent of an entry; `None` also for roots.
+    pub fn parent(&self, id: &str) -> Option<&EntryId> {
+        let parent = self.node(self.find(id)?).parent?;
+        Some(&self.node(parent).id)
+    }
+
+    /// The bookmark on an entry.
+    pub fn label(&self, id: &str) -> Option<&Label> {
+        self.labels.get(id)
+    }
+
+    /// The entry's line without newline, as the file has it.
+    pub fn line(&self, id: &str) -> Option<io::Result<Vec<u8>>> {
+        let index = self.find(id)?;
+        Some(self.lines().get(index).map(<[u8]>::to_vec))
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<NodeIndex> {
+        self.by_id.get(id).copied()
+    }
+
+    pub(crate) fn node(&self, index: NodeIndex) -> &Node {
+        &self.nodes[index as usize]
+    }
+
+    pub(crate) fn indexes(&self) -> std::ops::Range<NodeIndex> {
+        0..self.next_index()
+    }
+
+    pub(crate) fn lines(&self) -> Lines<'_> {
+        Lines::new(self)
+    }
+
+    pub(crate) fn has_label(&self, target: &EntryId) -> Option<&Label> {
+        self.labels.get(target)
+    }
+
+    /// Entries from a root down to `leaf`.
+    pub(crate) fn path(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
+        let mut path: Vec<_> = std::iter::successors(leaf, |&index| self.node(index).parent).collect();
+        path.reverse();
+        path
+    }
+
+    /// Adds the entry a line describes. Its parent is settled by the caller if it is not known yet.
+    pub(crate) fn insert(&mut self, sketch: &Sketch<'_>, place: Place) -> Inserted {
+        let Some(id) = sketch.id.as_deref() else { return Inserted::Nameless };
+        let known = self.find(id);
+        if let Some(index) = known
+            && self.holds_same(index, &place)
+        {
+            // A line written by us and found again on the disk needs no copy in memory any more.
+            self.nodes[index as usize].place = place;
+            return Inserted::Known(index);
+        }
+        let previous = self.nodes.last().map_or(self.header.created, |node| node.timestamp);
+        let kind = Kind::of(sketch);
+        let (parent, missing) = self.parent_of(sketch, id);
+        let timestamp = sketch.timestamp.unwrap_or(previous);
+        let mended = sketch.timestamp.is_none();
+        let node = Node { id: id.into(), parent, timestamp, kind, mended, place };
+        self.observe(kind, sketch, timestamp);
+        match known {
+            Some(index) => {
+                self.forget(index);
+                self.nodes[index as usize] = Node { id: self.node(index).id.clone(), ..node };
+                Inserted::Replaced(index, missing)
+            }
+            None => {
+                let index = self.next_index();
+                self.by_id.insert(node.id.clone(), index);
+                self.nodes.push(node);
+                Inserted::New(index, missing)
+            }
+        }
+    }
+
+    /// Attaches an entry elsewhere than its line says.
+    pub(crate) fn reattach(&mut self, index: NodeIndex, parent: Option<NodeIndex>) {
+        let node = &mut self.nodes[index as usize];
+        node.parent = parent;
+        node.mended = true;
+    }
+
+    fn next_index(&self) -> NodeIndex {
+        NodeIndex::try_from(self.nodes.len()).expect("a file of 2 GiB has fewer than 2^32 lines")
+    }
+
+    fn parent_of(&self, sketch: &Sketch<'_>, id: &str) -> (Option<NodeIndex>, Option<Box<str>>) {
+        match sketch.parent.as_deref() {
+            // An entry that is its own parent is a root.
+            Some(parent) if parent != id => match self.find(parent) {
+                Some(index) => (Some(index), None),
+                None => (None, Some(parent.into())),
+            },
+            _ => (None, None),
+        }
+    }
+
+    /// Whether the line at `place` is the one the tree already has.
+    fn holds_same(&self, index: NodeIndex, place: &Place) -> bool {
+        let mut lines = self.lines();
+        let Ok(known) = lines.get(index).map(<[u8]>::to_vec) else { return false };
+        lines.at(place).is_ok_and(|line| line == known)
+    }
+
+    /// Takes in what an entry says about the session as a whole.
+    fn observe(&mut self, kind: Kind, sketch: &Sketch<'_>, timestamp: i64) {
+        self.tally.add(kind, sketch);
+        match kind {
+            Kind::SessionInfo => self.name = sketch.name.as_deref().and_then(clean_name),
+            Kind::Label => {
+                let Some(target) = sketch.target.as_deref() else { return };
+                match sketch.label.as_deref() {
+                    Some(text) if !text.is_empty() => {
+                        self.labels.insert(target.into(), Label { text: text.to_owned(), timestamp });
+                    }
+                    _ => {
+                        self.labels.remove(target);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes back the numbers of an entry that is about to be replaced.
+    fn forget(&mut self, index: NodeIndex) {
+        let kind = self.node(index).kind;
+        let Ok(line) = self.lines().get(index).map(<[u8]>::to_vec) else { return };
+        if let Some(sketch) = Sketch::read(&line, &mut Vec::new()) {
+            self.tally.remove(kind, &sketch);
+        }
+    }
+}
+
+/// A session name on one line, without blanks around it; `None` if nothing is left.
+pub(crate) fn clean_name(name: &str) -> Option<String> {
+    let lines: Vec<_> = name.split(['\r', '\n']).filter(|line| !line.is_empty()).collect();
+    let name = lines.join(" ");
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+impl Kind {
+    pub(crate) fn of(sketch: &Sketch<'_>) -> Self {
+        match sketch.kind.as_deref() {
+            Some("message") => Kind::Message(Role::of(&sketch.message.role)),
+            Some("model_change") => Kind::ModelChange,
+            Some("thinking_level_change") => Kind::ThinkingLevelChange,
+            Some("session_info") => Kind::SessionInfo,
+            Some("label") => Kind::Label,
+            Some("compaction") => Kind::Compaction,
+            Some("branch_summary") => Kind::BranchSummary,
+            Some("custom") => Kind::Custom,
+            Some("custom_message") => Kind::CustomMessage,
+            Some("context_edit") => Kind::ContextEdit,
+            Some("usage") => Kind::Usage,
+            _ => Kind::Other,
+        }
+    }
+
+    /// Whether the entry is worth a file. Settings alone are not, so idle starts leave no litter.
+    pub(crate) fn is_content(self) -> bool {
+        !matches!(self, Kind::ModelChange | Kind::ThinkingLevelChange)
+    }
+}
+
+impl Role {
+    fn of(role: &Option<Cow<'_, str>>) -> Self {
+        match role.as_deref() {
+            Some("user") => Role::User,
+            Some("assistant") => Role::Assistant,
+            Some("toolResult") => Role::ToolResult,
+            Some("bashExecution") => Role::BashExecution,
+            Some("custom") => Role::Custom,
+            Some("system") => Role::System,
+            _ => Role::Other,
+        }
+    }
+}
