@@ -91,11 +91,11 @@ pub struct SessionStats {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_file: Option<String>,
     pub session_id: String,
-    pub user_messages: usize,
-    pub assistant_messages: usize,
-    pub tool_calls: usize,
-    pub tool_results: usize,
-    pub total_messages: usize,
+    pub user_messages: u64,
+    pub assistant_messages: u64,
+    pub tool_calls: u64,
+    pub tool_results: u64,
+    pub total_messages: u64,
     pub tokens: TokenTotals,
     pub cost: f64,
     #[serde(skip_serializing_if = "Option::is_none")]

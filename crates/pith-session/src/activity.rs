@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pith_agent::link::Call;
 use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession};
 use pith_protocol::Message;
-use tokio::task::Id as TaskId;
+use pith_store::StoreReport;
+use tokio::task::{AbortHandle, Id as TaskId};
 use tokio_util::sync::CancellationToken;
 
 use crate::queue::Waiting;
@@ -15,6 +16,17 @@ use crate::reply::Reply;
 pub(crate) enum Activity {
     Idle,
     Running(ActiveRun),
+    /// Waiting to ask again after a failure.
+    Retrying { wait: AbortHandle },
+}
+
+/// How a job ended.
+pub(crate) enum JobEnd {
+    Done,
+    /// Something about the session file that people should hear.
+    Report(StoreReport),
+    /// The wait before another attempt is over.
+    RetryDue,
 }
 
 /// A run and what it has begun without ending.
@@ -44,12 +56,12 @@ pub(crate) enum Waiter {
 
 impl Activity {
     pub fn is_busy(&self) -> bool {
-        matches!(self, Activity::Running(_))
+        !matches!(self, Activity::Idle)
     }
 
     pub fn task(&self) -> Option<TaskId> {
         match self {
-            Activity::Idle => None,
+            Activity::Idle | Activity::Retrying { .. } => None,
             Activity::Running(run) => Some(run.task),
         }
     }

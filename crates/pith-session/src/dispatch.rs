@@ -77,11 +77,10 @@ impl Session {
                 self.answer(self.reply(id), Ok(()));
             }
             Command::SetAutoRetry(call) => {
-                self.options.auto_retry = call.enabled;
+                self.options.retry.is_enabled = call.enabled;
                 self.answer(self.reply(id), Ok(()));
             }
-            // No retry ever waits yet, so there is nothing to cancel.
-            Command::AbortRetry(_) => self.answer(self.reply(id), Ok(())),
+            Command::AbortRetry(_) => self.abort_retry(self.reply(id)),
             Command::Bash(call) => self.bash(call, self.reply(id)),
             Command::AbortBash(call) => self.abort_bash(call, self.reply(id)),
             Command::NewSession(call) => self.new_session(call, self.reply(id)),

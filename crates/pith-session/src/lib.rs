@@ -15,13 +15,16 @@ mod outbox;
 mod prompt;
 mod queue;
 mod reply;
+mod retry;
 mod run;
 mod shell;
 mod state;
 mod system_prompt;
 mod tools;
+mod waiting;
 
 pub use models::{ModelSource, ScopedModel};
 pub use outbox::{Outbox, Room};
+pub use retry::RetryPolicy;
 pub use session::{Fsync, NewStore, Session, SessionOptions, SessionParts};
 pub use tools::ToolChoice;

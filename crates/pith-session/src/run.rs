@@ -9,9 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::{ActiveRun, Activity, Open};
+use crate::activity::{ActiveRun, Activity, JobEnd, Open};
 use crate::images::ImageRules;
 use crate::outbox::Room;
+use crate::retry::Next;
 use crate::session::{Fsync, Session};
 
 /// What a run sends to the session.
@@ -41,14 +42,21 @@ impl Session {
                 other => other,
             };
             pith_agent::run(opening, &mut link, &token).await;
+            JobEnd::Done
         });
         self.run_events = Some(run_events);
         self.activity = Activity::Running(ActiveRun { task: task.id(), cancel, n_turns: 0, open: Open::default() });
     }
 
+    /// Stops whatever talks to the model, or waits to.
     pub(crate) fn cancel_run(&mut self) {
-        if let Activity::Running(run) = &self.activity {
-            run.cancel.cancel();
+        match &self.activity {
+            Activity::Idle => {}
+            Activity::Running(run) => run.cancel.cancel(),
+            Activity::Retrying { .. } => {
+                self.cancel_retry();
+                self.settle(true);
+            }
         }
     }
 
@@ -106,15 +114,17 @@ impl Session {
         self.store.append_message(message);
         self.report_store();
         self.out.event(&Event::MessageEnd { message });
+        self.note_success(message);
         let must_wait = matches!(**message, Message::User(_)) || self.options.fsync == Fsync::Always;
         match self.sync_task() {
             Some(task) => {
                 let taken = if must_wait { taken } else { taken.and_then(|taken| taken.send(()).ok()).and(None) };
                 self.jobs.spawn_blocking(move || {
-                    task.run();
+                    let end = task.run().map_or_else(JobEnd::Report, |()| JobEnd::Done);
                     if let Some(taken) = taken {
                         let _ = taken.send(());
                     }
+                    end
                 });
             }
             None => {
@@ -158,12 +168,21 @@ impl Session {
     }
 
     fn on_agent_end(&mut self, messages: &[Arc<Message>]) {
-        self.out.event(&Event::AgentEnd { messages, will_retry: false });
         self.run_events = None;
         let Activity::Running(run) = std::mem::replace(&mut self.activity, Activity::Idle) else { return };
-        let was_aborted = run.cancel.is_cancelled();
-        let next = if was_aborted || self.is_closing { None } else { self.continuation() };
+        let was_aborted = run.cancel.is_cancelled() || self.is_closing;
+        let answer = messages.iter().rev().find_map(|message| message.as_assistant());
+        let next = if was_aborted { Next::Settle } else { self.retry.after(answer, &self.options.retry) };
+        let error = answer.and_then(|answer| answer.error_message.as_deref()).unwrap_or_default();
+        self.out.event(&Event::AgentEnd { messages, will_retry: matches!(next, Next::Wait { .. }) });
         match next {
+            Next::Wait { attempt, delay } => return self.wait_to_retry(attempt, delay, error),
+            Next::GiveUp { attempt } => {
+                self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(error) });
+            }
+            Next::Settle => {}
+        }
+        match self.continuation().filter(|_| !was_aborted) {
             Some(opening) => self.start_run(opening),
             None => self.settle(was_aborted),
         }
@@ -181,7 +200,7 @@ impl Session {
     }
 
     /// Nothing will happen any more without a new command.
-    fn settle(&mut self, was_aborted: bool) {
+    pub(crate) fn settle(&mut self, was_aborted: bool) {
         self.flush_deferred();
         self.out.event(&Event::AgentSettled { aborted: was_aborted });
         self.serve_waiters();
@@ -232,7 +251,7 @@ impl Session {
     /// A bug ended the run's task: close what it left open, so that no host waits for ever.
     pub(crate) fn on_run_panic(&mut self, error: &JoinError) {
         let Activity::Running(run) = &mut self.activity else { return };
-        tracing_line(&format!("the run ended unexpectedly: {error}"));
+        crate::state::log_line(&format!("the run ended unexpectedly: {error}"));
         let open = std::mem::take(&mut run.open);
         let mut messages = open.messages;
         if !open.is_started {
@@ -257,12 +276,6 @@ impl Session {
         self.out.event(&Event::TurnEnd { message: &failed, tool_results: &[] });
         self.on_agent_end(&messages);
     }
-}
-
-/// One line on stderr for the person who reads logs.
-#[allow(clippy::print_stderr, reason = "the log of a headless program")]
-pub(crate) fn tracing_line(text: &str) {
-    eprintln!("pith: {text}");
 }
 
 impl Open {

@@ -14,11 +14,12 @@ use tokio::sync::mpsc;
 use tokio::task::{Id as TaskId, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::{Activity, Waiter};
+use crate::activity::{Activity, JobEnd, Waiter};
 use crate::models::{ModelSource, Models, ScopedModel};
 use crate::outbox::Outbox;
 use crate::queue::Queues;
 use crate::reply::Owed;
+use crate::retry::{Retry, RetryPolicy};
 use crate::run::FromRun;
 use crate::shell::{FromShell, Shell};
 use crate::tools::{ToolChoice, Tools};
@@ -54,7 +55,7 @@ pub struct SessionOptions {
     pub interrupt_mode: InterruptMode,
     pub stream_updates: StreamUpdates,
     pub auto_compaction: bool,
-    pub auto_retry: bool,
+    pub retry: RetryPolicy,
     pub max_turns: Option<u32>,
     pub block_images: bool,
     pub auto_resize_images: bool,
@@ -94,9 +95,10 @@ pub struct Session {
     pub(crate) activity: Activity,
     /// Commands to be carried out, in order, once the running activity has settled.
     pub(crate) waiters: Vec<Waiter>,
+    pub(crate) retry: Retry,
     pub(crate) options: SessionOptions,
     /// Runs, shell commands and disk syncs; every one is noticed when it ends.
-    pub(crate) jobs: JoinSet<()>,
+    pub(crate) jobs: JoinSet<JobEnd>,
     /// From the active run; replaced with each run, closed when it has ended.
     pub(crate) run_events: Option<mpsc::Receiver<FromRun>>,
     /// From the host's shell commands; lives as long as the session.
@@ -114,7 +116,7 @@ enum Event {
     Run(FromRun),
     Shell(FromShell),
     Owed(Owed),
-    Job(TaskId, Result<(), JoinError>),
+    Job(TaskId, Result<JobEnd, JoinError>),
     Close,
 }
 
@@ -136,6 +138,7 @@ impl Session {
             shell,
             activity: Activity::Idle,
             waiters: Vec::new(),
+            retry: Retry::default(),
             options,
             jobs: JoinSet::new(),
             run_events: None,
@@ -162,7 +165,7 @@ impl Session {
                 Some(message) = self.shell_events.recv() => Event::Shell(message),
                 Some(owed) = self.owed_events.recv() => Event::Owed(owed),
                 Some(ended) = self.jobs.join_next_with_id() => match ended {
-                    Ok((id, ())) => Event::Job(id, Ok(())),
+                    Ok((id, end)) => Event::Job(id, Ok(end)),
                     Err(error) => Event::Job(error.id(), Err(error)),
                 },
             };
@@ -198,13 +201,14 @@ impl Session {
         self.shell.abort_all();
     }
 
-    fn on_job_end(&mut self, task: TaskId, ended: Result<(), JoinError>) {
-        if let Err(error) = ended {
-            if self.activity.task() == Some(task) {
-                self.on_run_panic(&error);
-            } else {
-                self.on_shell_panic(task);
-            }
+    fn on_job_end(&mut self, task: TaskId, ended: Result<JobEnd, JoinError>) {
+        match ended {
+            Ok(JobEnd::Done) => {}
+            Ok(JobEnd::Report(report)) => self.report(&report),
+            Ok(JobEnd::RetryDue) => self.on_retry_due(),
+            Err(error) if error.is_cancelled() => {}
+            Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
+            Err(_) => self.on_shell_panic(task),
         }
     }
 

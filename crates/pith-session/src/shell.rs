@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::Id as TaskId;
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::JobEnd;
 use crate::outbox::Room;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -76,6 +77,7 @@ impl Session {
                 let forward = forward(key, deltas, to_session.clone(), room, cancel.clone());
                 let (result, ()) = tokio::join!(run_user_command(&workbench, &command, cancel, output), forward);
                 let _ = to_session.send(FromShell::Done { key, result }).await;
+                JobEnd::Done
             }
         };
         let task = self.jobs.spawn(work).id();

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use pith_agent::Queue;
-use pith_protocol::answers::{CycledModel, LastText, SessionStats, State};
+use pith_protocol::answers::{CycledModel, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
 use pith_protocol::{Block, Event, StopReason, ThinkingLevel};
+use pith_store::StoreReport;
 use serde_json::json;
 
 use crate::models::Changed;
 use crate::reply::Reply;
-use crate::run::tracing_line;
 use crate::session::Session;
 
 impl Session {
@@ -63,11 +63,30 @@ impl Session {
 
     pub(crate) fn stats(&self) -> SessionStats {
         let window = self.models.current().map_or(0, |model| model.context_window);
+        let tally = self.store.tree().tally();
         SessionStats {
             session_file: self.session_file(),
             session_id: self.store.id().to_owned(),
-            context_usage: crate::context::usage(self.store.messages(), window, self.tools.prompt(), self.tools.active().specs()),
-            ..self.store.stats()
+            user_messages: tally.user_messages,
+            assistant_messages: tally.assistant_messages,
+            tool_calls: tally.tool_calls,
+            tool_results: tally.tool_results,
+            total_messages: tally.total_messages,
+            tokens: TokenTotals {
+                input: tally.input,
+                output: tally.output,
+                cache_read: tally.cache_read,
+                cache_write: tally.cache_write,
+                total: tally.total_tokens(),
+            },
+            cost: tally.cost,
+            premium_requests: None,
+            context_usage: crate::context::usage(
+                self.store.messages(),
+                window,
+                self.tools.prompt(),
+                self.tools.active().specs(),
+            ),
         }
     }
 
@@ -129,12 +148,22 @@ impl Session {
     /// Repairs and failed writes: told once, on the wire and on stderr.
     pub(crate) fn report_store(&mut self) {
         for report in self.store.take_report() {
-            tracing_line(&report.message);
-            self.out.event(&Event::ExtensionError {
-                extension_path: "<session>",
-                event: report.event,
-                error: &report.message,
-            });
+            self.report(&report);
         }
     }
+
+    pub(crate) fn report(&mut self, report: &StoreReport) {
+        log_line(&report.message);
+        self.out.event(&Event::ExtensionError {
+            extension_path: "<session>",
+            event: report.kind.event(),
+            error: &report.message,
+        });
+    }
+}
+
+/// One line on stderr for the person who reads logs.
+#[allow(clippy::print_stderr, reason = "the log of a headless program")]
+pub(crate) fn log_line(text: &str) {
+    eprintln!("pith: {text}");
 }

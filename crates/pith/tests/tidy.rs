@@ -1,0 +1,55 @@
+//! Rules of the repository that a compiler cannot hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pith_protocol::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("readable").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn every_command_is_documented() {
+    let docs = fs::read_to_string(root().join("docs/protocol.md")).expect("docs/protocol.md");
+    let headings: Vec<_> = docs.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    let missing: Vec<_> = Command::NAMES.iter().filter(|name| !headings.contains(name)).collect();
+    let unknown: Vec<_> = headings.iter().filter(|name| !Command::NAMES.contains(name)).collect();
+    assert!(missing.is_empty() && unknown.is_empty(), "without a heading: {missing:?}; no such command: {unknown:?}");
+}
+
+#[test]
+fn files_of_logic_stay_readable() {
+    let mut found = Vec::new();
+    for directory in fs::read_dir(root().join("crates")).expect("crates").flatten() {
+        sources(&directory.path().join("src"), &mut found);
+    }
+    let logic = |path: &PathBuf| {
+        let text = fs::read_to_string(path).expect("UTF-8 source");
+        // Tests at the end of a file are not logic.
+        text.split("#[cfg(test)]").next().unwrap_or_default().lines().count()
+    };
+    let long: Vec<_> = found.iter().filter(|path| logic(path) > 500).collect();
+    assert!(found.len() > 50 && long.is_empty(), "over 500 lines: {long:?}");
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    let mut found = Vec::new();
+    for directory in fs::read_dir(root().join("crates")).expect("crates").flatten() {
+        sources(&directory.path().join("src"), &mut found);
+    }
+    let bare: Vec<_> = found.iter().filter(|path| !fs::read_to_string(path).expect("UTF-8 source").starts_with("//!")).collect();
+    assert!(bare.is_empty(), "without an opening paragraph: {bare:?}");
+}
