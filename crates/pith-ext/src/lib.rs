@@ -1,0 +1,1 @@
+//! Extensions: TypeScript run inside pith, on a thread of its own.
