@@ -192,13 +192,14 @@ impl SessionStore {
         self.reports.extend(report);
     }
 
-    /// The first failure is told; retries that fail as well are not.
+    /// The first failure is told and kept until writing works again; retries that fail are not news.
     fn report_write_failure(&mut self, error: &std::io::Error) {
+        if self.write_error.is_some() {
+            return;
+        }
         let path = self.path().unwrap_or(Path::new("")).display().to_string();
         let message = format!("session file {path}: cannot write: {error}");
-        if self.write_error.is_none() {
-            self.reports.push(StoreReport { kind: ReportKind::Write, message: message.clone() });
-        }
+        self.reports.push(StoreReport { kind: ReportKind::Write, message: message.clone() });
         self.write_error = Some(message);
     }
 }
