@@ -95,6 +95,24 @@ impl Context {
         true
     }
 
+    /// The message of an entry, if it is in view and not edited.
+    pub fn original(&self, source: NodeIndex) -> Option<&Arc<Message>> {
+        let position = self.sources.iter().position(|&at| at == source)?;
+        self.messages.get(position).filter(|_| !self.replaced.contains(&source))
+    }
+
+    /// Follows the entries to another tree; messages of entries that are not there go.
+    pub fn renumber(&mut self, renumbering: &HashMap<NodeIndex, NodeIndex>) {
+        let old = std::mem::take(self);
+        for (source, message) in old.sources.into_iter().zip(old.messages) {
+            if let Some(&source) = renumbering.get(&source) {
+                self.push(source, message);
+            }
+        }
+        self.replaced = old.replaced.iter().filter_map(|source| renumbering.get(source).copied()).collect();
+        self.rewritten_to = old.rewritten_to.min(self.messages.len());
+    }
+
     fn push_edited(&mut self, source: NodeIndex, message: Arc<Message>, edit: Option<Edit>) {
         match edit {
             None => self.push(source, message),

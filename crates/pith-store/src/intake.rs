@@ -9,15 +9,16 @@ use std::io::{self, BufRead, Read};
 use crate::backing::Place;
 use crate::report::Repairs;
 use crate::sketch::Sketch;
-use crate::tree::{EntryTree, Inserted, NodeIndex};
+use crate::tree::{EntryTree, Inserted, Kind, NodeIndex};
 
 /// The longest line that is read; images are inline, so lines are allowed to be long.
 pub(crate) const MAX_LINE: u64 = 64 << 20;
 
 /// How a file ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// With a newline, or not at all.
+    #[default]
     Clean,
     /// With a complete line that lacks its newline.
     NoNewline,
@@ -29,8 +30,8 @@ pub(crate) enum Tail {
 #[derive(Default)]
 pub(crate) struct Intake {
     pub repairs: Repairs,
-    /// The last entry seen, which is the leaf of a file.
-    pub last: Option<NodeIndex>,
+    /// How the lines read so far end.
+    pub tail: Tail,
     unresolved: Vec<(NodeIndex, Box<str>)>,
     /// Some parent may come after its child, so that walks need not end.
     may_cycle: bool,
@@ -57,6 +58,14 @@ pub(crate) enum ReadError {
     Io(io::Error),
     /// The number of the line, counted from 1 where reading began.
     LineTooLong(u64),
+    /// The first object is not a header.
+    NotASession,
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        ReadError::Io(error)
+    }
 }
 
 impl<R: BufRead> LineReader<R> {
@@ -69,7 +78,7 @@ impl<R: BufRead> LineReader<R> {
         self.buffer.clear();
         let offset = self.offset;
         let limit = MAX_LINE + 2;
-        let n_read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.buffer).map_err(ReadError::Io)?;
+        let n_read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.buffer)?;
         if n_read == 0 {
             return Ok(None);
         }
@@ -85,29 +94,42 @@ impl<R: BufRead> LineReader<R> {
 }
 
 impl Intake {
-    /// Continues after `n_lines` lines that were read elsewhere.
-    pub fn after(n_lines: u64) -> Self {
-        Intake { line_number: n_lines, ..Intake::default() }
-    }
-
     /// Reads all remaining lines.
-    pub fn read<R: BufRead>(&mut self, tree: &mut EntryTree, lines: &mut LineReader<R>) -> Result<Tail, ReadError> {
-        let mut tail = Tail::Clean;
+    pub fn read<R: BufRead>(&mut self, tree: &mut EntryTree, lines: &mut LineReader<R>) -> Result<(), ReadError> {
         let mut scratch = Vec::new();
-        while let Some(line) = lines.next(self.line_number + 1)? {
-            self.line_number += 1;
+        while let Some(line) = self.next_line(lines)? {
             let is_usable = line.bytes.trim_ascii().is_empty() || self.take(tree, &line, &mut scratch);
-            match (line.has_newline, is_usable) {
-                (true, true) => {}
-                (true, false) => self.repairs.damaged.note(|| format!("line {}", self.line_number)),
-                (false, true) => tail = Tail::NoNewline,
+            self.tail = match (line.has_newline, is_usable) {
+                (true, true) => Tail::Clean,
+                (true, false) => {
+                    self.note_damage();
+                    self.take_fused(tree, &line);
+                    Tail::Clean
+                }
+                (false, true) => Tail::NoNewline,
+                (false, false) if self.take_fused(tree, &line) => {
+                    self.note_damage();
+                    Tail::NoNewline
+                }
                 (false, false) => {
                     self.repairs.torn = Some(line.bytes.len() as u64);
-                    tail = Tail::Torn(line.offset);
+                    Tail::Torn(line.offset)
                 }
-            }
+            };
         }
-        Ok(tail)
+        Ok(())
+    }
+
+    pub fn next_line<'l, R: BufRead>(
+        &mut self,
+        lines: &'l mut LineReader<R>,
+    ) -> Result<Option<RawLine<'l>>, ReadError> {
+        self.line_number += 1;
+        lines.next(self.line_number)
+    }
+
+    pub fn note_damage(&mut self) {
+        self.repairs.damaged.note(|| format!("line {}", self.line_number));
     }
 
     /// Takes one line; `false` if it is not a JSON object.
@@ -120,18 +142,37 @@ impl Intake {
         let len = u32::try_from(line.bytes.len()).expect("lines are limited to 64 MiB");
         match tree.insert(&sketch, Place::Stored { offset: line.offset, len }) {
             Inserted::New(index, missing) => {
-                self.last = Some(index);
                 self.unresolved.extend(missing.map(|parent| (index, parent)));
             }
             Inserted::Replaced(index, missing) => {
-                self.last = Some(index);
                 self.may_cycle = true;
                 self.unresolved.extend(missing.map(|parent| (index, parent)));
             }
-            Inserted::Known(_) => {}
+            Inserted::Known => {}
             Inserted::Nameless => self.repairs.nameless.note(|| format!("line {}", self.line_number)),
         }
         true
+    }
+
+    /// Saves what can be saved of a line that lacks a newline in its middle: old versions append
+    /// behind an unfinished line, so that a complete entry follows a fragment or another entry.
+    fn take_fused(&mut self, tree: &mut EntryTree, line: &RawLine<'_>) -> bool {
+        const START: &[u8] = b"{\"type\":\"";
+        // Content blocks begin the same way; far more of them than this means no fused line.
+        const MAX_ATTEMPTS: usize = 64;
+        let starts = line.bytes.windows(START.len()).enumerate().skip(1).filter(|(_, window)| *window == START);
+        for (at, _) in starts.take(MAX_ATTEMPTS) {
+            let mut scratch = Vec::new();
+            let (before, after) = line.bytes.split_at(at);
+            let is_entry = |sketch: Sketch<'_>| Kind::of(&sketch) != Kind::Other && sketch.timestamp.is_some();
+            if !Sketch::read(after, &mut scratch).is_some_and(is_entry) {
+                continue;
+            }
+            self.take(tree, &RawLine { bytes: before, ..*line }, &mut Vec::new());
+            let after = RawLine { bytes: after, offset: line.offset + at as u64, has_newline: line.has_newline };
+            return self.take(tree, &after, &mut Vec::new());
+        }
+        false
     }
 
     /// Settles parents that were not known when their children came, then makes sure
@@ -160,7 +201,7 @@ impl Intake {
     fn cut_cycles(&mut self, tree: &mut EntryTree) {
         const UNSEEN: u32 = 0;
         let mut walk_of = vec![UNSEEN; tree.len()];
-        let starts = self.last.into_iter().chain(tree.indexes().rev());
+        let starts = tree.end.into_iter().chain(tree.indexes().rev());
         for (start, walk) in starts.zip(1..) {
             let mut at = start;
             while walk_of[at as usize] == UNSEEN {

@@ -22,6 +22,8 @@ use crate::tree::{EntryTree, NodeIndex};
 pub(crate) struct Journal {
     pub path: PathBuf,
     open: Option<OpenFile>,
+    /// Held from the first write on; `None` also where locks do not exist.
+    lock: Option<Lock>,
     /// Entries not in the file yet, oldest first.
     unsaved: Vec<NodeIndex>,
     needs_sync: bool,
@@ -30,8 +32,6 @@ pub(crate) struct Journal {
 
 struct OpenFile {
     file: Arc<File>,
-    /// Held as long as the file is open; `None` where locks do not exist.
-    _lock: Option<Lock>,
     seen: Seen,
     tail: Tail,
 }
@@ -55,13 +55,13 @@ pub struct SyncTask {
 impl Journal {
     /// A file to be created when there is something worth keeping.
     pub fn planned(path: PathBuf) -> Self {
-        Journal { path, open: None, unsaved: Vec::new(), needs_sync: false, needs_directory_sync: false }
+        Journal { path, open: None, lock: None, unsaved: Vec::new(), needs_sync: false, needs_directory_sync: false }
     }
 
     /// A file that was just read up to `len`.
     pub fn opened(path: PathBuf, file: Arc<File>, lock: Option<Lock>, metadata: &Metadata, tail: Tail) -> Self {
-        let open = OpenFile { file, _lock: lock, seen: Seen::of(metadata), tail };
-        Journal { open: Some(open), ..Journal::planned(path) }
+        let open = OpenFile { file, seen: Seen::of(metadata), tail };
+        Journal { open: Some(open), lock, ..Journal::planned(path) }
     }
 
     /// Whether the file exists as far as we know.
@@ -74,11 +74,19 @@ impl Journal {
         self.unsaved.push(index);
     }
 
-    /// Takes in what others appended since the last look.
-    pub fn refresh(&mut self, tree: &mut EntryTree) -> io::Result<Repairs> {
-        let Some(open) = &mut self.open else { return Ok(Repairs::default()) };
-        let now = open.look(&self.path)?;
-        if now == open.seen { Ok(Repairs::default()) } else { open.take_in(tree, now) }
+    /// Goes on with what another journal found at the path.
+    pub fn continue_as(&mut self, other: Journal, unsaved: Vec<NodeIndex>) {
+        (self.open, self.unsaved) = (other.open, unsaved);
+    }
+
+    /// Takes in what others appended since the last look. `None`: the file is not the one we know.
+    pub fn refresh(&mut self, tree: &mut EntryTree) -> io::Result<Option<Repairs>> {
+        let Some(open) = &mut self.open else { return Ok(Some(Repairs::default())) };
+        match open.look(&self.path)? {
+            None => Ok(None),
+            Some(now) if now == open.seen => Ok(Some(Repairs::default())),
+            Some(now) => open.take_in(tree, now).map(Some),
+        }
     }
 
     /// Writes everything that is not in the file yet.
@@ -89,7 +97,9 @@ impl Journal {
         if self.unsaved.is_empty() {
             return Ok(());
         }
-        open.look(&self.path)?;
+        if open.look(&self.path)?.is_none() {
+            return Err(io::Error::other("another program replaced it"));
+        }
         open.mend_tail(&self.path)?;
         let mut n_saved = 0;
         let result = self.unsaved.iter().try_for_each(|&index| {
@@ -114,29 +124,20 @@ impl Journal {
         self.unsaved.iter().any(|&index| tree.node(index).kind.is_content())
     }
 
+    /// Makes a session of an empty file, whether it has content or not.
+    pub fn adopt(&mut self, tree: &mut EntryTree, lock: Option<Lock>) -> io::Result<()> {
+        self.lock = lock;
+        self.create(tree)
+    }
+
     /// Creates the file with the header and all entries so far.
     fn create(&mut self, tree: &mut EntryTree) -> io::Result<()> {
         if let Some(directory) = self.path.parent() {
             files::create_directory(directory)?;
         }
-        let lock = match Lock::take(&self.path) {
-            Ok(lock) => Some(lock),
-            Err(LockError::Taken(_)) => return Err(io::Error::other("another process is creating it")),
-            // Without locks there is nothing to hold; a directory that cannot be written shows next.
-            Err(LockError::Unavailable(_)) => None,
-        };
-        let mut content = tree.header.line.clone();
-        content.push(b'\n');
-        let mut places = Vec::with_capacity(self.unsaved.len());
-        let mut lines = tree.lines();
-        for &index in &self.unsaved {
-            let line = lines.get(index)?;
-            let len = u32::try_from(line.len()).map_err(io::Error::other)?;
-            places.push(Place::Stored { offset: content.len() as u64, len });
-            content.extend_from_slice(line);
-            content.push(b'\n');
-        }
-        let mut file = files::create_private(&self.path)?;
+        self.take_lock()?;
+        let (content, places) = whole_content(tree, &self.unsaved)?;
+        let mut file = create_or_adopt(&self.path)?;
         if let Err(error) = file.write_all(&content) {
             // The next attempt must find the name free again.
             _ = fs::remove_file(&self.path);
@@ -148,20 +149,61 @@ impl Journal {
         }
         let file = Arc::new(file);
         tree.backing = Backing::File(Arc::clone(&file));
-        self.open = Some(OpenFile { file, _lock: lock, seen, tail: Tail::Clean });
+        self.open = Some(OpenFile { file, seen, tail: Tail::Clean });
         (self.needs_sync, self.needs_directory_sync) = (true, true);
+        Ok(())
+    }
+
+    fn take_lock(&mut self) -> io::Result<()> {
+        if self.lock.as_ref().is_some_and(Lock::is_in_place) {
+            return Ok(());
+        }
+        self.lock = match Lock::take(&self.path) {
+            Ok(lock) => Some(lock),
+            Err(LockError::Taken(_)) => return Err(io::Error::other("another process is using it")),
+            // Without locks there is nothing to hold; a directory that cannot be written shows next.
+            Err(LockError::Unavailable) => None,
+        };
         Ok(())
     }
 }
 
-impl OpenFile {
-    /// The file as it is now, if it still is the one we know.
-    fn look(&self, path: &Path) -> io::Result<Seen> {
-        let now = Seen::of(&fs::metadata(path)?);
-        if now.identity != self.seen.identity || now.len < self.seen.len {
-            return Err(io::Error::other("another program replaced the file"));
+/// The header and entries as they go into a new file, and where each entry will be.
+fn whole_content(tree: &EntryTree, entries: &[NodeIndex]) -> io::Result<(Vec<u8>, Vec<Place>)> {
+    let mut content = tree.header.line.clone();
+    content.push(b'\n');
+    let mut places = Vec::with_capacity(entries.len());
+    let mut lines = tree.lines();
+    for &index in entries {
+        let line = lines.get(index)?;
+        let len = u32::try_from(line.len()).map_err(io::Error::other)?;
+        places.push(Place::Stored { offset: content.len() as u64, len });
+        content.extend_from_slice(line);
+        content.push(b'\n');
+    }
+    Ok((content, places))
+}
+
+/// A new file, or an empty one that was already there.
+fn create_or_adopt(path: &Path) -> io::Result<File> {
+    match files::create_private(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::metadata(path)?.len() == 0 => {
+            files::open_append(path)
         }
-        Ok(now)
+        result => result,
+    }
+}
+
+impl OpenFile {
+    /// The file as it is now; `None` if it is not the one we know.
+    fn look(&self, path: &Path) -> io::Result<Option<Seen>> {
+        let now = match fs::metadata(path) {
+            Ok(metadata) => Seen::of(&metadata),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let is_known = now.identity == self.seen.identity && now.len >= self.seen.len;
+        Ok(is_known.then_some(now))
     }
 
     /// Reads the lines between what was seen before and `now`.
@@ -173,13 +215,15 @@ impl OpenFile {
         };
         let reader = BufReader::new(ReadAt::new(&self.file, start).until(now.len));
         let mut intake = Intake::default();
-        let tail = intake.read(tree, &mut LineReader::new(reader, start)).map_err(|error| match error {
+        intake.read(tree, &mut LineReader::new(reader, start)).map_err(|error| match error {
             ReadError::Io(error) => error,
-            ReadError::LineTooLong(_) => io::Error::other("another program wrote a line longer than 64 MiB"),
+            ReadError::LineTooLong(_) | ReadError::NotASession => {
+                io::Error::other("another program wrote a line longer than 64 MiB")
+            }
         })?;
         intake.settle(tree);
         // The other program may be in the middle of its line: keep what is there, start a line of our own.
-        self.tail = if tail == Tail::Clean { Tail::Clean } else { Tail::NoNewline };
+        self.tail = if intake.tail == Tail::Clean { Tail::Clean } else { Tail::NoNewline };
         self.seen = now;
         Ok(intake.repairs)
     }

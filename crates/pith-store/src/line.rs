@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::lenient::mend;
 use crate::time;
 
 /// A JSON object under construction; complete once [`Line::finish`] has closed it.
@@ -58,7 +59,16 @@ impl Line {
 pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Members<'a> {
-    /// Splits a line; fails if it is not a JSON object in UTF-8.
+    /// Splits a line; `scratch` holds the mended copy when the line needs one.
+    pub fn read(line: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<Self> {
+        if let Ok(members) = Members::of(line) {
+            return Some(members);
+        }
+        *scratch = mend(line)?;
+        Members::of(scratch).ok()
+    }
+
+    /// Splits an object; fails if it is not one, in UTF-8.
     pub fn of(line: &'a [u8]) -> serde_json::Result<Self> {
         let mut deserializer = serde_json::Deserializer::from_slice(line);
         let members = deserializer.deserialize_map(MembersVisitor)?;
@@ -69,6 +79,11 @@ impl<'a> Members<'a> {
     /// The last value of that name, as JSON parsers see it.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| &**value)
+    }
+
+    /// The last value of that name, if it is a string.
+    pub fn text(&self, name: &str) -> Option<String> {
+        serde_json::from_str(self.get(name)?).ok()
     }
 
     /// Replaces a member in place, or adds it behind the others.
@@ -94,14 +109,21 @@ impl<'a> Members<'a> {
 
     /// The object as one line with its newline.
     pub fn to_line(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.0.iter().map(|(key, value)| key.len() + value.len() + 6).sum());
+        let mut line = self.to_json().into_bytes();
+        line.push(b'\n');
+        line
+    }
+
+    /// The object as JSON.
+    pub fn to_json(&self) -> String {
+        let mut out = String::with_capacity(self.0.iter().map(|(key, value)| key.len() + value.len() + 6).sum());
         for (position, (key, value)) in self.0.iter().enumerate() {
-            out.push(if position == 0 { b'{' } else { b',' });
-            json::append(&mut out, &**key);
-            out.push(b':');
-            out.extend_from_slice(value.as_bytes());
+            out.push(if position == 0 { '{' } else { ',' });
+            out.push_str(&json::to_string(&**key));
+            out.push(':');
+            out.push_str(value);
         }
-        out.extend_from_slice(if self.0.is_empty() { b"{}\n" } else { b"}\n" });
+        out.push_str(if self.0.is_empty() { "{}" } else { "}" });
         out
     }
 }

@@ -4,7 +4,7 @@
 //! content (pid and host) only serves the message shown to others.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::files;
@@ -22,7 +22,7 @@ pub(crate) enum LockError {
     /// Someone else has it; the pid, if it could be read.
     Taken(Option<u32>),
     /// The file system cannot lock, or the lock file cannot be made.
-    Unavailable(io::Error),
+    Unavailable,
 }
 
 impl Lock {
@@ -30,11 +30,11 @@ impl Lock {
     pub fn take(session: &Path) -> Result<Self, LockError> {
         let path = side_file(session, ".lock");
         loop {
-            let mut file = files::open_private(&path).map_err(LockError::Unavailable)?;
+            let mut file = files::open_private(&path).map_err(|_| LockError::Unavailable)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(LockError::Taken(owner(&mut file))),
-                Err(TryLockError::Error(error)) => return Err(LockError::Unavailable(error)),
+                Err(TryLockError::Error(_)) => return Err(LockError::Unavailable),
             }
             // The owner before us may have removed the file after we opened it; then the
             // lock we got belongs to a name that is gone, and the next process would get another.
@@ -46,10 +46,19 @@ impl Lock {
     }
 }
 
+impl Lock {
+    /// Whether others would still meet this lock.
+    pub fn is_in_place(&self) -> bool {
+        files::is_at(&self.file, &self.path)
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         // Removed while still held, so that nobody can be holding the name we remove.
-        _ = fs::remove_file(&self.path);
+        if self.is_in_place() {
+            _ = fs::remove_file(&self.path);
+        }
         _ = self.file.unlock();
     }
 }

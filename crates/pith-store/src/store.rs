@@ -153,13 +153,29 @@ impl SessionStore {
         self.journal.as_mut()?.take_sync()
     }
 
-    /// Takes in what other programs appended to the file. Happens before each append by itself.
+    /// Takes in what other programs did to the file. Happens before each append by itself.
     pub fn refresh(&mut self) {
         let Some(journal) = &mut self.journal else { return };
-        match journal.refresh(&mut self.tree) {
-            Ok(repairs) => self.report_repairs(repairs),
-            Err(error) => self.report_write_failure(&error),
+        let result = match journal.refresh(&mut self.tree) {
+            Ok(Some(repairs)) => {
+                self.report_repairs(repairs);
+                return;
+            }
+            Ok(None) => self.reconcile(),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = result {
+            self.report_write_failure(&error);
         }
+    }
+
+    /// Builds the conversation of a file that was just read, and tells what was mended.
+    pub(crate) fn load_context(&mut self, mut repairs: Repairs) {
+        for index in self.rebuild_context() {
+            let id = &self.tree.node(index).id;
+            repairs.unreadable.note(|| id.to_string());
+        }
+        self.report_repairs(repairs);
     }
 
     /// Writes what is not in the file yet.
@@ -176,13 +192,14 @@ impl SessionStore {
         self.reports.extend(report);
     }
 
-    /// The first failure is told; retries that fail as well are not.
+    /// The first failure is told and kept until writing works again; retries that fail are not news.
     fn report_write_failure(&mut self, error: &std::io::Error) {
+        if self.write_error.is_some() {
+            return;
+        }
         let path = self.path().unwrap_or(Path::new("")).display().to_string();
         let message = format!("session file {path}: cannot write: {error}");
-        if self.write_error.is_none() {
-            self.reports.push(StoreReport { kind: ReportKind::Write, message: message.clone() });
-        }
+        self.reports.push(StoreReport { kind: ReportKind::Write, message: message.clone() });
         self.write_error = Some(message);
     }
 }

@@ -23,6 +23,8 @@ pub struct EntryTree {
     labels: HashMap<EntryId, Label>,
     name: Option<String>,
     tally: Tally,
+    /// The last entry of the file, which is where a session continues.
+    pub(crate) end: Option<NodeIndex>,
     pub(crate) backing: Backing,
 }
 
@@ -94,7 +96,7 @@ pub(crate) enum Inserted {
     /// A new entry; `Some` carries the name of a parent the tree does not have (yet).
     New(NodeIndex, Option<Box<str>>),
     /// The id is known: either the same line again, or the place of a line held in memory.
-    Known(NodeIndex),
+    Known,
     /// The id was known with other content, which this line replaces.
     Replaced(NodeIndex, Option<Box<str>>),
     /// No usable id.
@@ -110,6 +112,7 @@ impl EntryTree {
             labels: HashMap::new(),
             name: None,
             tally: Tally::default(),
+            end: None,
             backing,
         }
     }
@@ -137,6 +140,11 @@ impl EntryTree {
     /// Whether there is no entry at all.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
+    }
+
+    /// The last entry of the file, which is where a session continues.
+    pub fn end(&self) -> Option<&EntryId> {
+        self.end.map(|end| &self.node(end).id)
     }
 
     /// Whether an entry of that id exists.
@@ -202,7 +210,7 @@ impl EntryTree {
         {
             // A line written by us and found again on the disk needs no copy in memory any more.
             self.nodes[index as usize].place = place;
-            return Inserted::Known(index);
+            return Inserted::Known;
         }
         let previous = self.nodes.last().map_or(self.header.created, |node| node.timestamp);
         let kind = Kind::of(sketch);
@@ -211,6 +219,7 @@ impl EntryTree {
         let mended = sketch.timestamp.is_none();
         let node = Node { id: id.into(), parent, timestamp, kind, mended, place };
         self.observe(kind, sketch, timestamp);
+        self.end = Some(known.unwrap_or_else(|| self.next_index()));
         match known {
             Some(index) => {
                 self.forget(index);

@@ -1,36 +1,14 @@
 //! What appears on disk, and when.
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use pith_protocol::{AssistantMessage, Block, Content, Message, ThinkingLevel, Usage, UserMessage};
-use pith_store::{CompactionEntry, NewSession, ReportKind, SessionStore};
+use pith_protocol::{Content, Message, ThinkingLevel};
+use pith_store::{CompactionEntry, ReportKind, SessionStore};
 use serde_json::{Value, json};
-
-fn user(text: &str) -> Arc<Message> {
-    Arc::new(Message::User(UserMessage::new(text.to_owned(), vec![], 1)))
-}
-
-fn assistant(text: &str) -> Arc<Message> {
-    let usage = Usage { input: 10, output: 5, total_tokens: 15, ..Usage::default() };
-    let content = vec![Block::text(text)];
-    Arc::new(Message::Assistant(AssistantMessage { content, usage, timestamp: 2, ..AssistantMessage::default() }))
-}
-
-fn new_session(directory: &Path) -> SessionStore {
-    SessionStore::create(NewSession {
-        cwd: PathBuf::from("/home/u/p"),
-        session_dir: directory.join("deep/er"),
-        ..NewSession::default()
-    })
-}
-
-fn lines(store: &SessionStore) -> Vec<Value> {
-    let text = fs::read_to_string(store.path().unwrap()).unwrap();
-    assert!(text.ends_with('\n'));
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use support::{assistant, entry, lines, new_session, user};
 
 #[test]
 fn settings_alone_leave_no_file_and_the_first_content_brings_everything() {
@@ -41,7 +19,7 @@ fn settings_alone_leave_no_file_and_the_first_content_brings_everything() {
     assert!(!store.path().unwrap().exists() && !directory.path().join("deep").exists());
 
     let prompt = store.append_message(&user("hi"));
-    let lines = lines(&store);
+    let lines = lines(store.path().unwrap());
     assert_eq!(lines[0]["type"], "session");
     assert_eq!((&lines[0]["version"], &lines[0]["id"]), (&json!(3), &json!(store.id())));
     assert_eq!((&lines[1]["id"], &lines[1]["parentId"]), (&json!(&*model), &Value::Null));
@@ -72,9 +50,9 @@ fn every_append_is_one_more_line() {
     let mut store = new_session(directory.path());
     for turn in 0..5 {
         store.append_message(&user("q"));
-        assert_eq!(lines(&store).len(), 2 + 2 * turn);
+        assert_eq!(lines(store.path().unwrap()).len(), 2 + 2 * turn);
         store.append_message(&assistant("a"));
-        assert_eq!(lines(&store).len(), 3 + 2 * turn);
+        assert_eq!(lines(store.path().unwrap()).len(), 3 + 2 * turn);
     }
     assert_eq!(store.messages().len(), 10);
     assert_eq!(store.tree().tally().assistant_messages, 5);
@@ -123,7 +101,7 @@ fn a_failed_creation_is_told_once_and_made_up_for() {
 
     fs::remove_file(&obstacle).unwrap();
     store.append_message(&user("three"));
-    assert_eq!(lines(&store).len(), 4);
+    assert_eq!(lines(store.path().unwrap()).len(), 4);
     assert_eq!(store.take_report(), []);
     assert_eq!(store.write_error(), None);
 }
@@ -133,8 +111,7 @@ fn entries_of_another_program_are_taken_in_and_both_branches_stay() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = new_session(directory.path());
     let ours = store.append_message(&user("ours"));
-    let foreign = json!({"type":"message","id":"f0","parentId":&*ours,"timestamp":"2026-11-15T06:52:59.059Z",
-        "message":{"role":"user","content":"theirs","timestamp":1}});
+    let foreign = entry("f0", Some(&ours), "theirs");
     let mut text = fs::read_to_string(store.path().unwrap()).unwrap();
     // The other program does not end its line.
     text.push_str(&foreign.to_string());
@@ -143,7 +120,7 @@ fn entries_of_another_program_are_taken_in_and_both_branches_stay() {
     let next = store.append_message(&assistant("answer"));
     assert!(store.tree().contains("f0"));
     assert_eq!(store.tree().parent(&next), Some(&ours));
-    let lines = lines(&store);
+    let lines = lines(store.path().unwrap());
     assert_eq!(lines.len(), 4);
     assert_eq!((&lines[2]["id"], &lines[3]["id"]), (&json!("f0"), &json!(&*next)));
     assert_eq!(store.messages().len(), 2);

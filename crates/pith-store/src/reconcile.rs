@@ -1,0 +1,127 @@
+//! Carrying on when the session file is no longer the one pith was writing.
+//!
+//! Files get deleted, restored, or rewritten by editors and sync programs while a
+//! session is open. Whatever is at the path now is read; entries pith knows and
+//! the file lacks are written to it again.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::backing::{Backing, Lines, Place};
+use crate::error::StoreError;
+use crate::files;
+use crate::journal::Journal;
+use crate::line::Line;
+use crate::load::{Loaded, load, open_for_reading, read_header};
+use crate::report::{ReportKind, StoreReport};
+use crate::sketch::Sketch;
+use crate::store::SessionStore;
+use crate::tree::{EntryTree, Inserted, Kind, NodeIndex};
+
+/// Where the entries of one tree are in another.
+pub(crate) type Renumbering = HashMap<NodeIndex, NodeIndex>;
+
+struct BroughtOver {
+    renumbering: Renumbering,
+    /// Entries the file lacks.
+    unsaved: Vec<NodeIndex>,
+    n_lost: usize,
+}
+
+impl SessionStore {
+    /// Moves the session over to the file that is at its path now, or to a new one.
+    pub(crate) fn reconcile(&mut self) -> io::Result<()> {
+        let Some(path) = self.path().map(Path::to_owned) else { return Ok(()) };
+        let present = self.present_file(&path)?;
+        let (mut tree, journal) = match present {
+            None => (EntryTree::new(self.tree.header.clone(), Backing::None), Journal::planned(path.clone())),
+            Some((tree, journal)) => (tree, journal),
+        };
+        let BroughtOver { renumbering, unsaved, n_lost } = self.bring_over(&mut tree);
+        let lost = if n_lost == 0 { String::new() } else { format!("; {n_lost} could not be recovered") };
+        let message = format!(
+            "session file {}: another program removed or replaced it; {} entries are written again{lost}",
+            path.display(),
+            unsaved.len(),
+        );
+        self.reports.push(StoreReport { kind: ReportKind::Repair, message });
+        if let Some(old) = &mut self.journal {
+            old.continue_as(journal, unsaved);
+        }
+        let branch = std::iter::successors(self.leaf, |&at| self.tree.node(at).parent);
+        self.leaf = branch.into_iter().find_map(|at| renumbering.get(&at).copied());
+        self.tree = tree;
+        self.context.renumber(&renumbering);
+        Ok(())
+    }
+
+    /// What is at the path now; `None` for nothing or an empty file.
+    fn present_file(&self, path: &Path) -> io::Result<Option<(EntryTree, Journal)>> {
+        let (file, metadata) = match open_for_reading(path) {
+            Ok((_, metadata)) if metadata.len() == 0 => return Ok(None),
+            Err(StoreError::NotFound(_)) => return Ok(None),
+            Ok(_) => {
+                let file = files::open_append(path)?;
+                let metadata = file.metadata()?;
+                (Arc::new(file), metadata)
+            }
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let header = read_header(path, &file, metadata.len()).map_err(io::Error::other)?;
+        if header.id != self.id() {
+            return Err(io::Error::other(format!("another session ({}) is there now", header.id)));
+        }
+        let Loaded { tree, tail, .. } = load(path, &file, metadata.len(), header).map_err(io::Error::other)?;
+        Ok(Some((tree, Journal::opened(path.to_owned(), file, None, &metadata, tail))))
+    }
+
+    /// Adds the entries another tree lacks to it.
+    fn bring_over(&self, tree: &mut EntryTree) -> BroughtOver {
+        let mut lines = self.tree.lines();
+        let mut over = BroughtOver { renumbering: HashMap::new(), unsaved: Vec::new(), n_lost: 0 };
+        for index in self.tree.indexes() {
+            let node = self.tree.node(index);
+            let found = tree.find(&node.id).or_else(|| {
+                let line = self.recover_line(&mut lines, index)?;
+                let ancestors = std::iter::successors(node.parent, |&at| self.tree.node(at).parent);
+                let parent = ancestors.into_iter().find_map(|at| over.renumbering.get(&at).copied());
+                let added = add(tree, line, parent)?;
+                over.unsaved.push(added);
+                Some(added)
+            });
+            match found {
+                Some(found) => _ = over.renumbering.insert(index, found),
+                None => over.n_lost += 1,
+            }
+        }
+        over
+    }
+
+    /// The line of an entry, from the old file if it can still be read there. A message in
+    /// view can be written down again even if not.
+    fn recover_line(&self, lines: &mut Lines<'_>, index: NodeIndex) -> Option<Vec<u8>> {
+        let node = self.tree.node(index);
+        if let Ok(line) = lines.get(index)
+            && Sketch::read(line, &mut Vec::new()).is_some_and(|sketch| sketch.id.as_deref() == Some(&*node.id))
+        {
+            return Some([line, b"\n"].concat());
+        }
+        let Kind::Message(_) = node.kind else { return None };
+        let message = self.context.original(index)?;
+        let parent = node.parent.map(|parent| &*self.tree.node(parent).id);
+        Some(Line::entry("message", &node.id, parent, node.timestamp).member("message", &**message).finish())
+    }
+}
+
+fn add(tree: &mut EntryTree, line: Vec<u8>, parent: Option<NodeIndex>) -> Option<NodeIndex> {
+    let mut scratch = Vec::new();
+    let sketch = Sketch::read(&line, &mut scratch)?;
+    let Inserted::New(index, _) = tree.insert(&sketch, Place::Memory(Vec::new())) else { return None };
+    if tree.node(index).parent != parent {
+        tree.reattach(index, parent);
+    }
+    tree.nodes[index as usize].place = Place::Memory(line);
+    Some(index)
+}
