@@ -16,5 +16,5 @@ pub use message::{
     AssistantMessage, BashExecution, BranchSummary, CompactionSummary, CustomMessage, ErrorKind, Failure, Message,
     StopReason, ToolResultMessage, UserMessage,
 };
-pub use model::{Model, ModelCost, PriceTier, ThinkingLevel};
+pub use model::{ImageLimits, ImageResize, InputLimits, Model, ModelCost, PriceTier, PromptCache, ThinkingLevel};
 pub use usage::{Cost, Usage};
