@@ -3,8 +3,14 @@
 //! Knows nothing of sessions, tools or the RPC protocol.
 
 pub mod agent_dir;
+pub mod auth_file;
 pub mod catalogue;
+pub mod command;
 pub mod diagnostic;
 pub mod document;
 pub mod environment;
+pub mod locked_file;
+pub mod models_file;
+pub mod secrets;
 pub mod settings;
+pub mod values;
