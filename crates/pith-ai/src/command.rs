@@ -289,7 +289,7 @@ mod tests {
         runtime().block_on(async {
             let asked = commands.output(&command, Reuse::Never);
             tokio::pin!(asked);
-            while fs::read_to_string(&file).is_ok_and(|text| !text.is_empty()) == false {
+            while !fs::read_to_string(&file).is_ok_and(|text| !text.is_empty()) {
                 let _ = timeout(Duration::from_millis(5), &mut asked).await;
             }
         });

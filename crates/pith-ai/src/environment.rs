@@ -8,10 +8,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Answers the value of a variable.
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// Variables and home directory. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
-    lookup: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    lookup: Arc<Lookup>,
     home: Arc<Path>,
 }
 

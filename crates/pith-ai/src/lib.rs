@@ -11,6 +11,7 @@ pub mod document;
 pub mod environment;
 pub mod locked_file;
 pub mod models_file;
+pub mod registry;
 pub mod secrets;
 pub mod settings;
 pub mod values;
