@@ -1,1 +1,17 @@
-//! pith-ai
+//! Talking to models: which exist, who may use them, and how they are spoken to.
+//!
+//! Knows nothing of sessions, tools or the RPC protocol.
+
+pub mod agent_dir;
+pub mod auth_file;
+pub mod catalogue;
+pub mod command;
+pub mod diagnostic;
+pub mod document;
+pub mod environment;
+pub mod locked_file;
+pub mod models_file;
+pub mod registry;
+pub mod secrets;
+pub mod settings;
+pub mod values;

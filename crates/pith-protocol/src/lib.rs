@@ -23,6 +23,7 @@ pub mod usage;
 pub use commands::{Answer, Call, Command, InterruptMode, QueueMode, StreamUpdates, StreamingBehavior};
 pub use content::{Block, Content, ImageBlock, TextBlock, ThinkingBlock, ToolCall};
 pub use events::{CompactionReason, Event, ToolResult};
+pub use host::HostReply;
 pub use inbound::{Id, Inbound};
 pub use live::LiveMessage;
 pub use llm::{AssistantEvent, CacheRetention, LlmCall, ToolSpec};
@@ -30,7 +31,7 @@ pub use message::{
     AssistantMessage, BashExecution, BranchSummary, CompactionSummary, CustomMessage, ErrorKind, Failure, Message,
     StopReason, ToolResultMessage, UserMessage,
 };
-pub use model::{Model, ModelCost, PriceTier, ThinkingLevel};
+pub use model::{ImageLimits, ImageResize, InputLimits, Model, ModelCost, PriceTier, PromptCache, ThinkingLevel};
 pub use partial::PartialArguments;
 pub use response::Response;
 pub use usage::{Cost, Usage};

@@ -31,6 +31,61 @@ pub struct Model {
     /// Merged last into the request body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling_params: Option<Map<String, Value>>,
+    /// What the provider takes at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_limits: Option<InputLimits>,
+    /// How long the provider keeps a prompt prefix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt_cache: Option<PromptCache>,
+}
+
+/// Limits on what one request may carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InputLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_request_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<ImageLimits>,
+}
+
+/// Limits on pictures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ImageLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_per_message: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_per_request: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resize: Option<ImageResize>,
+}
+
+/// The largest picture sent as it is; bigger ones are scaled down to this.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ImageResize {
+    pub max_width: u32,
+    pub max_height: u32,
+    /// Of the base64 text.
+    pub max_bytes: u64,
+    pub jpeg_quality: u8,
+}
+
+impl Default for ImageResize {
+    fn default() -> Self {
+        ImageResize { max_width: 2000, max_height: 2000, max_bytes: 4_718_592, jpeg_quality: 80 }
+    }
+}
+
+/// Lifetimes of cached prompt prefixes, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PromptCache {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub short: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long: Option<u64>,
 }
 
 /// US dollars per million tokens.

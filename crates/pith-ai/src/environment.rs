@@ -1,0 +1,105 @@
+//! The outside world as configuration sees it: variables and the home directory.
+//!
+//! Everything below takes an [`Environment`] instead of asking the process, so
+//! two sessions may differ and tests share nothing.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Answers the value of a variable.
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// Variables and home directory. Cheap to clone.
+#[derive(Clone)]
+pub struct Environment {
+    lookup: Arc<Lookup>,
+    home: Arc<Path>,
+}
+
+impl Environment {
+    /// An environment answering from `lookup`.
+    pub fn new(
+        home: impl Into<PathBuf>,
+        lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Environment {
+        Environment { lookup: Arc::new(lookup), home: home.into().into() }
+    }
+
+    /// The environment of this process.
+    pub fn of_process() -> Environment {
+        let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
+        Environment::new(home, |name| std::env::var(name).ok())
+    }
+
+    /// A fixed set of variables.
+    pub fn of<const N: usize>(home: impl Into<PathBuf>, variables: [(&str, &str); N]) -> Environment {
+        let variables: HashMap<String, String> =
+            variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        Environment::new(home, move |name| variables.get(name).cloned())
+    }
+
+    /// A variable; an empty one counts as unset.
+    pub fn get(&self, name: &str) -> Option<String> {
+        (self.lookup)(name).filter(|value| !value.is_empty())
+    }
+
+    /// Whether a variable is set and not empty.
+    pub fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// The user's home directory.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// A path with a leading `~` or `~/` replaced by the home directory and a `file://` prefix removed.
+    pub fn expand(&self, path: &str) -> PathBuf {
+        if path == "~" {
+            return self.home.to_path_buf();
+        }
+        if let Some(rest) = path.strip_prefix("~/").or_else(|| path.strip_prefix("~\\")) {
+            return self.home.join(rest);
+        }
+        PathBuf::from(path.strip_prefix("file://").unwrap_or(path))
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The variables stay out: they hold secrets.
+        f.debug_struct("Environment").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_variables_count_as_unset() {
+        let environment = Environment::of("/home/u", [("A", "x"), ("B", "")]);
+        assert_eq!(environment.get("A").as_deref(), Some("x"));
+        assert!(!environment.has("B"));
+        assert!(!environment.has("C"));
+    }
+
+    #[test]
+    fn paths_are_expanded() {
+        let environment = Environment::of("/home/u", []);
+        let check = |path, expected: &str| assert_eq!(environment.expand(path), PathBuf::from(expected));
+        check("~", "/home/u");
+        check("~/x/y", "/home/u/x/y");
+        check("~other/x", "~other/x");
+        check("file:///etc/x", "/etc/x");
+        check("rel/x", "rel/x");
+    }
+
+    #[test]
+    fn debug_output_names_no_variable() {
+        let environment = Environment::of("/home/u", [("KEY", "sk-secret")]);
+        assert!(!format!("{environment:?}").contains("sk-secret"));
+    }
+}

@@ -1,0 +1,316 @@
+//! Which credential a request carries, and where it comes from.
+
+use std::net::IpAddr;
+use std::sync::PoisonError;
+use std::time::SystemTime;
+
+use pith_protocol::Model;
+
+use super::offers::{Offer, placeholders};
+use super::provider::Provider;
+use super::{Registry, Tables};
+use crate::auth_file::{Entries, Stored};
+use crate::command::Reuse;
+use crate::models_file::{Headers, ProviderConfig};
+use crate::values::{self, Names};
+
+/// What a request needs besides its body.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResolvedCredentials {
+    /// `None` when the server wants none, or a header carries it.
+    pub api_key: Option<String>,
+    /// Send the key as `Authorization: Bearer`, whatever the API's own header is.
+    pub bearer: bool,
+    /// Send the key as `Authorization: Bearer` as well.
+    pub auth_header: bool,
+    /// Lowest precedence resolved; each name once. `None` suppresses a default.
+    pub headers: Headers,
+}
+
+/// Why there is no credential.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// Nothing is configured.
+    Nothing,
+    /// A login that ran out.
+    Expired,
+    /// Something is configured and cannot be used.
+    Unusable(String),
+}
+
+impl Missing {
+    pub fn text(&self, provider: &str) -> String {
+        match self {
+            Missing::Nothing => no_key(provider),
+            Missing::Expired => format!(
+                "Authentication failed for \"{provider}\". Credentials may have expired or network is unavailable. \
+                 Run '/login {provider}' to re-authenticate."
+            ),
+            Missing::Unusable(reason) => reason.clone(),
+        }
+    }
+}
+
+/// A credential that has been found but not worked out.
+enum Source<'a> {
+    Given(String),
+    /// A key from `auth.json`, in any value form.
+    Stored(&'a str),
+    Token(&'a str),
+    /// A key from a file or a registration.
+    Configured(&'a str, &'a ProviderConfig),
+    Variable {
+        value: String,
+        bearer: bool,
+    },
+    /// The server wants no key, or a configured header is one.
+    Keyless,
+}
+
+/// Variables holding a token rather than a key.
+const TOKEN_VARIABLES: [&str; 2] = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_OAUTH_TOKEN"];
+/// Headers that are credentials themselves.
+const AUTH_HEADERS: [&str; 5] = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cf-aig-authorization"];
+
+/// The answer to a prompt when no model is selected.
+pub const NO_MODEL: &str = "No model selected.\n\n\
+    Set an API key environment variable, log in, or add a provider to models.json.\n\n\
+    Then select a model with set_model.";
+
+fn no_key(provider: &str) -> String {
+    let variable = crate::catalogue::provider(provider).and_then(|built_in| built_in.variables.last());
+    let first = match variable {
+        Some(name) => format!("Set {}", name.replace('+', " and ")),
+        None => "Set an API key environment variable".to_owned(),
+    };
+    format!(
+        "No API key found for {provider}.\n\n{first}, store a key in auth.json, or give the provider an apiKey in models.json."
+    )
+}
+
+impl Registry {
+    /// Works out key and headers for a request. Commands run here and nowhere else.
+    pub async fn resolve_credentials(&self, model: &Model) -> Result<ResolvedCredentials, String> {
+        self.check_support(model)?;
+        let entries = self.auth.entries();
+        let Some(provider) = self.provider(&model.provider) else { return Err(no_key(&model.provider)) };
+        let names = self.names_of(&provider.id, &entries);
+        if let Some(name) = placeholders(&model.base_url).first() {
+            let id = &provider.id;
+            return Err(format!(
+                "Provider \"{id}\" needs {name} in the environment or in \"env\" of its auth.json entry"
+            ));
+        }
+        let source = self.source(&provider, Some(model), &entries).map_err(|missing| missing.text(&provider.id))?;
+        let (api_key, bearer) = self.resolve_key(&provider, source, names).await?;
+        let headers = self.resolve_headers(&provider, model, names).await?;
+        if let Some(key) = &api_key {
+            self.secrets.remember(key);
+        }
+        let auth_header = provider.configs().any(|config| config.auth_header);
+        Ok(ResolvedCredentials { api_key, bearer, auth_header, headers })
+    }
+
+    async fn resolve_key(
+        &self,
+        provider: &Provider,
+        source: Source<'_>,
+        names: Names<'_>,
+    ) -> Result<(Option<String>, bool), String> {
+        let subject = || format!("API key for provider \"{}\"", provider.id);
+        let resolve = |value, reuse| values::resolve(value, names, &self.commands, reuse);
+        match source {
+            Source::Given(key) => Ok((Some(key), false)),
+            Source::Token(token) => Ok((Some(token.to_owned()), true)),
+            Source::Variable { value, bearer } => Ok((Some(value), bearer)),
+            Source::Keyless => Ok((None, false)),
+            Source::Stored(value) => match resolve(value, Reuse::Forever).await {
+                Ok(key) => Ok((Some(key), false)),
+                Err(unresolved) => Err(unresolved.about(subject())),
+            },
+            Source::Configured(value, config) => {
+                let reuse = config.key_command_ttl.map_or(Reuse::Never, Reuse::For);
+                match resolve(value, reuse).await {
+                    Ok(key) => Ok((Some(key), false)),
+                    Err(unresolved) => Err(unresolved.about(subject())),
+                }
+            }
+        }
+    }
+
+    /// All headers, lowest precedence first, each name once.
+    async fn resolve_headers(&self, provider: &Provider, model: &Model, names: Names<'_>) -> Result<Headers, String> {
+        let offers = provider.offers(&names);
+        let offer = offers.iter().find(|offer| offer.model.id == model.id);
+        let mut headers = Headers::new();
+        for (name, value) in offer.or(offers.first()).map_or(&[][..], |offer: &Offer| &offer.base_headers) {
+            set(&mut headers, name, value.clone());
+        }
+        // The file lies below a registration.
+        let configs: Vec<&ProviderConfig> = provider.configs().collect();
+        for (name, value) in configs.into_iter().rev().flat_map(|config| &config.headers) {
+            let subject = || format!("provider \"{}\" header \"{name}\"", provider.id);
+            let value = self.resolve_header(name, value.as_deref(), names, subject).await?;
+            set(&mut headers, name, value);
+        }
+        for (name, value) in offer.map_or(&[][..], |offer| &offer.headers) {
+            let subject = || format!("model \"{}/{}\" header \"{name}\"", provider.id, model.id);
+            let value = self.resolve_header(name, value.as_deref(), names, subject).await?;
+            set(&mut headers, name, value);
+        }
+        Ok(headers)
+    }
+
+    async fn resolve_header(
+        &self,
+        name: &str,
+        value: Option<&str>,
+        names: Names<'_>,
+        subject: impl FnOnce() -> String,
+    ) -> Result<Option<String>, String> {
+        let Some(value) = value else { return Ok(None) };
+        // An empty header is legal, an empty key is not.
+        if value.is_empty() {
+            return Ok(Some(String::new()));
+        }
+        let text = values::resolve(value, names, &self.commands, Reuse::Never).await;
+        let text = text.map_err(|unresolved| unresolved.about(subject()))?;
+        if text != value || is_auth_header(name) {
+            self.secrets.remember(text.strip_prefix("Bearer ").unwrap_or(&text));
+        }
+        Ok(Some(text))
+    }
+
+    /// Whether a request would find a credential, as far as can be told without running anything.
+    pub(super) fn check_credential(&self, model: &Model) -> Result<(), Missing> {
+        let entries = self.auth.entries();
+        let provider = self.provider(&model.provider).ok_or(Missing::Nothing)?;
+        self.source(&provider, Some(model), &entries).map(drop)
+    }
+
+    pub(super) fn is_usable_with(
+        &self,
+        tables: &Tables,
+        provider: &Provider,
+        model: &Model,
+        entries: &Entries,
+    ) -> bool {
+        tables.supports(provider, model) && self.source(provider, Some(model), entries).is_ok()
+    }
+
+    /// Whether any model of the provider can have a credential. Does not look at the models of the catalogue.
+    pub(super) fn may_have_credential(&self, provider: &Provider, entries: &Entries) -> bool {
+        let is_local = |address: Option<&String>| address.is_some_and(|address| is_private(address));
+        self.source(provider, None, entries).is_ok()
+            || provider.configs().any(|config| config.models.iter().any(|model| is_local(model.base_url.as_ref())))
+    }
+
+    /// Where names in a provider's values are looked up.
+    pub(super) fn names_of<'a>(&'a self, provider: &str, entries: &'a Entries) -> Names<'a> {
+        let credential = match entries.get(provider) {
+            Some(Stored::ApiKey { env, .. }) => Some(env),
+            Some(Stored::Token { .. } | Stored::Unreadable(_)) | None => None,
+        };
+        Names { credential, environment: &self.environment }
+    }
+
+    /// The first source that has something. A configured source that cannot be used ends the search.
+    fn source<'a>(
+        &self,
+        provider: &'a Provider,
+        model: Option<&Model>,
+        entries: &'a Entries,
+    ) -> Result<Source<'a>, Missing> {
+        let given = self.given_keys.lock().unwrap_or_else(PoisonError::into_inner).get(&provider.id).cloned();
+        if let Some(key) = given {
+            return Ok(Source::Given(key));
+        }
+        let names = self.names_of(&provider.id, entries);
+        if let Some(stored) = entries.get(&provider.id) {
+            return stored_source(provider, stored, names);
+        }
+        let subject = || format!("API key for provider \"{}\"", provider.id);
+        if let Some((key, config)) = provider.configs().find_map(|config| Some((config.api_key.as_deref()?, config))) {
+            return match values::is_configured(key, names) {
+                true => Ok(Source::Configured(key, config)),
+                false => Err(Missing::Unusable(unset(key, names).about(subject()))),
+            };
+        }
+        variable_source(provider, names).or_else(|| keyless_source(provider, model)).ok_or(Missing::Nothing)
+    }
+}
+
+fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Names<'_>) -> Result<Source<'a>, Missing> {
+    let id = &provider.id;
+    match stored {
+        Stored::ApiKey { key: Some(key), .. } if values::is_configured(key, names) => Ok(Source::Stored(key)),
+        Stored::ApiKey { key: Some(key), .. } => {
+            Err(Missing::Unusable(unset(key, names).about(format!("API key for provider \"{id}\""))))
+        }
+        // The entry only brings variables; one of them may be the key.
+        Stored::ApiKey { key: None, .. } => variable_source(provider, names).ok_or(Missing::Nothing),
+        Stored::Token { access, expires } if *expires > SystemTime::now() => Ok(Source::Token(access)),
+        Stored::Token { .. } => Err(Missing::Expired),
+        Stored::Unreadable(reason) => {
+            Err(Missing::Unusable(format!("The auth.json entry of \"{id}\" cannot be used: {reason}")))
+        }
+    }
+}
+
+fn unset(value: &str, names: Names<'_>) -> values::Unresolved {
+    let missing: Vec<String> = values::variables(value).into_iter().filter(|name| names.get(name).is_none()).collect();
+    match missing.is_empty() {
+        true => values::Unresolved::Empty,
+        false => values::Unresolved::Variables(missing),
+    }
+}
+
+fn variable_source<'a>(provider: &Provider, names: Names<'_>) -> Option<Source<'a>> {
+    let variables = provider.built_in?.variables;
+    variables.iter().find_map(|variable| {
+        // `A+B` needs both; the first is the one shown to the server.
+        let values: Option<Vec<String>> = variable.split('+').map(|name| names.get(name)).collect();
+        let value = values?.into_iter().next()?;
+        Some(Source::Variable { value, bearer: TOKEN_VARIABLES.contains(variable) })
+    })
+}
+
+fn keyless_source<'a>(provider: &Provider, model: Option<&Model>) -> Option<Source<'a>> {
+    let is_private_model = model.is_some_and(|model| is_private(&model.base_url));
+    let keyless = is_private_model
+        || provider.configs().any(|config| {
+            config.keyless
+                || config.headers.iter().any(|(name, value)| value.is_some() && is_auth_header(name))
+                || (model.is_none() && config.base_url.as_deref().is_some_and(is_private))
+        });
+    keyless.then_some(Source::Keyless)
+}
+
+fn is_auth_header(name: &str) -> bool {
+    AUTH_HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header))
+}
+
+/// Replaces a header of the same name, whatever its case.
+fn set(headers: &mut Headers, name: &str, value: Option<String>) {
+    headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+    headers.push((name.to_owned(), value));
+}
+
+/// Whether an address is on this machine or in a private network, where servers seldom want a key.
+pub(crate) fn is_private(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    match host.parse() {
+        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified(),
+        Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
+        Err(_) => {
+            let host = host.trim_end_matches('.').to_ascii_lowercase();
+            host == "localhost" || host.ends_with(".localhost")
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! All models pith can name: the catalogue, the user's file, and what is
+//! registered while running; and who may use them.
+//!
+//! Loading costs an existence check when there is nothing to read. A provider's
+//! models are put together when somebody first asks for them.
+
+mod auth;
+mod listing;
+mod offers;
+mod provider;
+mod support;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use pith_protocol::Model;
+
+use crate::agent_dir::AgentDir;
+use crate::auth_file::{AuthFile, Entries};
+use crate::catalogue;
+use crate::command::Commands;
+use crate::diagnostic::Diagnostic;
+use crate::environment::Environment;
+use crate::models_file::{self, ProviderConfig};
+use crate::secrets::Secrets;
+use crate::settings::Settings;
+use crate::values;
+
+pub use auth::{NO_MODEL, ResolvedCredentials};
+pub use listing::model_table;
+pub use provider::Visibility;
+use provider::{Provider, Registered};
+
+/// The models and the credentials for them.
+pub struct Registry {
+    environment: Environment,
+    auth: AuthFile,
+    commands: Commands,
+    secrets: Arc<Secrets>,
+    /// Keys given for this process only, by provider.
+    given_keys: Mutex<HashMap<String, String>>,
+    /// Replaced as a whole on registration; readers keep the one they have.
+    tables: RwLock<Arc<Tables>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Clone, Default)]
+struct Tables {
+    /// Built-in providers in catalogue order, then others in the order they came.
+    providers: Vec<Arc<Provider>>,
+    /// APIs someone registered besides the built-in ones.
+    apis: Vec<String>,
+}
+
+impl Registry {
+    /// Reads `models.json`. Nothing else is touched until it is needed.
+    pub fn load(agent: &AgentDir, environment: Environment, settings: &Settings) -> Registry {
+        let file = models_file::load(&agent.models_file(), |id| catalogue::provider(id).is_some());
+        let auth = AuthFile::new(agent.auth_file(), settings.api_keys.clone());
+        let mut registry = Registry::with_file(file.providers, environment, auth);
+        registry.diagnostics = file.diagnostics;
+        let unknown = registry.unknown_apis(&agent.models_file());
+        registry.diagnostics.extend(unknown);
+        registry
+    }
+
+    fn with_file(configs: Vec<ProviderConfig>, environment: Environment, auth: AuthFile) -> Registry {
+        let mut providers: Vec<Provider> = catalogue::providers().iter().map(Provider::built_in).collect();
+        for config in configs {
+            match providers.iter_mut().find(|provider| provider.id == config.id) {
+                Some(provider) => provider.file = Some(config),
+                None => providers.push(Provider::from_file(config)),
+            }
+        }
+        let providers = providers.into_iter().map(Arc::new).collect();
+        Registry {
+            environment,
+            auth,
+            commands: Commands::default(),
+            secrets: Arc::default(),
+            given_keys: Mutex::default(),
+            tables: RwLock::new(Arc::new(Tables { providers, apis: vec![] })),
+            diagnostics: vec![],
+        }
+    }
+
+    /// What was wrong with the files.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all = self.diagnostics.clone();
+        if let Some(problem) = self.auth.problem() {
+            all.push(Diagnostic::warning("auth_file", self.auth.path(), problem));
+        }
+        all
+    }
+
+    /// The errors about `models.json` as one text, for people.
+    pub fn models_error(&self) -> Option<String> {
+        let texts: Vec<&str> = self.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
+    }
+
+    /// Every model of every listed provider.
+    pub fn models(&self) -> Vec<Arc<Model>> {
+        let tables = self.tables();
+        let entries = self.auth.entries();
+        let providers = tables.providers.iter().filter(|provider| provider.is_listed());
+        providers.flat_map(|provider| self.models_in(provider, &entries)).collect()
+    }
+
+    /// The models that can be used now: credentials are there and the API is spoken.
+    pub fn available(&self) -> Vec<Arc<Model>> {
+        let tables = self.tables();
+        let entries = self.auth.entries();
+        let providers = tables.providers.iter().filter(|provider| provider.is_listed());
+        let may_work = providers.filter(|provider| self.may_have_credential(provider, &entries));
+        let models = may_work.flat_map(|provider| {
+            let models = self.models_in(provider, &entries).into_iter();
+            models.filter(|model| self.is_usable_with(&tables, provider, model, &entries))
+        });
+        models.collect()
+    }
+
+    /// The models of one provider, also of one that is not listed.
+    pub fn models_of(&self, provider: &str) -> Vec<Arc<Model>> {
+        match self.provider(provider) {
+            Some(provider) => self.models_in(&provider, &self.auth.entries()),
+            None => vec![],
+        }
+    }
+
+    /// The model of that provider and id, whether usable or not.
+    pub fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        let (provider, entries) = (self.provider(provider)?, self.auth.entries());
+        let offers = provider.offers(&self.names_of(&provider.id, &entries));
+        offers.iter().find(|offer| offer.model.id == id).map(|offer| offer.model.clone())
+    }
+
+    /// Whether the model can be used now.
+    pub fn is_usable(&self, model: &Model) -> bool {
+        let tables = self.tables();
+        let Some(provider) = tables.provider(&model.provider) else { return false };
+        self.is_usable_with(&tables, provider, model, &self.auth.entries())
+    }
+
+    /// The model a host asks for. The error is the answer to it.
+    pub fn select(&self, provider: &str, id: &str) -> Result<Arc<Model>, String> {
+        let not_found = || format!("Model not found: {provider}/{id}");
+        let model = self.find(provider, id).ok_or_else(not_found)?;
+        self.check_support(&model)?;
+        match self.check_credential(&model) {
+            Ok(()) => Ok(model),
+            Err(auth::Missing::Nothing) => Err(not_found()),
+            Err(missing) => Err(missing.text(provider)),
+        }
+    }
+
+    /// Whether a request to this model has a chance, without running or asking anything.
+    pub fn check(&self, model: &Model) -> Result<(), String> {
+        self.check_support(model)?;
+        self.check_credential(model).map_err(|missing| missing.text(&model.provider))
+    }
+
+    /// Ids of all listed providers, in order.
+    pub fn provider_ids(&self) -> Vec<String> {
+        let tables = self.tables();
+        tables.providers.iter().filter(|provider| provider.is_listed()).map(|provider| provider.id.clone()).collect()
+    }
+
+    /// The id of a provider written in any case. Unlisted ones are found by their exact name.
+    pub fn provider_named(&self, name: &str) -> Option<String> {
+        let tables = self.tables();
+        let exact = tables.providers.iter().find(|provider| provider.id == name);
+        let found = exact.or_else(|| {
+            let mut listed = tables.providers.iter().filter(|provider| provider.is_listed());
+            listed.find(|provider| provider.id.eq_ignore_ascii_case(name))
+        });
+        found.map(|provider| provider.id.clone())
+    }
+
+    /// The provider's name for people.
+    pub fn display_name(&self, id: &str) -> String {
+        self.provider(id).map_or_else(|| id.to_owned(), |provider| provider.name().to_owned())
+    }
+
+    /// The id of the model a built-in provider suggests.
+    pub fn default_model_id(&self, provider: &str) -> Option<&'static str> {
+        catalogue::provider(provider).map(|built_in| built_in.default_model)
+    }
+
+    /// Whether the provider has a credential that needs nothing but to be read.
+    pub fn is_authenticated(&self, provider: &str) -> bool {
+        let entries = self.auth.entries();
+        self.provider(provider).is_some_and(|provider| self.may_have_credential(&provider, &entries))
+    }
+
+    /// Uses a key for a provider until the process ends (`--api-key`).
+    pub fn give_key(&self, provider: &str, key: &str) {
+        self.secrets.remember(key);
+        let mut given = self.given_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        given.insert(provider.to_owned(), key.to_owned());
+    }
+
+    /// Adds a provider or changes an existing one until [`Registry::unregister`]. Given models replace
+    /// the provider's own; anything else is laid over what was there.
+    pub fn register(&self, config: ProviderConfig, visibility: Visibility) {
+        self.change(|tables| {
+            let registered = Registered { config, visibility };
+            let id = registered.config.id.clone();
+            match tables.providers.iter_mut().find(|provider| provider.id == id) {
+                Some(provider) => *provider = Arc::new(provider.with(Some(registered))),
+                None => tables.providers.push(Arc::new(Provider::registered(registered))),
+            }
+        });
+    }
+
+    /// Undoes a registration; what it covered is back.
+    pub fn unregister(&self, id: &str) {
+        self.change(|tables| {
+            for provider in tables.providers.iter_mut().filter(|provider| provider.id == id) {
+                *provider = Arc::new(provider.with(None));
+            }
+            tables.providers.retain(|provider| provider.exists());
+        });
+    }
+
+    /// Declares that requests of this API can be answered.
+    pub fn support_api(&self, api: &str) {
+        self.change(|tables| {
+            if !tables.apis.iter().any(|known| known == api) {
+                tables.apis.push(api.to_owned());
+            }
+        });
+    }
+
+    /// Variables that may hold credentials, for environments that must not have them.
+    pub fn credential_variables(&self) -> Vec<String> {
+        let tables = self.tables();
+        let mut names: Vec<String> = Vec::new();
+        for provider in &tables.providers {
+            let built_in = provider.built_in.iter().flat_map(|built_in| built_in.variables.iter());
+            names.extend(built_in.flat_map(|name| name.split('+')).map(str::to_owned));
+            for config in provider.configs() {
+                let headers = config.headers.iter().filter_map(|(_, value)| value.as_deref());
+                names.extend(config.api_key.as_deref().into_iter().chain(headers).flat_map(values::variables));
+            }
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The secrets seen so far, for whoever writes texts that others read.
+    pub fn secrets(&self) -> Arc<Secrets> {
+        self.secrets.clone()
+    }
+
+    /// The stored credentials.
+    pub fn auth_file(&self) -> &AuthFile {
+        &self.auth
+    }
+
+    fn tables(&self) -> Arc<Tables> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut Tables)) {
+        let mut slot = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = Tables::clone(&slot);
+        edit(&mut tables);
+        *slot = Arc::new(tables);
+    }
+
+    fn provider(&self, id: &str) -> Option<Arc<Provider>> {
+        self.tables().provider(id).cloned()
+    }
+
+    fn models_in(&self, provider: &Provider, entries: &Entries) -> Vec<Arc<Model>> {
+        let offers = provider.offers(&self.names_of(&provider.id, entries));
+        offers.iter().map(|offer| offer.model.clone()).collect()
+    }
+
+    /// A file may name an API nobody speaks; better said at once than at the first prompt.
+    fn unknown_apis(&self, file: &Path) -> Vec<Diagnostic> {
+        let tables = self.tables();
+        let configs = tables.providers.iter().filter_map(|provider| provider.file.as_ref());
+        let mut found = Vec::new();
+        for config in configs {
+            let apis = config.models.iter().filter_map(|model| model.api.as_ref()).chain(&config.api);
+            let mut unknown: Vec<&str> = apis.map(String::as_str).filter(|api| support::is_unknown(api)).collect();
+            unknown.dedup();
+            for api in unknown {
+                let message = format!(
+                    "Provider \"{}\": unknown api \"{api}\"; known are {}",
+                    config.id,
+                    support::SPOKEN.join(", ")
+                );
+                found.push(Diagnostic::warning("models_api", file, message));
+            }
+        }
+        found
+    }
+}
+
+impl Tables {
+    fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
+        self.providers.iter().find(|provider| provider.id == id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

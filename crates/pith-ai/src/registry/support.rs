@@ -1,0 +1,57 @@
+//! Which models pith can talk to, and what is missing for the others.
+
+use pith_protocol::Model;
+
+use super::provider::Provider;
+use super::{Registry, Tables};
+
+/// The APIs built in.
+pub(super) const SPOKEN: [&str; 4] =
+    ["anthropic-messages", "openai-completions", "openai-responses", "google-generative-ai"];
+
+/// APIs of catalogue models that need more than a key.
+const LATER: [(&str, &str); 5] = [
+    ("bedrock-converse-stream", "Amazon Bedrock: AWS request signing and its binary event stream"),
+    ("google-vertex", "Google Vertex AI: Google Cloud credentials and regional addresses"),
+    ("azure-openai-responses", "Azure OpenAI: resource addresses and deployment names"),
+    ("openai-codex-responses", "the ChatGPT subscription login"),
+    ("pi-messages", "the Radius gateway of another agent"),
+];
+
+/// Whether nothing in pith knows the API, not even by name.
+pub(super) fn is_unknown(api: &str) -> bool {
+    !SPOKEN.contains(&api) && api != "mistral-conversations" && LATER.iter().all(|(name, _)| *name != api)
+}
+
+/// What is missing for this model, as the end of a sentence.
+fn missing(tables: &Tables, provider: Option<&Provider>, model: &Model) -> Option<String> {
+    let api = model.api.as_str();
+    let name = || format!("{}/{}", model.provider, model.id);
+    if !SPOKEN.contains(&api) && !tables.apis.iter().any(|known| known == api) {
+        let known = LATER.iter().find(|(name, _)| *name == api);
+        return Some(match known {
+            Some((_, what)) => format!("Model {} cannot be used: pith does not support {what}", name()),
+            None => format!("No API provider registered for api: {api}"),
+        });
+    }
+    // Its models speak ordinary APIs, but the address and the token come from a login.
+    let has_own_key = provider.is_some_and(|provider| provider.configs().any(|config| config.api_key.is_some()));
+    (model.provider == "github-copilot" && !has_own_key)
+        .then(|| format!("Model {} cannot be used: pith does not support the GitHub Copilot login", name()))
+}
+
+impl Registry {
+    /// Fails with the reason when pith cannot talk to the model at all.
+    pub(super) fn check_support(&self, model: &Model) -> Result<(), String> {
+        let tables = self.tables();
+        let provider = tables.provider(&model.provider).map(AsRef::as_ref);
+        missing(&tables, provider, model).map_or(Ok(()), Err)
+    }
+}
+
+impl Tables {
+    /// Whether pith can talk to the model.
+    pub(super) fn supports(&self, provider: &Provider, model: &Model) -> bool {
+        missing(self, Some(provider), model).is_none()
+    }
+}

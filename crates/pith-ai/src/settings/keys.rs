@@ -1,0 +1,264 @@
+//! Which settings exist and what each may hold.
+//!
+//! A value of the wrong kind is taken out of its file before anything else
+//! looks at it, so one mistake costs one key.
+
+use std::path::Path;
+
+use pith_protocol::ThinkingLevel;
+use serde_json::{Map, Value};
+
+use super::{CacheWarming, DefaultTrust, Fsync, HandoffThinking, InterruptMode, QueueMode, Transport};
+use crate::diagnostic::Diagnostic;
+
+/// Which file a document came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    User,
+    Project,
+}
+
+enum Kind {
+    Text,
+    Texts,
+    Flag,
+    /// A whole number; JavaScript's safe range.
+    Count,
+    /// Milliseconds as number or text, or `"disabled"`.
+    Timeout,
+    Level,
+    Word(&'static [&'static str]),
+    /// An object whose values are all of one kind.
+    Each(&'static Kind),
+    /// An object with known keys in each value.
+    EachOf(&'static [(&'static str, Kind)]),
+    List,
+}
+
+struct Key {
+    path: &'static str,
+    kind: Kind,
+    scope: Option<Scope>,
+}
+
+const fn key(path: &'static str, kind: Kind) -> Key {
+    Key { path, kind, scope: None }
+}
+
+/// A key that a project must not set.
+const fn user_key(path: &'static str, kind: Kind) -> Key {
+    Key { path, kind, scope: Some(Scope::User) }
+}
+
+const KEYS: &[Key] = &[
+    key("defaultProvider", Kind::Text),
+    key("defaultModel", Kind::Text),
+    key("defaultThinkingLevel", Kind::Level),
+    key("modelThinkingLevels", Kind::Each(&Kind::Level)),
+    key("thinkingBudgets.minimal", Kind::Count),
+    key("thinkingBudgets.low", Kind::Count),
+    key("thinkingBudgets.medium", Kind::Count),
+    key("thinkingBudgets.high", Kind::Count),
+    key("enabledModels", Kind::Texts),
+    user_key("cacheWarming", Kind::Word(CacheWarming::WORDS)),
+    key("steeringMode", Kind::Word(QueueMode::WORDS)),
+    key("followUpMode", Kind::Word(QueueMode::WORDS)),
+    key("interruptMode", Kind::Word(InterruptMode::WORDS)),
+    key("defaultTools", Kind::Texts),
+    key("sessionDir", Kind::Text),
+    key("session.fsync", Kind::Word(Fsync::WORDS)),
+    key("compaction.enabled", Kind::Flag),
+    key("compaction.reserveTokens", Kind::Count),
+    key("compaction.keepRecentTokens", Kind::Count),
+    key(
+        "compaction.modelOverrides",
+        Kind::EachOf(&[("reserveTokens", Kind::Count), ("keepRecentTokens", Kind::Count)]),
+    ),
+    key("branchSummary.reserveTokens", Kind::Count),
+    key("branchSummary.skipPrompt", Kind::Flag),
+    key("retry.enabled", Kind::Flag),
+    key("retry.maxRetries", Kind::Count),
+    key("retry.baseDelayMs", Kind::Count),
+    key("retry.maxAgentDelayMs", Kind::Count),
+    key("retry.provider.timeoutMs", Kind::Count),
+    key("retry.provider.maxRetries", Kind::Count),
+    key("retry.provider.maxRetryDelayMs", Kind::Count),
+    user_key("httpProxy", Kind::Text),
+    key("httpIdleTimeoutMs", Kind::Timeout),
+    key("transport", Kind::Word(Transport::WORDS)),
+    key("images.autoResize", Kind::Flag),
+    key("images.blockImages", Kind::Flag),
+    key("shellPath", Kind::Text),
+    key("shellCommandPrefix", Kind::Text),
+    key("bash.inheritSecrets", Kind::Flag),
+    key("bash.keepBackground", Kind::Flag),
+    key("tools.root", Kind::Texts),
+    key("maxTurns", Kind::Count),
+    user_key("defaultProjectTrust", Kind::Word(DefaultTrust::WORDS)),
+    key("enableSkillCommands", Kind::Flag),
+    key("skills", Kind::Texts),
+    key("prompts", Kind::Texts),
+    key("extensions", Kind::Texts),
+    key("themes", Kind::Texts),
+    key("packages", Kind::List),
+    key("enableInstallTelemetry", Kind::Flag),
+    key("handoff.thinking", Kind::Word(HandoffThinking::WORDS)),
+    user_key("apiKeys", Kind::Each(&Kind::Text)),
+];
+
+/// Removes what cannot be used, saying so, and brings numbers into one form.
+pub(super) fn check(document: &mut Map<String, Value>, file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) {
+    for key in KEYS {
+        let misplaced = key.scope.is_some_and(|owner| owner != scope);
+        let mut report = |path: &str, value: &Value, expected: &str| {
+            found.push(Diagnostic::warning("settings_key", file, complaint(path, value, expected, file)));
+        };
+        let Some((parent, name)) = parent_of(document, key.path, &mut report) else { continue };
+        let Some(value) = parent.get_mut(name) else { continue };
+        if misplaced {
+            let message = format!("Ignored {} in {}: only the user's settings may set it", key.path, file.display());
+            found.push(Diagnostic::warning("settings_scope", file, message));
+            parent.shift_remove(name);
+            continue;
+        }
+        if !key.kind.settle(key.path, value, &mut report) {
+            parent.shift_remove(name);
+        }
+    }
+}
+
+fn complaint(path: &str, value: &Value, expected: &str, file: &Path) -> String {
+    let mut shown = value.to_string();
+    if shown.chars().count() > 60 {
+        shown = shown.chars().take(60).chain(['…']).collect();
+    }
+    format!("Invalid {path} setting: {shown}. Expected {expected}. Using the default. File: {}", file.display())
+}
+
+/// Walks to the object holding the last part of `path`. A parent that is no object is removed.
+fn parent_of<'a>(
+    document: &'a mut Map<String, Value>,
+    path: &'static str,
+    report: &mut impl FnMut(&str, &Value, &str),
+) -> Option<(&'a mut Map<String, Value>, &'static str)> {
+    let Some((head, name)) = path.rsplit_once('.') else { return Some((document, path)) };
+    let mut object = document;
+    let mut walked = 0;
+    for part in head.split('.') {
+        walked += part.len() + usize::from(walked > 0);
+        match object.get(part) {
+            None => return None,
+            Some(Value::Object(_)) => {}
+            Some(other) => {
+                if !other.is_null() {
+                    report(&path[..walked], other, "an object");
+                }
+                object.shift_remove(part);
+                return None;
+            }
+        }
+        object = object.get_mut(part)?.as_object_mut()?;
+    }
+    Some((object, name))
+}
+
+impl Kind {
+    /// Whether the value may stay. `null` means unset and goes without a word.
+    fn settle(&self, path: &str, value: &mut Value, report: &mut impl FnMut(&str, &Value, &str)) -> bool {
+        if value.is_null() {
+            return false;
+        }
+        let fits = match self {
+            Kind::Text => value.is_string(),
+            Kind::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+            Kind::Flag => value.is_boolean(),
+            Kind::List => value.is_array(),
+            Kind::Count => whole(value).map(|number| *value = number.into()).is_some(),
+            Kind::Timeout => timeout(value).map(|number| *value = number.into()).is_some(),
+            Kind::Level => value.as_str().is_some_and(|name| ThinkingLevel::parse(name).is_some()),
+            Kind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            Kind::Each(kind) => {
+                return settle_members(path, value, report, |path, member, report| kind.settle(path, member, report));
+            }
+            Kind::EachOf(kinds) => {
+                return settle_members(path, value, report, |path, member, report| {
+                    settle_fields(kinds, path, member, report)
+                });
+            }
+        };
+        if !fits {
+            report(path, value, &self.expected());
+        }
+        fits
+    }
+
+    fn expected(&self) -> String {
+        match self {
+            Kind::Text => "a string".into(),
+            Kind::Texts => "an array of strings".into(),
+            Kind::Flag => "true or false".into(),
+            Kind::List => "an array".into(),
+            Kind::Count => "a non-negative safe integer".into(),
+            Kind::Timeout => "a number of milliseconds or \"disabled\"".into(),
+            Kind::Level => format!("one of {}", ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ")),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
+            Kind::Each(_) | Kind::EachOf(_) => "an object".into(),
+        }
+    }
+}
+
+/// Checks every member of an object on its own; only the wrong ones go.
+fn settle_members<R: FnMut(&str, &Value, &str)>(
+    path: &str,
+    value: &mut Value,
+    report: &mut R,
+    mut settle: impl FnMut(&str, &mut Value, &mut R) -> bool,
+) -> bool {
+    let Value::Object(members) = value else {
+        report(path, value, "an object");
+        return false;
+    };
+    members.retain(|name, member| settle(&format!("{path}[{name:?}]"), member, report));
+    true
+}
+
+fn settle_fields<R: FnMut(&str, &Value, &str)>(
+    kinds: &[(&str, Kind)],
+    path: &str,
+    value: &mut Value,
+    report: &mut R,
+) -> bool {
+    let Value::Object(fields) = value else {
+        report(path, value, "an object");
+        return false;
+    };
+    for (name, kind) in kinds {
+        let Some(field) = fields.get_mut(*name) else { continue };
+        if !kind.settle(&format!("{path}.{name}"), field, report) {
+            fields.shift_remove(*name);
+        }
+    }
+    true
+}
+
+/// A whole number in the range other JSON programs keep exactly.
+fn whole(value: &Value) -> Option<u64> {
+    const MAX: u64 = (1 << 53) - 1;
+    let number = match value.as_u64() {
+        Some(number) => number,
+        None => {
+            value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0 && *number <= MAX as f64)? as u64
+        }
+    };
+    (number <= MAX).then_some(number)
+}
+
+fn timeout(value: &Value) -> Option<u64> {
+    let Some(text) = value.as_str() else {
+        return value.as_f64().filter(|number| *number >= 0.0 && *number <= 9e15).map(|number| number as u64);
+    };
+    match text.trim() {
+        "disabled" => Some(0),
+        text => text.parse().ok(),
+    }
+}

@@ -1,0 +1,100 @@
+//! From files to [`Settings`].
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Settings;
+use super::keys::{self, Scope};
+use super::migrate::migrate;
+use crate::agent_dir::AgentDir;
+use crate::diagnostic::Diagnostic;
+use crate::document;
+
+/// Settings and what was wrong with the files.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedSettings {
+    pub settings: Settings,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads the user's settings and, for a trusted project, those of `cwd`.
+pub fn load(agent: &AgentDir, cwd: &Path, trusted: bool) -> LoadedSettings {
+    let mut diagnostics = Vec::new();
+    let user = scope(&agent.settings_file(), Scope::User, &mut diagnostics);
+    let project = match trusted {
+        true => scope(&agent.project_settings_file(cwd), Scope::Project, &mut diagnostics),
+        false => Map::new(),
+    };
+    let user_resources = decode(&user, agent.settings_file(), &mut diagnostics);
+    let project_resources = decode(&project, agent.project_settings_file(cwd), &mut diagnostics);
+    let mut merged = Value::Object(user);
+    merge(&mut merged, Value::Object(project));
+    let merged = merged.as_object().expect("objects merge into an object");
+    let settings = decode(merged, agent.settings_file(), &mut diagnostics);
+    LoadedSettings { settings: Settings { user_resources, project_resources, ..settings }, diagnostics }
+}
+
+/// The `sessionDir` of both scopes, which is needed before trust can be decided.
+pub fn session_dir(agent: &AgentDir, cwd: &Path) -> Option<String> {
+    let mut ignored = Vec::new();
+    let files = [(agent.project_settings_file(cwd), Scope::Project), (agent.settings_file(), Scope::User)];
+    files.into_iter().find_map(|(file, owner)| {
+        let document = scope(&file, owner, &mut ignored);
+        document.get("sessionDir")?.as_str().map(str::to_owned)
+    })
+}
+
+/// One file, migrated and checked; empty when it is missing or cannot be read.
+fn scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<String, Value> {
+    let reason = match document::read(file) {
+        Ok(None) => return Map::new(),
+        Ok(Some(Value::Object(mut document))) => {
+            migrate(&mut document);
+            keys::check(&mut document, file, scope, found);
+            if document.get("packages").and_then(Value::as_array).is_some_and(|packages| !packages.is_empty()) {
+                let message = format!("packages in {} are ignored: pith does not install packages", file.display());
+                found.push(Diagnostic::warning("settings_packages", file, message));
+            }
+            return document;
+        }
+        Ok(Some(_)) => "expected an object".to_owned(),
+        Err(reason) => reason,
+    };
+    let message = format!("Invalid settings file {}: {reason}", file.display());
+    found.push(Diagnostic::warning("settings_file", file, message));
+    Map::new()
+}
+
+/// Objects merge key by key; any other value replaces the one below it.
+fn merge(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (name, value) in above {
+                match below.get_mut(&name) {
+                    Some(slot) => merge(slot, value),
+                    None => {
+                        below.insert(name, value);
+                    }
+                }
+            }
+        }
+        (below, above) => *below = above,
+    }
+}
+
+fn decode<T: Default + for<'de> Deserialize<'de>>(
+    document: &Map<String, Value>,
+    file: PathBuf,
+    found: &mut Vec<Diagnostic>,
+) -> T {
+    T::deserialize(document).unwrap_or_else(|error| {
+        let message = format!("Invalid settings file {}: {error}", file.display());
+        found.push(Diagnostic::warning("settings_file", file, message));
+        T::default()
+    })
+}
+
+#[cfg(test)]
+mod tests;

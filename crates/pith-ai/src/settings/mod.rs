@@ -1,0 +1,341 @@
+//! The user's and the project's settings, merged and checked key by key.
+//!
+//! Reading only: nothing in pith rewrites a settings file on its own.
+
+mod keys;
+mod load;
+mod migrate;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pith_protocol::ThinkingLevel;
+use serde::{Deserialize, Deserializer};
+
+pub use load::{LoadedSettings, load, session_dir};
+
+/// Every setting a headless agent acts on, with defaults filled in.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// Takes effect together with `default_model`.
+    pub default_provider: Option<String>,
+    pub default_model: Option<String>,
+    pub default_thinking_level: Option<ThinkingLevel>,
+    /// Start-up level by `provider/id`.
+    pub model_thinking_levels: BTreeMap<String, ThinkingLevel>,
+    pub thinking_budgets: ThinkingBudgets,
+    /// The model scope, as `--models` would give it.
+    pub enabled_models: Option<Vec<String>>,
+    pub cache_warming: CacheWarming,
+    pub steering_mode: QueueMode,
+    pub follow_up_mode: QueueMode,
+    pub interrupt_mode: InterruptMode,
+    /// `None` leaves the built-in choice; an empty list switches the built-in tools off.
+    pub default_tools: Option<Vec<String>>,
+    /// As written; relative paths start at the working directory.
+    pub session_dir: Option<String>,
+    pub session: SessionFiles,
+    pub compaction: Compaction,
+    pub branch_summary: BranchSummary,
+    pub retry: Retry,
+    pub http_proxy: Option<String>,
+    /// Longest silence of a server; `None` waits for ever.
+    #[serde(rename = "httpIdleTimeoutMs", deserialize_with = "idle_timeout")]
+    pub http_idle_timeout: Option<Duration>,
+    pub transport: Transport,
+    pub images: Images,
+    /// As written; `~` is not expanded yet.
+    pub shell_path: Option<String>,
+    pub shell_command_prefix: Option<String>,
+    pub bash: Bash,
+    pub tools: Tools,
+    /// Most turns of one run; unlimited when absent.
+    pub max_turns: Option<u64>,
+    pub default_project_trust: DefaultTrust,
+    pub enable_skill_commands: bool,
+    /// Whether attribution headers are sent.
+    pub enable_install_telemetry: bool,
+    pub handoff: Handoff,
+    /// Keys an old settings file holds itself; `auth.json` has taken their place.
+    pub api_keys: BTreeMap<String, String>,
+    /// Resource lists of the user's file.
+    #[serde(skip)]
+    pub user_resources: ResourceLists,
+    /// Resource lists of the project's file. They add to the user's and never replace them.
+    #[serde(skip)]
+    pub project_resources: ResourceLists,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            default_provider: None,
+            default_model: None,
+            default_thinking_level: None,
+            model_thinking_levels: BTreeMap::new(),
+            thinking_budgets: ThinkingBudgets::default(),
+            enabled_models: None,
+            cache_warming: CacheWarming::default(),
+            steering_mode: QueueMode::default(),
+            follow_up_mode: QueueMode::default(),
+            interrupt_mode: InterruptMode::default(),
+            default_tools: None,
+            session_dir: None,
+            session: SessionFiles::default(),
+            compaction: Compaction::default(),
+            branch_summary: BranchSummary::default(),
+            retry: Retry::default(),
+            http_proxy: None,
+            http_idle_timeout: Some(Duration::from_secs(300)),
+            transport: Transport::default(),
+            images: Images::default(),
+            shell_path: None,
+            shell_command_prefix: None,
+            bash: Bash::default(),
+            tools: Tools::default(),
+            max_turns: None,
+            default_project_trust: DefaultTrust::default(),
+            enable_skill_commands: true,
+            enable_install_telemetry: false,
+            handoff: Handoff::default(),
+            api_keys: BTreeMap::new(),
+            user_resources: ResourceLists::default(),
+            project_resources: ResourceLists::default(),
+        }
+    }
+}
+
+/// Where to look for resources, as written in one settings file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ResourceLists {
+    pub skills: Vec<String>,
+    pub prompts: Vec<String>,
+    pub extensions: Vec<String>,
+    pub themes: Vec<String>,
+}
+
+/// Thinking tokens by level, for APIs that take a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ThinkingBudgets {
+    pub minimal: u64,
+    pub low: u64,
+    pub medium: u64,
+    pub high: u64,
+}
+
+impl Default for ThinkingBudgets {
+    fn default() -> Self {
+        ThinkingBudgets { minimal: 1024, low: 2048, medium: 8192, high: 16384 }
+    }
+}
+
+/// When the context is summarised.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Compaction {
+    pub enabled: bool,
+    pub reserve_tokens: u64,
+    pub keep_recent_tokens: u64,
+    /// By `provider/id`.
+    pub model_overrides: BTreeMap<String, CompactionOverride>,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Compaction { enabled: true, reserve_tokens: 16384, keep_recent_tokens: 20000, model_overrides: BTreeMap::new() }
+    }
+}
+
+impl Compaction {
+    /// Reserve and recent tokens for one model.
+    pub fn tokens_for(&self, provider: &str, model_id: &str) -> (u64, u64) {
+        let special = self.model_overrides.get(&format!("{provider}/{model_id}"));
+        (
+            special.and_then(|special| special.reserve_tokens).unwrap_or(self.reserve_tokens),
+            special.and_then(|special| special.keep_recent_tokens).unwrap_or(self.keep_recent_tokens),
+        )
+    }
+}
+
+/// Compaction numbers of one model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CompactionOverride {
+    pub reserve_tokens: Option<u64>,
+    pub keep_recent_tokens: Option<u64>,
+}
+
+/// Summaries of abandoned branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct BranchSummary {
+    pub reserve_tokens: u64,
+    pub skip_prompt: bool,
+}
+
+impl Default for BranchSummary {
+    fn default() -> Self {
+        BranchSummary { reserve_tokens: 16384, skip_prompt: false }
+    }
+}
+
+/// What happens after a failed model answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Retry {
+    pub enabled: bool,
+    pub max_retries: u64,
+    #[serde(rename = "baseDelayMs", deserialize_with = "millis")]
+    pub base_delay: Duration,
+    #[serde(rename = "maxAgentDelayMs", deserialize_with = "millis")]
+    pub max_agent_delay: Duration,
+    pub provider: ProviderRetry,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Retry {
+            enabled: true,
+            max_retries: 3,
+            base_delay: Duration::from_secs(2),
+            max_agent_delay: Duration::from_secs(60),
+            provider: ProviderRetry::default(),
+        }
+    }
+}
+
+/// Retries inside one request, before an answer has begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderRetry {
+    /// Limit of a whole request; the idle limit alone applies when absent.
+    #[serde(rename = "timeoutMs", deserialize_with = "optional_millis")]
+    pub timeout: Option<Duration>,
+    pub max_retries: u64,
+    /// Longest wait a server may ask for; zero means any.
+    #[serde(rename = "maxRetryDelayMs", deserialize_with = "millis")]
+    pub max_retry_delay: Duration,
+}
+
+impl Default for ProviderRetry {
+    fn default() -> Self {
+        ProviderRetry { timeout: None, max_retries: 0, max_retry_delay: Duration::from_secs(60) }
+    }
+}
+
+/// Pictures on their way to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Images {
+    pub auto_resize: bool,
+    pub block_images: bool,
+}
+
+impl Default for Images {
+    fn default() -> Self {
+        Images { auto_resize: true, block_images: false }
+    }
+}
+
+/// Shell commands of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Bash {
+    /// Whether commands see the credentials pith knows.
+    pub inherit_secrets: bool,
+    /// Whether background jobs of a finished command live until the session ends.
+    pub keep_background: bool,
+}
+
+impl Default for Bash {
+    fn default() -> Self {
+        Bash { inherit_secrets: true, keep_background: true }
+    }
+}
+
+/// Limits on the file tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Tools {
+    /// Directories file tools may not leave; empty means anywhere.
+    pub root: Vec<String>,
+}
+
+/// How session files are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct SessionFiles {
+    pub fsync: Fsync,
+}
+
+/// What one model hands to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Handoff {
+    pub thinking: HandoffThinking,
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$default:ident])? $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+        pub enum $name {
+            $($(#[$default])? #[serde(rename = $text)] $variant,)+
+        }
+
+        impl $name {
+            /// The words a settings file may use.
+            pub const WORDS: &'static [&'static str] = &[$($text),+];
+
+            /// The word for this choice.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $text,)+ }
+            }
+        }
+    };
+}
+
+choice! {
+    /// How many queued messages are delivered at once.
+    QueueMode { All = "all", #[default] OneAtATime = "one-at-a-time" }
+}
+choice! {
+    /// Whether steering cuts a tool batch short.
+    InterruptMode { Immediate = "immediate", #[default] Wait = "wait" }
+}
+choice! {
+    /// When prompt caches are kept warm.
+    CacheWarming { #[default] Off = "off", Streaming = "streaming", Idle = "idle" }
+}
+choice! {
+    /// The connection kind a provider should prefer.
+    Transport { #[default] Auto = "auto", Sse = "sse", Websocket = "websocket", WebsocketCached = "websocket-cached" }
+}
+choice! {
+    /// What to do with a project nobody decided about.
+    DefaultTrust { #[default] Ask = "ask", Always = "always", Never = "never" }
+}
+choice! {
+    /// When session data is forced to the disk.
+    Fsync { #[default] Turn = "turn", Always = "always", Never = "never" }
+}
+choice! {
+    /// Whether thinking of another model is passed on as text.
+    HandoffThinking { #[default] Keep = "keep", Drop = "drop" }
+}
+
+fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    u64::deserialize(deserializer).map(Duration::from_millis)
+}
+
+fn optional_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    millis(deserializer).map(Some)
+}
+
+/// Zero switches the limit off.
+fn idle_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    millis(deserializer).map(|limit| (!limit.is_zero()).then_some(limit))
+}

@@ -1,0 +1,1 @@
+//! A session as one self-contained HTML page.
