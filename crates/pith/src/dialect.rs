@@ -74,13 +74,6 @@ impl Dialect {
         [&PI, &XCSH].into_iter().find(|dialect| dialect.name == name)
     }
 
-    /// The dialect of a program name.
-    pub fn of_program(name: &str) -> &'static Dialect {
-        match name {
-            "xcsh" | "omp" => &XCSH,
-            _ => &PI,
-        }
-    }
 
     /// How an event is shown.
     pub fn show<'a>(&self, event: &Event<'a>) -> Shown<'a> {

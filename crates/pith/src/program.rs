@@ -1,0 +1,47 @@
+//! What the program was called, and what follows from it.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::dialect::{Dialect, PI, XCSH};
+
+/// Versions claimed under the names of other agents, because hosts gate on them.
+const CLAIMS: [(&str, &str); 2] = [("pi", "1.4.0"), ("xcsh", "19.54.0")];
+
+/// The name pith was started under.
+pub struct Program {
+    name: String,
+}
+
+impl Program {
+    /// From the first argument.
+    pub fn of(argument: Option<OsString>) -> Self {
+        let path = argument.unwrap_or_default();
+        let name = Path::new(&path).file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Program { name }
+    }
+
+    /// The dialect of hosts that call it so.
+    pub fn dialect(&self) -> &'static Dialect {
+        match self.name.as_str() {
+            "xcsh" | "omp" => &XCSH,
+            _ => &PI,
+        }
+    }
+
+    /// What `--version` prints.
+    pub fn version(&self) -> String {
+        match CLAIMS.iter().find(|(name, _)| *name == self.name) {
+            Some((_, version)) => std::env::var("PITH_CLAIM_VERSION").unwrap_or_else(|_| (*version).to_owned()),
+            None => format!("pith {}", env!("CARGO_PKG_VERSION")),
+        }
+    }
+}
+
+/// Arguments as text; one that is not is named.
+pub fn utf8(arguments: Vec<OsString>) -> anyhow::Result<Vec<String>> {
+    let text = |argument: OsString| {
+        argument.into_string().map_err(|bad| anyhow::anyhow!("argument is not valid UTF-8: {}", bad.to_string_lossy()))
+    };
+    arguments.into_iter().map(text).collect()
+}

@@ -1,0 +1,79 @@
+//! `--mode rpc`: everything put together, served, and taken apart again.
+
+use std::time::Duration;
+
+use pith_session::Session;
+
+use crate::cli::{self, Cli};
+use crate::dialect::Dialect;
+use crate::lifecycle::Ending;
+use crate::outbox::WireOutbox;
+use crate::program::Program;
+use crate::startup;
+use crate::transport::writer::FrameQueue;
+use crate::transport::{reader, take_stdout};
+use crate::warn;
+
+/// Longest accepted line unless the command line says otherwise.
+const MAX_LINE: usize = 128 << 20;
+/// How long the last frames may take to leave.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
+
+/// Serves the host until it goes, and returns the exit code.
+pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
+    let dialect = dialect(&cli, program)?;
+    let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
+    let start = startup::prepare(cli, dialect)?;
+    // From here on nothing but frames reaches the host.
+    let stdout = take_stdout()?;
+    let ending = Ending::default();
+    let on_broken = {
+        let ending = ending.clone();
+        move || {
+            warn("pith: the host has closed stdout");
+            ending.host_gone();
+        }
+    };
+    let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
+    let outbox = Box::new(WireOutbox::new(queue.clone(), dialect));
+    let workbench = start.workbench.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        ending.watch_signals(pith_tools::process::kill_everything);
+        let inbox = reader::start(max_line)?;
+        let session = Session::new(start.into_parts(outbox));
+        let stop = ending.stop.clone();
+        let watchdog = ending.clone();
+        let close = stop.clone();
+        tokio::spawn(async move {
+            close.cancelled().await;
+            watchdog.limit(pith_tools::process::kill_everything);
+        });
+        session.serve(inbox, stop).await;
+        ending.limit(pith_tools::process::kill_everything);
+        workbench.jobs.shutdown_all().await;
+        anyhow::Ok(())
+    })?;
+    queue.close();
+    finish(writer);
+    // Blocked threads (stdin) end with the process.
+    std::process::exit(ending.code());
+}
+
+/// Waits for the last frames, but not for a host that does not read them.
+fn finish(writer: std::thread::JoinHandle<()>) {
+    let deadline = std::time::Instant::now() + FLUSH_LIMIT;
+    while !writer.is_finished() && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn dialect(cli: &Cli, program: &Program) -> anyhow::Result<&'static Dialect> {
+    if let Some(dialect) = cli.dialect {
+        return Ok(dialect);
+    }
+    match std::env::var("PITH_DIALECT") {
+        Ok(name) if !name.is_empty() => cli::dialect_named(&name).map_err(anyhow::Error::msg),
+        _ => Ok(program.dialect()),
+    }
+}
