@@ -13,5 +13,6 @@ pub mod locked_file;
 pub mod models_file;
 pub mod registry;
 pub mod secrets;
+pub mod select;
 pub mod settings;
 pub mod values;

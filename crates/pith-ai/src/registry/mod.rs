@@ -188,6 +188,23 @@ impl Registry {
         catalogue::provider(provider).map(|built_in| built_in.default_model)
     }
 
+    /// The default model of the first provider that has a credential. No other provider's table is read.
+    pub fn suggested(&self) -> Option<Arc<Model>> {
+        let tables = self.tables();
+        let entries = self.auth.entries();
+        catalogue::default_order().iter().find_map(|id| {
+            let provider = tables.provider(id).filter(|provider| self.may_have_credential(provider, &entries))?;
+            let offers = provider.offers(&self.names_of(id, &entries));
+            let offer = offers.iter().find(|offer| Some(offer.model.id.as_str()) == self.default_model_id(id))?;
+            self.is_usable_with(&tables, provider, &offer.model, &entries).then(|| offer.model.clone())
+        })
+    }
+
+    /// Whether the provider appears in lists.
+    pub fn is_listed(&self, provider: &str) -> bool {
+        self.provider(provider).is_some_and(|provider| provider.is_listed())
+    }
+
     /// Whether the provider has a credential that needs nothing but to be read.
     pub fn is_authenticated(&self, provider: &str) -> bool {
         let entries = self.auth.entries();

@@ -42,7 +42,7 @@ fn missing(tables: &Tables, provider: Option<&Provider>, model: &Model) -> Optio
 
 impl Registry {
     /// Fails with the reason when pith cannot talk to the model at all.
-    pub(super) fn check_support(&self, model: &Model) -> Result<(), String> {
+    pub fn check_support(&self, model: &Model) -> Result<(), String> {
         let tables = self.tables();
         let provider = tables.provider(&model.provider).map(AsRef::as_ref);
         missing(&tables, provider, model).map_or(Ok(()), Err)

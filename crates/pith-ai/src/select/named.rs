@@ -1,0 +1,191 @@
+//! `--provider` and `--model`.
+
+use std::sync::Arc;
+
+use pith_protocol::{Model, ThinkingLevel};
+
+use super::level::valid_levels;
+use super::pattern::{self, Found, Match, split_level};
+use crate::registry::Registry;
+
+/// A model someone named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    pub model: Arc<Model>,
+    /// From a `:level` suffix.
+    pub level: Option<ThinkingLevel>,
+    /// Nobody knows this id; it was taken at its word.
+    pub is_custom: bool,
+    pub warning: Option<String>,
+}
+
+impl From<Arc<Model>> for Choice {
+    fn from(model: Arc<Model>) -> Choice {
+        Choice { model, level: None, is_custom: false, warning: None }
+    }
+}
+
+impl From<Found> for Choice {
+    fn from(found: Found) -> Choice {
+        Choice { level: found.level, ..found.model.into() }
+    }
+}
+
+/// The model meant by `--provider` and `--model`, among all known ones. A provider alone means its default.
+pub fn by_name(registry: &Registry, provider: Option<&str>, model: Option<&str>) -> Result<Option<Choice>, String> {
+    let choice = match (provider, model) {
+        (None, None) => return Ok(None),
+        (Some(provider), None) => provider_default(registry, &known(registry, provider)?)?.into(),
+        (Some(provider), Some(text)) => within_named(registry, &known(registry, provider)?, text.trim())?,
+        (None, Some(text)) => anywhere(registry, text.trim())?,
+    };
+    registry.check_support(&choice.model)?;
+    Ok(Some(choice))
+}
+
+fn known(registry: &Registry, provider: &str) -> Result<String, String> {
+    let unknown = || format!("Unknown provider \"{provider}\". Use --list-models to see available providers/models.");
+    registry.provider_named(provider.trim()).ok_or_else(unknown)
+}
+
+fn not_found(text: &str) -> String {
+    format!("Model \"{text}\" not found. Use --list-models to see available models.")
+}
+
+fn provider_default(registry: &Registry, provider: &str) -> Result<Arc<Model>, String> {
+    let suggested = registry.default_model_id(provider).and_then(|id| registry.find(provider, id));
+    let first = || registry.models_of(provider).into_iter().next();
+    suggested.or_else(first).ok_or_else(|| format!("Provider \"{provider}\" has no models"))
+}
+
+/// With `--provider`: a repeated `provider/` in front of the id is harmless.
+fn within_named(registry: &Registry, provider: &str, text: &str) -> Result<Choice, String> {
+    let rest = match text.split_once('/') {
+        Some((head, rest)) if head.eq_ignore_ascii_case(provider) => rest,
+        _ => text,
+    };
+    let models = registry.models_of(provider);
+    // The id itself may begin with the provider's name.
+    let found = match pattern::find(&models, rest) {
+        Match::Nothing if rest != text => pattern::find(&models, text),
+        found => found,
+    };
+    settle(registry, provider, &models, rest, found)
+}
+
+fn anywhere(registry: &Registry, text: &str) -> Result<Choice, String> {
+    let inferred = text.split_once('/').and_then(|(head, rest)| Some((registry.provider_named(head)?, rest)));
+    let Some((provider, rest)) = inferred else { return without_provider(registry, text) };
+    let models = registry.models_of(&provider);
+    let found = pattern::find(&models, rest);
+    if !registry.is_authenticated(&provider)
+        && let Some(choice) = gateway_model(registry, text)
+    {
+        return Ok(choice);
+    }
+    if found == Match::Nothing {
+        // The slash may belong to the id of some other provider's model.
+        let all = registry.models();
+        let (bare, level) = split_level(text);
+        for (text, level) in [(text, None), (bare, level)] {
+            if let Some(model) = pattern::exact(&all, text) {
+                return Ok(Choice { level, ..model.into() });
+            }
+        }
+        if let Match::Found(found) = fuzzy(registry, &all, text) {
+            return Ok(found.into());
+        }
+    }
+    settle(registry, &provider, &models, rest, found)
+}
+
+/// The only usable model whose id is the whole text: `openai/gpt-4o` at a gateway.
+fn gateway_model(registry: &Registry, text: &str) -> Option<Choice> {
+    let available = registry.available();
+    let (bare, level) = split_level(text);
+    [(text, None), (bare, level)].into_iter().find_map(|(text, level)| {
+        let mut same = available.iter().filter(|model| model.id.eq_ignore_ascii_case(text));
+        let model = same.next().filter(|_| same.next().is_none())?.clone();
+        Some(Choice { level, ..model.into() })
+    })
+}
+
+fn without_provider(registry: &Registry, text: &str) -> Result<Choice, String> {
+    let all = registry.models();
+    let (bare, level) = split_level(text);
+    for (text, level) in [(text, None), (bare, level)] {
+        let same = |model: &&Arc<Model>| model.id.eq_ignore_ascii_case(text) || pattern::is_full_name(model, text);
+        let exact: Vec<Arc<Model>> = all.iter().filter(same).cloned().collect();
+        if !exact.is_empty() {
+            let model = the_usable_one(registry, text, exact)?;
+            return Ok(Choice { level, ..model.into() });
+        }
+    }
+    match fuzzy(registry, &all, text) {
+        Match::Found(found) => Ok(found.into()),
+        Match::BadLevel { suffix, .. } => Err(bad_level(&suffix, text)),
+        Match::Nothing => Err(not_found(text)),
+    }
+}
+
+fn the_usable_one(registry: &Registry, text: &str, mut exact: Vec<Arc<Model>>) -> Result<Arc<Model>, String> {
+    if exact.len() == 1 {
+        return Ok(exact.remove(0));
+    }
+    let mut usable = exact.iter().filter(|model| registry.is_usable(model));
+    let reason = match (usable.next(), usable.next()) {
+        (Some(model), None) => return Ok(model.clone()),
+        (None, _) => "No matching provider is authenticated.",
+        (Some(_), Some(_)) => "More than one matching provider is authenticated.",
+    };
+    let names: Vec<String> = exact.iter().map(|model| format!("{}/{}", model.provider, model.id)).collect();
+    let names = names.join(", ");
+    Err(format!("Model \"{text}\" is ambiguous across providers: {names}. {reason} Use --provider or provider/model."))
+}
+
+/// A loose name prefers models that can run, then models pith can talk to, then any.
+fn fuzzy(registry: &Registry, all: &[Arc<Model>], text: &str) -> Match {
+    let supported = || all.iter().filter(|model| registry.check_support(model).is_ok()).cloned().collect::<Vec<_>>();
+    let mut bad_level = Match::Nothing;
+    for models in [registry.available(), supported(), all.to_vec()] {
+        match pattern::find(&models, text) {
+            Match::Found(found) => return Match::Found(found),
+            bad @ Match::BadLevel { .. } if bad_level == Match::Nothing => bad_level = bad,
+            Match::BadLevel { .. } | Match::Nothing => {}
+        }
+    }
+    bad_level
+}
+
+/// The outcome inside a known provider, where an unknown id is taken at its word.
+fn settle(
+    registry: &Registry,
+    provider: &str,
+    models: &[Arc<Model>],
+    text: &str,
+    found: Match,
+) -> Result<Choice, String> {
+    match found {
+        Match::Found(found) => Ok(found.into()),
+        // Where ids have tags (`model:free`, `model:7b`) an unknown one is as good as a known one.
+        Match::BadLevel { suffix, .. } if !models.iter().any(|model| model.id.contains(':')) => {
+            Err(bad_level(&suffix, text))
+        }
+        Match::BadLevel { .. } | Match::Nothing => custom(registry, provider, text),
+    }
+}
+
+fn bad_level(suffix: &str, text: &str) -> String {
+    format!("Invalid thinking level \"{suffix}\" in \"{text}\". {}", valid_levels())
+}
+
+/// A model the catalogue does not know, made after the provider's default one.
+fn custom(registry: &Registry, provider: &str, text: &str) -> Result<Choice, String> {
+    let (id, level) = split_level(text);
+    let like = provider_default(registry, provider).ok().filter(|_| !id.is_empty() && registry.is_listed(provider));
+    let Some(like) = like else { return Err(not_found(&format!("{provider}/{text}"))) };
+    let thinks = level.is_some_and(|level| level != ThinkingLevel::Off);
+    let model = Model { id: id.into(), name: id.into(), reasoning: like.reasoning || thinks, ..Model::clone(&like) };
+    let warning = format!("Model \"{id}\" not found for provider \"{provider}\". Using custom model id.");
+    Ok(Choice { model: Arc::new(model), level, is_custom: true, warning: Some(warning) })
+}

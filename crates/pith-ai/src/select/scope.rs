@@ -1,0 +1,119 @@
+//! The models a session moves between: `--models`, `enabledModels`, and cycling.
+
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+use pith_protocol::{Model, ThinkingLevel};
+
+use super::pattern::{self, Match, split_level};
+use crate::registry::Registry;
+
+/// A model in scope.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scoped {
+    pub model: Arc<Model>,
+    /// The level its pattern asked for.
+    pub level: Option<ThinkingLevel>,
+}
+
+/// The usable models that patterns selected, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scope {
+    pub models: Vec<Scoped>,
+    pub warnings: Vec<String>,
+}
+
+/// Resolves patterns against the usable models. The first pattern that selects a model decides its level.
+pub fn resolve_scope<S: AsRef<str>>(registry: &Registry, patterns: &[S]) -> Scope {
+    let mut scope = Scope::default();
+    if patterns.is_empty() {
+        return scope;
+    }
+    let available = registry.available();
+    for text in patterns.iter().map(|text| text.as_ref().trim()).filter(|text| !text.is_empty()) {
+        let selected = match text.contains(['*', '?', '[']) {
+            true => by_glob(&available, text),
+            false => by_pattern(&available, text, &mut scope.warnings),
+        };
+        if selected.is_empty() {
+            scope.warnings.push(format!("No models match pattern \"{text}\""));
+        }
+        for scoped in selected {
+            if !scope.contains(&scoped.model) {
+                scope.models.push(scoped);
+            }
+        }
+    }
+    scope
+}
+
+impl Scope {
+    /// Whether the model is in scope.
+    pub fn contains(&self, model: &Model) -> bool {
+        self.find(&model.provider, &model.id).is_some()
+    }
+
+    /// The member of that provider and id.
+    pub fn find(&self, provider: &str, id: &str) -> Option<&Scoped> {
+        self.models.iter().find(|scoped| scoped.model.provider == provider && scoped.model.id == id)
+    }
+}
+
+fn by_pattern(available: &[Arc<Model>], text: &str, warnings: &mut Vec<String>) -> Vec<Scoped> {
+    match pattern::find(available, text) {
+        Match::Found(found) => vec![Scoped { model: found.model, level: found.level }],
+        Match::BadLevel { found, suffix } => {
+            let what = format!("Invalid thinking level \"{suffix}\" in pattern \"{text}\". Using default instead.");
+            warnings.push(what);
+            vec![Scoped { model: found.model, level: None }]
+        }
+        Match::Nothing => vec![],
+    }
+}
+
+fn by_glob(available: &[Arc<Model>], text: &str) -> Vec<Scoped> {
+    let (text, level) = split_level(text);
+    // Ids may contain brackets.
+    if let Some(model) = pattern::exact(available, text) {
+        return vec![Scoped { model, level }];
+    }
+    let Some(glob) = glob(text) else { return vec![] };
+    let matches =
+        |model: &&Arc<Model>| glob.is_match(format!("{}/{}", model.provider, model.id)) || glob.is_match(&model.id);
+    available.iter().filter(matches).map(|model| Scoped { model: model.clone(), level }).collect()
+}
+
+/// `*` stops at a slash and `**` does not, except that `provider/*` is all of that provider.
+fn glob(text: &str) -> Option<GlobMatcher> {
+    let whole_provider = text.strip_suffix("/*").filter(|head| !head.contains('/')).map(|head| format!("{head}/**"));
+    let text = whole_provider.as_deref().unwrap_or(text);
+    let glob = GlobBuilder::new(text).case_insensitive(true).literal_separator(true).backslash_escape(false).build();
+    Some(glob.ok()?.compile_matcher())
+}
+
+/// Where cycling leads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cycled {
+    pub model: Arc<Model>,
+    /// The scope's level for it.
+    pub level: Option<ThinkingLevel>,
+    pub is_scoped: bool,
+}
+
+/// The usable model after the current one, in the scope or, without one, among all. None with fewer than two.
+pub fn next_model(registry: &Registry, scope: &[Scoped], current: Option<&Model>) -> Option<Cycled> {
+    let is_scoped = !scope.is_empty();
+    let candidates: Vec<Scoped> = match is_scoped {
+        true => scope.iter().filter(|scoped| registry.is_usable(&scoped.model)).cloned().collect(),
+        false => registry.available().into_iter().map(|model| Scoped { model, level: None }).collect(),
+    };
+    if candidates.len() < 2 {
+        return None;
+    }
+    let is_current = |scoped: &Scoped| {
+        current.is_some_and(|current| scoped.model.provider == current.provider && scoped.model.id == current.id)
+    };
+    let next = candidates.iter().position(is_current).map_or(0, |at| (at + 1) % candidates.len());
+    let Scoped { model, level } = candidates[next].clone();
+    Some(Cycled { model, level, is_scoped })
+}
