@@ -1,7 +1,9 @@
 //! Talking to models: which exist, who may use them, and how they are spoken to.
 //!
-//! Knows nothing of sessions, tools or the RPC protocol.
+//! Everything here leads from settings and keys to a stream of
+//! `AssistantEvent`s. It knows nothing of sessions, tools or the RPC protocol.
 
+// which models exist, and who may use them
 pub mod agent_dir;
 pub mod auth_file;
 pub mod catalogue;
@@ -16,3 +18,17 @@ pub mod secrets;
 pub mod select;
 pub mod settings;
 pub mod values;
+
+// how they are spoken to
+pub mod assemble;
+pub mod failure;
+pub mod fuzz;
+pub mod http;
+pub mod limits;
+pub mod prepare;
+pub mod repair;
+pub mod schema;
+pub mod sse;
+#[cfg(test)]
+mod testing;
+pub mod wire;

@@ -1,0 +1,74 @@
+//! Entry points for fuzzing: plain functions over bytes that panic when an
+//! invariant breaks. The test suite calls them too.
+
+use std::ops::ControlFlow;
+
+use pith_protocol::{AssistantEvent, PartialArguments};
+
+use crate::assemble::MessageBuilder;
+use crate::sse::{SseDecoder, SseEvent};
+use crate::wire::{self, Wire};
+
+pub use crate::sse::fuzz_sse;
+
+/// Any bytes as an Anthropic stream.
+pub fn fuzz_anthropic(bytes: &[u8]) {
+    decode(&wire::anthropic::Anthropic, bytes);
+}
+
+/// Any bytes as a chat-completions stream.
+pub fn fuzz_completions(bytes: &[u8]) {
+    decode(&wire::completions::Completions, bytes);
+}
+
+/// A fuzz run of a decoder: whatever the bytes, one clean end and nothing after it.
+fn decode(wire: &dyn Wire, bytes: &[u8]) {
+    let mut message = MessageBuilder::new(Default::default(), 0);
+    let mut decoder = wire.decoder();
+    let mut sse = SseDecoder::with_limit(1 << 20);
+    let mut handle = |event: SseEvent<'_>| {
+        decoder.event(event, &mut message);
+        if message.is_finished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    if sse.push(bytes, &mut handle).is_ok_and(|flow| flow.is_continue()) {
+        let _ = sse.finish(&mut handle);
+    }
+    if !message.is_finished() {
+        decoder.end(None, &mut message);
+    }
+    let events: Vec<_> = message.take_events().collect();
+    let ends = events.iter().filter(|event| matches!(event, AssistantEvent::End(_))).count();
+    assert!(ends == 1 && matches!(events.last(), Some(AssistantEvent::End(_))), "no clean end");
+    check_blocks(&events);
+}
+
+/// Every block starts once, grows, ends once, and its pieces make up its content.
+fn check_blocks(events: &[AssistantEvent]) {
+    use AssistantEvent as E;
+    let mut open: Vec<Option<String>> = Vec::new();
+    for event in events {
+        match event {
+            E::TextStart { index } | E::ThinkingStart { index } | E::ToolCallStart { index, .. } => {
+                assert_eq!(*index, open.len(), "blocks start in order");
+                open.push(Some(String::new()));
+            }
+            E::TextDelta { index, delta } | E::ThinkingDelta { index, delta } | E::ToolCallDelta { index, delta } => {
+                open[*index].as_mut().expect("the block is open").push_str(delta);
+            }
+            E::TextEnd { index, content, .. } | E::ThinkingEnd { index, content, .. } => {
+                assert_eq!(open[*index].take().as_ref(), Some(content), "pieces make up the content");
+            }
+            E::ToolCallEnd { index, call } => {
+                let raw = open[*index].take().expect("the call is open");
+                let mut arguments = PartialArguments::new();
+                arguments.push(&raw);
+                assert_eq!(call.arguments, arguments.finish().unwrap_or_default());
+            }
+            E::Start(_) | E::Meta { .. } => {}
+            E::End(message) => {
+                assert!(open.iter().all(Option::is_none), "every block has ended");
+                assert_eq!(message.content.len(), open.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! One module per API family: how a call becomes a request, and how its stream
+//! becomes an answer. Pure functions over bytes; sockets are the driver's.
+
+pub mod anthropic;
+pub mod body;
+pub mod common;
+pub mod completions;
+pub mod headers;
+
+use std::sync::LazyLock;
+
+use pith_protocol::{ErrorKind, LlmCall, Model};
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::assemble::MessageBuilder;
+use crate::failure::Fault;
+use crate::http::Credentials;
+use crate::limits::ThinkingBudgets;
+use crate::prepare::ForeignThinking;
+use crate::repair::repair;
+use crate::sse::SseEvent;
+
+pub use headers::Headers;
+
+/// An API family.
+pub trait Wire: Send + Sync {
+    /// The request of a call, or why it cannot be made.
+    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, String>;
+
+    /// Reads the stream of one answer.
+    fn decoder(&self) -> Box<dyn Decoder>;
+
+    /// The text of an error answer.
+    fn error_text(&self, model: &Model, status: u16, body: &str) -> String;
+
+    /// Names of request fields and values a server may do without, with what it may call them.
+    fn optional_fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// Turns the events of one stream into an answer.
+pub trait Decoder: Send {
+    /// Takes the next event. The builder says when the answer is finished.
+    fn event(&mut self, event: SseEvent<'_>, message: &mut MessageBuilder);
+
+    /// The stream is over: properly, or with the fault that cut it.
+    fn end(&mut self, fault: Option<Fault>, message: &mut MessageBuilder);
+}
+
+/// Everything a request is made from.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    pub call: &'a LlmCall,
+    pub credentials: &'a Credentials,
+    pub taste: &'a Taste,
+    /// Optional fields this server has refused before.
+    pub refused: &'a Refused,
+    /// About how many tokens the request is.
+    pub input_tokens: u64,
+}
+
+/// Choices of the user that shape requests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Taste {
+    pub budgets: ThinkingBudgets,
+    /// The budgets were set by the user, not by default.
+    pub budgets_are_set: bool,
+    pub foreign_thinking: ForeignThinking,
+    /// Tell aggregators which product is calling.
+    pub attribution: bool,
+}
+
+/// A request, ready to be sent as `POST`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpRequest {
+    pub url: String,
+    pub headers: Headers,
+    pub body: Vec<u8>,
+}
+
+/// Optional fields a server does not accept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refused(Vec<&'static str>);
+
+impl Refused {
+    /// Whether the field is to be left out.
+    pub fn contains(&self, field: &str) -> bool {
+        self.0.contains(&field)
+    }
+
+    /// Adds the optional fields of `request` that an error answer complains about. False if it is about something else.
+    pub fn learn(&mut self, wire: &dyn Wire, request: &[u8], status: u16, body: &str) -> bool {
+        if !matches!(status, 400 | 422) || !COMPLAINT.is_match(body) {
+            return false;
+        }
+        let is_sent = |field: &str| memchr::memmem::find(request, format!("\"{field}\"").as_bytes()).is_some();
+        let known = self.0.len();
+        for field in wire.optional_fields() {
+            let is_named = names(body, field) || (*field == "developer" && names(body, "role"));
+            if is_named && is_sent(field) && !self.contains(field) {
+                self.0.push(field);
+            }
+        }
+        self.0.len() > known
+    }
+}
+
+static COMPLAINT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        "(?i)unknown|unrecogni[sz]ed|unsupported|not supported|n[o']t support|unexpected|not permitted|not allowed|\
+         extra (inputs?|fields?|param)|additional propert|invalid|not one of|not a valid",
+    )
+    .expect("the pattern is a constant")
+});
+
+/// Whether `text` has `word` standing alone.
+fn names(text: &str, word: &str) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    text.match_indices(word).any(|(at, _)| {
+        let (before, after) = (at.checked_sub(1), at + word.len());
+        !is_part(before.and_then(|before| text.as_bytes().get(before))) && !is_part(text.as_bytes().get(after))
+    })
+}
+
+/// The module for an API name.
+pub fn for_api(api: &str) -> Option<&'static dyn Wire> {
+    Some(match api {
+        "anthropic-messages" => &anthropic::Anthropic,
+        "openai-completions" => &completions::Completions,
+        _ => return None,
+    })
+}
+
+/// Parses the data of an event, if need be after mending its strings.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a str, mended: &'a mut String) -> Result<T, Fault> {
+    let error = match serde_json::from_str(data) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    if let Some(text) = repair(data) {
+        *mended = text;
+        if let Ok(value) = serde_json::from_str(mended) {
+            return Ok(value);
+        }
+    }
+    let shown = cut(data, 200);
+    Err(Fault::new(ErrorKind::Protocol, format!("Could not parse an event of the stream: {error}: {shown}")))
+}
+
+/// Text of an error answer without a usable body.
+pub(crate) fn bare_status(status: u16) -> String {
+    format!("{status} status code (no body)")
+}
+
+/// The `error` member of a JSON body.
+pub(crate) fn error_member(body: &str) -> Option<Value> {
+    let mut body: Value = serde_json::from_str(body).ok()?;
+    body.get_mut("error").map(Value::take).filter(|error| !error.is_null())
+}
+
+/// At most `max` characters of a foreign text, saying how many were left out.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}... [truncated {} chars]", &text[..end], text[end..].chars().count()),
+        None => text.to_owned(),
+    }
+}
+
+/// Longest body of an error answer that is quoted.
+pub(crate) const MAX_ERROR_CHARS: usize = 4000;
+
+/// Raw argument text as it is replayed: what the model said, on one line.
+pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> String {
+    serde_json::to_string(arguments).expect("JSON objects always serialize")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_name_a_field_that_was_sent() {
+        let request = br#"{"messages":[{"role":"developer"}],"store":false,"max_tokens":5}"#;
+        let learned = |status, body: &str| {
+            let mut refused = Refused::default();
+            refused.learn(&completions::Completions, request, status, body).then_some(refused.0)
+        };
+        assert_eq!(learned(400, "Unknown field: store"), Some(vec!["store"]));
+        assert_eq!(
+            learned(422, r#"{"detail":[{"loc":["body","store"],"msg":"Extra inputs are not permitted"}]}"#),
+            Some(vec!["store"])
+        );
+        assert_eq!(learned(400, "Unexpected message role."), Some(vec!["developer"]));
+        assert_eq!(
+            learned(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+            Some(vec!["max_tokens"])
+        );
+        assert_eq!(learned(400, "unknown model: storefront"), None);
+        assert_eq!(learned(400, "stream_options is not supported"), None);
+        assert_eq!(learned(500, "Unknown field: store"), None);
+        assert_eq!(learned(400, "the store is closed"), None);
+    }
+
+    #[test]
+    fn long_texts_say_how_much_is_missing() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß!", 3), "äöü... [truncated 2 chars]");
+    }
+}

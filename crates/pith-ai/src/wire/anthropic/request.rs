@@ -1,0 +1,317 @@
+//! The request of an Anthropic call.
+
+use std::borrow::Cow;
+
+use pith_protocol::{CacheRetention, LlmCall, Model, ThinkingLevel, ToolSpec};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
+use crate::prepare::{CallResult, IdRule, Manner, Part, Piece, Turn, prepare, sanitise, shorten};
+use crate::wire::body::Body;
+use crate::wire::common::{
+    KeyStyle, base_url, compat, flag, headers, is_openrouter, joined_text, session_id, strict_schema,
+};
+use crate::wire::{HttpRequest, Order, Refused};
+
+const VERSION: &str = "2023-06-01";
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+struct Block<'a> {
+    #[serde(flatten)]
+    kind: Kind<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Kind<'a> {
+    Text { text: Cow<'a, str> },
+    Image { source: Source<'a> },
+    Thinking { thinking: &'a str, signature: &'a str },
+    RedactedThinking { data: &'a str },
+    ToolUse { id: Cow<'a, str>, name: &'a str, input: &'a Map<String, Value> },
+    ToolResult { tool_use_id: Cow<'a, str>, content: Output<'a>, is_error: bool },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(String),
+    Blocks(Vec<Block<'a>>),
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct CacheControl {
+    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eager_input_streaming: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
+    input_schema: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+/// How the model is told to think.
+struct Thinking {
+    thinking: Option<Value>,
+    effort: Option<String>,
+    max_tokens: u64,
+    is_budgeted: bool,
+}
+
+/// Builds the request. System prompt and tools come before the messages, so that consecutive requests share the
+/// longest prefix.
+pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, String> {
+    let Order { call, taste, refused, .. } = *order;
+    let model = &*call.model;
+    let cache = cache_control(call, refused);
+    let thinking = thinking(order);
+    let ids = IdRule { max: 64, foreign: |id, _| shorten(&sanitise(id), id, 64), has_items: false };
+    let manner = Manner {
+        ids,
+        foreign_thinking: taste.foreign_thinking,
+        merge_users: flag(model, "requiresAlternation", false),
+    };
+    let turns = prepare(call, manner);
+    let mut messages = messages(turns, flag(model, "allowEmptySignature", false));
+    mark_last_user_turns(&mut messages, cache);
+
+    let mut body = Body::new(model, refused);
+    body.field("model", &model.id);
+    if !call.system_prompt.is_empty() {
+        let kind = Kind::Text { text: Cow::Borrowed(&call.system_prompt) };
+        body.field("system", &[Block { kind, cache_control: cache }]);
+    }
+    if !call.tools.is_empty() {
+        body.field("tools", &tools(call, refused, cache));
+    }
+    body.field("messages", &messages);
+    body.field("max_tokens", &thinking.max_tokens);
+    body.field("stream", &true);
+    body.optional("thinking", thinking.thinking);
+    body.optional("output_config", thinking.effort.map(|effort| json!({"effort": effort})));
+    body.optional("fallbacks", fallbacks(model));
+
+    let base = base_url(model)?;
+    let url = if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") };
+    let mut headers = headers(order, KeyStyle::Header("x-api-key"))?;
+    headers.set("anthropic-version", VERSION);
+    let betas = betas(call, thinking.is_budgeted);
+    if !betas.is_empty() {
+        headers.set("anthropic-beta", &betas.join(","));
+    }
+    if let Some(id) = session_id(call).filter(|_| flag(model, "sendSessionAffinityHeaders", is_openrouter(model))) {
+        headers.set(if is_openrouter(model) { "x-session-id" } else { "x-session-affinity" }, id);
+    }
+    headers.apply(&order.credentials.headers);
+    Ok(HttpRequest { url, headers, body: body.finish() })
+}
+
+fn betas(call: &LlmCall, is_budgeted: bool) -> Vec<&'static str> {
+    let mut betas = Vec::new();
+    if !call.tools.is_empty() && !flag(&call.model, "supportsEagerToolInputStreaming", true) {
+        betas.push("fine-grained-tool-streaming-2025-05-14");
+    }
+    if is_budgeted {
+        betas.push("interleaved-thinking-2025-05-14");
+    }
+    if fallbacks(&call.model).is_some() {
+        betas.push("server-side-fallback-2026-07-01");
+    }
+    betas
+}
+
+fn fallbacks(model: &Model) -> Option<Value> {
+    let models = compat(model, "allowedFallbackModels")?.as_array().filter(|models| !models.is_empty())?;
+    Some(models.iter().map(|model| json!({"model": model})).collect())
+}
+
+fn cache_control(call: &LlmCall, refused: &Refused) -> Option<CacheControl> {
+    if call.cache == CacheRetention::None || refused.contains("cache_control") {
+        return None;
+    }
+    let is_long = call.cache == CacheRetention::Long
+        && flag(&call.model, "supportsLongCacheRetention", true)
+        && !refused.contains("ttl");
+    Some(CacheControl { r#type: "ephemeral", ttl: is_long.then_some("1h") })
+}
+
+/// The breakpoints beside tools and system prompt. Marking two user turns lets a long tool loop hit the cache again
+/// after a branch or a retry.
+fn mark_last_user_turns(messages: &mut [Message<'_>], cache: Option<CacheControl>) {
+    for message in messages.iter_mut().rev().filter(|message| message.role == "user").take(2) {
+        if let Some(block) = message.content.last_mut() {
+            block.cache_control = cache;
+        }
+    }
+}
+
+fn messages(turns: Vec<Turn<'_>>, allow_empty_signature: bool) -> Vec<Message<'_>> {
+    let mut messages: Vec<Message<'_>> = Vec::with_capacity(turns.len());
+    let mut after_result = false;
+    for turn in turns {
+        let is_result = matches!(turn, Turn::Result(_));
+        let (role, mut content) = match turn {
+            Turn::User(parts) => ("user", parts.into_iter().filter_map(part).collect()),
+            Turn::Assistant(answer) => {
+                let pieces = answer.pieces.into_iter();
+                ("assistant", pieces.filter_map(|block| piece(block, allow_empty_signature)).collect::<Vec<_>>())
+            }
+            Turn::Result(result) => ("user", vec![tool_result(result)]),
+        };
+        // The results of one answer belong into one message.
+        match messages.last_mut() {
+            Some(last) if is_result && after_result => last.content.append(&mut content),
+            _ if content.is_empty() => {}
+            _ => messages.push(Message { role, content }),
+        }
+        after_result = is_result;
+    }
+    messages
+}
+
+fn block(kind: Kind<'_>) -> Block<'_> {
+    Block { kind, cache_control: None }
+}
+
+fn part(part: Part<'_>) -> Option<Block<'_>> {
+    match part {
+        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) => Some(block(Kind::Text { text })),
+        Part::Image(image) => {
+            let source = Source { r#type: "base64", media_type: &image.mime_type, data: &image.data };
+            Some(block(Kind::Image { source }))
+        }
+    }
+}
+
+fn piece(piece: Piece<'_>, allow_empty_signature: bool) -> Option<Block<'_>> {
+    Some(block(match piece {
+        Piece::Text { text, .. } if text.trim().is_empty() => return None,
+        Piece::Text { text, .. } => Kind::Text { text },
+        Piece::Thinking { signature: Some(data), redacted: true, .. } => Kind::RedactedThinking { data },
+        Piece::Thinking { redacted: true, .. } => return None,
+        Piece::Thinking { text, signature: Some(signature), .. } => Kind::Thinking { thinking: text, signature },
+        Piece::Thinking { text, .. } if allow_empty_signature => Kind::Thinking { thinking: text, signature: "" },
+        Piece::Thinking { text, .. } => Kind::Text { text: Cow::Borrowed(text) },
+        Piece::Call { id, name, arguments, .. } => Kind::ToolUse { id, name, input: arguments },
+    }))
+}
+
+fn tool_result(result: CallResult<'_>) -> Block<'_> {
+    let has_images = result.parts.iter().any(|part| matches!(part, Part::Image(_)));
+    let content = if has_images {
+        let mut blocks: Vec<_> = result.parts.into_iter().filter_map(part).collect();
+        if !blocks.iter().any(|block| matches!(block.kind, Kind::Text { .. })) {
+            blocks.insert(0, block(Kind::Text { text: Cow::Borrowed("(see attached image)") }));
+        }
+        Output::Blocks(blocks)
+    } else {
+        Output::Text(joined_text(&result.parts))
+    };
+    block(Kind::ToolResult { tool_use_id: result.id, content, is_error: result.is_error })
+}
+
+fn tools<'a>(call: &'a LlmCall, refused: &Refused, cache: Option<CacheControl>) -> Vec<Tool<'a>> {
+    let model = &call.model;
+    let is_eager = flag(model, "supportsEagerToolInputStreaming", true) && !refused.contains("eager_input_streaming");
+    let is_strict = flag(model, "supportsStrictTools", false) && !refused.contains("strict");
+    let tool = |tool: &'a ToolSpec| {
+        let strict = strict_schema(tool, is_strict);
+        Tool {
+            name: &tool.name,
+            description: &tool.description,
+            eager_input_streaming: is_eager.then_some(true),
+            strict: strict.is_some().then_some(true),
+            input_schema: input_schema(strict.as_ref().unwrap_or(&tool.parameters)),
+            cache_control: None,
+        }
+    };
+    let mut tools: Vec<_> = call.tools.iter().map(tool).collect();
+    if let Some(last) = tools.last_mut().filter(|_| flag(model, "supportsCacheControlOnTools", true)) {
+        last.cache_control = cache;
+    }
+    tools
+}
+
+/// The API wants an object schema with these three keys, whatever the tool says.
+fn input_schema(parameters: &Value) -> Map<String, Value> {
+    let mut schema = parameters.as_object().cloned().unwrap_or_default();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema.entry("required").or_insert_with(|| json!([]));
+    schema
+}
+
+fn thinking(order: &Order<'_>) -> Thinking {
+    let (call, model, level) = (order.call, &*order.call.model, order.call.thinking);
+    let max_tokens = output_limit(call, order.input_tokens);
+    let plain = Thinking { thinking: None, effort: None, max_tokens, is_budgeted: false };
+    if !model.reasoning {
+        return plain;
+    }
+    let mapped = model.thinking_level_map.as_ref().and_then(|map| map.get(&level));
+    let is_adaptive = flag(model, "forceAdaptiveThinking", false);
+    let display = (!order.refused.contains("display")).then_some("summarized");
+    let disabled = || Thinking { thinking: Some(json!({"type": "disabled"})), ..plain };
+    match level {
+        // `null` says that this model cannot be told to stop.
+        ThinkingLevel::Off if is_adaptive && mapped == Some(&None) => {
+            Thinking { thinking: None, effort: None, max_tokens, is_budgeted: false }
+        }
+        ThinkingLevel::Off => disabled(),
+        _ if is_adaptive => {
+            let effort = mapped.cloned().flatten().unwrap_or_else(|| effort(level).to_owned());
+            let thinking = with_display(json!({"type": "adaptive"}), display);
+            Thinking { thinking: Some(thinking), effort: Some(effort), max_tokens, is_budgeted: false }
+        }
+        _ => {
+            let (max_tokens, budget) = limit_with_budget(call, order.input_tokens, order.taste.budgets.of(level));
+            // The API refuses budgets this small.
+            if budget < ANSWER_TOKENS {
+                return disabled();
+            }
+            let thinking = with_display(json!({"type": "enabled", "budget_tokens": budget}), display);
+            Thinking { thinking: Some(thinking), effort: None, max_tokens, is_budgeted: true }
+        }
+    }
+}
+
+fn with_display(mut thinking: Value, display: Option<&str>) -> Value {
+    if let Some(display) = display {
+        thinking["display"] = json!(display);
+    }
+    thinking
+}
+
+fn effort(level: ThinkingLevel) -> &'static str {
+    match level {
+        ThinkingLevel::Off | ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
+        ThinkingLevel::Medium => "medium",
+        ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => "high",
+    }
+}

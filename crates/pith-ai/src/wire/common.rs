@@ -1,0 +1,196 @@
+//! What the wire modules share: addresses, credentials, compat switches and the
+//! borrowed pieces of stream events.
+
+use std::borrow::Cow;
+
+use pith_protocol::{CacheRetention, LlmCall, Model, ToolSpec};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::{Headers, Order};
+use crate::schema;
+
+/// The product as servers see it.
+const USER_AGENT: &str = concat!("pith/", env!("CARGO_PKG_VERSION"));
+
+/// How a key is presented unless the configuration says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyStyle {
+    Bearer,
+    /// The key alone, in a header of its own.
+    Header(&'static str),
+}
+
+/// The headers of a request to `order`'s model: common ones, credentials, attribution. Configured ones are applied
+/// by the caller, last.
+pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, String> {
+    let (call, credentials) = (order.call, order.credentials);
+    let platform = format!("{USER_AGENT} ({}; {})", std::env::consts::OS, std::env::consts::ARCH);
+    let mut headers = Headers::new(&platform);
+    match &credentials.api_key {
+        Some(key) => {
+            let style = if credentials.bearer { KeyStyle::Bearer } else { style };
+            if style == KeyStyle::Bearer || credentials.auth_header {
+                headers.set("authorization", &format!("Bearer {key}"));
+            }
+            if let KeyStyle::Header(name) = style {
+                headers.set(name, key);
+            }
+        }
+        None if is_authorised_by_header(&credentials.headers) => {}
+        None => return Err(format!("No API key for provider: {}", call.model.provider)),
+    }
+    if is_host(&call.model, "opencode.ai") {
+        headers.set("x-opencode-client", "pith");
+        if let Some(id) = session_id(call) {
+            headers.set("x-opencode-session", id);
+        }
+    }
+    if order.taste.attribution {
+        attribute(&call.model, &mut headers);
+    }
+    Ok(headers)
+}
+
+fn is_authorised_by_header(configured: &[(String, Option<String>)]) -> bool {
+    configured.iter().any(|(name, value)| {
+        let known = ["authorization", "x-api-key", "x-goog-api-key", "cf-aig-authorization"];
+        value.is_some() && known.iter().any(|known| known.eq_ignore_ascii_case(name))
+    })
+}
+
+/// Names the product to aggregators that keep statistics.
+fn attribute(model: &Model, headers: &mut Headers) {
+    if is_openrouter(model) {
+        headers.set("x-openrouter-title", "pith");
+        headers.set("x-openrouter-categories", "cli-agent");
+    }
+    if is_host(model, "api.nvidia.com") {
+        headers.set("x-billing-invoke-origin", "pith");
+    }
+}
+
+/// The session id, unless nothing may be linked to the session.
+pub fn session_id(call: &LlmCall) -> Option<&str> {
+    call.session_id.as_deref().filter(|_| call.cache != CacheRetention::None)
+}
+
+/// The model's base URL without a trailing slash, `{NAME}` filled in from the environment.
+pub fn base_url(model: &Model) -> Result<String, String> {
+    let mut url = String::with_capacity(model.base_url.len());
+    let mut rest = model.base_url.trim().trim_end_matches('/');
+    if rest.is_empty() {
+        return Err(format!("No base URL for model {}/{}", model.provider, model.id));
+    }
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((name, tail)) = after.split_once('}') else { break };
+        let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+        let value = value.ok_or_else(|| format!("Provider {} needs the variable {name} to be set", model.provider))?;
+        url.push_str(before);
+        url.push_str(&value);
+        rest = tail;
+    }
+    url.push_str(rest);
+    Ok(url)
+}
+
+/// Whether the model is served from a host with this name or below it.
+pub fn is_host(model: &Model, name: &str) -> bool {
+    let host = model.base_url.split("://").nth(1).unwrap_or(&model.base_url);
+    let host = host.split(['/', '?']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
+    host == name || host.strip_suffix(name).is_some_and(|prefix| prefix.ends_with('.'))
+}
+
+/// Whether requests go through OpenRouter.
+pub fn is_openrouter(model: &Model) -> bool {
+    model.provider == "openrouter" || is_host(model, "openrouter.ai")
+}
+
+/// A compat switch of the model.
+pub fn compat<'a>(model: &'a Model, key: &str) -> Option<&'a Value> {
+    model.compat.as_ref()?.get(key)
+}
+
+/// A compat switch that is on or off.
+pub fn flag(model: &Model, key: &str, default: bool) -> bool {
+    compat(model, key).and_then(Value::as_bool).unwrap_or(default)
+}
+
+/// The strict form of a tool's schema, where the tool asks for it and has one.
+pub fn strict_schema(tool: &ToolSpec, is_supported: bool) -> Option<Value> {
+    if is_supported && tool.prefer_strict { schema::strict(&tool.parameters) } else { None }
+}
+
+/// A string of an event, borrowed unless it has escapes.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl Text<'_> {
+    /// The string.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A token count as servers send it: whole, fractional, negative, null, or not a number at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count(pub Option<u64>);
+
+impl Count {
+    /// The count, zero when there is none.
+    pub fn or_zero(self) -> u64 {
+        self.0.unwrap_or(0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = Value::deserialize(deserializer)?.as_f64();
+        Ok(Count(number.filter(|number| number.is_finite()).map(|number| number.max(0.0) as u64)))
+    }
+}
+
+/// Texts of parts joined by line feeds.
+pub fn joined_text(parts: &[crate::prepare::Part<'_>]) -> String {
+    use crate::prepare::Part;
+    let mut text = String::new();
+    let mut is_first = true;
+    for part in parts {
+        if let Part::Text(piece) = part {
+            if !std::mem::take(&mut is_first) {
+                text.push('\n');
+            }
+            text.push_str(piece);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(base_url: &str) -> Model {
+        Model { base_url: base_url.into(), provider: "p".into(), id: "m".into(), ..Model::default() }
+    }
+
+    #[test]
+    fn hosts_are_compared_by_name() {
+        assert!(is_host(&at("https://api.openai.com/v1"), "api.openai.com"));
+        assert!(is_host(&at("https://eu.openrouter.ai:8443/api"), "openrouter.ai"));
+        assert!(!is_host(&at("https://notopenrouter.ai/api"), "openrouter.ai"));
+        assert!(!is_host(&at("http://localhost:1/openrouter.ai"), "openrouter.ai"));
+    }
+
+    #[test]
+    fn base_urls_are_filled_in() {
+        assert_eq!(base_url(&at("http://h/v1/")).as_deref(), Ok("http://h/v1"));
+        assert_eq!(
+            base_url(&at("https://h/{PITH_TEST_SURELY_UNSET}/x")),
+            Err("Provider p needs the variable PITH_TEST_SURELY_UNSET to be set".into())
+        );
+        assert_eq!(base_url(&at(" ")), Err("No base URL for model p/m".into()));
+    }
+}

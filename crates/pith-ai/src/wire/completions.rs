@@ -1,0 +1,73 @@
+//! `openai-completions`: chat completions, spoken by OpenAI, most aggregators
+//! and every local server, each with its own dialect.
+
+mod chunk;
+mod compat;
+mod messages;
+mod request;
+mod stream;
+mod thinking;
+
+use pith_protocol::Model;
+
+use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut, error_member};
+
+/// The wire module.
+pub struct Completions;
+
+impl Wire for Completions {
+    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, String> {
+        request::build(order)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(stream::Stream::default())
+    }
+
+    fn error_text(&self, _: &Model, status: u16, body: &str) -> String {
+        let body = body.trim();
+        let Some(error) = error_member(body) else {
+            return if body.is_empty() {
+                bare_status(status)
+            } else {
+                format!("{status} {}", cut(body, MAX_ERROR_CHARS))
+            };
+        };
+        let mut text = cut(&error.to_string(), MAX_ERROR_CHARS);
+        // Aggregators put what the real provider said in here.
+        if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !text.contains(raw)) {
+            text.push('\n');
+            text.push_str(&cut(raw, MAX_ERROR_CHARS));
+        }
+        format!("{status}: {text}")
+    }
+
+    fn optional_fields(&self) -> &'static [&'static str] {
+        &[
+            "developer",
+            "store",
+            "stream_options",
+            "strict",
+            "max_tokens",
+            "max_completion_tokens",
+            "reasoning_effort",
+            "reasoning",
+            "thinking",
+            "enable_thinking",
+            "chat_template_kwargs",
+            "chat_template_args",
+            "thinking_token_budget",
+            "thinking_budget",
+            "thinking_budget_tokens",
+            "prompt_cache_key",
+            "prompt_cache_retention",
+            "tool_stream",
+            "priority",
+            "cache_control",
+            "reasoning_content",
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests;
