@@ -3,8 +3,10 @@
 //! Knows nothing of HTTP, files, JSON lines or settings; it is driven through
 //! the traits here and can be tested with closures.
 
+pub mod arguments;
 pub mod tool;
 
+pub use arguments::ArgumentSchema;
 pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate};
 
 use pith_protocol::{AssistantEvent, LlmCall};

@@ -1,0 +1,149 @@
+//! Arguments of a tool call, checked against the tool's JSON Schema.
+//!
+//! Models send `"5"` for `5` and `null` for "not given"; such slips are mended
+//! on a copy before validation, so the stored message keeps what the model
+//! said. What is still wrong becomes a text the model can act on. Schemas come
+//! from hosts and extensions too: one that cannot be compiled switches the
+//! check off for its tool and does nothing worse.
+
+mod coerce;
+mod reason;
+
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
+use serde_json::{Map, Value};
+
+use coerce::Coercion;
+
+/// Schemas and arguments nested deeper are not walked: both are foreign data and the walks recurse.
+const MAX_DEPTH: usize = 128;
+
+/// Problems listed in one answer; the model mends the first few and calls again.
+const MAX_PROBLEMS: usize = 32;
+
+/// The parameters of one tool. Cheap to create; compiled by the first call that needs it.
+pub struct ArgumentSchema {
+    parameters: Arc<Value>,
+    compiled: OnceLock<Option<Compiled>>,
+}
+
+struct Compiled {
+    validator: Validator,
+    draft: Option<Draft>,
+    /// One validator per sub-schema, built when a value has to be matched against members of a union.
+    parts: OnceLock<Option<ValidatorMap>>,
+}
+
+impl ArgumentSchema {
+    /// Takes a JSON Schema object as the model sees it.
+    pub fn new(parameters: Arc<Value>) -> Self {
+        ArgumentSchema { parameters, compiled: OnceLock::new() }
+    }
+
+    /// The arguments to run `tool` with, or the text that tells the model what is wrong with them.
+    pub fn check(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+        let Some(compiled) = self.compiled.get_or_init(|| Compiled::new(&self.parameters)) else {
+            return Ok(arguments.clone());
+        };
+        if arguments.values().any(|value| is_deeper_than(value, MAX_DEPTH)) {
+            return Err(refusal(tool, &["root: is nested too deeply".to_owned()], arguments));
+        }
+        let mut value = Value::Object(arguments.clone());
+        if !compiled.validator.is_valid(&value) {
+            coerce::drop_nulls(&self.parameters, &mut value);
+            Coercion::new(|pointer| compiled.part(&self.parameters, pointer)).apply(&self.parameters, &mut value);
+            let problems = problems(&compiled.validator, &value);
+            if !problems.is_empty() {
+                return Err(refusal(tool, &problems, arguments));
+            }
+        }
+        match value {
+            Value::Object(arguments) => Ok(arguments),
+            _ => unreachable!("no conversion changes an object into anything else"),
+        }
+    }
+}
+
+impl Compiled {
+    fn new(schema: &Value) -> Option<Self> {
+        if is_deeper_than(schema, MAX_DEPTH) {
+            return None;
+        }
+        // Without `$schema` the newest draft is assumed; only older ones know tuples written as `items: [..]`.
+        [None, Some(Draft::Draft7)].into_iter().find_map(|draft| {
+            let validator = options(draft).build(schema).ok()?;
+            Some(Compiled { validator, draft, parts: OnceLock::new() })
+        })
+    }
+
+    fn part(&self, schema: &Value, pointer: &str) -> Option<&Validator> {
+        self.parts.get_or_init(|| options(self.draft).build_map(schema).ok()).as_ref()?.get(pointer)
+    }
+}
+
+fn options(draft: Option<Draft>) -> ValidationOptions<'static> {
+    // Look-around is common in generated schemas, so the backtracking engine is
+    // used, with a limit that keeps the worst pattern at a few milliseconds.
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(20_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
+    let options = jsonschema::options().should_validate_formats(false).with_pattern_options(patterns);
+    match draft {
+        Some(draft) => options.with_draft(draft),
+        None => options,
+    }
+}
+
+fn problems(validator: &Validator, value: &Value) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut more = 0usize;
+    for error in validator.iter_errors(value).filter(ValidationError::is_decided) {
+        let line = format!("{}: {}", reason::path(&error), reason::text(&error));
+        if lines.contains(&line) {
+            continue;
+        }
+        if lines.len() < MAX_PROBLEMS {
+            lines.push(line);
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+trait Decided {
+    fn is_decided(&self) -> bool;
+}
+
+impl Decided for ValidationError<'_> {
+    /// A pattern the engine gave up on says nothing about the value.
+    fn is_decided(&self) -> bool {
+        use jsonschema::error::ValidationErrorKind::{BacktrackLimitExceeded, RegexEngineFailure};
+        !matches!(self.kind(), BacktrackLimitExceeded { .. } | RegexEngineFailure { .. })
+    }
+}
+
+fn refusal(tool: &str, problems: &[String], arguments: &Map<String, Value>) -> String {
+    let mut text = format!("Validation failed for tool \"{tool}\":\n");
+    for problem in problems {
+        writeln!(text, "  - {problem}").expect("a string takes any text");
+    }
+    let raw = serde_json::to_string_pretty(arguments).expect("JSON values always serialize");
+    write!(text, "\nReceived arguments:\n{raw}").expect("a string takes any text");
+    text
+}
+
+fn is_deeper_than(value: &Value, levels: usize) -> bool {
+    let mut children: Box<dyn Iterator<Item = &Value>> = match value {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(members) => Box::new(members.values()),
+        _ => return false,
+    };
+    levels == 0 || children.any(|child| is_deeper_than(child, levels - 1))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,416 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+fn run(parameters: &Value, arguments: &Value) -> Result<Value, String> {
+    let schema = ArgumentSchema::new(Arc::new(parameters.clone()));
+    schema.check("probe", &object(arguments.clone())).map(Value::Object)
+}
+
+/// `value` as member `v` with the given schema comes out as `expected`.
+#[track_caller]
+fn becomes(schema: Value, value: Value, expected: Value) {
+    let parameters = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
+    assert_eq!(run(&parameters, &json!({"v": value})), Ok(json!({"v": expected})));
+}
+
+/// The lines between head and arguments of the refusal.
+#[track_caller]
+fn problems_of(parameters: Value, arguments: Value) -> Vec<String> {
+    let text = run(&parameters, &arguments).expect_err("is refused");
+    let body = text.strip_prefix("Validation failed for tool \"probe\":\n").expect("starts with the head line");
+    let (lines, raw) = body.split_once("\n\nReceived arguments:\n").expect("has the arguments");
+    assert_eq!(serde_json::from_str::<Value>(raw).expect("JSON"), arguments);
+    lines.lines().map(|line| line.strip_prefix("  - ").expect("is a list item").to_owned()).collect()
+}
+
+/// `value` as member `v` is refused with exactly this reason.
+#[track_caller]
+fn refused(schema: Value, value: Value, problem: &str) {
+    let parameters = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
+    assert_eq!(problems_of(parameters, json!({"v": value})), [problem]);
+}
+
+#[test]
+fn numbers_from_text_booleans_and_null() {
+    let number = || json!({"type": "number"});
+    becomes(number(), json!("5"), json!(5));
+    becomes(number(), json!("  -2.5e1 "), json!(-25));
+    becomes(number(), json!("0.1"), json!(0.1));
+    becomes(number(), json!("9007199254740993"), json!(9_007_199_254_740_993_i64));
+    becomes(number(), json!(true), json!(1));
+    becomes(number(), json!(false), json!(0));
+    becomes(number(), json!(null), json!(0));
+    becomes(number(), json!(1.5), json!(1.5));
+    for text in ["", "  ", "five", "inf", "NaN", "1 2", "1e999"] {
+        refused(number(), json!(text), "v: must be number");
+    }
+    refused(number(), json!([1]), "v: must be number");
+}
+
+#[test]
+fn integers_only_from_integral_values() {
+    let integer = || json!({"type": "integer"});
+    becomes(integer(), json!("12"), json!(12));
+    becomes(integer(), json!("3.0"), json!(3));
+    becomes(integer(), json!(3.0), json!(3.0));
+    becomes(integer(), json!(true), json!(1));
+    becomes(integer(), json!(null), json!(0));
+    refused(integer(), json!("3.5"), "v: must be integer");
+    refused(integer(), json!(3.5), "v: must be integer");
+}
+
+#[test]
+fn booleans_from_words_and_bits() {
+    let boolean = || json!({"type": "boolean"});
+    becomes(boolean(), json!("true"), json!(true));
+    becomes(boolean(), json!("false"), json!(false));
+    becomes(boolean(), json!(1), json!(true));
+    becomes(boolean(), json!(0), json!(false));
+    becomes(boolean(), json!(0.0), json!(false));
+    becomes(boolean(), json!(null), json!(false));
+    for value in [json!("yes"), json!("TRUE"), json!(""), json!(2), json!([])] {
+        refused(boolean(), value, "v: must be boolean");
+    }
+}
+
+#[test]
+fn strings_from_scalars() {
+    let string = || json!({"type": "string"});
+    becomes(string(), json!(5), json!("5"));
+    becomes(string(), json!(5.0), json!("5"));
+    becomes(string(), json!(0.25), json!("0.25"));
+    becomes(string(), json!(true), json!("true"));
+    becomes(string(), json!(null), json!(""));
+    refused(string(), json!({}), "v: must be string");
+    refused(string(), json!(["a"]), "v: must be string");
+}
+
+#[test]
+fn nulls_from_empty_values() {
+    let null = || json!({"type": "null"});
+    becomes(null(), json!(""), json!(null));
+    becomes(null(), json!(0), json!(null));
+    becomes(null(), json!(false), json!(null));
+    refused(null(), json!("x"), "v: must be null");
+    refused(null(), json!(1), "v: must be null");
+    refused(null(), json!(true), "v: must be null");
+}
+
+#[test]
+fn type_lists_keep_a_match_and_otherwise_take_the_first_change() {
+    becomes(json!({"type": ["number", "string"]}), json!("5"), json!("5"));
+    becomes(json!({"type": ["number", "boolean"]}), json!("5"), json!(5));
+    becomes(json!({"type": ["number", "boolean"]}), json!("true"), json!(true));
+    becomes(json!({"type": ["object", "integer"]}), json!(null), json!(0));
+    refused(json!({"type": ["boolean", "number"]}), json!("x"), "v: must be either boolean or number");
+}
+
+#[test]
+fn combinators() {
+    becomes(json!({"allOf": [{"type": "number"}, {"minimum": 3}]}), json!("5"), json!(5));
+    becomes(json!({"allOf": [{"type": "string"}, {"minLength": 1}]}), json!(7), json!("7"));
+    // A member that takes the value as it is wins over one that would change it.
+    becomes(json!({"anyOf": [{"type": "number"}, {"type": "string"}]}), json!("5"), json!("5"));
+    becomes(json!({"anyOf": [{"type": "number"}, {"type": "boolean"}]}), json!("true"), json!(true));
+    becomes(
+        json!({"oneOf": [{"type": "integer", "minimum": 10}, {"type": "integer", "maximum": 5}]}),
+        json!("3"),
+        json!(3),
+    );
+    becomes(
+        json!({"anyOf": [
+            {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]},
+            {"type": "object", "properties": {"b": {"type": "boolean"}}, "required": ["b"]},
+        ]}),
+        json!({"b": "true"}),
+        json!({"b": true}),
+    );
+    refused(json!({"anyOf": [{"type": "number"}, {"type": "boolean"}]}), json!("x"), "v: must match a schema in anyOf");
+    refused(json!({"oneOf": [{"minimum": 1}, {"minimum": 2}]}), json!(3), "v: must match exactly one schema in oneOf");
+    refused(json!({"not": {"type": "string"}}), json!("x"), "v: must not be valid");
+}
+
+#[test]
+fn unions_in_odd_places_find_their_members() {
+    let union = json!({"anyOf": [{"type": "number"}, {"$ref": "#/$defs/flag"}]});
+    let parameters = json!({"type": "object",
+        "properties": {"a/b~c": {"type": "array", "items": union}, "rest": {"type": "object", "additionalProperties": union}},
+        "$defs": {"flag": {"type": "boolean"}}});
+    let arguments = json!({"a/b~c": ["1", true], "rest": {"x": "2"}});
+    assert_eq!(run(&parameters, &arguments), Ok(json!({"a/b~c": [1, true], "rest": {"x": 2}})));
+}
+
+#[test]
+fn nested_members_are_reached() {
+    let number = json!({"type": "number"});
+    becomes(
+        json!({"type": "object", "properties": {"a": number}}),
+        json!({"a": "1", "b": "1"}),
+        json!({"a": 1, "b": "1"}),
+    );
+    becomes(
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": number}),
+        json!({"a": 1, "b": "1"}),
+        json!({"a": "1", "b": 1}),
+    );
+    becomes(json!({"type": "array", "items": number}), json!(["1", "2"]), json!([1, 2]));
+    becomes(json!({"type": "array", "items": [number, {"type": "string"}]}), json!(["1", 2]), json!([1, "2"]));
+    becomes(
+        json!({"type": "array", "prefixItems": [{"type": "string"}], "items": number}),
+        json!([1, "2"]),
+        json!(["1", 2]),
+    );
+}
+
+#[test]
+fn absent_members_sent_as_null_are_dropped() {
+    let check = |schema: Value, arguments: Value, expected: Value| {
+        let parameters = json!({"type": "object", "properties": schema, "required": ["must"],
+            "$defs": {"text": {"type": ["string", "null"]}}});
+        let mut arguments = arguments;
+        arguments["must"] = json!("x");
+        let mut expected = expected;
+        expected["must"] = json!("x");
+        assert_eq!(run(&parameters, &arguments), Ok(expected));
+    };
+    check(json!({"a": {"type": "number"}}), json!({"a": null}), json!({}));
+    check(json!({"a": {"enum": ["x", "y"]}}), json!({"a": null}), json!({}));
+    check(json!({"a": {"anyOf": [{"type": "number"}, {"const": "x"}]}}), json!({"a": null}), json!({}));
+    // These know null, may know it, or say nothing about it.
+    check(json!({"a": {"type": ["number", "null"]}}), json!({"a": null}), json!({"a": null}));
+    check(json!({"a": {"anyOf": [{"type": "number"}, {"type": "null"}]}}), json!({"a": null}), json!({"a": null}));
+    check(json!({"a": {"enum": ["x", null]}}), json!({"a": null}), json!({"a": null}));
+    check(json!({"a": {"$ref": "#/$defs/text"}}), json!({"a": null}), json!({"a": null}));
+    check(json!({"a": {}}), json!({"a": null, "unknown": null}), json!({"a": null, "unknown": null}));
+    // Deeper levels.
+    let inner = json!({"type": "object", "properties": {"b": {"type": "number"}}});
+    check(json!({"a": inner}), json!({"a": {"b": null}}), json!({"a": {}}));
+    check(json!({"a": {"type": "array", "items": inner}}), json!({"a": [{"b": null}]}), json!({"a": [{}]}));
+}
+
+#[test]
+fn required_null_is_converted_not_dropped() {
+    becomes(json!({"type": "string"}), json!(null), json!(""));
+    refused(json!({"type": "array"}), json!(null), "v: must be array");
+}
+
+#[test]
+fn the_whole_text() {
+    let parameters = json!({"type": "object", "required": ["command"], "properties": {"command": {"type": "string"}}});
+    let schema = ArgumentSchema::new(Arc::new(parameters));
+    assert_eq!(
+        schema.check("bash", &object(json!({"cmd": 1}))),
+        Err("Validation failed for tool \"bash\":\n  - command: must have required properties command\n\n\
+             Received arguments:\n{\n  \"cmd\": 1\n}"
+            .to_owned())
+    );
+}
+
+#[test]
+fn paths_name_the_member() {
+    let edits = json!({"type": "object", "required": ["path", "edits"], "properties": {
+        "path": {"type": "string"},
+        "edits": {"type": "array", "items": {"type": "object", "required": ["oldText", "newText"],
+            "properties": {"oldText": {"type": "string"}, "newText": {"type": "string"}}}}}});
+    let check = |arguments: Value, expected: &[&str]| {
+        let mut problems = problems_of(edits.clone(), arguments);
+        problems.sort();
+        assert_eq!(problems, expected);
+    };
+    check(json!({}), &["edits: must have required properties edits", "path: must have required properties path"]);
+    check(json!({"path": "a", "edits": "x"}), &["edits: must be array"]);
+    check(
+        json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": {}}]}),
+        &["edits.1.newText: must have required properties newText", "edits.1.oldText: must be string"],
+    );
+}
+
+#[test]
+fn reasons() {
+    refused(json!({"enum": ["a", "b"]}), json!("c"), "v: must be equal to one of the allowed values");
+    refused(json!({"const": 1}), json!(2), "v: must be equal to constant");
+    refused(json!({"minimum": 1}), json!(0), "v: must be >= 1");
+    refused(json!({"maximum": 1.5}), json!(2), "v: must be <= 1.5");
+    refused(json!({"exclusiveMinimum": 1}), json!(1), "v: must be > 1");
+    refused(json!({"exclusiveMaximum": 1}), json!(1), "v: must be < 1");
+    refused(json!({"multipleOf": 2}), json!(3), "v: must be multiple of 2");
+    refused(json!({"minLength": 2}), json!("a"), "v: must not have fewer than 2 characters");
+    refused(json!({"maxLength": 2}), json!("abc"), "v: must not have more than 2 characters");
+    refused(json!({"pattern": "^a+$"}), json!("b"), "v: must match pattern \"^a+$\"");
+    refused(json!({"minItems": 1}), json!([]), "v: must not have fewer than 1 items");
+    refused(json!({"maxItems": 1}), json!([1, 2]), "v: must not have more than 1 items");
+    refused(json!({"uniqueItems": true}), json!([1, 1]), "v: must not have duplicate items");
+    refused(json!({"contains": {"const": 1}}), json!([2]), "v: must contain at least 1 valid item");
+    refused(json!({"minProperties": 1}), json!({}), "v: must not have fewer than 1 properties");
+    refused(json!({"maxProperties": 0}), json!({"a": 1}), "v: must not have more than 0 properties");
+    refused(json!(false), json!(1), "v: schema is false");
+    refused(
+        json!({"type": "object", "additionalProperties": false}),
+        json!({"a": 1}),
+        "v: must not have additional properties",
+    );
+    refused(
+        json!({"type": "object", "propertyNames": {"maxLength": 1}}),
+        json!({"ab": 1}),
+        "v: has an invalid property name: must not have more than 1 characters",
+    );
+    assert_eq!(
+        problems_of(json!({"type": "object", "additionalProperties": false}), json!({"a": 1})),
+        ["root: must not have additional properties"]
+    );
+}
+
+#[test]
+fn an_endless_list_of_problems_is_cut() {
+    let parameters = json!({"properties": {"v": {"items": {"type": "object"}}}});
+    let problems = problems_of(parameters, json!({"v": vec![1; 100]}));
+    assert_eq!(problems.len(), MAX_PROBLEMS + 1);
+    assert_eq!(problems[0], "v.0: must be object");
+    assert_eq!(problems[MAX_PROBLEMS], "and 68 more");
+}
+
+#[test]
+fn the_given_arguments_are_not_touched() {
+    let schema = ArgumentSchema::new(Arc::new(json!({"properties": {"n": {"type": "number"}}})));
+    let given = object(json!({"n": "5"}));
+    let used = schema.check("probe", &given).expect("is mended");
+    assert_eq!((given, used), (object(json!({"n": "5"})), object(json!({"n": 5}))));
+}
+
+#[test]
+fn formats_are_not_enforced() {
+    becomes(json!({"type": "string", "format": "email"}), json!("nobody"), json!("nobody"));
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_lets_the_call_through_as_it_is() {
+    let arguments = json!({"v": "5", "gone": null});
+    let mut deep = json!({"type": "number"});
+    for _ in 0..MAX_DEPTH {
+        deep = json!({"properties": {"v": deep}});
+    }
+    for schema in [
+        json!("number"),
+        json!(7),
+        json!(null),
+        json!([]),
+        json!({"type": "nonsense"}),
+        json!({"type": 5}),
+        json!({"properties": {"v": {"type": "number"}}, "required": "v"}),
+        json!({"properties": {"v": {"$ref": "#/$defs/missing"}}}),
+        json!({"properties": {"v": {"$ref": "https://example.com/schema.json"}}}),
+        json!({"properties": {"v": {"$ref": "file:///etc/passwd"}}}),
+        json!({"properties": {"v": {"pattern": "("}}}),
+        deep,
+    ] {
+        assert_eq!(run(&schema, &arguments), Ok(arguments.clone()), "{schema}");
+    }
+}
+
+#[test]
+fn arguments_nested_too_deeply_are_refused() {
+    let mut deep = json!(1);
+    for _ in 0..MAX_DEPTH {
+        deep = json!([deep]);
+    }
+    let parameters = json!({"properties": {"v": {"items": {"$ref": "#/properties/v"}}}});
+    assert!(run(&parameters, &json!({"v": deep})).is_ok());
+    let text = run(&parameters, &json!({"v": [deep]})).expect_err("is refused");
+    assert!(text.starts_with("Validation failed for tool \"probe\":\n  - root: is nested too deeply\n\nReceived"));
+}
+
+#[test]
+fn the_deepest_schema_that_is_used_fits_the_stack() {
+    let (mut schema, mut arguments, mut expected) = (json!({"type": "number"}), json!("5"), json!(5));
+    for _ in 0..MAX_DEPTH / 2 - 1 {
+        schema = json!({"properties": {"v": schema}});
+        arguments = json!({"v": arguments});
+        expected = json!({"v": expected});
+    }
+    assert_eq!(run(&schema, &arguments), Ok(expected));
+}
+
+#[test]
+fn look_ahead_works_and_runaway_patterns_are_given_up() {
+    let schema = json!({"pattern": "^(?!\\.)a+$"});
+    becomes(schema.clone(), json!("aaa"), json!("aaa"));
+    refused(schema, json!(".a"), "v: must match pattern \"^(?!\\.)a+$\"");
+    // Exponential in a backtracking engine without a limit.
+    let text = format!("{}!", "a".repeat(200));
+    becomes(json!({"pattern": "^(?:a(?=a|!)|aa(?=a|!))+$"}), json!(text), json!(text));
+}
+
+fn any_json(depth: u32) -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-c0-9/~. ]{0,4}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(depth, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[a-c]", inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_schema() -> impl Strategy<Value = Value> {
+    let types = prop::sample::select(vec!["null", "boolean", "string", "number", "integer", "array", "object"]);
+    let leaf = prop_oneof![
+        types.clone().prop_map(|name| json!({"type": name})),
+        prop::collection::vec(types, 1..3).prop_map(|names| json!({"type": names})),
+        any_json(1).prop_map(|value| json!({"const": value})),
+        any_json(1).prop_map(|value| json!({"enum": [value, 1]})),
+        (-3..3i32).prop_map(|limit| json!({"minimum": limit, "maxLength": limit.unsigned_abs()})),
+        Just(json!({"$ref": "#"})),
+        Just(json!({})),
+        any_json(1), // mostly not a schema at all
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        let list = prop::collection::vec(inner.clone(), 1..3);
+        prop_oneof![
+            (prop::sample::select(vec!["allOf", "anyOf", "oneOf", "prefixItems", "items"]), list)
+                .prop_map(|(keyword, members)| json!({keyword: members})),
+            (prop::sample::select(vec!["items", "additionalProperties", "not"]), inner.clone())
+                .prop_map(|(keyword, member)| json!({keyword: member})),
+            ("[a-c]", inner, any::<bool>()).prop_map(|(name, member, required)| {
+                let required = if required { vec![name.clone()] } else { vec![] };
+                json!({"type": "object", "properties": {name: member}, "required": required})
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn valid_arguments_pass_unchanged_and_results_are_valid(schema in any_schema(), arguments in any_json(3)) {
+        prop_assume!(arguments.is_object());
+        let outcome = run(&schema, &arguments);
+        let Ok(validator) = jsonschema::options().should_validate_formats(false).build(&schema) else { return Ok(()) };
+        match outcome {
+            Ok(used) if validator.is_valid(&arguments) => prop_assert_eq!(used, arguments),
+            Ok(used) => prop_assert!(validator.is_valid(&used)),
+            Err(text) => {
+                prop_assert!(!validator.is_valid(&arguments));
+                prop_assert!(text.starts_with("Validation failed for tool \"probe\":\n  - "));
+            }
+        }
+    }
+
+    #[test]
+    fn check_never_panics(schema in any_json(5), arguments in any_json(5)) {
+        if arguments.is_object() {
+            run(&schema, &arguments).ok();
+        }
+    }
+}
