@@ -1,1 +1,23 @@
-//! pith-testkit
+//! For tests and benchmarks only: a scripted model, a driver for hosts, and
+//! transcripts that say what a host sees.
+//!
+//! Nothing here depends on how pith is built; any program that speaks the
+//! protocol on stdin and stdout can be driven.
+
+pub mod home;
+pub mod host;
+pub mod process;
+pub mod server;
+pub mod transcript;
+
+pub use home::{SessionFile, TempHome};
+pub use host::{Host, HostBuilder, Signal};
+pub use server::{Api, Block, Fault, ModelServer, Script, Turn};
+
+use std::time::Duration;
+
+/// How long anything is waited for before the test fails; `PITH_TEST_PATIENCE` (seconds) overrides it.
+pub fn patience() -> Duration {
+    let seconds = std::env::var("PITH_TEST_PATIENCE").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(30))
+}

@@ -1,0 +1,360 @@
+//! Drives an agent over its stdin and stdout, as an editor would.
+//!
+//! One thread reads frames, one writes commands, one waits for the exit; the
+//! test waits for what it expects and, if that does not come, fails with all
+//! that did. A host started here never outlives its test.
+
+mod exchange;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::Duration;
+
+pub use rustix::process::Signal;
+use rustix::process::{Pid, kill_process, kill_process_group};
+use serde_json::Value;
+
+use crate::home::TempHome;
+use crate::{Api, patience, process};
+use exchange::Exchange;
+pub use exchange::Frame;
+
+/// The environment variable every process below a host carries.
+pub const MARKER: &str = "PITH_TESTKIT_HOST";
+
+/// How to start a host.
+pub struct HostBuilder {
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: BTreeMap<String, String>,
+    home: TempHome,
+    directory: Option<PathBuf>,
+    patience: Duration,
+}
+
+impl HostBuilder {
+    /// Adds an argument.
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    /// `--mode rpc` with the model of a test home that speaks `api`.
+    pub fn rpc(self, api: Api) -> Self {
+        self.args(["--mode", "rpc", "--provider", api.provider(), "--model", api.model()])
+    }
+
+    /// Sets an environment variable; nothing is inherited from the test.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Uses these directories instead of empty ones.
+    pub fn home(mut self, home: &TempHome) -> Self {
+        self.home = home.clone();
+        self
+    }
+
+    /// Starts somewhere else than in the home's work directory.
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = Some(directory.into());
+        self
+    }
+
+    /// Waits this long instead of the usual time.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Starts the program.
+    #[track_caller]
+    pub fn spawn(self) -> Host {
+        let marker = new_marker();
+        let mut environment = self.home.environment();
+        environment.extend(self.environment);
+        environment.insert(MARKER.to_owned(), marker.clone());
+        let directory = self.directory.unwrap_or_else(|| self.home.work());
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).env_clear().envs(&environment).current_dir(&directory);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.program));
+
+        let pid = child.id().cast_signed();
+        let exchange = Arc::new(Exchange::new());
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let commands = start_writer(stdin.expect("stdin is piped"));
+        exchange.read_stdout(stdout.expect("stdout is piped"));
+        exchange.read_stderr(stderr.expect("stderr is piped"));
+        let waiter = Arc::clone(&exchange);
+        thread::spawn(move || waiter.exited(child.wait()));
+        Host {
+            exchange,
+            commands: Some(commands),
+            pid,
+            marker,
+            home: self.home,
+            patience: self.patience,
+            cursor: 0,
+            n_asked: 0,
+        }
+    }
+}
+
+/// A running host.
+pub struct Host {
+    exchange: Arc<Exchange>,
+    /// Bytes for stdin; dropping the sender closes it.
+    commands: Option<Sender<Vec<u8>>>,
+    pid: i32,
+    marker: String,
+    home: TempHome,
+    patience: Duration,
+    /// Frames before this one have been waited for.
+    cursor: usize,
+    n_asked: usize,
+}
+
+impl Host {
+    /// A host of its own home; see [`HostBuilder::home`] for a prepared one.
+    pub fn builder(program: impl AsRef<OsStr>) -> HostBuilder {
+        HostBuilder {
+            program: program.as_ref().to_owned(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            home: TempHome::new(),
+            directory: None,
+            patience: patience(),
+        }
+    }
+
+    /// Sends one command line.
+    pub fn send(&self, command: Value) {
+        self.send_raw(format!("{command}\n"));
+    }
+
+    /// Sends several command lines in one write.
+    pub fn send_all(&self, commands: impl IntoIterator<Item = Value>) {
+        let lines: String = commands.into_iter().map(|command| format!("{command}\n")).collect();
+        self.send_raw(lines);
+    }
+
+    /// Sends bytes as they are. Never blocks; a host that is gone ignores them.
+    pub fn send_raw(&self, bytes: impl Into<Vec<u8>>) {
+        self.commands.as_ref().expect("stdin is still open").send(bytes.into()).ok();
+    }
+
+    /// Sends a command under a fresh id and gives its response back.
+    #[track_caller]
+    pub fn ask(&mut self, mut command: Value) -> Value {
+        self.n_asked += 1;
+        let id = format!("ask-{}", self.n_asked);
+        command["id"] = Value::from(id.as_str());
+        self.send(command);
+        self.response(&id)
+    }
+
+    /// Like [`Host::ask`], for commands that must succeed; gives `data` back.
+    #[track_caller]
+    pub fn data(&mut self, command: Value) -> Value {
+        let mut response = self.ask(command);
+        assert_eq!(response["success"], true, "{response}");
+        response["data"].take()
+    }
+
+    /// The next frame `wanted` accepts; what is before it counts as seen.
+    #[track_caller]
+    pub fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        self.wait_until("a frame the test describes", wanted)
+    }
+
+    /// The next frame of that type.
+    #[track_caller]
+    pub fn wait_type(&mut self, kind: &str) -> Value {
+        self.wait_until(&format!("a frame of type {kind}"), |frame| frame["type"] == kind)
+    }
+
+    #[track_caller]
+    fn wait_until(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let found = self.exchange.find(self.cursor, self.patience, |frame| wanted(&frame.value));
+        let Some((index, frame)) = found else { self.fail(what) };
+        self.cursor = index + 1;
+        frame.value
+    }
+
+    /// The response with that id, before or after what has been waited for.
+    #[track_caller]
+    pub fn response(&self, id: &str) -> Value {
+        let found =
+            self.exchange.find(0, self.patience, |frame| frame.value["type"] == "response" && frame.value["id"] == id);
+        found.map_or_else(|| self.fail(&format!("the response to {id:?}")), |(_, frame)| frame.value)
+    }
+
+    /// The frame with that index, if it comes in time.
+    pub fn try_frame(&self, index: usize) -> Option<Frame> {
+        self.exchange.find(index, self.patience, |_| true).map(|(_, frame)| frame)
+    }
+
+    /// The index of the first frame from `start` on that `wanted` accepts, if it comes in time.
+    pub fn try_find(&self, start: usize, wanted: impl Fn(&Frame) -> bool) -> Option<usize> {
+        self.exchange.find(start, self.patience, wanted).map(|(index, _)| index)
+    }
+
+    /// Every frame so far.
+    pub fn frames(&self) -> Vec<Value> {
+        self.exchange.frames().into_iter().map(|frame| frame.value).collect()
+    }
+
+    /// Every line so far, byte for byte.
+    pub fn lines(&self) -> Vec<Vec<u8>> {
+        self.exchange.frames().into_iter().map(|frame| frame.line).collect()
+    }
+
+    /// Bytes received on stdout so far.
+    pub fn n_bytes(&self) -> usize {
+        self.exchange.n_bytes()
+    }
+
+    /// What came on stderr so far.
+    pub fn stderr(&self) -> String {
+        self.exchange.stderr()
+    }
+
+    /// Lets the pipe fill up: at most one more chunk is read until [`Host::resume_reading`].
+    pub fn stop_reading(&self) {
+        self.exchange.set_stalled(true);
+    }
+
+    /// Reads on.
+    pub fn resume_reading(&self) {
+        self.exchange.set_stalled(false);
+    }
+
+    /// Ends stdin after everything sent so far.
+    pub fn close_stdin(&mut self) {
+        self.commands = None;
+    }
+
+    /// Sends a signal to the host process alone.
+    pub fn signal(&self, signal: Signal) {
+        if !self.exchange.has_exited() {
+            kill_process(self.raw_pid(), signal).ok();
+        }
+    }
+
+    /// `SIGKILL`, and waits for the end.
+    #[track_caller]
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+        self.exit_code();
+    }
+
+    /// The exit code once the process has ended; a death by signal is its negative number.
+    #[track_caller]
+    pub fn exit_code(&self) -> i32 {
+        self.exchange.exit(self.patience).unwrap_or_else(|| self.fail("the exit of the process"))
+    }
+
+    /// Closes stdin, waits for the exit and gives all frames and the code back.
+    #[track_caller]
+    pub fn finish(&mut self) -> (Vec<Value>, i32) {
+        self.close_stdin();
+        let code = self.exit_code();
+        if !self.exchange.wait_finished(self.patience) {
+            self.fail("the end of stdout");
+        }
+        (self.frames(), code)
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Whether the process has ended.
+    pub fn has_exited(&self) -> bool {
+        self.exchange.has_exited()
+    }
+
+    /// Resident memory in bytes, now.
+    pub fn memory(&self) -> u64 {
+        process::memory_kib(self.pid, "VmRSS").unwrap_or(0) * 1024
+    }
+
+    /// The most resident memory so far, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        process::memory_kib(self.pid, "VmHWM").unwrap_or(0) * 1024
+    }
+
+    /// The environment value all processes below this host carry; see [`process::no_process_with`].
+    pub fn marker(&self) -> &str {
+        &self.marker
+    }
+
+    /// The directories of the host.
+    pub fn home(&self) -> &TempHome {
+        &self.home
+    }
+
+    /// All that was said so far, for a failure.
+    pub fn describe(&self) -> String {
+        self.exchange.describe(self.cursor)
+    }
+
+    #[track_caller]
+    fn fail(&self, what: &str) -> ! {
+        let state = if self.exchange.has_exited() { "the process has ended" } else { "the process is running" };
+        panic!("waited {:?} for {what}; {state}\n{}", self.patience, self.describe());
+    }
+
+    fn raw_pid(&self) -> Pid {
+        Pid::from_raw(self.pid).expect("a child has a positive id")
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.resume_reading();
+        if !self.exchange.has_exited() {
+            kill_process_group(self.raw_pid(), Signal::KILL).ok();
+            self.exchange.exit(self.patience);
+        }
+        process::kill_with_marker(&self.marker);
+    }
+}
+
+/// A thread writes, so that a host that does not read cannot block the test.
+fn start_writer(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel::<Vec<u8>>();
+    thread::spawn(move || {
+        use std::io::Write;
+        for bytes in receiver {
+            if stdin.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+    });
+    sender
+}
+
+fn new_marker() -> String {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    format!("host-{}-{}-", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! What has been read from a host, shared between the reading threads and the test.
+
+use std::fmt::Write;
+use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ChildStderr, ChildStdout, ExitStatus};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Characters of a line shown in a failure.
+const SHOWN: usize = 600;
+
+/// One line of stdout.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The bytes without the newline.
+    pub line: Vec<u8>,
+    /// Its value, or the text as a string when it is not JSON.
+    pub value: Value,
+}
+
+pub(super) struct Exchange {
+    state: Mutex<State>,
+    /// Signalled on every change of the state.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    frames: Vec<Frame>,
+    n_bytes: usize,
+    stderr: String,
+    /// Stdout is at its end.
+    is_finished: bool,
+    /// The reader waits before its next read.
+    is_stalled: bool,
+    exit: Option<i32>,
+}
+
+impl Exchange {
+    pub(super) fn new() -> Self {
+        Exchange { state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    pub(super) fn read_stdout(self: &Arc<Self>, mut stdout: ChildStdout) {
+        let exchange = Arc::clone(self);
+        thread::spawn(move || {
+            let mut partial = Vec::new();
+            let mut chunk = vec![0; 1 << 16];
+            loop {
+                exchange.wait(None, |state| (!state.is_stalled).then_some(()));
+                let length = match stdout.read(&mut chunk) {
+                    Ok(0) | Err(_) => break,
+                    Ok(length) => length,
+                };
+                exchange.take(&chunk[..length], &mut partial);
+            }
+            let mut state = exchange.lock();
+            if !partial.is_empty() {
+                state.frames.push(Frame::new(partial));
+            }
+            state.is_finished = true;
+            exchange.changed.notify_all();
+        });
+    }
+
+    fn take(&self, bytes: &[u8], partial: &mut Vec<u8>) {
+        let mut frames = Vec::new();
+        let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
+        while let Some(line) = lines.next() {
+            partial.extend_from_slice(line);
+            if lines.peek().is_some() {
+                frames.push(Frame::new(std::mem::take(partial)));
+            }
+        }
+        let mut state = self.lock();
+        state.n_bytes += bytes.len();
+        state.frames.extend(frames);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn read_stderr(self: &Arc<Self>, mut stderr: ChildStderr) {
+        let exchange = Arc::clone(self);
+        thread::spawn(move || {
+            let mut chunk = vec![0; 1 << 12];
+            while let Ok(length @ 1..) = stderr.read(&mut chunk) {
+                exchange.lock().stderr.push_str(&String::from_utf8_lossy(&chunk[..length]));
+            }
+        });
+    }
+
+    pub(super) fn exited(&self, status: io::Result<ExitStatus>) {
+        let code = status
+            .map_or(-1, |status| status.code().unwrap_or_else(|| -status.signal().expect("no code means a signal")));
+        self.lock().exit = Some(code);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn set_stalled(&self, stalled: bool) {
+        self.lock().is_stalled = stalled;
+        self.changed.notify_all();
+    }
+
+    /// The first frame at or after `start` that `wanted` accepts, if it comes in time.
+    pub(super) fn find(
+        &self,
+        start: usize,
+        patience: Duration,
+        wanted: impl Fn(&Frame) -> bool,
+    ) -> Option<(usize, Frame)> {
+        let mut next = start;
+        self.wait(Some(patience), |state| {
+            while let Some(frame) = state.frames.get(next) {
+                if wanted(frame) {
+                    return Some(Some((next, frame.clone())));
+                }
+                next += 1;
+            }
+            state.is_finished.then_some(None)
+        })?
+    }
+
+    pub(super) fn exit(&self, patience: Duration) -> Option<i32> {
+        self.wait(Some(patience), |state| state.exit)
+    }
+
+    pub(super) fn wait_finished(&self, patience: Duration) -> bool {
+        self.wait(Some(patience), |state| state.is_finished.then_some(())).is_some()
+    }
+
+    pub(super) fn has_exited(&self) -> bool {
+        self.lock().exit.is_some()
+    }
+
+    pub(super) fn frames(&self) -> Vec<Frame> {
+        self.lock().frames.clone()
+    }
+
+    pub(super) fn n_bytes(&self) -> usize {
+        self.lock().n_bytes
+    }
+
+    pub(super) fn stderr(&self) -> String {
+        self.lock().stderr.clone()
+    }
+
+    /// All that was said, for a failure: frames already waited for are marked.
+    pub(super) fn describe(&self, cursor: usize) -> String {
+        let state = self.lock();
+        let mut text = format!("--- {} frames; those marked ' ' had been waited for\n", state.frames.len());
+        for (index, frame) in state.frames.iter().enumerate() {
+            let mark = if index < cursor { ' ' } else { '*' };
+            let line = String::from_utf8_lossy(&frame.line);
+            let shown: String = line.chars().take(SHOWN).collect();
+            let more = if shown.len() < line.len() { " …" } else { "" };
+            writeln!(text, "{mark} {shown}{more}").expect("a string takes any text");
+        }
+        write!(text, "--- stderr\n{}", state.stderr).expect("a string takes any text");
+        text
+    }
+
+    fn wait<T>(&self, patience: Option<Duration>, mut look: impl FnMut(&State) -> Option<T>) -> Option<T> {
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = look(&state) {
+                return Some(found);
+            }
+            let left = match deadline {
+                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
+                None => Duration::from_secs(3600),
+            };
+            if left.is_zero() {
+                return None;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A predicate of a failing test may panic under the lock; the record stays good.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Frame {
+    fn new(line: Vec<u8>) -> Self {
+        let value = serde_json::from_slice(&line)
+            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&line).into_owned()));
+        Frame { line, value }
+    }
+}

@@ -1,0 +1,127 @@
+//! A scripted model on a loopback port, speaking four wire formats.
+//!
+//! It answers from a [`Script`], records every request and lets a test wait for
+//! one, for the end of an answer, or hold an answer half way. Nothing in it is
+//! random, so a test that passes once passes always.
+
+mod connection;
+mod http;
+mod log;
+mod play;
+mod script;
+mod wire;
+
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread::{self, JoinHandle};
+
+pub use log::{Outcome, Request};
+pub use script::{After, Block, Fault, Script, Turn, TurnUsage};
+pub use wire::Api;
+
+use crate::patience;
+use connection::Connection;
+use log::Log;
+use play::Play;
+
+/// A running model server; dropping it closes every connection.
+pub struct ModelServer {
+    address: SocketAddr,
+    play: Arc<Mutex<Play>>,
+    log: Arc<Log>,
+    /// Told to the accepting thread before its last connection.
+    stopping: Arc<AtomicBool>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+impl ModelServer {
+    /// Starts on a port the system chooses.
+    pub fn start(script: Script) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let play = Arc::new(Mutex::new(Play::new(script)));
+        let log = Arc::new(Log::default());
+        let stopping = Arc::new(AtomicBool::new(false));
+        let acceptor = {
+            let (play, log, stopping) = (Arc::clone(&play), Arc::clone(&log), Arc::clone(&stopping));
+            thread::spawn(move || accept(&listener, &play, &log, &stopping))
+        };
+        ModelServer { address, play, log, stopping, acceptor: Some(acceptor) }
+    }
+
+    /// Where clients connect, without a trailing slash.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Adds an answer behind those of the script.
+    pub fn push(&self, turn: Turn) {
+        self.play.lock().expect("choosing does not panic").add(turn);
+    }
+
+    /// The model requests so far, in order of arrival.
+    pub fn requests(&self) -> Vec<Request> {
+        self.log.requests()
+    }
+
+    /// Requests that were no model calls, answered with 404.
+    pub fn other_requests(&self) -> Vec<Request> {
+        self.log.others()
+    }
+
+    /// The request with that index (from 0), once it has arrived.
+    pub fn wait_request(&self, index: usize) -> Request {
+        self.log.wait_request(index, patience())
+    }
+
+    /// How the answer to that request ended, once it has.
+    pub fn wait_outcome(&self, index: usize) -> Outcome {
+        self.log.wait_outcome(index, patience())
+    }
+
+    /// Returns when the answer to that request stands still at its `hold_after`.
+    pub fn wait_held(&self, index: usize) {
+        self.log.wait_held(index, patience());
+    }
+
+    /// Lets the answer to that request go on past its `hold_after`.
+    pub fn release(&self, index: usize) {
+        self.log.release(index);
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        // Wakes the acceptor, which looks at the flag first.
+        TcpStream::connect(self.address).ok();
+        if let Some(acceptor) = self.acceptor.take() {
+            acceptor.join().ok();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, play: &Arc<Mutex<Play>>, log: &Arc<Log>, stopping: &AtomicBool) {
+    let mut clients: Vec<(Weak<TcpStream>, JoinHandle<()>)> = Vec::new();
+    for stream in listener.incoming() {
+        if stopping.load(Ordering::SeqCst) {
+            break;
+        }
+        clients.retain(|(_, thread)| !thread.is_finished());
+        let Ok(stream) = stream.map(Arc::new) else { continue };
+        let handle = Arc::downgrade(&stream);
+        let (play, connection) = (Arc::clone(play), Connection::new(stream, Arc::clone(log)));
+        // Errors are clients that left; the log already says so.
+        clients.push((handle, thread::spawn(move || connection.serve(&play).unwrap_or_default())));
+    }
+    for (stream, thread) in clients {
+        if let Some(stream) = stream.upgrade() {
+            stream.shutdown(Shutdown::Both).ok();
+        }
+        thread.join().ok();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! What clients asked, and how each answer ended.
+
+use std::collections::HashSet;
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::wire::Api;
+
+/// One request to the model.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: String,
+    /// Without the query.
+    pub path: String,
+    pub query: String,
+    /// Lower-case names, in order of arrival.
+    pub headers: Vec<(String, String)>,
+    /// `{"unparsed": text}` when it was not JSON.
+    pub body: Value,
+    /// Absent for requests that are no model calls.
+    pub api: Option<Api>,
+    /// `main` or `route<n>`.
+    pub route: String,
+}
+
+impl Request {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Completely, scripted HTTP errors and early ends included.
+    Sent,
+    /// The client hung up before the end.
+    ClientClosed,
+    /// The fault cut or reset the connection.
+    Broken,
+    /// A hang ran out.
+    HangOver,
+}
+
+/// The record of a server, and the place where tests wait for it.
+#[derive(Default)]
+pub(super) struct Log {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    requests: Vec<Request>,
+    outcomes: Vec<Option<Outcome>>,
+    held: HashSet<usize>,
+    released: HashSet<usize>,
+    others: Vec<Request>,
+}
+
+impl Log {
+    pub(super) fn add(&self, request: Request) -> usize {
+        let mut state = self.lock();
+        state.requests.push(request);
+        state.outcomes.push(None);
+        self.changed.notify_all();
+        state.requests.len() - 1
+    }
+
+    pub(super) fn add_other(&self, request: Request) {
+        self.lock().others.push(request);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn finish(&self, index: usize, outcome: Outcome) {
+        self.lock().outcomes[index] = Some(outcome);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn mark_held(&self, index: usize) {
+        self.lock().held.insert(index);
+        self.changed.notify_all();
+    }
+
+    pub(super) fn release(&self, index: usize) {
+        self.lock().released.insert(index);
+    }
+
+    pub(super) fn is_released(&self, index: usize) -> bool {
+        self.lock().released.contains(&index)
+    }
+
+    pub(super) fn requests(&self) -> Vec<Request> {
+        self.lock().requests.clone()
+    }
+
+    pub(super) fn others(&self) -> Vec<Request> {
+        self.lock().others.clone()
+    }
+
+    pub(super) fn wait_request(&self, index: usize, patience: Duration) -> Request {
+        self.wait(&format!("request {index}"), patience, |state| state.requests.get(index).cloned())
+    }
+
+    pub(super) fn wait_outcome(&self, index: usize, patience: Duration) -> Outcome {
+        self.wait(&format!("the end of answer {index}"), patience, |state| *state.outcomes.get(index)?)
+    }
+
+    pub(super) fn wait_held(&self, index: usize, patience: Duration) {
+        self.wait(&format!("answer {index} to be held"), patience, |state| state.held.contains(&index).then_some(()))
+    }
+
+    fn wait<T>(&self, what: &str, patience: Duration, mut look: impl FnMut(&State) -> Option<T>) -> T {
+        let deadline = Instant::now() + patience;
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = look(&state) {
+                return found;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let paths: Vec<_> = state.requests.iter().map(|request| request.path.as_str()).collect();
+                panic!("waited {patience:?} for {what}; the model server saw {paths:?}, ends {:?}", state.outcomes);
+            }
+            state = self.changed.wait_timeout(state, left).expect("no holder panics").0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A test that panicked while waiting has already failed; its log stays readable.
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

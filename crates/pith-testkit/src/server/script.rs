@@ -1,0 +1,401 @@
+//! What the scripted model says: answers in order, routes by prompt, faults.
+//!
+//! A script is written in Rust with the builder methods or read from JSON; the
+//! member names of both are the same.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::wire::{Api, Rendered};
+
+/// All answers of a model.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Script {
+    pub(super) turns: Vec<Turn>,
+    pub(super) routes: Vec<Route>,
+    /// What follows the last turn.
+    pub(super) after: After,
+    pub(super) default: Option<Turn>,
+}
+
+/// Answers for requests whose newest message matches a pattern.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Route {
+    #[serde(rename = "match", deserialize_with = "pattern")]
+    pub(super) matching: Regex,
+    pub(super) turns: Vec<Turn>,
+    #[serde(default = "After::repeat")]
+    pub(super) after: After,
+}
+
+/// What follows when all answers of a list have been given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum After {
+    /// The script's default answer.
+    #[default]
+    Default,
+    /// The last answer again.
+    Repeat,
+    /// The list from its beginning.
+    Loop,
+}
+
+/// One answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Turn {
+    pub(super) text: Option<String>,
+    pub(super) blocks: Vec<Block>,
+    /// Characters in one delta.
+    pub(super) chunk: usize,
+    /// Pause before each delta.
+    pub(super) delay_ms: u64,
+    /// Pause before the head of the response.
+    pub(super) first_byte_ms: u64,
+    pub(super) usage: TurnUsage,
+    /// `stop`, `toolUse`, `length`, or the vendor's own word.
+    pub(super) stop: Option<String>,
+    pub(super) fault: Option<Fault>,
+    /// Deltas sent before the answer waits for `ModelServer::release`.
+    pub(super) hold_after: Option<usize>,
+    pub(super) times: usize,
+    #[serde(skip)]
+    pub(super) label: String,
+    /// Encoded answers by API: a second request costs only the socket write.
+    #[serde(skip)]
+    rendered: Arc<Mutex<HashMap<Api, Arc<Rendered>>>>,
+}
+
+/// One block of an answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
+pub enum Block {
+    /// Words for the user.
+    Text {
+        #[serde(default)]
+        text: String,
+        /// So many characters of text that never repeats itself, instead of `text`.
+        chars: Option<usize>,
+        /// The text so many times.
+        repeat: Option<usize>,
+    },
+    /// Reasoning.
+    Thinking { text: String },
+    /// A call; `raw_args` is sent as it stands, valid JSON or not.
+    ToolCall {
+        id: Option<String>,
+        name: String,
+        #[serde(default)]
+        args: Map<String, Value>,
+        raw_args: Option<String>,
+    },
+}
+
+/// Tokens the answer claims.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct TurnUsage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+/// What goes wrong with an answer. `after` counts deltas that still get through.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Fault {
+    /// An HTTP status instead of an answer.
+    Http {
+        status: u16,
+        #[serde(default = "scripted_error")]
+        body: Value,
+        #[serde(default)]
+        headers: Map<String, Value>,
+    },
+    /// The connection is reset.
+    Reset {
+        #[serde(default)]
+        after: usize,
+    },
+    /// The connection closes inside the body.
+    Cut {
+        #[serde(default)]
+        after: usize,
+    },
+    /// The body ends cleanly but early.
+    Truncate {
+        #[serde(default)]
+        after: usize,
+    },
+    /// Silence on an open connection.
+    Hang {
+        #[serde(default)]
+        after: usize,
+        #[serde(default = "ten_minutes")]
+        seconds: f64,
+    },
+    /// An event whose data is not JSON, then the rest.
+    Badjson {
+        #[serde(default)]
+        after: usize,
+    },
+    /// The vendor's error event, then nothing.
+    ErrorEvent {
+        #[serde(default)]
+        after: usize,
+        #[serde(default = "overloaded")]
+        error: Value,
+    },
+}
+
+impl Script {
+    /// No answers yet; every request gets the default text.
+    pub fn new() -> Self {
+        Script::default()
+    }
+
+    /// A script of plain answers in order.
+    pub fn of(turns: impl IntoIterator<Item = Turn>) -> Self {
+        Script { turns: turns.into_iter().collect(), ..Script::default() }
+    }
+
+    /// Reads the JSON form; a wrong member is an error naming it.
+    pub fn from_json(value: Value) -> Result<Self, String> {
+        serde_json::from_value(value).map_err(|error| format!("script: {error}"))
+    }
+
+    /// Adds an answer.
+    pub fn turn(mut self, turn: Turn) -> Self {
+        self.turns.push(turn);
+        self
+    }
+
+    /// Answers for requests whose newest message (as JSON text) matches `pattern`; the last one repeats.
+    pub fn route(mut self, pattern: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
+        let matching = Regex::new(pattern).expect("the test's pattern is a regular expression");
+        self.routes.push(Route { matching, turns: turns.into_iter().collect(), after: After::Repeat });
+        self
+    }
+
+    /// What follows the last answer.
+    pub fn after(mut self, after: After) -> Self {
+        self.after = after;
+        self
+    }
+}
+
+impl Turn {
+    /// A plain text answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Turn { text: Some(text.into()), ..Turn::default() }
+    }
+
+    /// An answer that is one tool call.
+    pub fn call(tool: &str, arguments: Value) -> Self {
+        Turn::blocks([Block::call(tool, arguments)])
+    }
+
+    /// An answer of several blocks.
+    pub fn blocks(blocks: impl IntoIterator<Item = Block>) -> Self {
+        Turn { blocks: blocks.into_iter().collect(), ..Turn::default() }
+    }
+
+    /// An answer that goes wrong from the start.
+    pub fn failing(fault: Fault) -> Self {
+        Turn::default().fault(fault)
+    }
+
+    /// A refused request.
+    pub fn status(status: u16) -> Self {
+        Turn::failing(Fault::Http { status, body: scripted_error(), headers: Map::new() })
+    }
+
+    /// Characters in one delta.
+    pub fn chunk(mut self, characters: usize) -> Self {
+        self.chunk = characters;
+        self
+    }
+
+    /// Pause before each delta.
+    pub fn delay(mut self, pause: Duration) -> Self {
+        self.delay_ms = pause.as_millis() as u64;
+        self
+    }
+
+    /// Pause before the head of the response.
+    pub fn first_byte(mut self, pause: Duration) -> Self {
+        self.first_byte_ms = pause.as_millis() as u64;
+        self
+    }
+
+    /// Tokens the answer claims.
+    pub fn usage(mut self, usage: TurnUsage) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// The stop reason the answer reports.
+    pub fn stop(mut self, reason: &str) -> Self {
+        self.stop = Some(reason.to_owned());
+        self
+    }
+
+    /// What goes wrong.
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.fault = Some(fault);
+        self
+    }
+
+    /// Waits after so many deltas until the test calls `ModelServer::release`.
+    pub fn hold_after(mut self, deltas: usize) -> Self {
+        self.hold_after = Some(deltas);
+        self
+    }
+
+    /// Gives the answer so many times in a row.
+    pub fn times(mut self, times: usize) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// The blocks with texts and ids filled in.
+    pub(super) fn content(&self) -> Vec<Said> {
+        if let Some(text) = &self.text {
+            return vec![Said::Text(text.clone())];
+        }
+        self.blocks.iter().enumerate().map(|(index, block)| block.say(&self.label, index)).collect()
+    }
+
+    pub(super) fn stop_reason(&self) -> &str {
+        let calls = self.blocks.iter().any(|block| matches!(block, Block::ToolCall { .. }));
+        self.stop.as_deref().unwrap_or(if calls { "toolUse" } else { "stop" })
+    }
+
+    /// The answer as the `index`-th of its list; ids are derived from that.
+    pub(super) fn labelled(&self, label: String) -> Self {
+        Turn { label, rendered: Arc::default(), ..self.clone() }
+    }
+
+    pub(super) fn render(&self, api: Api) -> Arc<Rendered> {
+        let mut cache = self.rendered.lock().expect("rendering does not panic");
+        Arc::clone(cache.entry(api).or_insert_with(|| Arc::new(Rendered::new(self, api))))
+    }
+}
+
+/// A block as it goes out.
+pub(super) enum Said {
+    Text(String),
+    Thinking(String),
+    Call { id: String, name: String, args: Map<String, Value>, json: String },
+}
+
+impl Block {
+    /// Words for the user.
+    pub fn text(text: impl Into<String>) -> Self {
+        Block::Text { text: text.into(), chars: None, repeat: None }
+    }
+
+    /// Text of exactly that length that never repeats itself.
+    pub fn prose(chars: usize) -> Self {
+        Block::Text { text: String::new(), chars: Some(chars), repeat: None }
+    }
+
+    /// Reasoning.
+    pub fn thinking(text: impl Into<String>) -> Self {
+        Block::Thinking { text: text.into() }
+    }
+
+    /// A tool call.
+    pub fn call(tool: &str, arguments: Value) -> Self {
+        let Value::Object(args) = arguments else { panic!("arguments of {tool} must be an object, got {arguments}") };
+        Block::ToolCall { id: None, name: tool.to_owned(), args, raw_args: None }
+    }
+
+    /// A tool call whose arguments are sent as they stand.
+    pub fn raw_call(tool: &str, arguments: &str) -> Self {
+        let raw_args = Some(arguments.to_owned());
+        Block::ToolCall { id: None, name: tool.to_owned(), args: Map::new(), raw_args }
+    }
+
+    fn say(&self, label: &str, index: usize) -> Said {
+        match self {
+            Block::Text { chars: Some(chars), .. } => Said::Text(prose(*chars)),
+            Block::Text { text, repeat, .. } => Said::Text(text.repeat(repeat.unwrap_or(1))),
+            Block::Thinking { text } => Said::Thinking(text.clone()),
+            Block::ToolCall { id, name, args, raw_args } => Said::Call {
+                id: id.clone().unwrap_or_else(|| format!("{label}b{index}")),
+                name: name.clone(),
+                args: args.clone(),
+                json: raw_args.clone().unwrap_or_else(|| Value::Object(args.clone()).to_string()),
+            },
+        }
+    }
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Turn {
+            text: None,
+            blocks: Vec::new(),
+            chunk: 16,
+            delay_ms: 0,
+            first_byte_ms: 0,
+            usage: TurnUsage::default(),
+            stop: None,
+            fault: None,
+            hold_after: None,
+            times: 1,
+            label: String::new(),
+            rendered: Arc::default(),
+        }
+    }
+}
+
+impl Default for TurnUsage {
+    fn default() -> Self {
+        TurnUsage { input: 100, output: 20, cache_read: 0, cache_write: 0 }
+    }
+}
+
+impl After {
+    fn repeat() -> Self {
+        After::Repeat
+    }
+}
+
+fn prose(chars: usize) -> String {
+    let mut text = String::with_capacity(chars + 8);
+    for number in 0.. {
+        if text.len() >= chars {
+            break;
+        }
+        text.push_str(&format!("word{number} "));
+    }
+    text.truncate(chars);
+    text
+}
+
+fn pattern<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
+    Regex::new(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+}
+
+fn scripted_error() -> Value {
+    json!({"error": {"message": "scripted"}})
+}
+
+fn overloaded() -> Value {
+    json!({"type": "overloaded_error", "message": "Overloaded"})
+}
+
+fn ten_minutes() -> f64 {
+    600.0
+}

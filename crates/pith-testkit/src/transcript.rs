@@ -1,0 +1,204 @@
+//! Transcripts: one readable file per agreed behaviour, playable against any binary.
+//!
+//! ```text
+//! # Why the case exists.
+//! #! args --stream-updates delta
+//! #! settings {"retry":{"enabled":false}}
+//! ~ call bash {"command":"echo hi"}
+//! ~ text "done"
+//! > {"id":"1","type":"prompt","message":"go"}
+//! < {"id":"1","type":"response","command":"prompt","success":true}
+//! ...
+//! < {"type":"agent_settled"}
+//! ```
+//!
+//! `>` is sent, `<` is the next frame (listed members must match, see
+//! [`matching`]), `...` stands for any number of frames, `~` is the next answer
+//! of the scripted model: `text`, `thinking`, `call`, or a whole turn as JSON.
+//! When all steps are done stdin is closed; frames nobody asked for and an exit
+//! code other than 0 are failures. With `UPDATE_TRANSCRIPTS=1` expectations that
+//! fail are rewritten from what came, for review.
+
+pub mod matching;
+mod parse;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::host::Host;
+use crate::{Api, ModelServer, Script, TempHome};
+use matching::Places;
+use parse::Step;
+pub use parse::Transcript;
+
+/// How long a rewritten transcript waits for a frame that may no longer come.
+const UPDATE_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Plays a file against `program`; fails with the first difference, or rewrites the file if asked to.
+#[track_caller]
+pub fn check(path: &Path, program: &Path) {
+    if let Err(problem) = play_file(path, program) {
+        panic!("{problem}");
+    }
+}
+
+/// Plays every `.jsonl` file of a directory, and fails with all that differ.
+#[track_caller]
+pub fn check_directory(directory: &Path, program: &Path) {
+    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    paths.sort();
+    assert!(!paths.is_empty(), "{} has no transcripts", directory.display());
+    let problems: Vec<String> = paths.iter().filter_map(|path| play_file(path, program).err()).collect();
+    assert!(problems.is_empty(), "{} of {} differ\n\n{}", problems.len(), paths.len(), problems.join("\n\n"));
+}
+
+fn play_file(path: &Path, program: &Path) -> Result<(), String> {
+    let name = path.display();
+    let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+    let transcript = Transcript::parse(&text).map_err(|problem| format!("{name}: {problem}"))?;
+    if std::env::var_os("UPDATE_TRANSCRIPTS").is_some_and(|value| value == "1") {
+        let text = transcript.patience(UPDATE_PATIENCE).play(program, Purpose::Update).text;
+        return fs::write(path, text).map_err(|error| format!("{name}: {error}"));
+    }
+    let played = transcript.play(program, Purpose::Check);
+    played.problem.map_or(Ok(()), |problem| Err(format!("{name}: {problem}")))
+}
+
+/// Why a transcript is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To find the first difference.
+    Check,
+    /// To go on after differences and write what came instead.
+    Update,
+}
+
+/// The result of a play.
+#[derive(Debug)]
+pub struct Played {
+    /// The first difference.
+    pub problem: Option<String>,
+    /// The transcript with failed expectations replaced by what came; complete only after an update.
+    pub text: String,
+}
+
+impl Transcript {
+    /// Waits this long for a frame instead of the usual time.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Plays against `program` with the scripted model as its provider.
+    pub fn play(&self, program: &Path, purpose: Purpose) -> Played {
+        let server = ModelServer::start(Script::of(self.answers().cloned()));
+        let home = TempHome::for_server(&server);
+        home.write_settings(&self.settings);
+        let host = Host::builder(program)
+            .rpc(Api::Anthropic)
+            .args(&self.arguments)
+            .home(&home)
+            .patience(self.patience)
+            .spawn();
+        let places = Places::new(&home);
+        let mut player = Player { host, places, next: 0, is_free: false, purpose, problem: None, lines: Vec::new() };
+        for line in &self.lines {
+            player.step(&line.step, line.number, &line.text);
+            if player.problem.is_some() && purpose == Purpose::Check {
+                break;
+            }
+        }
+        if player.problem.is_none() || purpose == Purpose::Update {
+            player.end();
+        }
+        Played { problem: player.problem, text: player.lines.join("\n") + "\n" }
+    }
+}
+
+struct Player {
+    host: Host,
+    places: Places,
+    /// The first frame no step has accounted for.
+    next: usize,
+    /// `...` came last: any frames may pass.
+    is_free: bool,
+    purpose: Purpose,
+    problem: Option<String>,
+    /// The transcript as it should read.
+    lines: Vec<String>,
+}
+
+impl Player {
+    fn step(&mut self, step: &Step, number: usize, text: &str) {
+        match step {
+            Step::Comment | Step::Answer(_) => self.lines.push(text.to_owned()),
+            Step::Send(line) => {
+                self.host.send_raw(format!("{}\n", self.places.fill(line)));
+                self.lines.push(text.to_owned());
+            }
+            Step::Skip => {
+                self.is_free = true;
+                self.lines.push(text.to_owned());
+            }
+            Step::Expect(pattern) => match self.expect(pattern) {
+                Ok(()) => self.lines.push(text.to_owned()),
+                Err(difference) => {
+                    self.replace(pattern);
+                    self.report(format!("line {number}: {difference}\n  wanted: {pattern}"));
+                }
+            },
+        }
+    }
+
+    fn expect(&mut self, pattern: &Value) -> Result<(), String> {
+        if !std::mem::take(&mut self.is_free) {
+            let frame = self.host.try_frame(self.next).ok_or("no frame came")?;
+            matching::matches(pattern, &frame.value, &self.places)
+                .map_err(|difference| format!("{difference}\n  frame:  {}", frame.value))?;
+            self.next += 1;
+            return Ok(());
+        }
+        let places = self.places.clone();
+        let found = self.host.try_find(self.next, |frame| matching::matches(pattern, &frame.value, &places).is_ok());
+        self.next = found.ok_or("no such frame came")? + 1;
+        Ok(())
+    }
+
+    /// What the failed expectation should have said.
+    fn replace(&mut self, pattern: &Value) {
+        let frame = match self.purpose {
+            Purpose::Check => None,
+            Purpose::Update => self.host.try_frame(self.next),
+        };
+        if let Some(frame) = frame {
+            self.lines.push(format!("< {}", matching::project(&frame.value, Some(pattern), &self.places)));
+            self.next += 1;
+        }
+    }
+
+    fn end(&mut self) {
+        let (frames, code) = self.host.finish();
+        if !self.is_free {
+            for frame in frames.iter().skip(self.next) {
+                self.report(format!("left unread at the end: {frame}"));
+                self.lines.push(format!("< {}", matching::project(frame, None, &self.places)));
+            }
+        }
+        if code != 0 {
+            self.report(format!("exit code {code}"));
+        }
+    }
+
+    fn report(&mut self, problem: String) {
+        let host = &self.host;
+        self.problem.get_or_insert_with(|| format!("{problem}\n{}", host.describe()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Whether a frame is what a transcript expects.
+//!
+//! Members a pattern does not list are free; lists have to agree in length. In
+//! strings `[ID]` stands for an identifier, `[TIME]` for a moment, `[CWD]` and
+//! `[HOME]` for the host's directories. `"[TIME]"` alone also matches a number,
+//! `"[ANY]"` matches everything and `"[ABSENT]"` a member that is not there.
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::home::TempHome;
+
+/// The directories placeholders stand for.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    cwd: String,
+    home: String,
+}
+
+impl Places {
+    /// Those of a test home.
+    pub fn new(home: &TempHome) -> Self {
+        Places { cwd: home.work().display().to_string(), home: home.home().display().to_string() }
+    }
+
+    /// Puts the directories in for their placeholders.
+    pub fn fill(&self, text: &str) -> String {
+        text.replace("[CWD]", &self.cwd).replace("[HOME]", &self.home)
+    }
+
+    /// Puts placeholders in for the directories.
+    fn hide(&self, text: &str) -> String {
+        let hide = |text: &str, place: &str, name: &str| match place.is_empty() {
+            true => text.to_owned(),
+            false => text.replace(place, name),
+        };
+        hide(&hide(text, &self.cwd, "[CWD]"), &self.home, "[HOME]")
+    }
+}
+
+/// Holds `frame` against `pattern`; the error says where they differ.
+pub fn matches(pattern: &Value, frame: &Value, places: &Places) -> Result<(), String> {
+    compare(pattern, Some(frame), places, &mut Vec::new())
+}
+
+fn compare(pattern: &Value, actual: Option<&Value>, places: &Places, path: &mut Vec<String>) -> Result<(), String> {
+    let differs = |path: &[String], wanted: &str| {
+        let place = if path.is_empty() { "the frame".to_owned() } else { path.join(".") };
+        let got = actual.map_or_else(|| "nothing".to_owned(), Value::to_string);
+        Err(format!("{place}: wanted {wanted}, got {got}"))
+    };
+    let actual = match (pattern.as_str(), actual) {
+        (Some("[ANY]"), Some(_)) | (Some("[ABSENT]"), None) | (Some("[TIME]"), Some(Value::Number(_))) => return Ok(()),
+        (_, Some(actual)) => actual,
+        (_, None) => return differs(path, &pattern.to_string()),
+    };
+    match (pattern, actual) {
+        (Value::Object(members), Value::Object(actual)) => {
+            for (name, member) in members {
+                path.push(name.clone());
+                compare(member, actual.get(name), places, path)?;
+                path.pop();
+            }
+            Ok(())
+        }
+        (Value::Array(items), Value::Array(actual)) if items.len() == actual.len() => {
+            for (index, (item, actual)) in items.iter().zip(actual).enumerate() {
+                path.push(index.to_string());
+                compare(item, Some(actual), places, path)?;
+                path.pop();
+            }
+            Ok(())
+        }
+        (Value::Array(items), Value::Array(_)) => differs(path, &format!("{} items", items.len())),
+        (Value::String(text), Value::String(actual)) if text_matches(text, actual, places) => Ok(()),
+        (Value::Number(number), Value::Number(actual)) if number.as_f64() == actual.as_f64() => Ok(()),
+        (Value::Bool(_) | Value::Null, _) if pattern == actual => Ok(()),
+        _ => differs(path, &pattern.to_string()),
+    }
+}
+
+fn text_matches(pattern: &str, actual: &str, places: &Places) -> bool {
+    if !pattern.contains('[') {
+        return pattern == actual;
+    }
+    let expression = regex::escape(&places.fill(pattern))
+        .replace(r"\[ID\]", "[0-9A-Za-z_-]+")
+        .replace(r"\[TIME\]", "[0-9TZ:.-]+")
+        .replace(r"\[ANY\]", "(?s:.*)");
+    Regex::new(&format!("^(?:{expression})$")).is_ok_and(|expression| expression.is_match(actual))
+}
+
+/// A frame as an expectation: the members of `pattern`, or else those that name the frame; volatile values hidden.
+pub fn project(frame: &Value, pattern: Option<&Value>, places: &Places) -> Value {
+    match (frame, pattern) {
+        (Value::Object(members), Some(Value::Object(wanted))) => {
+            let names = members.keys().filter(|name| *name == "type" || wanted.contains_key(*name));
+            pick(members, names.map(String::as_str), |name, value| {
+                project_member(name, value, wanted.get(name), places)
+            })
+        }
+        (Value::Object(members), None) => {
+            const NAMING: [&str; 12] = [
+                "id",
+                "type",
+                "command",
+                "success",
+                "error",
+                "reason",
+                "method",
+                "toolName",
+                "isError",
+                "message",
+                "assistantMessageEvent",
+                "role",
+            ];
+            let names = NAMING.into_iter().filter(|name| members.contains_key(*name));
+            pick(members, names, |name, value| project_member(name, value, None, places))
+        }
+        (Value::Array(items), Some(Value::Array(wanted))) => {
+            let items = items.iter().enumerate();
+            items.map(|(index, item)| project(item, wanted.get(index).or(Some(item)), places)).collect()
+        }
+        (Value::String(text), _) => Value::String(places.hide(text)),
+        _ => frame.clone(),
+    }
+}
+
+fn project_member(name: &str, value: &Value, pattern: Option<&Value>, places: &Places) -> Value {
+    let is_placeholder = pattern.and_then(Value::as_str).is_some_and(|text| text.contains('['));
+    match (name, value) {
+        ("timestamp", _) => Value::from("[TIME]"),
+        ("sessionId" | "responseId" | "parentId", Value::String(_)) => Value::from("[ID]"),
+        _ if is_placeholder && pattern.is_some_and(|pattern| matches(pattern, value, places).is_ok()) => {
+            pattern.cloned().unwrap_or_default()
+        }
+        _ => project(value, pattern.filter(|pattern| pattern.is_object() || pattern.is_array()), places),
+    }
+}
+
+fn pick<'n>(
+    members: &Map<String, Value>,
+    names: impl Iterator<Item = &'n str>,
+    project: impl Fn(&str, &Value) -> Value,
+) -> Value {
+    Value::Object(names.map(|name| (name.to_owned(), project(name, &members[name]))).collect())
+}
