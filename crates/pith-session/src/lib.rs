@@ -23,7 +23,6 @@ mod system_prompt;
 mod tools;
 mod waiting;
 
-pub use models::{ModelSource, ScopedModel};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
 pub use session::{Fsync, NewStore, Session, SessionOptions, SessionParts};

@@ -2,34 +2,20 @@
 
 use std::sync::Arc;
 
+use pith_ai::registry::{NO_MODEL, Registry};
+use pith_ai::select::{self, Scoped};
+use pith_ai::settings::Settings;
 use pith_protocol::{Model, ThinkingLevel};
-
-/// Where models come from. Answers without network or running commands.
-pub trait ModelSource: Send + Sync {
-    /// Models whose provider has a credential, in order of preference.
-    fn available(&self) -> Vec<Arc<Model>>;
-
-    /// One of the available models.
-    fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>>;
-
-    /// Why a prompt to this model cannot work, if that is known already.
-    fn problem(&self, model: &Model) -> Option<String>;
-}
-
-/// A model of the `--models` scope, with the level it was given there.
-#[derive(Clone, Debug)]
-pub struct ScopedModel {
-    pub model: Arc<Model>,
-    pub level: Option<ThinkingLevel>,
-}
 
 /// The current choice.
 pub(crate) struct Models {
-    source: Arc<dyn ModelSource>,
+    registry: Arc<Registry>,
+    settings: Arc<Settings>,
     current: Option<Arc<Model>>,
-    /// What was last asked for; models that cannot do it get what they can.
-    wanted: ThinkingLevel,
-    scope: Vec<ScopedModel>,
+    /// Always one the current model has; `off` without a model.
+    level: ThinkingLevel,
+    /// `--models`; empty means all.
+    scope: Vec<Scoped>,
 }
 
 /// What a change of model changed.
@@ -38,94 +24,63 @@ pub(crate) struct Changed {
     pub model: Arc<Model>,
     /// The effective level, if it is another one now.
     pub level: Option<ThinkingLevel>,
+    pub is_scoped: bool,
 }
 
 impl Models {
-    pub fn new(source: Arc<dyn ModelSource>, current: Option<Arc<Model>>, wanted: ThinkingLevel, scope: Vec<ScopedModel>) -> Self {
-        Models { source, current, wanted, scope }
+    pub fn new(registry: Arc<Registry>, settings: Arc<Settings>, start: select::Start) -> Self {
+        Models { registry, settings, current: start.model, level: start.thinking, scope: start.scope.models }
     }
 
     pub fn current(&self) -> Option<&Arc<Model>> {
         self.current.as_ref()
     }
 
-    /// The effective level.
     pub fn level(&self) -> ThinkingLevel {
-        self.current.as_ref().map_or(ThinkingLevel::Off, |model| model.clamp_thinking(self.wanted))
+        self.level
     }
 
     pub fn available(&self) -> Vec<Arc<Model>> {
-        self.source.available()
+        self.registry.available()
     }
 
-    /// The current model if a prompt to it can work.
+    /// The current model if a prompt to it can work, without asking anybody.
     pub fn usable(&self) -> Result<&Arc<Model>, String> {
-        let model = self.current.as_ref().ok_or_else(|| crate::prompt::NO_MODEL.to_owned())?;
-        match self.source.problem(model) {
-            Some(problem) => Err(problem),
-            None => Ok(model),
-        }
+        let model = self.current.as_ref().ok_or_else(|| NO_MODEL.to_owned())?;
+        self.registry.check(model).map(|()| model)
     }
 
     pub fn select(&mut self, provider: &str, id: &str) -> Result<Changed, String> {
-        let model = self.source.find(provider, id).ok_or_else(|| format!("Model not found: {provider}/{id}"))?;
-        Ok(self.change(model, None))
+        let model = self.registry.select(provider, id)?;
+        Ok(self.change(model, None, false))
     }
 
     /// The next model of the scope, or of all; `None` with fewer than two.
-    pub fn cycle(&mut self) -> Option<(Changed, IsScoped)> {
-        let is_scoped = IsScoped(!self.scope.is_empty());
-        let choices = if self.scope.is_empty() {
-            self.available().into_iter().map(|model| ScopedModel { model, level: None }).collect()
-        } else {
-            self.scope.clone()
-        };
-        if choices.len() < 2 {
-            return None;
-        }
-        let is_current = |choice: &ScopedModel| {
-            self.current.as_ref().is_some_and(|model| model.provider == choice.model.provider && model.id == choice.model.id)
-        };
-        let next = choices.iter().position(is_current).map_or(0, |at| (at + 1) % choices.len());
-        let ScopedModel { model, level } = choices[next].clone();
-        Some((self.change(model, level), is_scoped))
+    pub fn cycle(&mut self) -> Option<Changed> {
+        let next = select::next_model(&self.registry, &self.scope, self.current.as_deref())?;
+        Some(self.change(next.model, next.level, next.is_scoped))
     }
 
     /// Sets the level; returns the effective one if it changed.
     pub fn set_level(&mut self, wanted: ThinkingLevel) -> Option<ThinkingLevel> {
-        let before = self.level();
-        self.wanted = wanted;
-        let after = self.level();
-        // Remember what the model made of it, so that the next model starts from there.
-        if self.current.is_some() {
-            self.wanted = after;
-        }
-        (after != before).then_some(after)
+        let model = self.current.as_ref()?;
+        let before = std::mem::replace(&mut self.level, model.clamp_thinking(wanted));
+        (self.level != before).then_some(self.level)
     }
 
-    /// The level after the current one, wrapping; `None` for models that do not think.
+    /// The level after the current one; `None` for models that do not think.
     pub fn next_level(&self) -> Option<ThinkingLevel> {
-        let model = self.current.as_ref().filter(|model| model.reasoning)?;
-        let levels = model.thinking_levels();
-        let at = levels.iter().position(|level| *level == self.level())?;
-        Some(levels[(at + 1) % levels.len()])
+        select::next_level(self.current.as_ref()?, self.level)
     }
 
     pub fn levels(&self) -> Vec<ThinkingLevel> {
         self.current.as_ref().map_or_else(|| vec![ThinkingLevel::Off], |model| model.thinking_levels())
     }
 
-    fn change(&mut self, model: Arc<Model>, level: Option<ThinkingLevel>) -> Changed {
-        let before = self.level();
+    fn change(&mut self, model: Arc<Model>, level: Option<ThinkingLevel>, is_scoped: bool) -> Changed {
+        let after = select::after_switch(&self.settings, &model, level, self.level);
+        let before = std::mem::replace(&mut self.level, after);
         self.current = Some(model.clone());
-        if let Some(level) = level {
-            self.wanted = level;
-        }
-        let after = self.level();
-        Changed { model, level: (after != before).then_some(after) }
+        Changed { model, level: (after != before).then_some(after), is_scoped }
     }
 }
-
-/// Whether cycling stayed within `--models`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IsScoped(pub bool);

@@ -24,10 +24,6 @@ pub(crate) fn place(is_busy: bool, behavior: Option<StreamingBehavior>) -> Resul
     }
 }
 
-/// What a host reads when there is nothing to prompt.
-pub(crate) const NO_MODEL: &str = "No model selected.\n\nSet an API key environment variable, log in, or add a provider to \
-                                   models.json.\n\nThen select a model with set_model.";
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use pith_protocol::{AssistantMessage, ErrorKind, StopReason};
+use pith_ai::failure::is_retryable;
+use pith_protocol::{AssistantMessage, StopReason};
 
 /// The `retry.*` settings.
 #[derive(Clone, Debug)]
@@ -74,61 +75,10 @@ fn server_delay(failed: &AssistantMessage) -> Duration {
     Duration::from_millis(failed.error.as_ref().and_then(|error| error.retry_after_ms).unwrap_or(0))
 }
 
-/// What the provider said in structure decides; the text only where there is none.
-pub(crate) fn is_retryable(failed: &AssistantMessage) -> bool {
-    match failed.error.as_ref().map(|error| error.kind) {
-        Some(ErrorKind::RateLimit | ErrorKind::Overloaded | ErrorKind::Network | ErrorKind::Timeout | ErrorKind::Protocol) => true,
-        Some(ErrorKind::Auth | ErrorKind::Overflow | ErrorKind::Quota | ErrorKind::InvalidRequest) => false,
-        None => reads_retryable(failed.error_message.as_deref().unwrap_or_default()),
-    }
-}
-
-/// Phrases of failures that a second attempt will not mend.
-const FINAL: &[&str] = &[
-    "gousagelimiterror",
-    "freeusagelimiterror",
-    "monthly usage limit reached",
-    "available balance",
-    "insufficient_quota",
-    "out of budget",
-    "quota exceeded",
-    "billing",
-];
-
-/// Phrases of failures that pass. A blank stands for any one character, or none.
-const PASSING: &[&str] = &[
-    "overloaded", "currently experiencing high demand", "rate limit", "too many requests", "429", "500", "502", "503", "504",
-    "520", "524", "service unavailable", "server error", "internal error", "provider returned error",
-    "exceeded request buffer limit while retrying upstream", "network error", "connection error", "connection refused",
-    "connection lost", "other side closed", "fetch failed", "getaddrinfo", "enotfound", "eai_again", "upstream connect",
-    "reset before headers", "socket hang up", "socket connection was closed", "timed out", "time out", "timeout", "terminated",
-    "websocket closed", "websocket error", "ended without", "stream ended before message_stop",
-    "stream ended before a terminal response event", "http2 request did not get a response", "retry delay",
-    "you can retry your request", "try your request again", "please retry your request", "resourceexhausted",
-];
-
-fn reads_retryable(text: &str) -> bool {
-    let text = text.to_lowercase();
-    !FINAL.iter().any(|phrase| text.contains(phrase)) && PASSING.iter().any(|phrase| contains_loosely(&text, phrase))
-}
-
-fn contains_loosely(text: &str, phrase: &str) -> bool {
-    let mut words = phrase.split(' ');
-    let first = words.next().unwrap_or_default();
-    let rest: Vec<&str> = words.collect();
-    text.match_indices(first).any(|(at, _)| follows(&text[at + first.len()..], &rest))
-}
-
-fn follows(text: &str, words: &[&str]) -> bool {
-    let [word, rest @ ..] = words else { return true };
-    let skip_one = text.chars().next().map_or(0, char::len_utf8);
-    [&text[skip_one..], text].into_iter().any(|text| text.strip_prefix(word).is_some_and(|after| follows(after, rest)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pith_protocol::Failure;
+    use pith_protocol::{ErrorKind, Failure};
 
     fn failed(text: &str, error: Option<(ErrorKind, Option<u64>)>) -> AssistantMessage {
         AssistantMessage {
@@ -136,18 +86,6 @@ mod tests {
             error_message: Some(text.to_owned()),
             error: error.map(|(kind, retry_after_ms)| Failure { kind, status: None, retry_after_ms, request_id: None }),
             ..Default::default()
-        }
-    }
-
-    #[test]
-    fn structure_beats_text() {
-        assert!(!is_retryable(&failed("400: value 500 is too large", Some((ErrorKind::InvalidRequest, None)))));
-        assert!(is_retryable(&failed("odd words", Some((ErrorKind::Overloaded, None)))));
-        for text in ["529 Overloaded", "Rate-limit hit", "ratelimit", "socket hang up", "Request timed out", "stream ended without finish_reason"] {
-            assert!(is_retryable(&failed(text, None)), "{text}");
-        }
-        for text in ["401 nope", "429 insufficient_quota", "rate   limit", "no"] {
-            assert!(!is_retryable(&failed(text, None)), "{text}");
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pith_agent::link::{Call, Limits};
+use pith_ai::registry::NO_MODEL;
 use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
 use tokio::sync::{mpsc, oneshot};
@@ -223,7 +224,7 @@ impl Session {
         });
         let call = match (model, self.turn_limit()) {
             (_, Some(limit)) => Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns).")),
-            (None, None) => Err(crate::prompt::NO_MODEL.to_owned()),
+            (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.client.clone(), self.request(model))),
         };
         Turn { blank, call, tools: self.tools.active().clone(), limits: Limits::default() }

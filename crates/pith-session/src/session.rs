@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pith_agent::{ModelClient, Tool};
-use pith_protocol::{Inbound, InterruptMode, Model, QueueMode, Response, StreamUpdates, ThinkingLevel};
+use pith_ai::registry::Registry;
+use pith_ai::select::Start;
+use pith_ai::settings::Settings;
+use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
 use tokio::sync::mpsc;
@@ -15,7 +18,7 @@ use tokio::task::{Id as TaskId, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{Activity, JobEnd, Waiter};
-use crate::models::{ModelSource, Models, ScopedModel};
+use crate::models::Models;
 use crate::outbox::Outbox;
 use crate::queue::Queues;
 use crate::reply::Owed;
@@ -31,10 +34,10 @@ pub struct SessionParts {
     /// Makes the store of the next session.
     pub new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
     pub client: Arc<dyn ModelClient>,
-    pub models: Arc<dyn ModelSource>,
-    pub model: Option<Arc<Model>>,
-    pub thinking: ThinkingLevel,
-    pub scope: Vec<ScopedModel>,
+    pub registry: Arc<Registry>,
+    pub settings: Arc<Settings>,
+    /// The model, level and scope to start with.
+    pub start: Start,
     pub workbench: Arc<Workbench>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub tool_choice: ToolChoice,
@@ -127,7 +130,7 @@ impl Session {
         let (owed, owed_events) = mpsc::unbounded_channel();
         let options = parts.options;
         let mut session = Session {
-            models: Models::new(parts.models, parts.model, parts.thinking, parts.scope),
+            models: Models::new(parts.registry, parts.settings, parts.start),
             tools: Tools::new(parts.tools, &parts.tool_choice, parts.store.cwd()),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,

@@ -115,9 +115,9 @@ impl Session {
     }
 
     pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
-        let answer = self.models.cycle().map(|(changed, is_scoped)| {
+        let answer = self.models.cycle().map(|changed| {
             self.record_model(&changed);
-            CycledModel { thinking_level: self.models.level(), model: changed.model, is_scoped: is_scoped.0 }
+            CycledModel { thinking_level: self.models.level(), model: changed.model, is_scoped: changed.is_scoped }
         });
         self.answer(reply, Ok(answer));
     }

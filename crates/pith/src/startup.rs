@@ -1,0 +1,208 @@
+//! From command line, environment and files to the parts of a session. No network.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pith_agent::ModelClient;
+use pith_ai::agent_dir::{AgentDir, Layout};
+use pith_ai::client::Client;
+use pith_ai::environment::Environment;
+use pith_ai::registry::Registry;
+use pith_ai::scripted;
+use pith_ai::select::{self, Start, Wanted};
+use pith_ai::settings::{self, Settings};
+use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
+use pith_session::{Fsync, NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
+use pith_store::{NewSession, SessionStore};
+use pith_tools::{Guard, Shell, Workbench, WorkbenchOptions, builtin_tools};
+
+use crate::cli::{self, Cli};
+use crate::dialect::{Dialect, XCSH};
+use crate::warn;
+
+/// Everything but the outbox.
+pub struct Prepared {
+    pub workbench: Arc<Workbench>,
+    cli: Cli,
+    dialect: &'static Dialect,
+    cwd: PathBuf,
+    sessions: Option<PathBuf>,
+    registry: Arc<Registry>,
+    settings: Arc<Settings>,
+    client: Arc<dyn ModelClient>,
+    start: Start,
+    stream_updates: StreamUpdates,
+}
+
+/// Reads what there is to read; `Err` ends the process before the first frame.
+pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> {
+    let environment = Environment::of_process();
+    let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
+    let agent_dir = AgentDir::locate(layout, &environment);
+    let cwd = std::env::current_dir()?;
+    let loaded = settings::load(&agent_dir, &cwd, false);
+    loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
+    let settings = Arc::new(loaded.settings);
+    let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
+    registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
+    let script = script(&cli, &registry)?;
+    let client: Arc<dyn ModelClient> = Arc::new(Client::new(registry.clone(), &settings, script));
+    let scope: Vec<String> = cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
+    let wanted = Wanted {
+        provider: cli.script.as_ref().map(|_| scripted::PROVIDER).or(cli.provider.as_deref()),
+        model: cli.script.as_ref().map(|_| scripted::FILE_MODEL).or(cli.model.as_deref()),
+        scope: &scope,
+        thinking: cli.thinking,
+        api_key: cli.api_key.as_deref(),
+    };
+    let start = select::start(&registry, &wanted, &settings, None).map_err(anyhow::Error::msg)?;
+    start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
+    let sessions = (!cli.no_session).then(|| session_dir(&cli, &environment, &agent_dir, &settings, &cwd));
+    Ok(Prepared {
+        workbench: workbench(&cwd, &environment, &agent_dir, &settings, &registry),
+        stream_updates: stream_updates(&cli, &environment)?,
+        cli,
+        dialect,
+        cwd,
+        sessions,
+        registry,
+        settings,
+        client,
+        start,
+    })
+}
+
+/// The scripted model exists only when it is asked for by name.
+fn script(cli: &Cli, registry: &Registry) -> anyhow::Result<Option<scripted::Script>> {
+    let script = match (&cli.script, cli.provider.as_deref(), cli.model.as_deref()) {
+        (Some(file), _, _) => scripted::Script::load(file).map_err(anyhow::Error::msg)?,
+        (None, Some(scripted::PROVIDER), _) => scripted::Script::tour(),
+        (None, None, Some(model)) if model.starts_with("scripted/") => scripted::Script::tour(),
+        _ => return Ok(None),
+    };
+    scripted::register(registry);
+    Ok(Some(script))
+}
+
+fn session_dir(cli: &Cli, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, cwd: &Path) -> PathBuf {
+    let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
+    let configured = cli.session_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).or_else(variable).or_else(|| settings.session_dir.clone());
+    match configured {
+        Some(dir) => cwd.join(environment.expand(&dir)),
+        None => pith_store::session_directory(agent_dir.path(), cwd),
+    }
+}
+
+fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<StreamUpdates> {
+    match (cli.stream_updates, environment.get("PITH_STREAM_UPDATES")) {
+        (Some(mode), _) => Ok(mode),
+        (None, Some(value)) => cli::stream_updates(&value).map_err(anyhow::Error::msg),
+        (None, None) => Ok(StreamUpdates::Full),
+    }
+}
+
+fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, registry: &Registry) -> Arc<Workbench> {
+    let options = WorkbenchOptions {
+        home: Some(environment.home().to_owned()),
+        shell: Shell {
+            path: settings.shell_path.as_deref().map(|path| environment.expand(path)),
+            prefix: settings.shell_command_prefix.clone(),
+            ..Shell::default()
+        },
+        roots: (!settings.tools.root.is_empty())
+            .then(|| settings.tools.root.iter().map(|root| cwd.join(environment.expand(root))).collect()),
+        auto_resize_images: settings.images.auto_resize,
+        keep_background: settings.bash.keep_background,
+        guard: Guard::of_this_program(),
+        ..WorkbenchOptions::default()
+    };
+    let workbench = Workbench::new(cwd.to_owned(), options);
+    let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
+    let bin = agent_dir.path().join("bin");
+    workbench.update_conditions(|conditions| {
+        conditions.env.remove.extend(hidden);
+        conditions.env.path_first = Some(bin);
+    });
+    workbench
+}
+
+impl Prepared {
+    /// The parts of the session, with the outbox its frames go to.
+    pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
+        let options = self.options();
+        let sessions = self.sessions;
+        let new_store = Box::new(move |new: NewStore| match &sessions {
+            Some(dir) => SessionStore::create(NewSession {
+                cwd: new.cwd,
+                session_dir: dir.clone(),
+                id: None,
+                parent_session: new.parent_session,
+            }),
+            None => SessionStore::in_memory(&new.cwd, None),
+        });
+        SessionParts {
+            out,
+            store: new_store(NewStore { cwd: self.cwd, parent_session: None }),
+            new_store,
+            client: self.client,
+            registry: self.registry,
+            tools: builtin_tools(&self.workbench),
+            workbench: self.workbench,
+            tool_choice: ToolChoice {
+                only: self.cli.tools,
+                none: self.cli.no_tools,
+                exclude: self.cli.exclude_tools,
+                defaults: self.settings.default_tools.clone(),
+            },
+            settings: self.settings,
+            start: self.start,
+            options,
+        }
+    }
+
+    fn options(&self) -> SessionOptions {
+        let settings = &self.settings;
+        SessionOptions {
+            steering_mode: queue_mode(settings.steering_mode),
+            follow_up_mode: queue_mode(settings.follow_up_mode),
+            interrupt_mode: match settings.interrupt_mode {
+                settings::InterruptMode::Immediate => InterruptMode::Immediate,
+                settings::InterruptMode::Wait => InterruptMode::Wait,
+            },
+            stream_updates: self.stream_updates,
+            auto_compaction: settings.compaction.enabled,
+            retry: RetryPolicy {
+                is_enabled: settings.retry.enabled,
+                max_retries: u32::try_from(settings.retry.max_retries).unwrap_or(u32::MAX),
+                base_delay: settings.retry.base_delay,
+                max_delay: settings.retry.max_agent_delay,
+                max_server_delay: Some(settings.retry.provider.max_retry_delay).filter(|delay| *delay > Duration::ZERO),
+            },
+            max_turns: settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+            block_images: settings.images.block_images,
+            auto_resize_images: settings.images.auto_resize,
+            cache: match std::env::var("PI_CACHE_RETENTION").as_deref() {
+                Ok("long") => CacheRetention::Long,
+                Ok("none") => CacheRetention::None,
+                _ => CacheRetention::Short,
+            },
+            attribution: self.dialect.attribution,
+            busy_text: self.dialect.busy_text,
+            state_has_prompt: self.dialect.state_has_prompt,
+            fsync: match settings.session.fsync {
+                settings::Fsync::Turn => Fsync::Turn,
+                settings::Fsync::Always => Fsync::Always,
+                settings::Fsync::Never => Fsync::Never,
+            },
+            name: self.cli.name.clone(),
+        }
+    }
+}
+
+fn queue_mode(mode: settings::QueueMode) -> QueueMode {
+    match mode {
+        settings::QueueMode::All => QueueMode::All,
+        settings::QueueMode::OneAtATime => QueueMode::OneAtATime,
+    }
+}
