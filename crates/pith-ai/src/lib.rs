@@ -5,6 +5,7 @@
 //! knows nothing of sessions, tools or the RPC protocol.
 
 pub mod assemble;
+pub mod client;
 pub mod failure;
 pub mod fuzz;
 pub mod http;
@@ -16,3 +17,6 @@ pub mod sse;
 #[cfg(test)]
 mod testing;
 pub mod wire;
+
+pub use client::{ClientOptions, Notice, Providers};
+pub use http::{CredentialSource, Credentials, Patience};
