@@ -6,6 +6,7 @@
 //! message. Nothing here knows an API.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,6 +17,7 @@ use pith_protocol::{
 use serde_json::{Map, Value, json};
 
 use crate::failure::Fault;
+use crate::http::redact;
 use crate::limits;
 
 /// What an aborted answer says.
@@ -29,11 +31,13 @@ pub struct MessageBuilder {
     /// One per block of the message.
     progress: Vec<Progress>,
     /// Emitted and not yet taken by the driver.
-    events: Vec<AssistantEvent>,
+    events: VecDeque<AssistantEvent>,
     phase: Phase,
     has_usage: bool,
     /// Tokens of the request as we count them, for servers that report none.
     input_estimate: u64,
+    /// Never shown in an error text.
+    secrets: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,16 +68,27 @@ impl MessageBuilder {
             model,
             message,
             progress: Vec::new(),
-            events: Vec::new(),
+            events: VecDeque::new(),
             phase: Phase::Waiting,
             has_usage: false,
             input_estimate,
+            secrets: Vec::new(),
         }
     }
 
-    /// The events since the last call.
-    pub fn take_events(&mut self) -> std::vec::Drain<'_, AssistantEvent> {
-        self.events.drain(..)
+    /// Texts that servers may echo and nobody may see.
+    pub fn hide(&mut self, secrets: Vec<String>) {
+        self.secrets = secrets;
+    }
+
+    /// The oldest event not taken yet.
+    pub fn next_event(&mut self) -> Option<AssistantEvent> {
+        self.events.pop_front()
+    }
+
+    /// Whether events wait to be taken.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
     }
 
     /// Whether the end has been emitted; everything later is ignored.
@@ -95,7 +110,7 @@ impl MessageBuilder {
     pub fn begin(&mut self) {
         if self.phase == Phase::Waiting {
             self.phase = Phase::Streaming;
-            self.events.push(AssistantEvent::Start(Box::new(self.message.clone())));
+            self.events.push_back(AssistantEvent::Start(Box::new(self.message.clone())));
         }
     }
 
@@ -145,7 +160,7 @@ impl MessageBuilder {
 
     fn meta_changed(&mut self) {
         if self.phase == Phase::Streaming {
-            self.events.push(AssistantEvent::Meta {
+            self.events.push_back(AssistantEvent::Meta {
                 usage: self.message.usage.clone(),
                 response_id: self.message.response_id.clone(),
                 response_model: self.message.response_model.clone(),
@@ -156,14 +171,14 @@ impl MessageBuilder {
     /// Opens a text block and returns its index.
     pub fn open_text(&mut self) -> usize {
         let index = self.open(Block::Text(TextBlock::default()));
-        self.events.push(AssistantEvent::TextStart { index });
+        self.events.push_back(AssistantEvent::TextStart { index });
         index
     }
 
     /// Opens a thinking block and returns its index.
     pub fn open_thinking(&mut self) -> usize {
         let index = self.open(Block::Thinking(ThinkingBlock::default()));
-        self.events.push(AssistantEvent::ThinkingStart { index });
+        self.events.push_back(AssistantEvent::ThinkingStart { index });
         index
     }
 
@@ -171,7 +186,7 @@ impl MessageBuilder {
     pub fn open_call(&mut self, id: &str, name: &str) -> usize {
         let call = ToolCall { id: id.to_owned(), name: name.to_owned(), ..ToolCall::default() };
         let index = self.open(Block::ToolCall(call));
-        self.events.push(AssistantEvent::ToolCallStart { index, id: id.to_owned(), name: name.to_owned() });
+        self.events.push_back(AssistantEvent::ToolCallStart { index, id: id.to_owned(), name: name.to_owned() });
         index
     }
 
@@ -190,15 +205,15 @@ impl MessageBuilder {
         match &mut self.message.content[index] {
             Block::Text(block) if !delta.is_empty() => {
                 block.text.push_str(&delta);
-                self.events.push(AssistantEvent::TextDelta { index, delta: delta.into_owned() });
+                self.events.push_back(AssistantEvent::TextDelta { index, delta: delta.into_owned() });
             }
             Block::Thinking(block) if !delta.is_empty() => {
                 block.thinking.push_str(&delta);
-                self.events.push(AssistantEvent::ThinkingDelta { index, delta: delta.into_owned() });
+                self.events.push_back(AssistantEvent::ThinkingDelta { index, delta: delta.into_owned() });
             }
             Block::ToolCall(_) => {
                 self.progress[index].arguments.push(&delta);
-                self.events.push(AssistantEvent::ToolCallDelta { index, delta: delta.into_owned() });
+                self.events.push_back(AssistantEvent::ToolCallDelta { index, delta: delta.into_owned() });
             }
             Block::Text(_) | Block::Thinking(_) | Block::Image(_) | Block::Other(_) => {}
         }
@@ -285,7 +300,7 @@ impl MessageBuilder {
             }
             Block::Image(_) | Block::Other(_) => return,
         };
-        self.events.push(event);
+        self.events.push_back(event);
     }
 
     /// The answer is complete. A plain stop with tool calls is a tool stop.
@@ -318,7 +333,7 @@ impl MessageBuilder {
         }
         self.close_all();
         self.message.stop_reason = StopReason::Error;
-        self.message.error_message = Some(fault.text);
+        self.message.error_message = Some(redact(fault.text, &self.secrets));
         self.message.error = Some(fault.failure);
         self.end();
     }
@@ -346,7 +361,7 @@ impl MessageBuilder {
 
     fn end(&mut self) {
         self.phase = Phase::Finished;
-        self.events.push(AssistantEvent::End(Box::new(std::mem::take(&mut self.message))));
+        self.events.push_back(AssistantEvent::End(Box::new(std::mem::take(&mut self.message))));
     }
 }
 
@@ -374,11 +389,11 @@ mod tests {
 
     fn names(builder: &mut MessageBuilder) -> Vec<String> {
         let name = |event: AssistantEvent| format!("{event:?}").split([' ', '(']).next().unwrap_or_default().to_owned();
-        builder.take_events().map(name).collect()
+        std::iter::from_fn(|| builder.next_event()).map(name).collect()
     }
 
     fn end(builder: &mut MessageBuilder) -> AssistantMessage {
-        match builder.take_events().last() {
+        match std::iter::from_fn(|| builder.next_event()).last() {
             Some(AssistantEvent::End(message)) => *message,
             other => panic!("not an end: {other:?}"),
         }

@@ -36,7 +36,7 @@ fn decode(wire: &dyn Wire, bytes: &[u8]) {
     if !message.is_finished() {
         decoder.end(None, &mut message);
     }
-    let events: Vec<_> = message.take_events().collect();
+    let events: Vec<_> = std::iter::from_fn(|| message.next_event()).collect();
     let ends = events.iter().filter(|event| matches!(event, AssistantEvent::End(_))).count();
     assert!(ends == 1 && matches!(events.last(), Some(AssistantEvent::End(_))), "no clean end");
     check_blocks(&events);

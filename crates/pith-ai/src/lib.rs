@@ -21,6 +21,7 @@ pub mod values;
 
 // how they are spoken to
 pub mod assemble;
+pub mod client;
 pub mod failure;
 pub mod fuzz;
 pub mod http;
@@ -32,3 +33,6 @@ pub mod sse;
 #[cfg(test)]
 mod testing;
 pub mod wire;
+
+pub use client::{ClientOptions, Notice, Providers};
+pub use http::{CredentialSource, Credentials, Patience};

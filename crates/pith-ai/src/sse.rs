@@ -107,6 +107,11 @@ impl SseDecoder {
         self.dispatch(handle)
     }
 
+    /// Whether data has arrived that is not an event yet.
+    pub fn has_pending_data(&self) -> bool {
+        self.has_data || self.line.starts_with(b"data")
+    }
+
     fn check_size(&self) -> Result<(), EventTooLong> {
         if self.line.len() + self.data.len() > self.limit { Err(EventTooLong(self.limit)) } else { Ok(()) }
     }

@@ -101,7 +101,7 @@ pub fn decode(wire: &dyn Wire, model: &Model, stream: &str, size: usize) -> Vec<
     if !message.is_finished() {
         decoder.end(None, &mut message);
     }
-    message.take_events().collect()
+    std::iter::from_fn(|| message.next_event()).collect()
 }
 
 /// Events as short lines, the same for any way of cutting the stream. Starts and metadata are left out.

@@ -9,6 +9,7 @@ pub mod headers;
 
 use std::sync::LazyLock;
 
+use bytes::Bytes;
 use pith_protocol::{ErrorKind, LlmCall, Model};
 use regex::Regex;
 use serde::Deserialize;
@@ -27,7 +28,7 @@ pub use headers::Headers;
 /// An API family.
 pub trait Wire: Send + Sync {
     /// The request of a call, or why it cannot be made.
-    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, String>;
+    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault>;
 
     /// Reads the stream of one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
@@ -78,7 +79,7 @@ pub struct Taste {
 pub struct HttpRequest {
     pub url: String,
     pub headers: Headers,
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
 /// Optional fields a server does not accept.

@@ -38,11 +38,13 @@ fn content(content: &Content) -> Vec<Part<'_>> {
 
 /// The texts and pictures among blocks.
 pub(super) fn parts(blocks: &[Block]) -> Vec<Part<'_>> {
-    let part = |block| match block {
-        &Block::Text(ref block) => Some(Part::Text(Cow::Borrowed(block.text.as_str()))),
-        &Block::Image(ref image) => Some(Part::Image(image)),
-        &Block::Thinking(_) | &Block::ToolCall(_) | &Block::Other(_) => None,
-    };
+    fn part(block: &Block) -> Option<Part<'_>> {
+        match block {
+            Block::Text(block) => Some(Part::Text(Cow::Borrowed(&block.text))),
+            Block::Image(image) => Some(Part::Image(image)),
+            Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
+        }
+    }
     blocks.iter().filter_map(part).collect()
 }
 

@@ -6,12 +6,13 @@ mod stream;
 use pith_protocol::Model;
 
 use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut};
+use crate::failure::Fault;
 
 /// The wire module.
 pub struct Anthropic;
 
 impl Wire for Anthropic {
-    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, String> {
+    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault> {
         request::build(order)
     }
 

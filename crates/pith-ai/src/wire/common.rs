@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 
-use pith_protocol::{CacheRetention, LlmCall, Model, ToolSpec};
+use pith_protocol::{CacheRetention, ErrorKind, LlmCall, Model, ToolSpec};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{Headers, Order};
+use crate::failure::Fault;
+use crate::prepare::Part;
 use crate::schema;
 
 /// The product as servers see it.
@@ -23,7 +25,7 @@ pub enum KeyStyle {
 
 /// The headers of a request to `order`'s model: common ones, credentials, attribution. Configured ones are applied
 /// by the caller, last.
-pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, String> {
+pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, Fault> {
     let (call, credentials) = (order.call, order.credentials);
     let platform = format!("{USER_AGENT} ({}; {})", std::env::consts::OS, std::env::consts::ARCH);
     let mut headers = Headers::new(&platform);
@@ -38,7 +40,10 @@ pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, String> {
             }
         }
         None if is_authorised_by_header(&credentials.headers) => {}
-        None => return Err(format!("No API key for provider: {}", call.model.provider)),
+        None => {
+            let text = format!("No API key for provider: {}", call.model.provider);
+            return Err(Fault::new(ErrorKind::Auth, text));
+        }
     }
     if is_host(&call.model, "opencode.ai") {
         headers.set("x-opencode-client", "pith");
@@ -76,16 +81,18 @@ pub fn session_id(call: &LlmCall) -> Option<&str> {
 }
 
 /// The model's base URL without a trailing slash, `{NAME}` filled in from the environment.
-pub fn base_url(model: &Model) -> Result<String, String> {
+pub fn base_url(model: &Model) -> Result<String, Fault> {
+    let bad = |text: String| Fault::new(ErrorKind::InvalidRequest, text);
     let mut url = String::with_capacity(model.base_url.len());
     let mut rest = model.base_url.trim().trim_end_matches('/');
     if rest.is_empty() {
-        return Err(format!("No base URL for model {}/{}", model.provider, model.id));
+        return Err(bad(format!("No base URL for model {}/{}", model.provider, model.id)));
     }
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, tail)) = after.split_once('}') else { break };
         let value = std::env::var(name).ok().filter(|value| !value.is_empty());
-        let value = value.ok_or_else(|| format!("Provider {} needs the variable {name} to be set", model.provider))?;
+        let value =
+            value.ok_or_else(|| bad(format!("Provider {} needs the variable {name} to be set", model.provider)))?;
         url.push_str(before);
         url.push_str(&value);
         rest = tail;
@@ -105,6 +112,29 @@ pub fn is_host(model: &Model, name: &str) -> bool {
 /// Whether requests go through OpenRouter.
 pub fn is_openrouter(model: &Model) -> bool {
     model.provider == "openrouter" || is_host(model, "openrouter.ai")
+}
+
+/// How a server learns which session a request belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Affinity {
+    /// OpenAI's session header and those beside it.
+    Session,
+    /// Only those beside it.
+    NoSession,
+    /// OpenRouter's header.
+    Router,
+}
+
+impl Affinity {
+    /// The `sessionAffinityFormat` of a model, by default that of its host.
+    pub fn of(model: &Model) -> Self {
+        let default = if is_openrouter(model) { "openrouter" } else { "openai" };
+        match compat(model, "sessionAffinityFormat").and_then(Value::as_str).unwrap_or(default) {
+            "openrouter" => Affinity::Router,
+            "openai-nosession" => Affinity::NoSession,
+            _ => Affinity::Session,
+        }
+    }
 }
 
 /// A compat switch of the model.
@@ -153,8 +183,7 @@ impl<'de> Deserialize<'de> for Count {
 }
 
 /// Texts of parts joined by line feeds.
-pub fn joined_text(parts: &[crate::prepare::Part<'_>]) -> String {
-    use crate::prepare::Part;
+pub fn joined_text(parts: &[Part<'_>]) -> String {
     let mut text = String::new();
     let mut is_first = true;
     for part in parts {
@@ -186,6 +215,7 @@ mod tests {
 
     #[test]
     fn base_urls_are_filled_in() {
+        let base_url = |model: &Model| base_url(model).map_err(|fault| fault.text);
         assert_eq!(base_url(&at("http://h/v1/")).as_deref(), Ok("http://h/v1"));
         assert_eq!(
             base_url(&at("https://h/{PITH_TEST_SURELY_UNSET}/x")),

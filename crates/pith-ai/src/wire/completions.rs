@@ -11,12 +11,13 @@ mod thinking;
 use pith_protocol::Model;
 
 use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut, error_member};
+use crate::failure::Fault;
 
 /// The wire module.
 pub struct Completions;
 
 impl Wire for Completions {
-    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, String> {
+    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault> {
         request::build(order)
     }
 

@@ -6,6 +6,7 @@ use pith_protocol::{CacheRetention, LlmCall, Model, ThinkingLevel, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::failure::Fault;
 use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
 use crate::prepare::{CallResult, IdRule, Manner, Part, Piece, Turn, prepare, sanitise, shorten};
 use crate::wire::body::Body;
@@ -85,7 +86,7 @@ struct Thinking {
 
 /// Builds the request. System prompt and tools come before the messages, so that consecutive requests share the
 /// longest prefix.
-pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, String> {
+pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     let Order { call, taste, refused, .. } = *order;
     let model = &*call.model;
     let cache = cache_control(call, refused);
@@ -128,7 +129,7 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, String> {
         headers.set(if is_openrouter(model) { "x-session-id" } else { "x-session-affinity" }, id);
     }
     headers.apply(&order.credentials.headers);
-    Ok(HttpRequest { url, headers, body: body.finish() })
+    Ok(HttpRequest { url, headers, body: body.finish().into() })
 }
 
 fn betas(call: &LlmCall, is_budgeted: bool) -> Vec<&'static str> {

@@ -5,7 +5,7 @@ use pith_protocol::Model;
 use serde_json::{Map, Value};
 
 use crate::wire::Refused;
-use crate::wire::common::{compat, flag, is_host, is_openrouter};
+use crate::wire::common::{Affinity, compat, flag, is_host, is_openrouter};
 
 /// The switches of one server.
 pub(super) struct Compat<'a> {
@@ -29,14 +29,6 @@ pub(super) struct Compat<'a> {
     /// Tool-call ids must be nine letters or digits.
     pub short_ids: bool,
     pub vendor: Vendor,
-}
-
-/// Names of the session headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Affinity {
-    OpenAi,
-    OpenAiNoSession,
-    OpenRouter,
 }
 
 /// Vendors whose servers differ from OpenAI's in known ways.
@@ -192,7 +184,7 @@ impl<'a> Compat<'a> {
             thinking_format: text("thinkingFormat", vendor.thinking_format()),
             anthropic_cache_control: text("cacheControlFormat", cache_format) == "anthropic"
                 && is_allowed("cache_control"),
-            affinity: affinity(model, is_router),
+            affinity: flag(model, "sendSessionAffinityHeaders", is_router).then(|| Affinity::of(model)),
             long_cache: flag(model, "supportsLongCacheRetention", vendor.keeps_caches_long()),
             strict: flag(model, "supportsStrictMode", false) && is_allowed("strict"),
             tool_stream: flag(model, "zaiToolStream", false),
@@ -215,16 +207,4 @@ fn max_tokens_field(wanted: &str, refused: &Refused) -> &'static str {
         _ => ("max_tokens", "max_completion_tokens"),
     };
     if refused.contains(first) { second } else { first }
-}
-
-fn affinity(model: &Model, is_router: bool) -> Option<Affinity> {
-    if !flag(model, "sendSessionAffinityHeaders", is_router) {
-        return None;
-    }
-    let default = if is_router { "openrouter" } else { "openai" };
-    Some(match compat(model, "sessionAffinityFormat").and_then(Value::as_str).unwrap_or(default) {
-        "openrouter" => Affinity::OpenRouter,
-        "openai-nosession" => Affinity::OpenAiNoSession,
-        _ => Affinity::OpenAi,
-    })
 }

@@ -4,13 +4,14 @@ use pith_protocol::{Block, CacheRetention, LlmCall, Message, ToolSpec};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::compat::{Affinity, Compat, Vendor};
+use super::compat::{Compat, Vendor};
 use super::messages::{CacheControl, messages};
 use super::thinking;
+use crate::failure::Fault;
 use crate::limits::output_limit;
 use crate::prepare::{IdRule, Manner, prepare, sanitise, short_hash, shorten};
 use crate::wire::body::Body;
-use crate::wire::common::{KeyStyle, base_url, compat as compat_key, headers, session_id, strict_schema};
+use crate::wire::common::{Affinity, KeyStyle, base_url, compat as compat_key, headers, session_id, strict_schema};
 use crate::wire::{Headers, HttpRequest, Order};
 
 #[derive(Serialize)]
@@ -38,7 +39,7 @@ enum Parameters<'a> {
 }
 
 /// Builds the request.
-pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, String> {
+pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     let Order { call, taste, refused, .. } = *order;
     let model = &*call.model;
     let compat = Compat::of(model, refused);
@@ -82,10 +83,10 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, String> {
     let mut headers = headers(order, KeyStyle::Bearer)?;
     add_affinity(&mut headers, call, &compat);
     headers.apply(&order.credentials.headers);
-    Ok(HttpRequest { url: url(call)?, headers, body: body.finish() })
+    Ok(HttpRequest { url: url(call)?, headers, body: body.finish().into() })
 }
 
-fn url(call: &LlmCall) -> Result<String, String> {
+fn url(call: &LlmCall) -> Result<String, Fault> {
     let base = base_url(&call.model)?;
     // Mistral's catalogue entry names the host only.
     let version = if call.model.api == "mistral-conversations" && !base.ends_with("/v1") { "/v1" } else { "" };
@@ -152,9 +153,9 @@ fn gateway_options(routing: Option<&Map<String, Value>>) -> Option<Value> {
 fn add_affinity(headers: &mut Headers, call: &LlmCall, compat: &Compat<'_>) {
     let (Some(id), Some(affinity)) = (session_id(call), compat.affinity) else { return };
     let names: &[&str] = match affinity {
-        Affinity::OpenRouter => &["x-session-id"],
-        Affinity::OpenAi => &["session_id", "x-client-request-id", "x-session-affinity"],
-        Affinity::OpenAiNoSession => &["x-client-request-id", "x-session-affinity"],
+        Affinity::Router => &["x-session-id"],
+        Affinity::Session => &["session_id", "x-client-request-id", "x-session-affinity"],
+        Affinity::NoSession => &["x-client-request-id", "x-session-affinity"],
     };
     names.iter().for_each(|name| headers.set(name, id));
 }

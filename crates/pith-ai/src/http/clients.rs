@@ -1,0 +1,130 @@
+//! The connection pools, each built when first needed.
+//!
+//! A plain-http URL never waits for certificates to be read, and a loopback one
+//! never meets a proxy.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use pith_protocol::ErrorKind;
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, Proxy};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::failure::Fault;
+
+/// Pools for the three ways out.
+#[derive(Debug, Default)]
+pub struct Clients {
+    loopback: OnceLock<Result<Client, String>>,
+    plain: OnceLock<Result<Client, String>>,
+    tls: OnceLock<Result<Client, String>>,
+    /// Used where the environment names no proxy.
+    proxy: Option<String>,
+}
+
+impl Clients {
+    /// Pools that use `proxy` unless the environment names one.
+    pub fn with_proxy(proxy: Option<String>) -> Self {
+        Clients { proxy, ..Clients::default() }
+    }
+
+    /// The client for an address.
+    pub fn get(&self, url: &str, connect: Duration) -> Result<&Client, Fault> {
+        let client = if url.starts_with("https:") {
+            self.tls.get_or_init(|| self.proxied(connect, trusted_roots()))
+        } else if is_loopback(url) {
+            self.loopback.get_or_init(|| build(base(connect, RootCertStore::empty())?.no_proxy()))
+        } else {
+            self.plain.get_or_init(|| self.proxied(connect, RootCertStore::empty()))
+        };
+        client.as_ref().map_err(|error| Fault::new(ErrorKind::InvalidRequest, error.clone()))
+    }
+
+    fn proxied(&self, connect: Duration, roots: RootCertStore) -> Result<Client, String> {
+        let mut builder = base(connect, roots)?;
+        if let Some(proxy) = self.proxy.as_ref().filter(|_| !environment_names_proxy()) {
+            let proxy = Proxy::all(proxy).map_err(|error| format!("proxy: {error}"))?;
+            builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_env()));
+        }
+        build(builder)
+    }
+}
+
+fn base(connect: Duration, roots: RootCertStore) -> Result<ClientBuilder, String> {
+    // Our own verifier settings: the library's refuses to exist on machines without a certificate store.
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS: {error}"))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(connect)
+        .tcp_nodelay(true)
+        .tcp_keepalive(Duration::from_secs(60))
+        // A redirected POST loses its body, and a key should not follow one.
+        .redirect(Policy::none()))
+}
+
+fn build(builder: ClientBuilder) -> Result<Client, String> {
+    builder.build().map_err(|error| format!("HTTP client: {error}"))
+}
+
+/// The system's roots, those the environment names, or the built-in ones where there are none.
+fn trusted_roots() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    // Reads SSL_CERT_FILE and SSL_CERT_DIR too. A certificate that cannot be read is not worth failing for.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(path) = std::env::var_os("NODE_EXTRA_CA_CERTS") {
+        let certificates = CertificateDer::pem_file_iter(path).into_iter().flatten().flatten();
+        roots.add_parsable_certificates(certificates);
+    }
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    roots
+}
+
+fn environment_names_proxy() -> bool {
+    let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+    names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+fn is_loopback(url: &str) -> bool {
+    let authority = url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_addresses() {
+        for url in ["http://localhost:1/x", "http://127.0.0.1", "http://127.9.9.9:80/", "http://[::1]:11434/v1"] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in ["http://localhost.example.com", "http://10.0.0.1:80", "http://example.com/127.0.0.1"] {
+            assert!(!is_loopback(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn plain_addresses_need_no_certificates() {
+        let clients = Clients::default();
+        clients.get("http://127.0.0.1:9/v1", Duration::from_secs(1)).expect("a client");
+        assert!(clients.tls.get().is_none());
+        clients.get("https://example.com", Duration::from_secs(1)).expect("a client");
+        assert!(clients.tls.get().is_some());
+    }
+}

@@ -1,0 +1,77 @@
+//! Texts of transport faults. Hosts and the retry lists look for their first words.
+
+use std::error::Error;
+use std::time::Duration;
+
+use pith_protocol::ErrorKind;
+
+use super::{Credentials, is_secret_name};
+use crate::failure::Fault;
+
+/// No connection, or none that answered.
+pub(super) fn unreachable(url: &str, error: &reqwest::Error) -> Fault {
+    let place = url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
+    let place = place.rsplit('@').next().unwrap_or_default();
+    let cause = cause(error);
+    let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
+    Fault::new(kind, format!("Connection error: could not reach {place}: {cause}"))
+}
+
+/// The connection broke while a response was coming.
+pub(super) fn lost(error: &reqwest::Error) -> Fault {
+    Fault::new(ErrorKind::Network, format!("Connection lost: {}", cause(error)))
+}
+
+/// Nothing came for too long.
+pub(super) fn silent(limit: Duration) -> Fault {
+    Fault::new(ErrorKind::Timeout, format!("Request timed out: no data for {} s", limit.as_secs_f64()))
+}
+
+/// The innermost reason; the layers above it only say that something failed.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+/// The secrets of a call that an error text may echo.
+pub fn secrets(credentials: &Credentials) -> Vec<String> {
+    let configured = credentials.headers.iter().filter(|(name, _)| is_secret_name(name));
+    let values = configured.filter_map(|(_, value)| value.as_deref()).chain(credentials.api_key.as_deref());
+    let bare = values.map(|value| value.strip_prefix("Bearer ").unwrap_or(value).trim());
+    // Shorter ones are placeholders such as "none" that any text may contain.
+    bare.filter(|value| value.len() >= 6).map(str::to_owned).collect()
+}
+
+/// Takes secrets out of a text.
+pub fn redact(text: String, secrets: &[String]) -> String {
+    secrets.iter().fold(
+        text,
+        |text, secret| {
+            if text.contains(secret) { text.replace(secret, "[redacted]") } else { text }
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_taken_out() {
+        let credentials = Credentials {
+            api_key: Some("sk-live-1234".into()),
+            headers: vec![
+                ("X-Auth-Token".into(), Some("Bearer tok-5678".into())),
+                ("x-team".into(), Some("platform".into())),
+                ("x-key".into(), None),
+            ],
+            ..Credentials::default()
+        };
+        let text = "bad key sk-live-1234 of team platform with tok-5678".to_owned();
+        assert_eq!(redact(text, &secrets(&credentials)), "bad key [redacted] of team platform with [redacted]");
+        assert_eq!(format!("{credentials:?}"), "Credentials { has_key: true, .. }");
+    }
+}

@@ -1,0 +1,434 @@
+//! The driver against a server that does as told.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use pith_agent::ModelClient;
+use pith_protocol::{AssistantEvent, AssistantMessage, ErrorKind, LlmCall, Model, StopReason};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::client::{ClientOptions, Notice, Providers};
+use crate::testing::{call, fixture, read_tool, user};
+
+/// One thing the server does with a connection.
+#[derive(Clone)]
+enum Act {
+    Send(String),
+    Pause(Duration),
+    /// Cuts the connection the rude way.
+    Reset,
+    Close,
+    /// Waits until the client has gone and reports it.
+    AwaitClose,
+}
+
+struct Server {
+    base_url: String,
+    /// Bodies of the requests, in order.
+    requests: Arc<Mutex<Vec<Value>>>,
+    /// One message per connection the client has closed.
+    closed: mpsc::UnboundedReceiver<Instant>,
+}
+
+/// Starts a server whose answer to a request is made from its number and body.
+async fn serve(answer: impl Fn(usize, &Value) -> Vec<Act> + Send + Sync + 'static) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base_url = format!("http://{}", listener.local_addr().expect("an address"));
+    let requests: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let (report, closed) = mpsc::unbounded_channel();
+    let (answer, seen) = (Arc::new(answer), requests.clone());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (answer, seen, report) = (answer.clone(), seen.clone(), report.clone());
+            tokio::spawn(async move { connection(stream, &*answer, &seen, &report).await });
+        }
+    });
+    Server { base_url, requests, closed }
+}
+
+async fn connection(
+    mut stream: TcpStream,
+    answer: &(impl Fn(usize, &Value) -> Vec<Act> + ?Sized),
+    seen: &Mutex<Vec<Value>>,
+    report: &mpsc::UnboundedSender<Instant>,
+) {
+    while let Some(body) = read_request(&mut stream).await {
+        let acts = {
+            let mut seen = seen.lock().expect("no panics");
+            seen.push(body.clone());
+            answer(seen.len(), &body)
+        };
+        for act in acts {
+            match act {
+                Act::Send(text) => drop(stream.write_all(text.as_bytes()).await),
+                Act::Pause(pause) => tokio::time::sleep(pause).await,
+                Act::Reset => {
+                    stream.set_zero_linger().expect("a socket option");
+                    return;
+                }
+                Act::Close => return,
+                Act::AwaitClose => {
+                    while stream.read(&mut [0; 64]).await.is_ok_and(|n| n > 0) {}
+                    let _ = report.send(Instant::now());
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> Option<Value> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).ok()?.to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse().ok())?;
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+fn whole(status: &str, headers: &str, body: &str) -> Vec<Act> {
+    vec![Act::Send(format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len()))]
+}
+
+fn event_stream(body: &str) -> Vec<Act> {
+    whole("200 OK", "content-type: text/event-stream\r\n", body)
+}
+
+/// The head of a stream whose end is not announced.
+fn open_stream() -> Act {
+    Act::Send("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".into())
+}
+
+fn chunk(text: &str) -> Act {
+    Act::Send(format!("{:x}\r\n{text}\r\n", text.len()))
+}
+
+struct Key(&'static str);
+
+impl CredentialSource for Key {
+    fn credentials<'a>(
+        &'a self,
+        _: &'a Model,
+    ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
+        Box::pin(async { Ok(Credentials { api_key: Some(self.0.into()), ..Credentials::default() }) })
+    }
+}
+
+fn providers(options: ClientOptions) -> Providers {
+    Providers::new(Arc::new(Key("sk-secret-123456")), options)
+}
+
+fn question(server: &Server, api: &str) -> LlmCall {
+    let model = Model {
+        id: "m".into(),
+        api: api.into(),
+        provider: "p".into(),
+        base_url: server.base_url.clone(),
+        context_window: 100_000,
+        max_tokens: 1000,
+        ..Model::default()
+    };
+    call(model, vec![user("hi")])
+}
+
+async fn end(mut events: mpsc::Receiver<AssistantEvent>) -> AssistantMessage {
+    loop {
+        match events.recv().await.expect("an end") {
+            AssistantEvent::End(message) => return *message,
+            _ => continue,
+        }
+    }
+}
+
+/// The answer of a server that treats every request alike.
+async fn ask(options: ClientOptions, answer: Vec<Act>) -> AssistantMessage {
+    let server = serve(move |_, _| answer.clone()).await;
+    let call = question(&server, "anthropic-messages");
+    end(providers(options).stream(call, CancellationToken::new())).await
+}
+
+fn failure(message: &AssistantMessage) -> (ErrorKind, &str) {
+    assert_eq!(message.stop_reason, StopReason::Error);
+    (message.error.as_ref().expect("a failure").kind, message.error_message.as_deref().expect("a text"))
+}
+
+fn patience(change: impl FnOnce(&mut Patience)) -> ClientOptions {
+    let mut options = ClientOptions::default();
+    change(&mut options.patience);
+    options
+}
+
+#[tokio::test]
+async fn answers_arrive_however_they_are_cut() {
+    let text = fixture("anthropic.sse");
+    let mut acts = vec![open_stream()];
+    acts.extend(text.as_bytes().chunks(3).map(|piece| chunk(std::str::from_utf8(piece).expect("ASCII"))));
+    acts.push(chunk(""));
+    let message = ask(ClientOptions::default(), acts).await;
+    assert_eq!((message.stop_reason, message.content.len()), (StopReason::ToolUse, 3));
+    assert_eq!(message.usage.total_tokens, 354);
+}
+
+#[tokio::test]
+async fn connections_are_used_again() {
+    let mut server = serve(|n, _| {
+        let mut acts = event_stream(&fixture("anthropic.sse"));
+        if n == 2 {
+            acts.push(Act::AwaitClose);
+        }
+        acts
+    })
+    .await;
+    let providers = providers(ClientOptions::default());
+    for _ in 0..2 {
+        end(providers.stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
+        // The rest of a response is read after its end is known.
+        tokio::task::yield_now().await;
+    }
+    drop(providers);
+    // Both requests came over one connection, or the second would not have been awaited on it.
+    assert_eq!(server.requests.lock().expect("no panics").len(), 2);
+    assert!(server.closed.recv().await.is_some());
+}
+
+#[tokio::test]
+async fn an_abort_closes_the_socket_at_once() {
+    let text = fixture("anthropic.sse");
+    let head = text[..text.find("event: content_block_stop").expect("there")].to_owned();
+    let mut best = Duration::MAX;
+    // The machine may be busy with something else for a moment, but not three times in a row.
+    for _ in 0..3 {
+        let head = head.clone();
+        let mut server = serve(move |_, _| vec![open_stream(), chunk(&head), Act::AwaitClose]).await;
+        let cancel = CancellationToken::new();
+        let mut events =
+            providers(ClientOptions::default()).stream(question(&server, "anthropic-messages"), cancel.clone());
+        while !matches!(events.recv().await, Some(AssistantEvent::ThinkingDelta { .. })) {}
+        let started = Instant::now();
+        cancel.cancel();
+        let message = end(events).await;
+        assert_eq!((message.stop_reason, message.content.len()), (StopReason::Aborted, 1));
+        assert_eq!(message.error_message.as_deref(), Some("Request was aborted."));
+        assert_eq!(message.usage.input, 12);
+        let closed = server.closed.recv().await.expect("the server noticed");
+        best = best.min(closed - started);
+    }
+    assert!(best < Duration::from_millis(50), "{best:?}");
+}
+
+#[tokio::test]
+async fn an_abort_before_the_first_byte() {
+    let mut server = serve(|_, _| vec![Act::AwaitClose]).await;
+    let cancel = CancellationToken::new();
+    let events = providers(ClientOptions::default()).stream(question(&server, "anthropic-messages"), cancel.clone());
+    while server.requests.lock().expect("no panics").is_empty() {
+        tokio::task::yield_now().await;
+    }
+    cancel.cancel();
+    assert_eq!(end(events).await.stop_reason, StopReason::Aborted);
+    assert!(server.closed.recv().await.is_some());
+}
+
+#[tokio::test]
+async fn an_abort_reaches_a_consumer_that_lags_behind() {
+    let delta = "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"text\":\"x\"}}\n\n";
+    let start = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"}}\n\n";
+    let body = start.to_owned() + &delta.repeat(2000);
+    let mut server = serve(move |_, _| vec![open_stream(), chunk(&body), Act::AwaitClose]).await;
+    let cancel = CancellationToken::new();
+    let mut events =
+        providers(ClientOptions::default()).stream(question(&server, "anthropic-messages"), cancel.clone());
+    let first = events.recv().await;
+    assert!(matches!(first, Some(AssistantEvent::Start(_))));
+    cancel.cancel();
+    server.closed.recv().await.expect("closed although nobody reads");
+    let mut text = String::new();
+    while let Some(event) = events.recv().await {
+        match event {
+            AssistantEvent::TextDelta { delta, .. } => text.push_str(&delta),
+            AssistantEvent::End(message) => {
+                assert_eq!(message.stop_reason, StopReason::Aborted);
+                assert_eq!(message.content[0].as_text(), Some(text.as_str()));
+                return;
+            }
+            _ => {}
+        }
+    }
+    panic!("no end");
+}
+
+#[tokio::test]
+async fn refusals_are_classified_and_keys_hidden() {
+    let body = r#"{"error":{"message":"bad key sk-secret-123456"}}"#;
+    let headers = "request-id: req_7\r\n";
+    let message = ask(ClientOptions::default(), whole("401 Unauthorized", headers, body)).await;
+    assert_eq!(failure(&message), (ErrorKind::Auth, r#"401 {"error":{"message":"bad key [redacted]"}}"#));
+    let details = message.error.expect("a failure");
+    assert_eq!((details.status, details.request_id.as_deref()), (Some(401), Some("req_7")));
+
+    let echoed = r#"data: {"type":"error","error":{"message":"sk-secret-123456"}}"#;
+    let message = ask(ClientOptions::default(), event_stream(&format!("{echoed}\n\n"))).await;
+    assert!(!failure(&message).1.contains("sk-secret"), "{message:?}");
+}
+
+#[tokio::test]
+async fn servers_say_when_to_come_back() {
+    let message = ask(ClientOptions::default(), whole("429 Slow down", "retry-after: 2\r\n", "slow")).await;
+    assert_eq!(failure(&message), (ErrorKind::RateLimit, "429 slow"));
+    assert_eq!(message.error.expect("a failure").retry_after_ms, Some(2000));
+
+    let message = ask(ClientOptions::default(), whole("503 Later", "retry-after: 120\r\n", "later")).await;
+    assert_eq!(failure(&message).1, "Server requested 120s retry delay (max: 60s). 503 later");
+
+    let message = ask(ClientOptions::default(), whole("500 X", "x-should-retry: false\r\n", "no")).await;
+    assert!(!crate::failure::is_retryable(&message));
+    let message = ask(ClientOptions::default(), whole("400 X", "x-should-retry: true\r\n", "again")).await;
+    assert!(crate::failure::is_retryable(&message));
+}
+
+#[tokio::test]
+async fn requests_are_repeated_when_asked_to() {
+    let server = serve(|n, _| match n {
+        1 => whole("529 Overloaded", "retry-after-ms: 1\r\n", "busy"),
+        _ => event_stream(&fixture("anthropic.sse")),
+    })
+    .await;
+    let options = patience(|patience| patience.retries = 2);
+    let message =
+        end(providers(options).stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
+    assert_eq!((message.stop_reason, server.requests.lock().expect("no panics").len()), (StopReason::ToolUse, 2));
+}
+
+#[tokio::test]
+async fn successes_that_are_no_streams() {
+    let page = whole("200 OK", "content-type: text/html\r\n", "<html><body>Please log in</body></html>");
+    let message = ask(ClientOptions::default(), page).await;
+    assert_eq!(
+        failure(&message),
+        (ErrorKind::Protocol, "Expected an event stream, got text/html: <html><body>Please log in</body></html>")
+    );
+    let disguised = whole("200 OK", "content-type: application/json\r\n", r#"{"error":{"type":"overloaded_error"}}"#);
+    let message = ask(ClientOptions::default(), disguised).await;
+    assert_eq!(failure(&message), (ErrorKind::Overloaded, r#"{"type":"overloaded_error"}"#));
+    let message = ask(ClientOptions::default(), event_stream("")).await;
+    assert_eq!(failure(&message).1, "Anthropic stream ended without a stop reason");
+    let message = ask(ClientOptions::default(), whole("302 Found", "location: http://127.0.0.1:1/\r\n", "")).await;
+    assert_eq!(failure(&message), (ErrorKind::InvalidRequest, "302 status code (no body)"));
+}
+
+#[tokio::test]
+async fn broken_connections_keep_what_came() {
+    let text = fixture("anthropic.sse");
+    let head = text[..text.find("event: content_block_stop").expect("there")].to_owned();
+    for last in [Act::Reset, Act::Close] {
+        let mut acts = vec![open_stream(), chunk(&head)];
+        // A reset may overtake the bytes before it.
+        acts.extend([Act::Pause(Duration::from_millis(30)), last]);
+        let message = ask(ClientOptions::default(), acts).await;
+        let (kind, text) = failure(&message);
+        assert_eq!((kind, message.content.len()), (ErrorKind::Network, 1), "{text}");
+        assert!(text.starts_with("Connection lost: "), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_listens() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let model = Model { api: "anthropic-messages".into(), base_url: format!("http://{address}"), ..Model::default() };
+    let message = end(providers(ClientOptions::default()).stream(call(model, vec![]), CancellationToken::new())).await;
+    let (kind, text) = failure(&message);
+    assert_eq!(kind, ErrorKind::Network);
+    assert!(text.starts_with(&format!("Connection error: could not reach {address}: ")), "{text}");
+}
+
+#[tokio::test]
+async fn silence_has_a_limit_and_comments_break_it() {
+    let limit = Duration::from_millis(200);
+    let message = ask(patience(|patience| patience.first_byte = Some(limit)), vec![Act::AwaitClose]).await;
+    assert_eq!(failure(&message), (ErrorKind::Timeout, "Request timed out: no data for 0.2 s"));
+
+    let heard: Arc<Mutex<Vec<Notice>>> = Arc::default();
+    let ear = heard.clone();
+    let mut options = patience(|patience| patience.idle = Some(limit));
+    options.notice = Some(Arc::new(move |notice| ear.lock().expect("no panics").push(notice)));
+    let message = ask(options.clone(), vec![open_stream(), Act::AwaitClose]).await;
+    assert_eq!(failure(&message).0, ErrorKind::Timeout);
+    let silence = Notice::Silence { provider: "p".into(), model: "m".into(), elapsed: limit / 2 };
+    assert_eq!(*heard.lock().expect("no panics"), [silence]);
+
+    let mut acts = vec![open_stream()];
+    for _ in 0..6 {
+        acts.extend([Act::Pause(limit / 3), chunk(": still here\n\n")]);
+    }
+    acts.extend([chunk(&fixture("anthropic.sse")), chunk("")]);
+    assert_eq!(ask(options, acts).await.stop_reason, StopReason::ToolUse);
+}
+
+#[tokio::test]
+async fn fields_a_server_refuses_are_left_out_for_good() {
+    // Refuses one thing after the other, as strict servers do.
+    let server = serve(|_, body| {
+        let text = body.to_string();
+        for field in ["developer", "store", "stream_options", "strict"] {
+            if text.contains(&format!("\"{field}\"")) {
+                return whole(
+                    "400 Bad Request",
+                    "",
+                    &format!(r#"{{"error":{{"message":"Unsupported value: '{field}'"}}}}"#),
+                );
+            }
+        }
+        event_stream(&fixture("completions.sse"))
+    })
+    .await;
+    let mut question = question(&server, "openai-completions");
+    let compat = json!({"supportsDeveloperRole":true,"supportsStore":true,"supportsStrictMode":true});
+    question.model =
+        Arc::new(Model { reasoning: true, compat: compat.as_object().cloned(), ..(*question.model).clone() });
+    question.system_prompt = Arc::from("be brief");
+    question.tools = Arc::from([read_tool()]);
+    let providers = providers(ClientOptions::default());
+    let requests = || server.requests.lock().expect("no panics").len();
+    let message = end(providers.stream(question.clone(), CancellationToken::new())).await;
+    assert_eq!((message.stop_reason, requests()), (StopReason::ToolUse, 5));
+    end(providers.stream(question, CancellationToken::new())).await;
+    assert_eq!(requests(), 6);
+}
+
+#[tokio::test]
+async fn calls_that_cannot_be_made() {
+    let refused = |model: Model, source: Arc<dyn CredentialSource>| async move {
+        let providers = Providers::new(source, ClientOptions::default());
+        end(providers.stream(call(model, vec![]), CancellationToken::new())).await
+    };
+    let model =
+        |api: &str| Model { api: api.into(), provider: "p".into(), base_url: "http://x".into(), ..Model::default() };
+    let message = refused(model("smoke-signals"), Arc::new(Key("k"))).await;
+    assert_eq!(failure(&message).1, "No API provider registered for api: smoke-signals");
+
+    struct Nothing(Result<(), &'static str>);
+    impl CredentialSource for Nothing {
+        fn credentials<'a>(
+            &'a self,
+            _: &'a Model,
+        ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
+            Box::pin(async { self.0.map(|()| Credentials::default()).map_err(str::to_owned) })
+        }
+    }
+    let message = refused(model("openai-completions"), Arc::new(Nothing(Ok(())))).await;
+    assert_eq!(failure(&message), (ErrorKind::Auth, "No API key for provider: p"));
+    let message = refused(model("openai-completions"), Arc::new(Nothing(Err("command failed")))).await;
+    assert_eq!(failure(&message), (ErrorKind::Auth, "command failed"));
+    let message = refused(model("anthropic-messages"), Arc::new(Key("line\nbreak"))).await;
+    assert_eq!(failure(&message).1, "Header x-api-key: its value cannot be sent");
+}
