@@ -104,7 +104,8 @@ fn from_start_with(file: &File, len: u64, buffer: usize) -> io::Result<LineReade
     skip_bom(BufReader::with_capacity(buffer, ReadAt::new(file, 0).until(len)))
 }
 
-fn skip_bom<R: BufRead>(mut reader: R) -> io::Result<LineReader<R>> {
+/// The lines of a stream without its byte order mark.
+pub(crate) fn skip_bom<R: BufRead>(mut reader: R) -> io::Result<LineReader<R>> {
     const BOM: &[u8] = b"\xEF\xBB\xBF";
     let has_bom = reader.fill_buf()?.starts_with(BOM);
     if has_bom {

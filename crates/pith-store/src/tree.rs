@@ -190,10 +190,6 @@ impl EntryTree {
         Lines::new(self)
     }
 
-    pub(crate) fn has_label(&self, target: &EntryId) -> Option<&Label> {
-        self.labels.get(target)
-    }
-
     /// Entries from a root down to `leaf`.
     pub(crate) fn path(&self, leaf: Option<NodeIndex>) -> Vec<NodeIndex> {
         let mut path: Vec<_> = std::iter::successors(leaf, |&index| self.node(index).parent).collect();
