@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::backing::{Backing, Place};
+use crate::backing::{Backing, Lines, Place};
 use crate::context::Context;
 use crate::error::StoreError;
 use crate::files::{self, Replacement};
@@ -37,7 +37,7 @@ impl SessionStore {
     /// A new session with everything before a user message, and that message's text.
     pub fn fork(&self, entry_id: &str) -> Result<(Self, String), StoreError> {
         let index = self.tree.find(entry_id).ok_or(StoreError::NotForkable)?;
-        let text = user_text(&self.tree, index).ok_or(StoreError::NotForkable)?;
+        let text = user_text(&self.tree, &mut self.tree.lines(), index).ok_or(StoreError::NotForkable)?;
         let path = self.tree.path(self.tree.node(index).parent);
         Ok((self.copy_branch(&path)?, text))
     }
@@ -119,21 +119,21 @@ impl SessionStore {
 impl EntryTree {
     /// All prompts of the file with text, whatever their branch.
     pub fn fork_messages(&self) -> Vec<ForkMessage> {
+        let mut lines = self.lines();
         let users = self.indexes().filter(|&index| self.node(index).kind == Kind::Message(Role::User));
         let messages = users.filter_map(|index| {
-            let text = user_text(self, index).filter(|text| !text.is_empty())?;
+            let text = user_text(self, &mut lines, index).filter(|text| !text.is_empty())?;
             Some(ForkMessage { entry_id: Arc::clone(&self.node(index).id), text })
         });
         messages.collect()
     }
 }
 
-fn user_text(tree: &EntryTree, index: NodeIndex) -> Option<String> {
+fn user_text(tree: &EntryTree, lines: &mut Lines<'_>, index: NodeIndex) -> Option<String> {
     let node = tree.node(index);
     if node.kind != Kind::Message(Role::User) {
         return None;
     }
-    let mut lines = tree.lines();
     let message = message_of(node.kind, lines.get(index).ok()?, node.timestamp).ok()??;
     Some(text_of(&message))
 }

@@ -3,47 +3,57 @@
 //! Synchronous and free of models, tasks and the agent loop, so that other
 //! programs can read and write the same files.
 
+// An open session and what can be done with it.
 mod append;
-mod backing;
+mod export;
+mod fork;
+mod navigate;
+mod store;
+
+// Its entries, and the conversation they make.
 mod branch;
 mod context;
-mod error;
-mod export;
-mod files;
-mod fork;
-mod ids;
-mod intake;
-mod journal;
-mod lenient;
-mod line;
-mod listing;
-mod load;
-mod lock;
 mod message;
-mod migrate;
-mod navigate;
-mod paths;
 mod query;
-mod reconcile;
-mod report;
-mod resolve;
-mod resume;
-mod sketch;
-mod store;
-mod summary;
 mod tally;
-mod time;
 mod tokens;
 mod tree;
+
+// The file on disk.
+mod backing;
+mod files;
+mod intake;
+mod journal;
+mod load;
+mod lock;
+mod migrate;
+mod reconcile;
+mod resume;
+
+// Many sessions.
+mod listing;
+mod resolve;
+mod summary;
+
+// Lines, names and words.
+mod error;
+mod fuzz;
+mod ids;
+mod lenient;
+mod line;
+mod paths;
+mod report;
+mod sketch;
+mod time;
 
 pub use append::{BranchSummaryEntry, CompactionEntry};
 pub use branch::BranchSettings;
 pub use error::{FORMAT_VERSION, StoreError};
 pub use fork::ForkMessage;
+pub use fuzz::fuzz_load;
 pub use ids::{EntryId, is_session_id, new_session_id};
 pub use journal::SyncTask;
 pub use listing::{latest, list, list_all};
-pub use load::fuzz_load;
 pub use navigate::Destination;
 pub use paths::{session_directory, sessions_root};
 pub use query::ContextEntry;

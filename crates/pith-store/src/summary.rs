@@ -84,11 +84,11 @@ fn read(path: &Path, file: &File, metadata: &Metadata) -> Result<Option<SessionS
     let mut intake = Intake::default();
     let header = intake.header(&mut lines)?.filter(|header| header.line.len() as u64 <= MAX_HEADER);
     let Some(header) = header else { return Ok(None) };
-    let mut seen = Seen::default();
+    let mut gathered = Gathered::default();
     let mut scratch = Vec::new();
     while let Some(line) = intake.next_line(&mut lines)? {
         if let Some(sketch) = Sketch::read(line.bytes, &mut scratch) {
-            seen.take(&sketch, line.bytes);
+            gathered.take(&sketch, line.bytes);
         }
     }
     let created = if header.created == 0 { milliseconds(metadata) } else { header.created };
@@ -96,24 +96,24 @@ fn read(path: &Path, file: &File, metadata: &Metadata) -> Result<Option<SessionS
         path: path.to_owned(),
         id: header.id,
         cwd: header.cwd,
-        name: seen.name,
+        name: gathered.name,
         parent_session_path: header.parent_session,
         created,
-        modified: seen.modified.unwrap_or(created),
-        message_count: seen.message_count,
-        first_message: seen.first_message.unwrap_or_else(|| "(no messages)".to_owned()),
+        modified: gathered.modified.unwrap_or(created),
+        message_count: gathered.message_count,
+        first_message: gathered.first_message.unwrap_or_else(|| "(no messages)".to_owned()),
     }))
 }
 
 #[derive(Default)]
-struct Seen {
+struct Gathered {
     name: Option<String>,
     modified: Option<i64>,
     message_count: u64,
     first_message: Option<String>,
 }
 
-impl Seen {
+impl Gathered {
     fn take(&mut self, sketch: &Sketch<'_>, line: &[u8]) {
         let kind = Kind::of(sketch);
         match kind {

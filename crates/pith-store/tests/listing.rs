@@ -1,5 +1,7 @@
 //! Lists of sessions and finding one of them.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod support;
 
 use std::fs;

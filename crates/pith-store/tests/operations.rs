@@ -1,5 +1,7 @@
 //! Forks, clones, navigation and views of a session.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod support;
 
 use std::fs;
@@ -366,4 +368,33 @@ fn stats_count_every_branch_and_every_summary() {
     let tally = store.tree().tally();
     assert_eq!((tally.user_messages, tally.assistant_messages, tally.total_messages), (1, 2, 3));
     assert_eq!((tally.input, tally.output, tally.total_tokens()), (120, 11, 131));
+}
+
+#[test]
+fn the_last_label_counts_and_an_empty_one_removes() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = resume(&branched(directory.path()));
+    let label = |store: &SessionStore| store.tree().label("a").map(|label| label.text.clone());
+    store.append_label("a", Some("first")).unwrap();
+    store.append_label("a", Some("second")).unwrap();
+    assert_eq!(label(&store).as_deref(), Some("second"));
+    store.append_label("a", Some("")).unwrap();
+    assert_eq!(label(&store), None);
+    store.append_label("a", Some("third")).unwrap();
+    store.append_label("a", None).unwrap();
+    let path = store.path().unwrap().to_owned();
+    drop(store);
+    assert_eq!(label(&resume(&path)), None);
+    assert_eq!(resume(&path).append_label("zz", None).unwrap_err().to_string(), "Entry not found: zz");
+}
+
+#[test]
+fn the_last_name_counts_and_a_user_cannot_give_none() {
+    let mut store = SessionStore::in_memory(Path::new("/p"), None);
+    store.set_name("one\r\n\r\ntwo").unwrap();
+    assert_eq!(store.name(), Some("one two"));
+    assert_eq!(store.set_name(" \n").unwrap_err().to_string(), "Session name cannot be empty");
+    assert_eq!(store.name(), Some("one two"));
+    store.append_session_info("");
+    assert_eq!(store.name(), None);
 }
