@@ -9,8 +9,10 @@ use crate::backing::Place;
 use crate::context::{Context, Edit, is_editable};
 use crate::error::StoreError;
 use crate::ids::{EntryId, new_entry_id};
+use crate::intake::MAX_LINE;
 use crate::line::Line;
 use crate::message::message_of;
+use crate::report::{ReportKind, StoreReport};
 use crate::sketch::Sketch;
 use crate::store::SessionStore;
 use crate::time;
@@ -178,14 +180,77 @@ impl SessionStore {
 
     /// Writes the entry that was just added.
     fn finish(&mut self, index: NodeIndex) -> EntryId {
-        if let Some(journal) = &mut self.journal {
-            journal.add(index);
+        let is_too_long = matches!(&self.tree.node(index).place, Place::Memory(line) if line.len() as u64 > MAX_LINE);
+        match &mut self.journal {
+            // One such line would make the whole file unreadable.
+            Some(_) if is_too_long => self.report_unsaved(index),
+            Some(journal) => journal.add(index),
+            None => {}
         }
         self.save();
         Arc::clone(&self.tree.node(index).id)
     }
 
+    fn report_unsaved(&mut self, index: NodeIndex) {
+        let id = &self.tree.node(index).id;
+        let message = format!("entry {id} is longer than 64 MiB and is not saved");
+        self.reports.push(StoreReport { kind: ReportKind::Write, message });
+    }
+
     fn is_on_branch(&self, index: NodeIndex) -> bool {
         std::iter::successors(self.leaf, |&at| self.tree.node(at).parent).any(|at| at == index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pith_protocol::{AssistantMessage, UserMessage};
+
+    /// A file with so many prompts, opened.
+    fn session_of(directory: &std::path::Path, n_entries: usize) -> SessionStore {
+        let path = directory.join(format!("{n_entries}.jsonl"));
+        let mut text = Line::start("session").member("version", &3).member("id", "s").finish();
+        let mut parent = None;
+        for n in 0..n_entries {
+            let id = format!("e{n}");
+            let message = serde_json::json!({"role": "user", "content": "q", "timestamp": 1});
+            text.extend(Line::entry("message", &id, parent.as_deref(), 1).member("message", &message).finish());
+            parent = Some(id);
+        }
+        std::fs::write(&path, text).unwrap();
+        SessionStore::resume(&path, directory).unwrap()
+    }
+
+    #[test]
+    fn an_append_costs_the_same_however_long_the_session_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let visits_of_turn = |n_entries: usize| {
+            let mut store = session_of(directory.path(), n_entries);
+            assert_eq!(store.messages().len(), n_entries);
+            let before = store.tree.n_visits.get();
+            store.append_message(&Arc::new(Message::User(UserMessage::new("q".into(), vec![], 1))));
+            let answer = Arc::new(Message::Assistant(AssistantMessage::default()));
+            let id = store.append_message(&answer);
+            store.append_context_edit(&id, None).unwrap();
+            store.append_message(&answer);
+            store.append_custom("x", None);
+            assert_eq!((store.write_error(), store.messages().len()), (None, n_entries + 2));
+            store.tree.n_visits.get() - before
+        };
+        assert_eq!(visits_of_turn(100_000), visits_of_turn(10));
+    }
+
+    #[test]
+    fn an_entry_beyond_the_limit_stays_out_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = session_of(directory.path(), 1);
+        let huge = "x".repeat(MAX_LINE as usize);
+        store.append_message(&Arc::new(Message::User(UserMessage::new(huge, vec![], 1))));
+        store.append_message(&Arc::new(Message::User(UserMessage::new("after".into(), vec![], 1))));
+        assert_eq!((store.messages().len(), store.take_report().len()), (3, 1));
+        let path = store.path().unwrap().to_owned();
+        drop(store);
+        assert_eq!(SessionStore::resume(&path, directory.path()).unwrap().messages().len(), 2);
     }
 }

@@ -14,7 +14,7 @@ use crate::sketch::Sketch;
 use crate::tree::{EntryTree, Kind, Node, NodeIndex, Role};
 
 /// The projected messages and where each comes from.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Context {
     pub messages: Vec<Arc<Message>>,
     pub sources: Vec<NodeIndex>,

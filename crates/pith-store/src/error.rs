@@ -39,6 +39,10 @@ pub enum StoreError {
     EmptyName,
     #[error("Invalid entry ID for forking")]
     NotForkable,
+    #[error("This session has not been saved yet. Wait for the first assistant response before cloning or forking it.")]
+    NotSaved,
+    #[error("No session found matching '{0}'")]
+    NoMatch(String),
     #[error("Cannot clone session: no current entry selected")]
     NothingToClone,
 }

@@ -89,16 +89,31 @@ impl Replacement {
         Ok(Replacement { file, temporary, target: target.to_owned(), is_kept: false })
     }
 
-    /// Puts the content in place and makes that durable. The file stays open for appending.
-    pub fn finish(mut self) -> io::Result<File> {
-        self.file.flush()?;
-        self.file.sync_all()?;
+    /// Puts the content in place without waiting for the disk.
+    pub fn finish_soon(&mut self) -> io::Result<()> {
         fs::rename(&self.temporary, &self.target)?;
         self.is_kept = true;
+        Ok(())
+    }
+
+    /// Puts the content in place and makes that durable. The file stays open for appending.
+    pub fn finish(mut self) -> io::Result<File> {
+        self.file.sync_all()?;
+        self.finish_soon()?;
         if let Some(directory) = self.target.parent() {
             sync_directory(directory)?;
         }
         self.file.try_clone()
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 

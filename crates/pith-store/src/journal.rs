@@ -32,13 +32,13 @@ pub(crate) struct Journal {
 
 struct OpenFile {
     file: Arc<File>,
-    seen: Seen,
+    seen: Look,
     tail: Tail,
 }
 
 /// The file as it was after our last look.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct Look {
     identity: (u64, u64),
     len: u64,
     modified: Option<SystemTime>,
@@ -60,7 +60,7 @@ impl Journal {
 
     /// A file that was just read up to `len`.
     pub fn opened(path: PathBuf, file: Arc<File>, lock: Option<Lock>, metadata: &Metadata, tail: Tail) -> Self {
-        let open = OpenFile { file, seen: Seen::of(metadata), tail };
+        let open = OpenFile { file, seen: Look::of(metadata), tail };
         Journal { open: Some(open), lock, ..Journal::planned(path) }
     }
 
@@ -143,7 +143,7 @@ impl Journal {
             _ = fs::remove_file(&self.path);
             return Err(error);
         }
-        let seen = Seen::of(&file.metadata()?);
+        let seen = Look::of(&file.metadata()?);
         for (index, place) in self.unsaved.drain(..).zip(places) {
             tree.nodes[index as usize].place = place;
         }
@@ -196,9 +196,9 @@ fn create_or_adopt(path: &Path) -> io::Result<File> {
 
 impl OpenFile {
     /// The file as it is now; `None` if it is not the one we know.
-    fn look(&self, path: &Path) -> io::Result<Option<Seen>> {
+    fn look(&self, path: &Path) -> io::Result<Option<Look>> {
         let now = match fs::metadata(path) {
-            Ok(metadata) => Seen::of(&metadata),
+            Ok(metadata) => Look::of(&metadata),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -207,7 +207,7 @@ impl OpenFile {
     }
 
     /// Reads the lines between what was seen before and `now`.
-    fn take_in(&mut self, tree: &mut EntryTree, now: Seen) -> io::Result<Repairs> {
+    fn take_in(&mut self, tree: &mut EntryTree, now: Look) -> io::Result<Repairs> {
         let start = match self.tail {
             // The missing newline, or the rest of the line, is among what is new.
             Tail::Torn(offset) => offset,
@@ -236,7 +236,7 @@ impl OpenFile {
             Tail::Torn(offset) => self.cut_fragment(path, offset)?,
         }
         self.tail = Tail::Clean;
-        self.seen = Seen::of(&self.file.metadata()?);
+        self.seen = Look::of(&self.file.metadata()?);
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl OpenFile {
             return Err(error);
         }
         let expected = self.seen.len + line.len() as u64;
-        let now = Seen::of(&self.file.metadata()?);
+        let now = Look::of(&self.file.metadata()?);
         if now.len == expected {
             tree.nodes[index as usize].place = Place::Stored { offset: self.seen.len, len };
             self.seen = now;
@@ -279,7 +279,7 @@ impl OpenFile {
             && files::cut(path, self.seen.len).is_ok()
             && let Ok(metadata) = self.file.metadata()
         {
-            self.seen = Seen::of(&metadata);
+            self.seen = Look::of(&metadata);
         }
     }
 }
@@ -298,9 +298,9 @@ fn write_counting(mut file: &File, line: &[u8]) -> Result<(), (u64, io::Error)> 
     Ok(())
 }
 
-impl Seen {
+impl Look {
     fn of(metadata: &Metadata) -> Self {
-        Seen { identity: files::identity(metadata), len: metadata.len(), modified: metadata.modified().ok() }
+        Look { identity: files::identity(metadata), len: metadata.len(), modified: metadata.modified().ok() }
     }
 }
 

@@ -3,39 +3,64 @@
 //! Synchronous and free of models, tasks and the agent loop, so that other
 //! programs can read and write the same files.
 
+// An open session and what can be done with it.
 mod append;
-mod backing;
+mod export;
+mod fork;
+mod navigate;
+mod store;
+
+// Its entries, and the conversation they make.
 mod branch;
 mod context;
-mod error;
+mod message;
+mod query;
+mod tally;
+mod tokens;
+mod tree;
+
+// The file on disk.
+mod backing;
 mod files;
-mod ids;
 mod intake;
 mod journal;
-mod lenient;
-mod line;
 mod load;
 mod lock;
-mod message;
 mod migrate;
-mod paths;
 mod reconcile;
-mod report;
 mod resume;
+
+// Many sessions.
+mod listing;
+mod resolve;
+mod summary;
+
+// Lines, names and words.
+mod error;
+mod fuzz;
+mod ids;
+mod lenient;
+mod line;
+mod paths;
+mod report;
 mod sketch;
-mod store;
-mod tally;
 mod time;
-mod tree;
 
 pub use append::{BranchSummaryEntry, CompactionEntry};
 pub use branch::BranchSettings;
 pub use error::{FORMAT_VERSION, StoreError};
+pub use fork::ForkMessage;
+pub use fuzz::fuzz_load;
 pub use ids::{EntryId, is_session_id, new_session_id};
 pub use journal::SyncTask;
-pub use load::fuzz_load;
+pub use listing::{latest, list, list_all};
+pub use navigate::Destination;
 pub use paths::{session_directory, sessions_root};
+pub use query::ContextEntry;
 pub use report::{ReportKind, StoreReport};
+pub use resolve::{FoundSession, Places, find_by_id, find_session};
 pub use store::{NewSession, SessionStore};
+pub use summary::SessionSummary;
 pub use tally::Tally;
+pub use tokens::estimate_tokens;
 pub use tree::{EntryTree, Header, Kind, Label, Role};

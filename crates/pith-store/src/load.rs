@@ -104,7 +104,8 @@ fn from_start_with(file: &File, len: u64, buffer: usize) -> io::Result<LineReade
     skip_bom(BufReader::with_capacity(buffer, ReadAt::new(file, 0).until(len)))
 }
 
-fn skip_bom<R: BufRead>(mut reader: R) -> io::Result<LineReader<R>> {
+/// The lines of a stream without its byte order mark.
+pub(crate) fn skip_bom<R: BufRead>(mut reader: R) -> io::Result<LineReader<R>> {
     const BOM: &[u8] = b"\xEF\xBB\xBF";
     let has_bom = reader.fill_buf()?.starts_with(BOM);
     if has_bom {
@@ -161,36 +162,5 @@ pub(crate) fn in_file_io(path: &Path) -> impl Fn(io::Error) -> StoreError {
     move |error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::NotFound(path.clone()),
         _ => StoreError::Io { path: path.clone(), error },
-    }
-}
-
-/// Loads arbitrary bytes as a session, walks and projects it. For fuzzing: must never panic or hang.
-pub fn fuzz_load(bytes: &[u8]) {
-    let Ok(header) = Intake::default().header(&mut LineReader::new(bytes, 0)) else { return };
-    let version = header.map_or(FORMAT_VERSION, |header| header.version);
-    let mut content = Vec::new();
-    if version < FORMAT_VERSION {
-        if migrate(LineReader::new(bytes, 0), version, &mut content).is_err() {
-            return;
-        }
-    } else {
-        content.extend_from_slice(bytes);
-    }
-    let Ok(loaded) = load_bytes(content.into()) else { return };
-    exercise(&loaded.tree);
-}
-
-fn exercise(tree: &EntryTree) {
-    let leaf = tree.end;
-    let (context, _) = crate::context::Context::build(tree, leaf, &crate::context::Context::default());
-    assert_eq!(context.messages.len(), context.sources.len());
-    assert!(tree.path(leaf).len() <= tree.len());
-    let mut lines = tree.lines();
-    for index in tree.indexes() {
-        // Walking from every entry of a long chain would take quadratic time.
-        if index < 256 {
-            assert!(tree.path(Some(index)).len() <= tree.len());
-        }
-        assert!(lines.get(index).is_ok(), "every line the tree knows can be read back");
     }
 }

@@ -63,6 +63,20 @@ pub(crate) fn with_content(message: &Message, content: Content) -> Message {
     message
 }
 
+/// The text blocks of a message that has content, joined without a separator.
+pub(crate) fn text_of(message: &Message) -> String {
+    let joined = |blocks: &[Block]| blocks.iter().filter_map(Block::as_text).collect();
+    match message {
+        Message::User(message) => message.content.text(),
+        Message::Custom(message) => message.content.text(),
+        Message::Assistant(message) => joined(&message.content),
+        Message::ToolResult(message) => joined(&message.content),
+        Message::BashExecution(_) | Message::CompactionSummary(_) | Message::BranchSummary(_) | Message::Other(_) => {
+            String::new()
+        }
+    }
+}
+
 fn into_blocks(content: Content) -> Vec<Block> {
     match content {
         Content::Text(text) => vec![Block::text(text)],

@@ -26,6 +26,9 @@ pub struct EntryTree {
     /// The last entry of the file, which is where a session continues.
     pub(crate) end: Option<NodeIndex>,
     pub(crate) backing: Backing,
+    /// How many nodes were looked at, so that tests can tell constant from linear work.
+    #[cfg(test)]
+    pub(crate) n_visits: std::cell::Cell<u64>,
 }
 
 /// The first line of a session.
@@ -114,6 +117,8 @@ impl EntryTree {
             tally: Tally::default(),
             end: None,
             backing,
+            #[cfg(test)]
+            n_visits: Default::default(),
         }
     }
 
@@ -179,6 +184,8 @@ impl EntryTree {
     }
 
     pub(crate) fn node(&self, index: NodeIndex) -> &Node {
+        #[cfg(test)]
+        self.n_visits.set(self.n_visits.get() + 1);
         &self.nodes[index as usize]
     }
 
@@ -188,10 +195,6 @@ impl EntryTree {
 
     pub(crate) fn lines(&self) -> Lines<'_> {
         Lines::new(self)
-    }
-
-    pub(crate) fn has_label(&self, target: &EntryId) -> Option<&Label> {
-        self.labels.get(target)
     }
 
     /// Entries from a root down to `leaf`.

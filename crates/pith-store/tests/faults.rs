@@ -1,4 +1,6 @@
 //! Full disks and killed processes, with real ones in a process of their own.
+
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 #![cfg(unix)]
 
 mod support;

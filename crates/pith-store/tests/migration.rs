@@ -1,5 +1,7 @@
 //! Files of the first two formats.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod support;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Opening files of this and other versions, whole and damaged.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod support;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! What appears on disk, and when.
 
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+
 mod support;
 
 use std::fs;

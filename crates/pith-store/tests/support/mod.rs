@@ -1,6 +1,7 @@
 //! Shared by the tests: sessions on disk, made and looked at as text.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,207 @@
+//! Entries as JSON for hosts and extensions, single, as lists and as a tree.
+//!
+//! Lines are handed on as they are, with three exceptions: characters that naive
+//! line readers take for line ends are escaped, what is not Unicode is replaced,
+//! and parents and times that were mended on reading are shown as they are used.
+
+use std::sync::Arc;
+
+use pith_protocol::{Message, json};
+use serde_json::{Map, Value};
+
+use crate::backing::Lines;
+use crate::context::Selection;
+use crate::error::StoreError;
+use crate::ids::EntryId;
+use crate::lenient::mend;
+use crate::line::Members;
+use crate::message::{message_of, object, text_of};
+use crate::store::SessionStore;
+use crate::time;
+use crate::tree::{EntryTree, Kind, NodeIndex};
+
+/// An entry of the active branch that is in force, and what it contributes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContextEntry {
+    pub id: EntryId,
+    pub kind: Kind,
+    /// As the model sees it; `None` for settings, labels and hidden messages.
+    pub message: Option<Arc<Message>>,
+}
+
+impl SessionStore {
+    /// The entries behind [`SessionStore::messages`] and those between them, in the same order.
+    pub fn context_entries(&self) -> Vec<ContextEntry> {
+        let mut messages = self.context.sources.iter().zip(&self.context.messages).peekable();
+        let entries = Selection::of(&self.tree, self.leaf).entries;
+        let entry = |index: NodeIndex| {
+            // Both lists have the same order, and only one of them has gaps.
+            let message = messages.next_if(|(source, _)| **source == index).map(|(_, message)| Arc::clone(message));
+            let node = self.tree.node(index);
+            ContextEntry { id: Arc::clone(&node.id), kind: node.kind, message }
+        };
+        entries.into_iter().map(entry).collect()
+    }
+
+    /// The text of the last answer, trimmed; answers aborted before they began are passed over.
+    pub fn last_assistant_text(&self) -> Option<String> {
+        let answers = self.context.messages.iter().rev().filter(|message| match message.as_assistant() {
+            Some(answer) => !(answer.stop_reason == pith_protocol::StopReason::Aborted && answer.content.is_empty()),
+            None => false,
+        });
+        let text = answers.map(|message| text_of(message)).next()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+impl EntryTree {
+    /// An entry's members.
+    pub fn entry(&self, id: &str) -> Option<Map<String, Value>> {
+        let text = self.entry_json(id)?;
+        object(text.as_bytes()).ok()
+    }
+
+    /// The message an entry holds, as it was written.
+    pub fn message(&self, id: &str) -> Option<Message> {
+        let index = self.find(id)?;
+        let node = self.node(index);
+        message_of(node.kind, self.lines().get(index).ok()?, node.timestamp).ok()?
+    }
+
+    /// An entry as JSON.
+    pub fn entry_json(&self, id: &str) -> Option<String> {
+        let mut out = Vec::new();
+        self.append_entry(&mut out, &mut self.lines(), self.find(id)?);
+        Some(into_text(out))
+    }
+
+    /// All entries after the given one as a JSON array, in file order and of every branch.
+    pub fn entries_json(&self, since: Option<&str>) -> Result<String, StoreError> {
+        let start = match since {
+            Some(id) => self.find(id).ok_or_else(|| StoreError::EntryNotFound(id.to_owned()))? + 1,
+            None => 0,
+        };
+        Ok(self.list_json(start..self.indexes().end))
+    }
+
+    /// The entries from a root to the given one as a JSON array.
+    pub fn branch_json(&self, leaf: Option<&str>) -> String {
+        self.list_json(self.path(leaf.and_then(|leaf| self.find(leaf))).into_iter())
+    }
+
+    /// The ids of the entries from a root to the given one.
+    pub fn branch(&self, leaf: Option<&str>) -> Vec<EntryId> {
+        let path = self.path(leaf.and_then(|leaf| self.find(leaf)));
+        path.into_iter().map(|index| Arc::clone(&self.node(index).id)).collect()
+    }
+
+    /// All entries as a JSON array of `{entry, children, label?, labelTimestamp?}`, children by time.
+    pub fn tree_json(&self) -> String {
+        enum Step {
+            Node(NodeIndex),
+            Comma,
+            Close(NodeIndex),
+        }
+        let mut children: Vec<Vec<NodeIndex>> = vec![Vec::new(); self.len()];
+        let mut roots = Vec::new();
+        for index in self.indexes() {
+            match self.node(index).parent {
+                Some(parent) => children[parent as usize].push(index),
+                None => roots.push(index),
+            }
+        }
+        let mut out = vec![b'['];
+        let mut lines = self.lines();
+        // Branches are as long as conversations: a stack of our own instead of recursion.
+        let mut steps = Vec::new();
+        let push = |steps: &mut Vec<Step>, mut nodes: Vec<NodeIndex>| {
+            nodes.sort_by_key(|&index| self.node(index).timestamp);
+            for (position, index) in nodes.into_iter().enumerate().rev() {
+                steps.push(Step::Node(index));
+                if position > 0 {
+                    steps.push(Step::Comma);
+                }
+            }
+        };
+        push(&mut steps, roots);
+        while let Some(step) = steps.pop() {
+            match step {
+                Step::Comma => out.push(b','),
+                Step::Node(index) => {
+                    out.extend_from_slice(b"{\"entry\":");
+                    self.append_entry(&mut out, &mut lines, index);
+                    out.extend_from_slice(b",\"children\":[");
+                    steps.push(Step::Close(index));
+                    push(&mut steps, std::mem::take(&mut children[index as usize]));
+                }
+                Step::Close(index) => {
+                    out.push(b']');
+                    if let Some(label) = self.label(&self.node(index).id) {
+                        out.extend_from_slice(b",\"label\":");
+                        json::append(&mut out, &label.text);
+                        out.extend_from_slice(b",\"labelTimestamp\":");
+                        json::append(&mut out, &time::to_iso(label.timestamp));
+                    }
+                    out.push(b'}');
+                }
+            }
+        }
+        out.push(b']');
+        into_text(out)
+    }
+
+    fn list_json(&self, entries: impl Iterator<Item = NodeIndex>) -> String {
+        let mut out = vec![b'['];
+        let mut lines = self.lines();
+        for (position, index) in entries.enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            self.append_entry(&mut out, &mut lines, index);
+        }
+        out.push(b']');
+        into_text(out)
+    }
+
+    fn append_entry(&self, out: &mut Vec<u8>, lines: &mut Lines<'_>, index: NodeIndex) {
+        let node = self.node(index);
+        let Ok(line) = lines.get(index) else {
+            // The file was taken away under us; the place in the list must not shift.
+            json::append(out, &serde_json::json!({"type": "unreadable", "id": &*node.id}));
+            return;
+        };
+        let mended = mend(line);
+        let line = mended.as_deref().unwrap_or(line);
+        match Members::of(line).ok().filter(|_| node.mended) {
+            Some(mut members) => {
+                members.set("parentId", &node.parent.map(|parent| &*self.node(parent).id));
+                members.set("timestamp", &time::to_iso(node.timestamp));
+                append_escaped(out, members.to_json().as_bytes());
+            }
+            None => append_escaped(out, line),
+        }
+    }
+}
+
+/// Copies JSON; the separators can only be inside strings, where an escape means the same.
+fn append_escaped(out: &mut Vec<u8>, json: &[u8]) {
+    let mut rest = json;
+    while let Some(at) = rest.iter().position(|&byte| matches!(byte, 0xC2 | 0xE2)) {
+        let (before, from) = rest.split_at(at);
+        out.extend_from_slice(before);
+        let (escape, len): (&[u8], _) = match from {
+            [0xC2, 0x85, ..] => (b"\\u0085", 2),
+            [0xE2, 0x80, 0xA8, ..] => (b"\\u2028", 3),
+            [0xE2, 0x80, 0xA9, ..] => (b"\\u2029", 3),
+            _ => (&from[..1], 1),
+        };
+        out.extend_from_slice(escape);
+        rest = &from[len..];
+    }
+    out.extend_from_slice(rest);
+}
+
+fn into_text(out: Vec<u8>) -> String {
+    String::from_utf8(out).expect("mended lines are UTF-8, and escaping keeps them so")
+}
