@@ -9,6 +9,7 @@ pub mod auth_file;
 pub mod catalogue;
 pub mod command;
 pub mod diagnostic;
+pub mod discovery;
 pub mod document;
 pub mod environment;
 pub mod locked_file;

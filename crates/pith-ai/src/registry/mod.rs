@@ -8,10 +8,11 @@ mod auth;
 mod listing;
 mod offers;
 mod provider;
+mod refresh;
 mod support;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use pith_protocol::Model;
@@ -22,7 +23,7 @@ use crate::catalogue;
 use crate::command::Commands;
 use crate::diagnostic::Diagnostic;
 use crate::environment::Environment;
-use crate::models_file::{self, ProviderConfig};
+use crate::models_file::ProviderConfig;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::values;
@@ -42,7 +43,7 @@ pub struct Registry {
     given_keys: Mutex<HashMap<String, String>>,
     /// Replaced as a whole on registration; readers keep the one they have.
     tables: RwLock<Arc<Tables>>,
-    diagnostics: Vec<Diagnostic>,
+    models_file: PathBuf,
 }
 
 #[derive(Clone, Default)]
@@ -51,43 +52,31 @@ struct Tables {
     providers: Vec<Arc<Provider>>,
     /// APIs someone registered besides the built-in ones.
     apis: Vec<String>,
+    /// About the models file.
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Registry {
     /// Reads `models.json`. Nothing else is touched until it is needed.
     pub fn load(agent: &AgentDir, environment: Environment, settings: &Settings) -> Registry {
-        let file = models_file::load(&agent.models_file(), |id| catalogue::provider(id).is_some());
-        let auth = AuthFile::new(agent.auth_file(), settings.api_keys.clone());
-        let mut registry = Registry::with_file(file.providers, environment, auth);
-        registry.diagnostics = file.diagnostics;
-        let unknown = registry.unknown_apis(&agent.models_file());
-        registry.diagnostics.extend(unknown);
-        registry
-    }
-
-    fn with_file(configs: Vec<ProviderConfig>, environment: Environment, auth: AuthFile) -> Registry {
-        let mut providers: Vec<Provider> = catalogue::providers().iter().map(Provider::built_in).collect();
-        for config in configs {
-            match providers.iter_mut().find(|provider| provider.id == config.id) {
-                Some(provider) => provider.file = Some(config),
-                None => providers.push(Provider::from_file(config)),
-            }
-        }
-        let providers = providers.into_iter().map(Arc::new).collect();
+        let models_file = agent.models_file();
+        let built_in = catalogue::providers().iter().map(|built_in| Arc::new(Provider::built_in(built_in)));
+        let mut tables = Tables { providers: built_in.collect(), ..Tables::default() };
+        tables.read_file(&models_file);
         Registry {
             environment,
-            auth,
+            auth: AuthFile::new(agent.auth_file(), settings.api_keys.clone()),
             commands: Commands::default(),
             secrets: Arc::default(),
             given_keys: Mutex::default(),
-            tables: RwLock::new(Arc::new(Tables { providers, apis: vec![] })),
-            diagnostics: vec![],
+            tables: RwLock::new(Arc::new(tables)),
+            models_file,
         }
     }
 
     /// What was wrong with the files.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let mut all = self.diagnostics.clone();
+        let mut all = self.tables().diagnostics.clone();
         if let Some(problem) = self.auth.problem() {
             all.push(Diagnostic::warning("auth_file", self.auth.path(), problem));
         }
@@ -96,7 +85,8 @@ impl Registry {
 
     /// The errors about `models.json` as one text, for people.
     pub fn models_error(&self) -> Option<String> {
-        let texts: Vec<&str> = self.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        let tables = self.tables();
+        let texts: Vec<&str> = tables.diagnostics.iter().map(|found| found.message.as_str()).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
@@ -200,6 +190,11 @@ impl Registry {
         })
     }
 
+    /// A model nobody described, at the address configured for the provider.
+    pub fn blank_model(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        offers::blank(&*self.provider(provider)?, id).map(Arc::new)
+    }
+
     /// Whether the provider appears in lists.
     pub fn is_listed(&self, provider: &str) -> bool {
         self.provider(provider).is_some_and(|provider| provider.is_listed())
@@ -225,7 +220,7 @@ impl Registry {
             let registered = Registered { config, visibility };
             let id = registered.config.id.clone();
             match tables.providers.iter_mut().find(|provider| provider.id == id) {
-                Some(provider) => *provider = Arc::new(provider.with(Some(registered))),
+                Some(provider) => *provider = provider.changed(|layers| layers.registered = Some(registered)),
                 None => tables.providers.push(Arc::new(Provider::registered(registered))),
             }
         });
@@ -235,7 +230,7 @@ impl Registry {
     pub fn unregister(&self, id: &str) {
         self.change(|tables| {
             for provider in tables.providers.iter_mut().filter(|provider| provider.id == id) {
-                *provider = Arc::new(provider.with(None));
+                *provider = provider.changed(|layers| layers.registered = None);
             }
             tables.providers.retain(|provider| provider.exists());
         });
@@ -295,27 +290,6 @@ impl Registry {
     fn models_in(&self, provider: &Provider, entries: &Entries) -> Vec<Arc<Model>> {
         let offers = provider.offers(&self.names_of(&provider.id, entries));
         offers.iter().map(|offer| offer.model.clone()).collect()
-    }
-
-    /// A file may name an API nobody speaks; better said at once than at the first prompt.
-    fn unknown_apis(&self, file: &Path) -> Vec<Diagnostic> {
-        let tables = self.tables();
-        let configs = tables.providers.iter().filter_map(|provider| provider.file.as_ref());
-        let mut found = Vec::new();
-        for config in configs {
-            let apis = config.models.iter().filter_map(|model| model.api.as_ref()).chain(&config.api);
-            let mut unknown: Vec<&str> = apis.map(String::as_str).filter(|api| support::is_unknown(api)).collect();
-            unknown.dedup();
-            for api in unknown {
-                let message = format!(
-                    "Provider \"{}\": unknown api \"{api}\"; known are {}",
-                    config.id,
-                    support::SPOKEN.join(", ")
-                );
-                found.push(Diagnostic::warning("models_api", file, message));
-            }
-        }
-        found
     }
 }
 

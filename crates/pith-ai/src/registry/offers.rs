@@ -45,6 +45,13 @@ pub(super) fn put_together(provider: &Provider, names: &Names<'_>) -> Vec<Offer>
             drafts = config.models.iter().map(|model| define(config, model, &covered)).collect();
         }
     }
+    if let Some(config) = provider.configs().next() {
+        for model in &provider.discovered {
+            if drafts.iter().all(|draft| draft.model.id != model.id) {
+                drafts.push(define(config, model, &drafts));
+            }
+        }
+    }
     for (id, fields) in provider.configs().flat_map(|config| &config.overrides) {
         for draft in drafts.iter_mut().filter(|draft| draft.model.id == *id) {
             apply(&mut draft.model, fields);
@@ -52,6 +59,13 @@ pub(super) fn put_together(provider: &Provider, names: &Names<'_>) -> Vec<Offer>
         }
     }
     drafts.into_iter().map(|draft| finish(draft, names)).collect()
+}
+
+/// A model nobody described, at a configured address.
+pub(super) fn blank(provider: &Provider, id: &str) -> Option<Model> {
+    let config = provider.configs().find(|config| config.base_url.is_some())?;
+    let entry = ModelConfig { id: id.to_owned(), ..ModelConfig::default() };
+    Some(define(config, &entry, &[]).model).filter(|model| !model.api.is_empty())
 }
 
 fn built_in(provider: &Provider) -> Vec<Draft> {
@@ -90,7 +104,8 @@ fn define(config: &ProviderConfig, entry: &ModelConfig, others: &[Draft]) -> Dra
     let twin = others.iter().find(|draft| draft.model.id == entry.id).map(|draft| &draft.model);
     let any = others.first().map(|draft| &draft.model);
     let api = entry.api.clone().or_else(|| config.api.clone()).or_else(|| Some(twin.or(any)?.api.clone()));
-    let api = api.unwrap_or_default();
+    // Whatever lists its models also serves the common chat API.
+    let api = api.or_else(|| config.discovery.map(|_| "openai-completions".to_owned())).unwrap_or_default();
     let same_api = others.iter().map(|draft| &draft.model).find(|model| model.api == api);
     let configured = entry.base_url.clone().or_else(|| config.base_url.clone());
     let base_url = configured.or_else(|| Some(twin.or(same_api).or(any)?.base_url.clone())).unwrap_or_default();

@@ -1,10 +1,10 @@
 //! One provider: what the catalogue, the user's file and a registration say about it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::offers::{self, Offer};
 use crate::catalogue::BuiltIn;
-use crate::models_file::ProviderConfig;
+use crate::models_file::{ModelConfig, ProviderConfig};
 use crate::values::Names;
 
 /// Who gets to see a registered provider.
@@ -29,30 +29,48 @@ pub(super) struct Provider {
     pub built_in: Option<&'static BuiltIn>,
     pub file: Option<ProviderConfig>,
     pub registered: Option<Registered>,
+    /// What its server said it has.
+    pub discovered: Vec<ModelConfig>,
     /// Put together on first use.
     offers: OnceLock<Vec<Offer>>,
 }
 
 impl Provider {
+    fn empty(id: &str) -> Provider {
+        Provider {
+            id: id.to_owned(),
+            built_in: None,
+            file: None,
+            registered: None,
+            discovered: vec![],
+            offers: OnceLock::new(),
+        }
+    }
+
     pub fn built_in(built_in: &'static BuiltIn) -> Provider {
-        let id = built_in.id.to_owned();
-        Provider { id, built_in: Some(built_in), file: None, registered: None, offers: OnceLock::new() }
+        Provider { built_in: Some(built_in), ..Provider::empty(built_in.id) }
     }
 
     pub fn from_file(config: ProviderConfig) -> Provider {
-        let id = config.id.clone();
-        Provider { id, built_in: None, file: Some(config), registered: None, offers: OnceLock::new() }
+        Provider { file: Some(config.clone()), ..Provider::empty(&config.id) }
     }
 
     pub fn registered(registered: Registered) -> Provider {
         let id = registered.config.id.clone();
-        Provider { id, built_in: None, file: None, registered: Some(registered), offers: OnceLock::new() }
+        Provider { registered: Some(registered), ..Provider::empty(&id) }
     }
 
-    /// The same with another top layer.
-    pub fn with(&self, registered: Option<Registered>) -> Provider {
-        let (id, file) = (self.id.clone(), self.file.clone());
-        Provider { id, built_in: self.built_in, file, registered, offers: OnceLock::new() }
+    /// The provider with other layers. Its offers are put together anew.
+    pub fn changed(&self, edit: impl FnOnce(&mut Provider)) -> Arc<Provider> {
+        let mut provider = Provider {
+            built_in: self.built_in,
+            file: self.file.clone(),
+            registered: self.registered.clone(),
+            discovered: self.discovered.clone(),
+            ..Provider::empty(&self.id)
+        };
+        edit(&mut provider);
+        Arc::new(provider)
     }
 
     /// Whether any layer is left.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agent_dir::Layout;
+use crate::models_file;
 
 /// A registry over a temporary agent directory. Credentials are read lazily, so keep it alive.
 struct Setup {
@@ -537,4 +538,64 @@ fn loading_touches_no_table() {
     assert!(registry.available().is_empty());
     // A debug build needs tens of milliseconds to parse the tables, and microseconds not to.
     assert!(start.elapsed() < Duration::from_millis(20), "{:?}", start.elapsed());
+}
+
+#[test]
+fn reloading_keeps_what_is_not_in_the_file() {
+    let setup = Setup::new().models(custom(json!({})));
+    let registry = setup.registry();
+    registry.give_key("openai", "given");
+    let extra = ProviderConfig { id: "p".into(), base_url: Some("https://over".into()), ..Default::default() };
+    registry.register(extra, Visibility::Listed);
+    let setup = setup.models(json!({"q": custom(json!({"models": [{"id": "n"}]}))["p"]}));
+    registry.reload();
+    assert!(registry.select("q", "n").is_ok());
+    assert!(registry.find("p", "m").is_none());
+    assert!(registry.select("openai", "gpt-5.5").is_ok());
+    registry.unregister("p");
+    assert!(registry.provider_named("p").is_none());
+    let _setup = setup.file("models.json", "{ nope");
+    registry.reload();
+    assert!(registry.models_error().is_some() && registry.provider_named("q").is_none());
+}
+
+#[test]
+fn local_servers_are_asked_for_their_models() {
+    use crate::discovery::{Fetch, Question};
+    let provider = json!({"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "local-key", "discovery": {"type": "openai"},
+        "models": [{"id": "known", "contextWindow": 5}], "api": "openai-completions",
+        "modelOverrides": {"found": {"name": "Found"}}});
+    let silent = json!({"baseUrl": "http://127.0.0.1:10/v1", "discovery": {"type": "ollama"}});
+    let registry = Setup::new().models(json!({"p": provider, "silent": silent})).registry();
+    assert!(registry.has_discovery());
+    assert_eq!(ids(&registry.available()), ["p/known"]);
+    let fetch: Fetch = Arc::new(|question: Question| {
+        Box::pin(async move {
+            let authorised = question.headers.contains(&("Authorization".into(), Some("Bearer local-key".into())));
+            match question.url.as_str() {
+                "http://127.0.0.1:9/v1/models" if authorised => {
+                    Ok(json!({"data": [{"id": "known", "context_length": 7}, {"id": "found", "context_length": 4096}]}))
+                }
+                other => Err(format!("cannot reach {other}")),
+            }
+        })
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
+    let diagnostics = runtime.block_on(registry.discover(&fetch));
+    assert_eq!(ids(&registry.available()), ["p/known", "p/found"]);
+    let found = registry.find("p", "found").expect("found");
+    assert_eq!((found.context_window, found.name.as_str()), (4096, "Found"));
+    assert_eq!(registry.find("p", "known").expect("known").context_window, 5, "the file knows better");
+    assert_eq!(diagnostics.len(), 1);
+    assert!(diagnostics[0].message.starts_with("Provider \"silent\": no models discovered: cannot reach"));
+}
+
+#[test]
+fn an_undescribed_model_at_a_configured_address() {
+    let provider = json!({"baseUrl": "http://localhost:1/v1", "discovery": {"type": "ollama"}});
+    let registry = Setup::new().models(json!({"ollama": provider})).registry();
+    let model = registry.blank_model("ollama", "qwen:7b").expect("model");
+    assert_eq!((model.api.as_str(), model.base_url.as_str()), ("openai-completions", "http://localhost:1/v1"));
+    let choice = crate::select::by_name(&registry, None, Some("ollama/qwen:7b")).expect("found").expect("choice");
+    assert!(choice.is_custom && registry.check(&choice.model).is_ok());
 }

@@ -182,8 +182,10 @@ fn bad_level(suffix: &str, text: &str) -> String {
 /// A model the catalogue does not know, made after the provider's default one.
 fn custom(registry: &Registry, provider: &str, text: &str) -> Result<Choice, String> {
     let (id, level) = split_level(text);
-    let like = provider_default(registry, provider).ok().filter(|_| !id.is_empty() && registry.is_listed(provider));
-    let Some(like) = like else { return Err(not_found(&format!("{provider}/{text}"))) };
+    let like = provider_default(registry, provider).ok().or_else(|| registry.blank_model(provider, id));
+    let Some(like) = like.filter(|_| !id.is_empty() && registry.is_listed(provider)) else {
+        return Err(not_found(&format!("{provider}/{text}")));
+    };
     let thinks = level.is_some_and(|level| level != ThinkingLevel::Off);
     let model = Model { id: id.into(), name: id.into(), reasoning: like.reasoning || thinks, ..Model::clone(&like) };
     let warning = format!("Model \"{id}\" not found for provider \"{provider}\". Using custom model id.");
