@@ -92,7 +92,7 @@ def rust_list(values):
 def rust(index, counts):
     """The Rust table of providers."""
     lines = [
-        "// Written by tools/catalogue.py; change the source data instead.",
+        "//! The built-in providers. Written by `tools/catalogue.py`; change its source data instead.",
         "",
         "use super::BuiltIn;",
         "",

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value};
 
 use crate::document;
-use crate::locked_file::{self, FileLock};
+use crate::locked_file;
 use crate::values::CredentialEnv;
 
 /// A stored credential. It owns its provider: no other source is asked.
@@ -100,13 +100,8 @@ impl AuthFile {
         locked_file::update(&self.file, |object| drop(object.shift_remove(provider)))
     }
 
-    /// Half of a text that someone else is writing never parses, so reading needs the lock only then.
     fn read(&self) -> Result<Entries, String> {
-        let document = document::read(&self.file).or_else(|_| {
-            let _lock = FileLock::acquire(&self.file);
-            document::read(&self.file)
-        })?;
-        match document {
+        match locked_file::read(&self.file)? {
             None => Ok(Entries::new()),
             Some(Value::Object(object)) => Ok(object.iter().map(|(id, entry)| (id.clone(), stored(entry))).collect()),
             Some(_) => Err("expected an object".into()),

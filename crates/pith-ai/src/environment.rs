@@ -63,7 +63,10 @@ impl Environment {
         if let Some(rest) = path.strip_prefix("~/").or_else(|| path.strip_prefix("~\\")) {
             return self.home.join(rest);
         }
-        PathBuf::from(path.strip_prefix("file://").unwrap_or(path))
+        match path.strip_prefix("file://") {
+            Some(url) => PathBuf::from(percent_decode(url)),
+            None => PathBuf::from(path),
+        }
     }
 }
 
@@ -72,6 +75,26 @@ impl fmt::Debug for Environment {
         // The variables stay out: they hold secrets.
         f.debug_struct("Environment").field("home", &self.home).finish_non_exhaustive()
     }
+}
+
+/// The text with every `%xx` replaced by its byte; anything malformed stays.
+fn percent_decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 #[cfg(test)]
@@ -94,6 +117,7 @@ mod tests {
         check("~/x/y", "/home/u/x/y");
         check("~other/x", "~other/x");
         check("file:///etc/x", "/etc/x");
+        check("file:///a%20b/%C3%A9%zz%", "/a b/é%zz%");
         check("rel/x", "rel/x");
     }
 

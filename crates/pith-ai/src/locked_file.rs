@@ -58,6 +58,16 @@ fn is_stale(directory: &Path) -> bool {
     modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > STALE))
 }
 
+/// Reads a file others write in place. Half of a text never parses, so only a text that does not parse
+/// has to be looked at again under the lock.
+pub fn read(file: &Path) -> Result<Option<Value>, String> {
+    document::read(file).or_else(|_| {
+        // Without the lock (a read-only directory, a long holder) a second look is still worth having.
+        let _lock = FileLock::acquire(file);
+        document::read(file)
+    })
+}
+
 /// Changes a JSON object on disk under its lock. What `edit` does not touch survives, and a file that
 /// cannot be read is never overwritten.
 pub fn update(file: &Path, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
@@ -138,6 +148,21 @@ mod tests {
         fs::write(&file, "{ precious").expect("write");
         assert!(update(&file, |object| drop(object.insert("x".into(), json!(1)))).is_err());
         assert_eq!(fs::read_to_string(&file).expect("read"), "{ precious");
+    }
+
+    #[test]
+    fn a_reader_waits_for_a_writer_in_the_middle_of_a_text() {
+        let directory = tempfile::tempdir().expect("temp dir");
+        let file = directory.path().join("settings.json");
+        fs::write(&file, "{\"half").expect("write");
+        let lock = FileLock::acquire(&file).expect("lock");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| sender.send(read(&file)).expect("send"));
+            fs::write(&file, "{\"half\": 1}").expect("write");
+            drop(lock);
+        });
+        assert_eq!(receiver.recv().expect("answer"), Ok(Some(json!({"half": 1}))));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-// Written by tools/catalogue.py; change the source data instead.
+//! The built-in providers. Written by `tools/catalogue.py`; change its source data instead.
 
 use super::BuiltIn;
 

@@ -159,5 +159,5 @@ fn a_hundred_models_are_read_quickly() {
     std::fs::write(&file, document).expect("write");
     let start = Instant::now();
     load(&file, |_| false);
-    assert!(start.elapsed() < Duration::from_millis(250), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }

@@ -1,11 +1,12 @@
 //! Which credential a request carries, and where it comes from.
 
-use std::net::IpAddr;
+use std::fmt;
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
 use pith_protocol::Model;
 
+use super::address::is_private;
 use super::offers::{Offer, placeholders};
 use super::provider::Provider;
 use super::{Registry, Tables};
@@ -15,7 +16,7 @@ use crate::models_file::{Headers, ProviderConfig};
 use crate::values::{self, Names};
 
 /// What a request needs besides its body.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ResolvedCredentials {
     /// `None` when the server wants none, or a header carries it.
     pub api_key: Option<String>,
@@ -25,6 +26,18 @@ pub struct ResolvedCredentials {
     pub auth_header: bool,
     /// Lowest precedence resolved; each name once. `None` suppresses a default.
     pub headers: Headers,
+}
+
+impl fmt::Debug for ResolvedCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values stay out of logs; names are enough to see what was sent.
+        f.debug_struct("ResolvedCredentials")
+            .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
+            .field("bearer", &self.bearer)
+            .field("auth_header", &self.auth_header)
+            .field("headers", &self.headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .finish()
+    }
 }
 
 /// Why there is no credential.
@@ -76,6 +89,10 @@ const AUTH_HEADERS: [&str; 5] = ["authorization", "x-api-key", "api-key", "x-goo
 pub const NO_MODEL: &str = "No model selected.\n\n\
     Set an API key environment variable, log in, or add a provider to models.json.\n\n\
     Then select a model with set_model.";
+
+/// What print mode says when there is nothing to send a prompt to.
+pub const NO_KEY: &str = "No API key found for the selected model.\n\n\
+    Set an API key environment variable, log in, or add a provider to models.json.";
 
 fn no_key(provider: &str) -> String {
     let variable = crate::catalogue::provider(provider).and_then(|built_in| built_in.variables.last());
@@ -188,6 +205,11 @@ impl Registry {
         self.source(&provider, Some(model), &entries).map(drop)
     }
 
+    /// The same for the provider as such.
+    pub(super) fn provider_credential(&self, provider: &Provider) -> Result<(), Missing> {
+        self.source(provider, None, &self.auth.entries()).map(drop)
+    }
+
     pub(super) fn is_usable_with(
         &self,
         tables: &Tables,
@@ -294,23 +316,4 @@ fn is_auth_header(name: &str) -> bool {
 fn set(headers: &mut Headers, name: &str, value: Option<String>) {
     headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
     headers.push((name.to_owned(), value));
-}
-
-/// Whether an address is on this machine or in a private network, where servers seldom want a key.
-pub(crate) fn is_private(address: &str) -> bool {
-    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host = match host.strip_prefix('[') {
-        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    match host.parse() {
-        Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified(),
-        Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local() || ip.is_unicast_link_local(),
-        Err(_) => {
-            let host = host.trim_end_matches('.').to_ascii_lowercase();
-            host == "localhost" || host.ends_with(".localhost")
-        }
-    }
 }

@@ -4,11 +4,13 @@
 //! Loading costs an existence check when there is nothing to read. A provider's
 //! models are put together when somebody first asks for them.
 
+mod address;
 mod auth;
 mod listing;
 mod offers;
 mod provider;
 mod refresh;
+mod status;
 mod support;
 
 use std::collections::HashMap;
@@ -28,10 +30,11 @@ use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::values;
 
-pub use auth::{NO_MODEL, ResolvedCredentials};
+pub use auth::{NO_KEY, NO_MODEL, ResolvedCredentials};
 pub use listing::model_table;
 pub use provider::Visibility;
 use provider::{Provider, Registered};
+pub use status::AuthStatus;
 
 /// The models and the credentials for them.
 pub struct Registry {

@@ -92,6 +92,12 @@ impl Provider {
         self.registered.as_ref().map(|registered| &registered.config).into_iter().chain(&self.file)
     }
 
+    /// Whether the offers have been needed yet.
+    #[cfg(test)]
+    pub fn was_asked(&self) -> bool {
+        self.offers.get().is_some()
+    }
+
     /// The models on offer. `names` fill the placeholders of addresses.
     pub fn offers(&self, names: &Names<'_>) -> &[Offer] {
         self.offers.get_or_init(|| offers::put_together(self, names))

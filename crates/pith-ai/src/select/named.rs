@@ -145,16 +145,17 @@ fn the_usable_one(registry: &Registry, text: &str, mut exact: Vec<Arc<Model>>) -
 
 /// A loose name prefers models that can run, then models pith can talk to, then any.
 fn fuzzy(registry: &Registry, all: &[Arc<Model>], text: &str) -> Match {
-    let supported = || all.iter().filter(|model| registry.check_support(model).is_ok()).cloned().collect::<Vec<_>>();
-    let mut bad_level = Match::Nothing;
-    for models in [registry.available(), supported(), all.to_vec()] {
-        match pattern::find(&models, text) {
+    let supported = || all.iter().filter(|model| registry.check_support(model).is_ok()).cloned().collect();
+    let tiers: [&dyn Fn() -> Vec<Arc<Model>>; 3] = [&|| registry.available(), &supported, &|| all.to_vec()];
+    let mut closest = Match::Nothing;
+    for tier in tiers {
+        match pattern::find(&tier(), text) {
             Match::Found(found) => return Match::Found(found),
-            bad @ Match::BadLevel { .. } if bad_level == Match::Nothing => bad_level = bad,
+            bad @ Match::BadLevel { .. } if closest == Match::Nothing => closest = bad,
             Match::BadLevel { .. } | Match::Nothing => {}
         }
     }
-    bad_level
+    closest
 }
 
 /// The outcome inside a known provider, where an unknown id is taken at its word.

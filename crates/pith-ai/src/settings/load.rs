@@ -10,7 +10,7 @@ use super::keys::{self, Scope};
 use super::migrate::migrate;
 use crate::agent_dir::AgentDir;
 use crate::diagnostic::Diagnostic;
-use crate::document;
+use crate::locked_file;
 
 /// Settings and what was wrong with the files.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ pub fn session_dir(agent: &AgentDir, cwd: &Path) -> Option<String> {
 
 /// One file, migrated and checked; empty when it is missing or cannot be read.
 fn scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<String, Value> {
-    let reason = match document::read(file) {
+    let reason = match locked_file::read(file) {
         Ok(None) => return Map::new(),
         Ok(Some(Value::Object(mut document))) => {
             migrate(&mut document);
