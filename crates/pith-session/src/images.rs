@@ -3,50 +3,46 @@
 use std::sync::Arc;
 
 use pith_protocol::{Block, Content, Message};
-use pith_tools::image;
+use pith_tools::image::{self, Normalised, Rules};
 
-/// How pictures are treated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ImageRules {
-    pub auto_resize: bool,
-}
-
-impl ImageRules {
-    /// Normalises the pictures of the messages, off the event path and only where one needs it.
-    pub async fn apply(self, messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
-        if !messages.iter().any(|message| has_work(message, self)) {
-            return messages;
-        }
-        let unchanged = messages.clone();
-        let work = move || messages.into_iter().map(|message| normalised(message, self)).collect();
-        // A decoder that panics must not cost the prompt.
-        tokio::task::spawn_blocking(work).await.unwrap_or(unchanged)
+/// Normalises the pictures of the messages, off the event path and only where one needs it.
+pub(crate) async fn normalise(messages: Vec<Arc<Message>>, rules: Rules) -> Vec<Arc<Message>> {
+    if !messages.iter().any(|message| needs_work(message, rules)) {
+        return messages;
     }
+    let unchanged = messages.clone();
+    let work = move || messages.into_iter().map(|message| normalised(message, rules)).collect();
+    // A decoder that panics must not cost the prompt.
+    tokio::task::spawn_blocking(work).await.unwrap_or(unchanged)
 }
 
-fn has_work(message: &Message, rules: ImageRules) -> bool {
+fn needs_work(message: &Message, rules: Rules) -> bool {
     let Message::User(user) = message else { return false };
     let Content::Blocks(blocks) = &user.content else { return false };
-    blocks.iter().any(|block| matches!(block, Block::Image(picture) if !image::is_fit(picture, rules.auto_resize)))
+    blocks.iter().any(|block| matches!(block, Block::Image(picture) if !image::is_ordinary(picture, rules)))
 }
 
-fn normalised(message: Arc<Message>, rules: ImageRules) -> Arc<Message> {
+/// Failures and remarks go to the text, after a blank line.
+fn normalised(message: Arc<Message>, rules: Rules) -> Arc<Message> {
     let Message::User(user) = &*message else { return message };
     let Content::Blocks(blocks) = &user.content else { return message };
-    let mut notes = Vec::new();
+    let mut remarks = Vec::new();
     let mut kept = Vec::with_capacity(blocks.len());
     for block in blocks {
-        match block {
-            Block::Image(picture) => {
-                let result = image::normalise(picture, rules.auto_resize);
-                notes.extend(result.notes);
-                kept.extend(result.image.map(Block::Image));
+        let Block::Image(picture) = block else {
+            kept.push(block.clone());
+            continue;
+        };
+        match image::normalise_block(picture.clone(), rules) {
+            Normalised::Image { block, notes } => {
+                remarks.extend(notes);
+                kept.push(Block::Image(block));
             }
-            other => kept.push(other.clone()),
+            Normalised::Omitted(remark) => remarks.push(remark),
         }
     }
-    if let (Some(Block::Text(text)), false) = (kept.first_mut(), notes.is_empty()) {
-        text.text = format!("{}\n\n{}", text.text, notes.join("\n")).trim_start().to_owned();
+    if let (Some(Block::Text(text)), false) = (kept.first_mut(), remarks.is_empty()) {
+        text.text = format!("{}\n\n{}", text.text, remarks.join("\n")).trim_start().to_owned();
     }
     let mut user = user.clone();
     user.content = Content::Blocks(kept);

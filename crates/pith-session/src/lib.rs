@@ -25,5 +25,5 @@ mod waiting;
 
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
-pub use session::{Fsync, NewStore, Session, SessionOptions, SessionParts};
+pub use session::{NewStore, Session, SessionOptions, SessionParts};
 pub use tools::ToolChoice;

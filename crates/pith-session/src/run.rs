@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pith_agent::link::{Call, Limits};
 use pith_ai::registry::NO_MODEL;
+use pith_ai::settings::Fsync;
 use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
 use tokio::sync::{mpsc, oneshot};
@@ -11,10 +12,10 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{ActiveRun, Activity, JobEnd, Open};
-use crate::images::ImageRules;
+use crate::images;
 use crate::outbox::Room;
 use crate::retry::Next;
-use crate::session::{Fsync, Session};
+use crate::session::Session;
 
 /// What a run sends to the session.
 pub(crate) enum FromRun {
@@ -34,12 +35,12 @@ impl Session {
     pub(crate) fn start_run(&mut self, opening: Opening) {
         let cancel = CancellationToken::new();
         let (to_session, run_events) = mpsc::channel(BACKLOG);
-        let images = ImageRules { auto_resize: self.options.auto_resize_images };
-        let mut link = SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images };
+        let rules = self.workbench.image_rules();
+        let mut link = SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images: rules };
         let token = cancel.clone();
         let task = self.jobs.spawn(async move {
             let opening = match opening {
-                Opening::Prompts(prompts) => Opening::Prompts(images.apply(prompts).await),
+                Opening::Prompts(prompts) => Opening::Prompts(images::normalise(prompts, rules).await),
                 other => other,
             };
             pith_agent::run(opening, &mut link, &token).await;
@@ -303,7 +304,7 @@ struct SessionLink {
     to_session: mpsc::Sender<FromRun>,
     room: Room,
     cancel: CancellationToken,
-    images: ImageRules,
+    images: pith_tools::image::Rules,
 }
 
 impl SessionLink {
@@ -338,7 +339,7 @@ impl Link for SessionLink {
 
     async fn take(&mut self, queue: Queue) -> Vec<Arc<Message>> {
         let taken = self.ask(|answer| FromRun::Take(queue, answer)).await.unwrap_or_default();
-        self.images.apply(taken).await
+        images::normalise(taken, self.images).await
     }
 
     async fn turn(&mut self) -> Turn {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
-use pith_ai::settings::Settings;
+use pith_ai::settings::{Fsync, Settings};
 use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -61,7 +61,6 @@ pub struct SessionOptions {
     pub retry: RetryPolicy,
     pub max_turns: Option<u32>,
     pub block_images: bool,
-    pub auto_resize_images: bool,
     pub cache: pith_protocol::CacheRetention,
     /// Who a user message is attributed to, where hosts expect it.
     pub attribution: Option<&'static str>,
@@ -73,15 +72,6 @@ pub struct SessionOptions {
     pub fsync: Fsync,
     /// The session's display name, from the command line.
     pub name: Option<String>,
-}
-
-/// When appended entries are forced to disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fsync {
-    #[default]
-    Turn,
-    Always,
-    Never,
 }
 
 /// The session task's state. Only this task changes it.

@@ -75,7 +75,7 @@ impl Session {
             async move {
                 let (output, deltas) = mpsc::channel(1);
                 let forward = forward(key, deltas, to_session.clone(), room, cancel.clone());
-                let (result, ()) = tokio::join!(run_user_command(&workbench, &command, cancel, output), forward);
+                let (result, ()) = tokio::join!(run_user_command(&workbench, &command, &cancel, output), forward);
                 let _ = to_session.send(FromShell::Done { key, result }).await;
                 JobEnd::Done
             }
@@ -122,10 +122,10 @@ impl Session {
                 cancelled: done.cancelled,
                 truncated: done.truncated,
                 full_output_path: done.full_output_path.map(|path| path.to_string_lossy().into_owned()),
-                total_lines: done.total_lines,
-                total_bytes: done.total_bytes,
-                output_lines: done.output_lines,
-                output_bytes: done.output_bytes,
+                total_lines: done.total_lines as u64,
+                total_bytes: done.total_bytes as u64,
+                output_lines: done.output_lines as u64,
+                output_bytes: done.output_bytes as u64,
             }
         });
         self.answer(command.reply, answer);
@@ -153,16 +153,19 @@ impl Session {
         }
     }
 
-    /// What commands of the model see of the session in their environment.
-    pub(crate) fn publish_environment(&self) {
+    /// What commands of the model see of the session, and what pictures its model takes.
+    pub(crate) fn publish_conditions(&self) {
         let model = self.models.current();
-        self.workbench.set_session(pith_tools::SessionFacts {
-            session_id: self.store.id().to_owned(),
-            session_file: self.store.path().map(std::path::Path::to_owned),
-            provider: model.map(|model| model.provider.clone()),
-            model: model.map(|model| model.id.clone()),
-            reasoning_level: self.models.level().as_str(),
-            model_sees_images: model.is_none_or(|model| model.sees_images()),
+        let mut session = vec![("PI_SESSION_ID".to_owned(), self.store.id().to_owned())];
+        session.extend(self.store.path().map(|path| ("PI_SESSION_FILE".to_owned(), path.to_string_lossy().into_owned())));
+        if let Some(model) = model {
+            session.push(("PI_PROVIDER".to_owned(), model.provider.clone()));
+            session.push(("PI_MODEL".to_owned(), model.id.clone()));
+        }
+        session.push(("PI_REASONING_LEVEL".to_owned(), self.models.level().as_str().to_owned()));
+        self.workbench.update_conditions(|conditions| {
+            conditions.env.session = session;
+            conditions.model_sees_images = model.is_none_or(|model| model.sees_images());
         });
     }
 }

@@ -20,7 +20,7 @@ impl Session {
             self.store.append_model_change(&model.provider, &model.id);
         }
         self.store.append_thinking_level(self.models.level());
-        self.publish_environment();
+        self.publish_conditions();
     }
 
     pub(crate) fn state(&self) -> State {
@@ -128,7 +128,7 @@ impl Session {
             self.record_level(level);
         }
         self.report_store();
-        self.publish_environment();
+        self.publish_conditions();
     }
 
     /// Sets the level; hosts hear of it only if the effective level changed.
@@ -136,7 +136,7 @@ impl Session {
         if let Some(level) = self.models.set_level(wanted) {
             self.record_level(level);
             self.report_store();
-            self.publish_environment();
+            self.publish_conditions();
         }
     }
 

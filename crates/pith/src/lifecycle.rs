@@ -1,4 +1,5 @@
 //! How the process ends: for which reason, with which code, and within bounds.
+//! Commands need no farewell here: their guards notice that pith is gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -42,7 +43,7 @@ impl Ending {
     }
 
     /// Turns signals into an orderly end; a second one ends the process at once.
-    pub fn watch_signals(&self, kill_all: fn()) {
+    pub fn watch_signals(&self) {
         for (kind, code) in SIGNALS {
             // A signal that cannot be caught keeps its default, which also ends the process.
             let Ok(mut stream) = signal(kind()) else { continue };
@@ -50,7 +51,6 @@ impl Ending {
             tokio::spawn(async move {
                 while stream.recv().await.is_some() {
                     if ending.stop.is_cancelled() {
-                        kill_all();
                         std::process::exit(code);
                     }
                     ending.end(code);
@@ -59,12 +59,17 @@ impl Ending {
         }
     }
 
+    /// Starts the limit once something asked for the end.
+    pub async fn limit_when_stopped(self) {
+        self.stop.cancelled().await;
+        self.limit();
+    }
+
     /// Makes sure that the end comes, whatever hangs.
-    pub fn limit(&self, kill_all: fn()) {
+    pub fn limit(&self) {
         let ending = self.clone();
         let watchdog = move || {
             std::thread::sleep(SHUTDOWN_LIMIT);
-            kill_all();
             std::process::exit(ending.code());
         };
         // Without a thread there is only no watchdog.

@@ -14,16 +14,17 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use cli::{Action, Cli, Mode};
+use pith_tools::process::{GUARD_ARGUMENT, guard_main};
 use program::Program;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
     let program = Program::of(arguments.next());
-    let arguments: Vec<_> = arguments.collect();
-    if let Some(code) = pith_tools::process::guard_if_asked(&arguments) {
-        return code;
+    let mut arguments = arguments.peekable();
+    if arguments.next_if(|first| first == GUARD_ARGUMENT).is_some() {
+        return guard_main(arguments);
     }
-    match run(&program, arguments) {
+    match run(&program, arguments.collect()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             warn(&format!("Error: {error:#}"));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pith_session::Session;
+use pith_tools::process::SHUTDOWN_GRACE;
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
@@ -39,19 +40,13 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let workbench = start.workbench.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        ending.watch_signals(pith_tools::process::kill_everything);
+        ending.watch_signals();
         let inbox = reader::start(max_line)?;
         let session = Session::new(start.into_parts(outbox));
-        let stop = ending.stop.clone();
-        let watchdog = ending.clone();
-        let close = stop.clone();
-        tokio::spawn(async move {
-            close.cancelled().await;
-            watchdog.limit(pith_tools::process::kill_everything);
-        });
-        session.serve(inbox, stop).await;
-        ending.limit(pith_tools::process::kill_everything);
-        workbench.jobs.shutdown_all().await;
+        tokio::spawn(ending.clone().limit_when_stopped());
+        session.serve(inbox, ending.stop.clone()).await;
+        ending.limit();
+        workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
         anyhow::Ok(())
     })?;
     queue.close();

@@ -13,9 +13,11 @@ use pith_ai::scripted;
 use pith_ai::select::{self, Start, Wanted};
 use pith_ai::settings::{self, Settings};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
-use pith_session::{Fsync, NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
+use pith_session::{NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
 use pith_store::{NewSession, SessionStore};
-use pith_tools::{Guard, Shell, Workbench, WorkbenchOptions, builtin_tools};
+use pith_tools::process::Guard;
+use pith_tools::shell::Shell;
+use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
 use crate::dialect::{Dialect, XCSH};
@@ -108,21 +110,21 @@ fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settin
         shell: Shell {
             path: settings.shell_path.as_deref().map(|path| environment.expand(path)),
             prefix: settings.shell_command_prefix.clone(),
-            ..Shell::default()
         },
         roots: (!settings.tools.root.is_empty())
             .then(|| settings.tools.root.iter().map(|root| cwd.join(environment.expand(root))).collect()),
         auto_resize_images: settings.images.auto_resize,
         keep_background: settings.bash.keep_background,
-        guard: Guard::of_this_program(),
+        guard: Guard::this_program().ok(),
         ..WorkbenchOptions::default()
     };
     let workbench = Workbench::new(cwd.to_owned(), options);
     let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
-    let bin = agent_dir.path().join("bin");
+    let marks = [("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
     workbench.update_conditions(|conditions| {
-        conditions.env.remove.extend(hidden);
-        conditions.env.path_first = Some(bin);
+        conditions.env.common = marks.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        conditions.env.hidden = hidden;
+        conditions.env.bin = Some(agent_dir.path().join("bin"));
     });
     workbench
 }
@@ -181,7 +183,6 @@ impl Prepared {
             },
             max_turns: settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
             block_images: settings.images.block_images,
-            auto_resize_images: settings.images.auto_resize,
             cache: match std::env::var("PI_CACHE_RETENTION").as_deref() {
                 Ok("long") => CacheRetention::Long,
                 Ok("none") => CacheRetention::None,
@@ -190,11 +191,7 @@ impl Prepared {
             attribution: self.dialect.attribution,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
-            fsync: match settings.session.fsync {
-                settings::Fsync::Turn => Fsync::Turn,
-                settings::Fsync::Always => Fsync::Always,
-                settings::Fsync::Never => Fsync::Never,
-            },
+            fsync: settings.session.fsync,
             name: self.cli.name.clone(),
         }
     }

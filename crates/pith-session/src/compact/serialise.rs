@@ -1,0 +1,75 @@
+//! A conversation as text for the model that summarises it. It is shown, not
+//! replayed, so that the model does not go on with it.
+
+use std::sync::Arc;
+
+use pith_ai::prepare::bash_text;
+use pith_protocol::{AssistantMessage, Block, Content, Message, json};
+
+/// Characters of a tool result that are shown.
+const RESULT_CHARS: usize = 2000;
+
+/// One paragraph per message part, separated by blank lines.
+pub(crate) fn conversation(messages: &[Arc<Message>]) -> String {
+    paragraphs(messages).join("\n\n")
+}
+
+/// The paragraphs of the messages, so that a caller can group them by size.
+pub(crate) fn paragraphs(messages: &[Arc<Message>]) -> Vec<String> {
+    messages.iter().flat_map(|message| of_message(message)).collect()
+}
+
+fn of_message(message: &Message) -> Vec<String> {
+    let said = |text: String| if text.trim().is_empty() { vec![] } else { vec![format!("[User]: {text}")] };
+    match message {
+        Message::User(user) => said(content_text(&user.content)),
+        Message::Custom(custom) => said(content_text(&custom.content)),
+        Message::BashExecution(bash) if bash.exclude_from_context == Some(true) => vec![],
+        Message::BashExecution(bash) => said(bash_text(bash)),
+        Message::BranchSummary(summary) => said(summary.summary.clone()),
+        Message::CompactionSummary(summary) => said(summary.summary.clone()),
+        Message::Assistant(answer) => of_answer(answer),
+        Message::ToolResult(result) => {
+            let text: Vec<&str> = result.content.iter().filter_map(Block::as_text).collect();
+            vec![format!("[Tool result]: {}", shortened(&text.join("\n")))]
+        }
+        Message::Other(_) => vec![],
+    }
+}
+
+fn of_answer(answer: &AssistantMessage) -> Vec<String> {
+    let mut parts = Vec::new();
+    let mut calls = Vec::new();
+    for block in &answer.content {
+        match block {
+            Block::Thinking(thinking) if !thinking.thinking.trim().is_empty() => {
+                parts.push(format!("[Assistant thinking]: {}", thinking.thinking));
+            }
+            Block::Text(text) if !text.text.trim().is_empty() => parts.push(format!("[Assistant]: {}", text.text)),
+            Block::ToolCall(call) => {
+                let arguments: Vec<_> =
+                    call.arguments.iter().map(|(key, value)| format!("{key}={}", json::to_string(value))).collect();
+                calls.push(format!("{}({})", call.name, arguments.join(", ")));
+            }
+            _ => {}
+        }
+    }
+    if !calls.is_empty() {
+        parts.push(format!("[Assistant tool calls]: {}", calls.join("; ")));
+    }
+    parts
+}
+
+fn content_text(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Blocks(blocks) => blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(RESULT_CHARS) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}\n[… {} more characters]", &text[..end], text[end..].chars().count()),
+    }
+}
