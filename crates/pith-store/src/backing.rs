@@ -24,6 +24,16 @@ pub(crate) enum Place {
     Memory(Vec<u8>),
 }
 
+impl Place {
+    /// The length of the line.
+    pub fn len(&self) -> usize {
+        match self {
+            Place::Stored { len, .. } => *len as usize,
+            Place::Memory(line) => line.strip_suffix(b"\n").unwrap_or(line).len(),
+        }
+    }
+}
+
 /// Reads a file at positions of its own: the descriptor's position, which the
 /// writer and other readers share, is neither used nor relied upon.
 pub(crate) struct ReadAt<'f> {
@@ -72,11 +82,12 @@ pub(crate) struct Lines<'t> {
     /// With the position of the next byte it would give.
     reader: Option<(BufReader<ReadAt<'t>>, u64)>,
     buffer: Vec<u8>,
+    n_read: u64,
 }
 
 impl<'t> Lines<'t> {
     pub fn new(tree: &'t EntryTree) -> Self {
-        Lines { tree, reader: None, buffer: Vec::new() }
+        Lines { tree, reader: None, buffer: Vec::new(), n_read: 0 }
     }
 
     /// The line of an entry.
@@ -102,10 +113,16 @@ impl<'t> Lines<'t> {
     }
 
     fn read(&mut self, file: &'t File, offset: u64, len: usize) -> io::Result<&[u8]> {
+        self.buffer.resize(len, 0);
+        self.n_read += 1;
+        if self.n_read == 1 {
+            // Often the only one; reading ahead pays from the second on.
+            ReadAt::new(file, offset).read_exact(&mut self.buffer)?;
+            return Ok(&self.buffer);
+        }
         let start = || (BufReader::with_capacity(64 * 1024, ReadAt::new(file, offset)), offset);
         let (mut reader, position) = self.reader.take().unwrap_or_else(start);
         reader.seek_relative(offset as i64 - position as i64)?;
-        self.buffer.resize(len, 0);
         reader.read_exact(&mut self.buffer)?;
         self.reader = Some((reader, offset + len as u64));
         Ok(&self.buffer)

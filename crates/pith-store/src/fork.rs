@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::backing::{Backing, Lines, Place};
+use crate::branch::BranchSettings;
 use crate::context::Context;
 use crate::error::StoreError;
 use crate::files::{self, Replacement};
@@ -60,15 +61,15 @@ impl SessionStore {
         let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
         let parent_session = Some(options.parent_session.unwrap_or_else(|| source.to_string_lossy().into_owned()));
         let store = SessionStore::create(NewSession { parent_session, ..options });
-        let mut copy = Copy::start(store, &tree, tree.indexes())?;
+        let mut copying = Copying::start(store, &tree, tree.indexes())?;
         let mut lines = tree.lines();
         for index in tree.indexes() {
             let line = lines.get(index).map_err(in_file_io(&source))?;
             let parent = tree.node(index).parent;
-            copy.entry(&tree, index, parent, line, &|_| None)?;
+            copying.entry(&tree, index, parent, line, &|_| None)?;
         }
-        copy.settle_parents(&tree);
-        let (mut store, _) = copy.finish()?;
+        copying.settle_parents(&tree);
+        let (mut store, _) = copying.finish()?;
         store.reports.extend(report);
         store.load_context(Default::default());
         Ok(store)
@@ -89,16 +90,16 @@ impl SessionStore {
             let at = path.iter().position(|&on_path| on_path == index).filter(|_| is_label(index))?;
             path[at..].iter().copied().find(|&index| !is_label(index))
         };
-        let mut copy = Copy::start(self.successor(), tree, kept.iter().copied())?;
+        let mut copying = Copying::start(self.successor(), tree, kept.iter().copied())?;
         let mut lines = tree.lines();
         let mut previous = None;
         for &index in &kept {
             let line = lines.get(index).map_err(in_file_io(self.path().unwrap_or(Path::new(""))))?;
-            copy.entry(tree, index, previous, line, &instead)?;
+            copying.entry(tree, index, previous, line, &instead)?;
             previous = Some(index);
         }
-        copy.labels(tree, &kept)?;
-        let (mut store, renumbering) = copy.finish()?;
+        copying.labels(tree, &kept)?;
+        let (mut store, renumbering) = copying.finish()?;
         // The messages are the same; sharing them saves reading them again.
         let mut known = self.context.clone();
         known.renumber(&renumbering);
@@ -139,7 +140,7 @@ fn user_text(tree: &EntryTree, lines: &mut Lines<'_>, index: NodeIndex) -> Optio
 }
 
 /// A session being filled. The file appears at once and complete, or not at all.
-struct Copy {
+struct Copying {
     store: SessionStore,
     /// `None`: there is nothing worth a file.
     file: Option<NewFile>,
@@ -152,7 +153,7 @@ struct NewFile {
     lock: Option<Lock>,
 }
 
-impl Copy {
+impl Copying {
     fn start(
         store: SessionStore,
         source: &EntryTree,
@@ -163,7 +164,7 @@ impl Copy {
             Some(path) => Some(NewFile::start(path, &store.tree).map_err(in_file_io(path))?),
             None => None,
         };
-        Ok(Copy { store, file, renumbering: Renumbering::new() })
+        Ok(Copying { store, file, renumbering: Renumbering::new() })
     }
 
     /// Adds an entry of the source below another one that was added before.
@@ -239,7 +240,7 @@ impl Copy {
     }
 
     fn finish(self) -> Result<(SessionStore, Renumbering), StoreError> {
-        let Copy { mut store, file, renumbering } = self;
+        let Copying { mut store, file, renumbering } = self;
         store.leaf = store.tree.end;
         match (file, &mut store.journal) {
             (Some(file), Some(journal)) => {
@@ -251,7 +252,7 @@ impl Copy {
             (None, Some(journal)) => store.tree.indexes().for_each(|index| journal.add(index)),
             (_, None) => {}
         }
-        store.settings = crate::branch::BranchSettings::of(&store.tree, store.leaf);
+        store.settings = BranchSettings::of(&store.tree, store.leaf);
         Ok((store, renumbering))
     }
 }

@@ -22,8 +22,10 @@ pub(crate) enum Tail {
     Clean,
     /// With a complete line that lacks its newline.
     NoNewline,
-    /// With the beginning of a line, at this offset.
+    /// With the beginning of a line, at this offset, that nobody will complete.
     Torn(u64),
+    /// With the beginning of a line, at this offset, that another program may be writing.
+    Unfinished(u64),
 }
 
 /// One pass over lines.
@@ -36,6 +38,8 @@ pub(crate) struct Intake {
     /// Some parent may come after its child, so that walks need not end.
     may_cycle: bool,
     line_number: u64,
+    /// The lines were appended by another program while the file was open.
+    is_addition: bool,
 }
 
 /// A line with its place, or the end.
@@ -94,6 +98,11 @@ impl<R: BufRead> LineReader<R> {
 }
 
 impl Intake {
+    /// For lines another program added to a file that was read before.
+    pub fn of_addition() -> Self {
+        Intake { is_addition: true, ..Intake::default() }
+    }
+
     /// Reads all remaining lines.
     pub fn read<R: BufRead>(&mut self, tree: &mut EntryTree, lines: &mut LineReader<R>) -> Result<(), ReadError> {
         let mut scratch = Vec::new();
@@ -111,6 +120,7 @@ impl Intake {
                     self.note_damage();
                     Tail::NoNewline
                 }
+                (false, false) if self.is_addition => Tail::Unfinished(line.offset),
                 (false, false) => {
                     self.repairs.torn = Some(line.bytes.len() as u64);
                     Tail::Torn(line.offset)
@@ -129,7 +139,14 @@ impl Intake {
     }
 
     pub fn note_damage(&mut self) {
-        self.repairs.damaged.note(|| format!("line {}", self.line_number));
+        let place = self.place();
+        self.repairs.damaged.note(|| place);
+    }
+
+    /// Where the current line is, in words.
+    fn place(&self) -> String {
+        let of = if self.is_addition { " of what another program added" } else { "" };
+        format!("line {}{of}", self.line_number)
     }
 
     /// Takes one line; `false` if it is not a JSON object.
@@ -149,7 +166,10 @@ impl Intake {
                 self.unresolved.extend(missing.map(|parent| (index, parent)));
             }
             Inserted::Known => {}
-            Inserted::Nameless => self.repairs.nameless.note(|| format!("line {}", self.line_number)),
+            Inserted::Nameless => {
+                let place = self.place();
+                self.repairs.nameless.note(|| place);
+            }
         }
         true
     }
@@ -168,9 +188,12 @@ impl Intake {
             if !Sketch::read(after, &mut scratch).is_some_and(is_entry) {
                 continue;
             }
-            self.take(tree, &RawLine { bytes: before, ..*line }, &mut Vec::new());
+            let before = RawLine { bytes: before, ..*line };
+            if !self.take(tree, &before, &mut scratch) {
+                self.take_fused(tree, &before);
+            }
             let after = RawLine { bytes: after, offset: line.offset + at as u64, has_newline: line.has_newline };
-            return self.take(tree, &after, &mut Vec::new());
+            return self.take(tree, &after, &mut scratch);
         }
         false
     }

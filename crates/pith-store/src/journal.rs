@@ -58,7 +58,7 @@ impl Journal {
         Journal { path, open: None, lock: None, unsaved: Vec::new(), needs_sync: false, needs_directory_sync: false }
     }
 
-    /// A file that was just read up to `len`.
+    /// A file that was just read, up to the length it had then.
     pub fn opened(path: PathBuf, file: Arc<File>, lock: Option<Lock>, metadata: &Metadata, tail: Tail) -> Self {
         let open = OpenFile { file, seen: Look::of(metadata), tail };
         Journal { open: Some(open), lock, ..Journal::planned(path) }
@@ -209,12 +209,12 @@ impl OpenFile {
     /// Reads the lines between what was seen before and `now`.
     fn take_in(&mut self, tree: &mut EntryTree, now: Look) -> io::Result<Repairs> {
         let start = match self.tail {
-            // The missing newline, or the rest of the line, is among what is new.
-            Tail::Torn(offset) => offset,
+            // The rest of the line may be among what is new.
+            Tail::Torn(offset) | Tail::Unfinished(offset) => offset,
             Tail::Clean | Tail::NoNewline => self.seen.len,
         };
         let reader = BufReader::new(ReadAt::new(&self.file, start).until(now.len));
-        let mut intake = Intake::default();
+        let mut intake = Intake::of_addition();
         intake.read(tree, &mut LineReader::new(reader, start)).map_err(|error| match error {
             ReadError::Io(error) => error,
             ReadError::LineTooLong(_) | ReadError::NotASession => {
@@ -222,8 +222,7 @@ impl OpenFile {
             }
         })?;
         intake.settle(tree);
-        // The other program may be in the middle of its line: keep what is there, start a line of our own.
-        self.tail = if intake.tail == Tail::Clean { Tail::Clean } else { Tail::NoNewline };
+        self.tail = intake.tail;
         self.seen = now;
         Ok(intake.repairs)
     }
@@ -232,11 +231,17 @@ impl OpenFile {
     fn mend_tail(&mut self, path: &Path) -> io::Result<()> {
         match self.tail {
             Tail::Clean => return Ok(()),
-            Tail::NoNewline => (&*self.file).write_all(b"\n")?,
-            Tail::Torn(offset) => self.cut_fragment(path, offset)?,
+            // A fragment another program may still be writing stays where it is.
+            Tail::NoNewline | Tail::Unfinished(_) => {
+                (&*self.file).write_all(b"\n")?;
+                self.seen.len += 1;
+            }
+            Tail::Torn(offset) => {
+                self.cut_fragment(path, offset)?;
+                self.seen.len = offset;
+            }
         }
         self.tail = Tail::Clean;
-        self.seen = Look::of(&self.file.metadata()?);
         Ok(())
     }
 

@@ -262,9 +262,11 @@ impl EntryTree {
 
     /// Whether the line at `place` is the one the tree already has.
     fn holds_same(&self, index: NodeIndex, place: &Place) -> bool {
-        let mut lines = self.lines();
-        let Ok(known) = lines.get(index).map(<[u8]>::to_vec) else { return false };
-        lines.at(place).is_ok_and(|line| line == known)
+        if self.node(index).place.len() != place.len() {
+            return false;
+        }
+        let Ok(known) = self.lines().get(index).map(<[u8]>::to_vec) else { return false };
+        self.lines().at(place).is_ok_and(|line| line == known)
     }
 
     /// Takes in what an entry says about the session as a whole.

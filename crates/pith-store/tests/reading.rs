@@ -200,10 +200,10 @@ fn lines_fused_by_another_program_are_taken_apart() {
         header(directory.path()).to_string(),
         entry("a", None, "one").to_string(),
         format!("{fragment}{}", entry("c", Some("a"), "three")),
-        format!("{}{}", entry("d", Some("c"), "four"), entry("e", Some("d"), "five")),
+        format!("{}{}{}", entry("d", Some("c"), "four"), entry("e", Some("d"), "five"), entry("f", Some("e"), "six")),
     ];
     let mut store = resume(&write_session(directory.path(), &lines));
-    assert_eq!(texts(&store), ["one", "three", "four", "five"]);
+    assert_eq!(texts(&store), ["one", "three", "four", "five", "six"]);
     assert_eq!(reports(&mut store).len(), 1);
 }
 

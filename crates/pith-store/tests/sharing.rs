@@ -69,6 +69,21 @@ fn half_a_line_of_another_program_is_not_touched() {
 }
 
 #[test]
+fn a_line_another_program_is_still_writing_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = write_values(directory.path(), &[header(directory.path()), entry("a", None, "one")]);
+    let mut store = resume(&path);
+    let line = entry("f", Some("a"), "theirs").to_string();
+    append_raw(&path, &line[..40]);
+    store.refresh();
+    append_raw(&path, &format!("{}\n", &line[40..]));
+    store.refresh();
+    assert!(store.tree().contains("f"));
+    store.append_message(&user("ours"));
+    assert_eq!((lines(&path).len(), reports(&mut store)), (4, vec![]));
+}
+
+#[test]
 fn a_torn_line_that_is_completed_by_its_writer_counts() {
     let directory = tempfile::tempdir().unwrap();
     let path = write_values(directory.path(), &[header(directory.path()), entry("a", None, "one")]);

@@ -141,3 +141,22 @@ fn sync_is_owed_once_per_batch_of_writes() {
     store.append_message(&user("three"));
     store.sync_handle().unwrap().run().unwrap();
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_takes_no_files_costs_only_the_file() {
+    // Nobody can create anything there, whatever their rights.
+    let mut store = SessionStore::create(pith_store::NewSession {
+        cwd: "/".into(),
+        session_dir: "/proc/self/pith".into(),
+        ..pith_store::NewSession::default()
+    });
+    store.append_message(&user("one"));
+    store.append_message(&assistant("two"));
+    assert_eq!((store.messages().len(), store.is_saved()), (2, false));
+    assert_eq!(store.take_report().len(), 1);
+    assert!(store.write_error().unwrap().contains("/proc/self/pith/"));
+    assert!(store.sync_handle().is_none());
+    let clone = store.clone_branch();
+    assert!(clone.is_err(), "a copy that cannot be written is refused");
+}
