@@ -2,7 +2,7 @@
 
 use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
-use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response};
+use pith_protocol::{Call, Command, commands, HostReply, Id, Inbound, Response};
 
 use crate::reply::Reply;
 use crate::session::Session;
@@ -21,64 +21,70 @@ impl Session {
 
     fn command(&mut self, id: Id, command: Command) {
         match command {
-            Command::Prompt(call) => self.prompt(call, Reply::new(id, self.owed.clone())),
-            Command::Steer(call) => self.enqueue(Queue::Steering, call.message, call.images, self.reply(id)),
-            Command::FollowUp(call) => self.enqueue_follow_up(call, self.reply(id)),
+            Command::Prompt(call) => self.prompt(call, self.reply(id)),
+            Command::Steer(call) => {
+                let reply = self.reply::<commands::Steer>(id);
+                self.enqueue(Queue::Steering, call.message, call.images, reply);
+            }
+            Command::FollowUp(call) => {
+                let reply = self.reply::<commands::FollowUp>(id);
+                self.enqueue(Queue::FollowUp, call.message, call.images, reply);
+            }
             Command::Abort(_) => self.abort(self.reply(id)),
             Command::AbortAndPrompt(call) => self.abort_and_prompt(call, self.reply(id)),
             Command::ClearQueue(_) => {
                 let removed = self.queues.clear(&mut *self.out);
-                self.answer(self.reply(id), Ok(removed));
+                self.respond::<commands::ClearQueue>(id, Ok(removed));
             }
             Command::SetSteeringMode(call) => {
                 self.queues.set_mode(Queue::Steering, call.mode);
-                self.answer(self.reply(id), Ok(()));
+                self.respond::<commands::SetSteeringMode>(id, Ok(()));
             }
             Command::SetFollowUpMode(call) => {
                 self.queues.set_mode(Queue::FollowUp, call.mode);
-                self.answer(self.reply(id), Ok(()));
+                self.respond::<commands::SetFollowUpMode>(id, Ok(()));
             }
             Command::SetInterruptMode(call) => {
                 self.options.interrupt_mode = call.mode;
-                self.answer(self.reply(id), Ok(()));
+                self.respond::<commands::SetInterruptMode>(id, Ok(()));
             }
             Command::SetStreamUpdates(call) => {
                 self.options.stream_updates = call.mode;
-                self.answer(self.reply(id), Ok(()));
+                self.respond::<commands::SetStreamUpdates>(id, Ok(()));
             }
-            Command::GetState(_) => self.answer(self.reply(id), Ok(self.state())),
+            Command::GetState(_) => self.respond::<commands::GetState>(id, Ok(self.state())),
             Command::GetMessages(_) => {
                 let messages = Messages { messages: self.store.messages().to_vec() };
-                self.answer(self.reply(id), Ok(messages));
+                self.respond::<commands::GetMessages>(id, Ok(messages));
             }
-            Command::GetLastAssistantText(_) => self.answer(self.reply(id), Ok(self.last_text())),
-            Command::GetSessionStats(_) => self.answer(self.reply(id), Ok(self.stats())),
+            Command::GetLastAssistantText(_) => self.respond::<commands::GetLastAssistantText>(id, Ok(self.last_text())),
+            Command::GetSessionStats(_) => self.respond::<commands::GetSessionStats>(id, Ok(self.stats())),
             Command::SetModel(call) => self.set_model(&call, self.reply(id)),
             Command::CycleModel(_) => self.cycle_model(self.reply(id)),
             Command::GetAvailableModels(_) => {
-                self.answer(self.reply(id), Ok(ModelList { models: self.models.available() }));
+                self.respond::<commands::GetAvailableModels>(id, Ok(ModelList { models: self.models.available() }));
             }
             Command::SetThinkingLevel(call) => {
                 self.set_level(call.level);
-                self.answer(self.reply(id), Ok(()));
+                self.respond::<commands::SetThinkingLevel>(id, Ok(()));
             }
             Command::CycleThinkingLevel(_) => {
                 let next = self.models.next_level();
                 if let Some(level) = next {
                     self.set_level(level);
                 }
-                self.answer(self.reply(id), Ok(next.map(|level| Level { level })));
+                self.respond::<commands::CycleThinkingLevel>(id, Ok(next.map(|level| Level { level })));
             }
             Command::GetAvailableThinkingLevels(_) => {
-                self.answer(self.reply(id), Ok(Levels { levels: self.models.levels() }));
+                self.respond::<commands::GetAvailableThinkingLevels>(id, Ok(Levels { levels: self.models.levels() }));
             }
             Command::SetAutoCompaction(call) => {
                 self.options.auto_compaction = call.enabled;
-                self.answer(self.reply(id), Ok(()));
+                self.respond::<commands::SetAutoCompaction>(id, Ok(()));
             }
             Command::SetAutoRetry(call) => {
                 self.options.retry.is_enabled = call.enabled;
-                self.answer(self.reply(id), Ok(()));
+                self.respond::<commands::SetAutoRetry>(id, Ok(()));
             }
             Command::AbortRetry(_) => self.abort_retry(self.reply(id)),
             Command::Bash(call) => self.bash(call, self.reply(id)),
@@ -113,6 +119,11 @@ impl Session {
 
     pub(crate) fn reply<C: Call>(&self, id: Id) -> Reply<C> {
         Reply::new(id, self.owed.clone())
+    }
+
+    /// Answers at once.
+    fn respond<C: Call>(&mut self, id: Id, answer: Result<C::Answer, String>) {
+        self.answer(self.reply::<C>(id), answer);
     }
 
     pub(crate) fn answer<C: Call>(&mut self, reply: Reply<C>, answer: Result<C::Answer, String>) {

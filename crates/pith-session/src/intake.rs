@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
 use pith_protocol::answers::{Cancelled, Disposition, Placed};
-use pith_protocol::commands::{Abort, AbortAndPrompt, FollowUp, NewSession, Prompt};
+use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession, Prompt};
 use pith_protocol::{Call, ImageBlock, Message, UserMessage};
 
 use crate::activity::Waiter;
@@ -47,10 +47,6 @@ impl Session {
     ) {
         self.queues.push(queue, Waiting { text, images }, &mut *self.out);
         self.answer(reply, Ok(Placed { disposition: Disposition::Queued }));
-    }
-
-    pub(crate) fn enqueue_follow_up(&mut self, call: FollowUp, reply: Reply<FollowUp>) {
-        self.enqueue(Queue::FollowUp, call.message, call.images, reply);
     }
 
     pub(crate) fn abort(&mut self, reply: Reply<Abort>) {

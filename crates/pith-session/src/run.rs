@@ -27,6 +27,9 @@ pub(crate) enum FromRun {
     IsInterrupted(oneshot::Sender<bool>),
 }
 
+/// A question whose asker is gone needs no answer.
+fn ignore<T>(_sent: Result<(), T>) {}
+
 /// Messages a run may be ahead of the session.
 const BACKLOG: usize = 256;
 
@@ -66,12 +69,12 @@ impl Session {
         // An answer nobody waits for any more belongs to a run that is ending.
         match message {
             FromRun::Event(event, taken) => self.on_run_event(event, taken),
-            FromRun::Has(queue, answer) => drop(answer.send(!self.is_closing && self.queues.has(queue))),
-            FromRun::Take(queue, answer) => drop(answer.send(self.take_queued(queue))),
-            FromRun::Turn(answer) => drop(answer.send(self.next_turn())),
+            FromRun::Has(queue, answer) => ignore(answer.send(!self.is_closing && self.queues.has(queue))),
+            FromRun::Take(queue, answer) => ignore(answer.send(self.take_queued(queue))),
+            FromRun::Turn(answer) => ignore(answer.send(self.next_turn())),
             FromRun::IsInterrupted(answer) => {
                 let is_immediate = self.options.interrupt_mode == pith_protocol::InterruptMode::Immediate;
-                drop(answer.send(is_immediate && self.queues.has(Queue::Steering)));
+                ignore(answer.send(is_immediate && self.queues.has(Queue::Steering)));
             }
         }
     }

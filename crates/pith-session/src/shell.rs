@@ -74,8 +74,18 @@ impl Session {
             let (to_session, room) = (self.shell.to_session.clone(), self.out.room());
             async move {
                 let (output, deltas) = mpsc::channel(1);
-                let forward = forward(key, deltas, to_session.clone(), room, cancel.clone());
-                let (result, ()) = tokio::join!(run_user_command(&workbench, &command, &cancel, output), forward);
+                let stop = cancel.clone();
+                // Owns the sending end, so that forwarding ends with the command.
+                let run = async move {
+                    let take = |delta: &str| output.try_send(delta.to_owned()).is_ok();
+                    let mut result = run_user_command(&workbench, &command, &stop, take).await;
+                    let untold = result.as_mut().map(|done| std::mem::take(&mut done.untold)).unwrap_or_default();
+                    if !untold.is_empty() {
+                        let _ = output.send(untold).await;
+                    }
+                    result
+                };
+                let (result, ()) = tokio::join!(run, forward(key, deltas, to_session.clone(), room, &cancel));
                 let _ = to_session.send(FromShell::Done { key, result }).await;
                 JobEnd::Done
             }
@@ -185,7 +195,13 @@ fn execution(call: &Bash, done: &UserBash) -> BashExecution {
 }
 
 /// Passes output on as fast as the host reads it; the command waits meanwhile.
-async fn forward(key: u64, mut deltas: mpsc::Receiver<String>, to_session: mpsc::Sender<FromShell>, room: Room, cancel: CancellationToken) {
+async fn forward(
+    key: u64,
+    mut deltas: mpsc::Receiver<String>,
+    to_session: mpsc::Sender<FromShell>,
+    room: Room,
+    cancel: &CancellationToken,
+) {
     while let Some(delta) = deltas.recv().await {
         tokio::select! {
             () = room.wait() => {}
