@@ -62,9 +62,12 @@ pub struct Scripts {
 #[derive(Debug)]
 struct Player {
     script: Script,
-    /// Requests served, per session (where the script asks for it) and route. Held for a few lines.
-    served: Mutex<HashMap<(Option<Arc<str>>, Option<usize>), usize>>,
+    /// Requests served. Held for a few lines.
+    served: Mutex<HashMap<Part, usize>>,
 }
+
+/// What is counted apart: sessions, where the script asks for it, and routes.
+type Part = (Option<Arc<str>>, Option<usize>);
 
 /// A turn about to be played.
 struct Cue<'a> {
