@@ -17,6 +17,7 @@ use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::http::{self, Answer, Clients, CredentialSource, Credentials, Patience, redact, secrets};
 use crate::limits::request_tokens;
+use crate::scripted::{SCRIPTED, Scripts};
 use crate::sse::{SseDecoder, SseEvent};
 use crate::wire::{self, Decoder, Order, Refused, Taste, Wire, cut, error_member};
 
@@ -65,6 +66,7 @@ struct Shared {
     source: Arc<dyn CredentialSource>,
     options: ClientOptions,
     clients: Clients,
+    scripts: Scripts,
     /// What servers have refused in this process, by address and model. Held for a few lines at a time.
     refused: Mutex<HashMap<String, Refused>>,
 }
@@ -72,8 +74,13 @@ struct Shared {
 impl Providers {
     /// A client that takes credentials from `source`. Nothing is connected or read before the first call.
     pub fn new(source: Arc<dyn CredentialSource>, options: ClientOptions) -> Self {
+        Self::with_scripts(source, options, Scripts::default())
+    }
+
+    /// The same, with a script for the models of provider `scripted`.
+    pub fn with_scripts(source: Arc<dyn CredentialSource>, options: ClientOptions, scripts: Scripts) -> Self {
         let clients = Clients::with_proxy(options.proxy.clone());
-        Providers { shared: Arc::new(Shared { source, options, clients, refused: Mutex::default() }) }
+        Providers { shared: Arc::new(Shared { source, options, clients, scripts, refused: Mutex::default() }) }
     }
 }
 
@@ -116,6 +123,9 @@ impl Shared {
     ) -> Result<(), Fault> {
         let refuse = |text: String| Fault::new(ErrorKind::InvalidRequest, text);
         let api = &call.model.api;
+        if api == SCRIPTED {
+            return self.scripts.answer(call, message, sender).await;
+        }
         let wire = wire::for_api(api).ok_or_else(|| refuse(format!("No API provider registered for api: {api}")))?;
         let credentials = self.source.credentials(&call.model).await;
         let credentials = credentials.map_err(|text| Fault::new(ErrorKind::Auth, text))?;

@@ -22,6 +22,7 @@ use crate::wire::{HttpRequest, Wire};
 
 pub use clients::Clients;
 pub use fault::{redact, secrets};
+pub(crate) use retry_after::server_delay;
 
 /// Longest part of an error body that is read.
 const MAX_BODY: usize = 256 << 10;

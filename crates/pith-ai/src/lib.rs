@@ -30,6 +30,7 @@ pub mod limits;
 pub mod prepare;
 pub mod repair;
 pub mod schema;
+pub mod scripted;
 pub mod sse;
 #[cfg(test)]
 mod testing;
@@ -37,3 +38,4 @@ pub mod wire;
 
 pub use client::{ClientOptions, Notice, Providers};
 pub use http::{CredentialSource, Credentials, Patience};
+pub use scripted::Scripts;

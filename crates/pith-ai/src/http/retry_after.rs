@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 /// The delay a server asks for: `retry-after-ms`, else `retry-after` in seconds or as a date.
-pub(super) fn server_delay<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
+pub(crate) fn server_delay<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     if let Some(millis) = header("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {
         return delay(millis / 1000.0);
     }
