@@ -1,1 +1,48 @@
-//! pith-tools
+//! What the model can do to the machine: the built-in tools.
+//!
+//! Knows nothing of sessions and models. A [`Workbench`] says where and under
+//! which rules the tools work; [`builtin_tools`] makes them.
+
+pub mod workbench;
+
+pub mod bash;
+pub mod edit;
+pub mod read;
+pub mod search;
+pub mod write;
+
+pub mod image;
+pub mod process;
+pub mod shell;
+pub mod truncate;
+
+mod arguments;
+mod command;
+mod confine;
+mod files;
+mod mutation;
+mod os_error;
+mod paths;
+mod replace;
+mod seen;
+mod tool;
+
+pub use workbench::{Conditions, Workbench, WorkbenchOptions};
+
+use std::sync::Arc;
+
+use pith_agent::Tool;
+
+/// All built-in tools: read, bash, edit, write, grep, find, ls.
+pub fn builtin_tools(workbench: &Arc<Workbench>) -> Vec<Arc<dyn Tool>> {
+    let shared = || Arc::clone(workbench);
+    vec![
+        Arc::new(read::Read::new(shared())),
+        Arc::new(bash::Bash::new(shared())),
+        Arc::new(edit::EditTool::new(shared())),
+        Arc::new(write::Write::new(shared())),
+        Arc::new(search::Grep::new(shared())),
+        Arc::new(search::Find::new(shared())),
+        Arc::new(search::Ls::new(shared())),
+    ]
+}

@@ -1,0 +1,179 @@
+//! The `bash` tool.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pith_agent::{Tool, ToolContext, ToolOutput, ToolUpdate};
+use pith_protocol::{Block, ToolSpec};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use crate::arguments::Arguments;
+use crate::command::capture::Capture;
+use crate::command::decode::Decoder;
+use crate::command::environment::Caller;
+use crate::command::follow::{Ending, Listener, follow};
+use crate::process::Running;
+use crate::tool::{Outcome, output, spec};
+use crate::truncate::Limits;
+use crate::workbench::Workbench;
+
+/// Longest timeout hosts with 32-bit millisecond timers can keep.
+const MAX_TIMEOUT: f64 = 2_147_483.647;
+/// What an update shows of the output.
+const UPDATE: Limits = Limits { lines: Limits::RESULT.lines, bytes: 16 * 1024 };
+const PACE: Duration = Duration::from_millis(100);
+/// The pace once the output is plainly not meant to be read as it goes by.
+const SLOW_PACE: Duration = Duration::from_millis(250);
+const LARGE: usize = 1 << 20;
+
+/// Runs shell commands for the model.
+pub struct Bash {
+    spec: ToolSpec,
+    workbench: Arc<Workbench>,
+}
+
+impl Bash {
+    pub fn new(workbench: Arc<Workbench>) -> Self {
+        Bash { spec: spec("bash", DESCRIPTION, parameters()), workbench }
+    }
+
+    async fn run_command(&self, arguments: &Arguments, context: &ToolContext) -> Outcome {
+        (context.update)(ToolOutput::default());
+        let timeout = arguments.number("timeout")?.map(timeout).transpose()?;
+        let running = start(&self.workbench, arguments.text("command")?, Caller::Model)?;
+        let mut progress = Progress::new(&self.workbench, context.update.clone());
+        let ending = follow(running, &mut progress, &context.cancel, timeout)
+            .await
+            .map_err(|error| format!("Could not run the shell: {error}"))?;
+        progress.finish(ending, timeout)
+    }
+}
+
+/// Starts `command` in the configured shell.
+pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Result<Running, String> {
+    let environment = workbench.conditions().env.apply(std::env::vars_os(), caller);
+    let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;
+    workbench.jobs.spawn(command_line).map_err(|error| format!("Could not run the shell: {error}"))
+}
+
+fn timeout(seconds: f64) -> Result<Duration, String> {
+    if !(seconds.is_finite() && seconds > 0.0) {
+        return Err("Invalid timeout: must be a finite number of seconds".to_owned());
+    }
+    if seconds > MAX_TIMEOUT {
+        return Err(format!("Invalid timeout: maximum is {MAX_TIMEOUT} seconds"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Collects the output and keeps the host informed.
+struct Progress<'a> {
+    decoder: Decoder,
+    capture: Capture<'a>,
+    update: ToolUpdate,
+    last_update: Instant,
+    has_news: bool,
+}
+
+impl<'a> Progress<'a> {
+    fn new(workbench: &'a Workbench, update: ToolUpdate) -> Self {
+        Progress {
+            decoder: Decoder::default(),
+            capture: Capture::new(&workbench.output_dir),
+            update,
+            last_update: Instant::now(),
+            has_news: false,
+        }
+    }
+
+    fn finish(mut self, ending: Ending, timeout: Option<Duration>) -> Outcome {
+        let tail = &mut self.capture.tail;
+        self.decoder.finish(|text| tail.push(text));
+        if self.has_news {
+            self.pass_on();
+        }
+        let captured = self.capture.finish();
+        let text = captured.annotated();
+        let status = match ending {
+            Ending::Exited(0) => {
+                let shown = if text.is_empty() { "(no output)".to_owned() } else { text };
+                return Ok(ToolOutput { details: captured.details(), ..ToolOutput::text(shown) });
+            }
+            Ending::Exited(code) => {
+                let shown = if text.is_empty() { "(no output)" } else { &text };
+                return Err(format!("{shown}\n\nCommand exited with code {code}"));
+            }
+            Ending::TimedOut => {
+                format!("Command timed out after {} seconds", timeout.unwrap_or_default().as_secs_f64())
+            }
+            Ending::Cancelled => "Command aborted".to_owned(),
+        };
+        Err(if text.is_empty() { status } else { format!("{text}\n\n{status}") })
+    }
+}
+
+impl Listener for Progress<'_> {
+    fn output(&mut self, bytes: &[u8]) {
+        let tail = &mut self.capture.tail;
+        self.decoder.push(bytes, |text| tail.push(text));
+        self.capture.log(bytes);
+        self.has_news = true;
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let pace = if self.capture.tail.total().bytes > LARGE { SLOW_PACE } else { PACE };
+        self.has_news.then(|| self.last_update + pace)
+    }
+
+    fn pass_on(&mut self) {
+        let (text, truncation) = self.capture.tail.cut(UPDATE);
+        let details = self.capture.details(truncation.as_ref());
+        (self.update)(ToolOutput {
+            content: vec![Block::text(text)],
+            details: Some(details),
+            ..ToolOutput::default()
+        });
+        self.has_news = false;
+        self.last_update = Instant::now();
+    }
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn snippet(&self) -> Option<&str> {
+        Some("Run bash commands")
+    }
+
+    fn rules(&self) -> &[&'static str] {
+        &["Facts about this session are in the PI_* environment variables of bash commands"]
+    }
+
+    fn run(
+        self: Arc<Self>,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+        Box::pin(async move { output(self.run_command(&Arguments(arguments), &context).await) })
+    }
+}
+
+const DESCRIPTION: &str = "Run a bash command in the working directory. Returns stdout and stderr together. \
+    Long output keeps only its last 2000 lines or 50KB, whichever is less; the full output is then saved to a file \
+    named in the result. A timeout in seconds is optional; without one the command may run as long as it takes.";
+
+fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "required": ["command"],
+        "properties": {
+            "command": {"type": "string", "description": "The bash command to run"},
+            "timeout": {"type": "number", "description": "Seconds after which the command is ended (none by default)"},
+        },
+    })
+}

@@ -1,0 +1,140 @@
+//! Optional confinement of the file tools to some directories (`tools.root`).
+//!
+//! The check looks at the real path, with every symbolic link followed, and is
+//! repeated on the opened file: what was checked is what is read or written.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Component, Path, PathBuf};
+
+/// The directories file tools may touch; everything when there is no list.
+#[derive(Clone, Debug, Default)]
+pub struct Confinement {
+    roots: Option<Vec<PathBuf>>,
+}
+
+impl Confinement {
+    /// Confines to `roots`, themselves resolved now.
+    pub fn to(roots: Option<Vec<PathBuf>>) -> Self {
+        Confinement { roots: roots.map(|roots| roots.iter().map(|root| real_path(root)).collect()) }
+    }
+
+    /// Refuses a path that leads outside. `call` names the operation in the message.
+    pub fn admit(&self, path: &Path, call: &str) -> Result<(), String> {
+        match &self.roots {
+            None => Ok(()),
+            Some(roots) => check(roots, &real_path(path), path, call),
+        }
+    }
+
+    /// Refuses a file that turned out to lie outside after it was opened as `path`.
+    pub fn admit_open(&self, file: impl AsFd, path: &Path, call: &str) -> Result<(), String> {
+        match &self.roots {
+            None => Ok(()),
+            Some(roots) => check(roots, &path_of(file).unwrap_or_else(|| real_path(path)), path, call),
+        }
+    }
+}
+
+fn check(roots: &[PathBuf], real: &Path, path: &Path, call: &str) -> Result<(), String> {
+    if roots.iter().any(|root| real.starts_with(root)) {
+        return Ok(());
+    }
+    Err(format!("EACCES: outside the directories allowed by tools.root, {call} '{}'", path.display()))
+}
+
+/// The path with all symbolic links followed, also where its end does not exist yet.
+pub fn real_path(path: &Path) -> PathBuf {
+    const MAX_LINKS: usize = 40;
+    let mut links = 0;
+    let mut real = PathBuf::from("/");
+    let mut pending: VecDeque<OsString> = names(path).collect();
+    while let Some(name) = pending.pop_front() {
+        if name == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(&name);
+        match std::fs::read_link(&next) {
+            Ok(target) if links < MAX_LINKS => {
+                links += 1;
+                if target.is_absolute() {
+                    real = PathBuf::from("/");
+                }
+                for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+                    pending.push_front(name);
+                }
+            }
+            // Not a link, missing, or a loop that the later open will report.
+            Ok(_) | Err(_) => real = next,
+        }
+    }
+    real
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    })
+}
+
+/// The path the kernel knows an open file by, where it tells.
+#[cfg(target_os = "linux")]
+fn path_of(file: impl AsFd) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn path_of(_file: impl AsFd) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_that_lead_outside_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let (inside, outside) = (dir.join("in"), dir.join("out"));
+        fs::create_dir_all(&inside).unwrap();
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("secret"), "x").unwrap();
+        symlink(&outside, inside.join("door")).unwrap();
+        symlink("../out/new", inside.join("dangling")).unwrap();
+        symlink("loop", inside.join("loop")).unwrap();
+        let confinement = Confinement::to(Some(vec![inside.clone()]));
+        for (name, allowed) in
+            [("a", true), ("deep/b", true), ("door/secret", false), ("dangling", false), ("../out/secret", false), ("loop", true)]
+        {
+            assert_eq!(confinement.admit(&inside.join(name), "access").is_ok(), allowed, "{name}");
+        }
+        let refusal = confinement.admit(&inside.join("door/secret"), "open").unwrap_err();
+        assert!(refusal.starts_with("EACCES: outside the directories allowed by tools.root, open '"), "{refusal}");
+    }
+
+    #[test]
+    fn the_opened_file_is_what_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        fs::create_dir(dir.join("in")).unwrap();
+        fs::write(dir.join("in/a"), "").unwrap();
+        fs::write(dir.join("b"), "").unwrap();
+        let confinement = Confinement::to(Some(vec![dir.join("in")]));
+        let swapped = fs::File::open(dir.join("b")).unwrap();
+        assert!(confinement.admit_open(&swapped, &dir.join("in/a"), "open").is_err() || !cfg!(target_os = "linux"));
+        assert!(confinement.admit_open(fs::File::open(dir.join("in/a")).unwrap(), &dir.join("in/a"), "open").is_ok());
+    }
+
+    #[test]
+    fn no_roots_means_no_confinement() {
+        assert!(Confinement::default().admit(Path::new("/etc/passwd"), "access").is_ok());
+    }
+}

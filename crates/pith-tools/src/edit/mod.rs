@@ -1,0 +1,202 @@
+//! The `edit` tool: exact replacements that either all apply or none.
+
+mod apply;
+mod diff;
+mod document;
+mod fuzzy;
+mod render;
+
+pub use apply::{Edit, Edited, apply};
+
+use std::future::Future;
+use std::io::Read;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_protocol::ToolSpec;
+use rustix::fs::{Access, AtFlags};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::Arguments;
+use crate::files::open_regular;
+use crate::os_error;
+use crate::replace::replace;
+use crate::seen::{digest, remark};
+use crate::tool::{Outcome, output, spec, still_wanted, to_the_end};
+use crate::workbench::Workbench;
+
+/// Changes parts of files for the model.
+pub struct EditTool {
+    spec: ToolSpec,
+    workbench: Arc<Workbench>,
+}
+
+impl EditTool {
+    pub fn new(workbench: Arc<Workbench>) -> Self {
+        EditTool { spec: spec("edit", DESCRIPTION, parameters()), workbench }
+    }
+}
+
+fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
+    still_wanted(cancel)?;
+    workbench.confinement.admit(path, "access")?;
+    rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(|error| {
+        format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into()))
+    })?;
+    let (mut file, metadata) = open_regular(path, &workbench.confinement)?;
+    let mut original = Vec::new();
+    file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
+    drop(file);
+    let changed = workbench.seen.has_changed(path, &metadata, || Some(digest(&original)));
+    still_wanted(cancel)?;
+    let edited = apply(&original, edits, shown_path)?;
+    still_wanted(cancel)?;
+    let metadata = replace(path, &edited.contents, &workbench.confinement)?;
+    workbench.seen.remember(path, &metadata, Some(digest(&edited.contents)));
+    let difference = render::difference(&edited.before, &edited.after, shown_path);
+    let remark = if changed { remark(shown_path) } else { String::new() };
+    let text = format!("Successfully replaced {} block(s) in {shown_path}.{remark}", edits.len());
+    Ok(ToolOutput::text(text).with_details(json!({
+        "diff": difference.diff,
+        "patch": difference.patch,
+        "firstChangedLine": difference.first_changed_line,
+    })))
+}
+
+fn parse(arguments: &Arguments) -> Result<Vec<Edit>, String> {
+    let list = arguments.0.get("edits").and_then(Value::as_array).ok_or("edits: must be array")?;
+    let member = |edit: &Value, at: usize, name: &str| {
+        edit.get(name).and_then(Value::as_str).map(str::to_owned).ok_or(format!("edits.{at}.{name}: must be string"))
+    };
+    let parse = |(at, edit)| Ok(Edit { old_text: member(edit, at, "oldText")?, new_text: member(edit, at, "newText")? });
+    list.iter().enumerate().map(parse).collect()
+}
+
+/// Mends the shapes models give `edits`: JSON in a string, a lone object, the two texts beside the path.
+fn adapt(mut arguments: Map<String, Value>) -> Map<String, Value> {
+    let is_edit = |value: &Value| value.get("oldText").is_some() && value.get("newText").is_some();
+    if let Some(Value::String(text)) = arguments.get("edits")
+        && let Ok(parsed) = serde_json::from_str::<Value>(text)
+        && (parsed.is_array() || is_edit(&parsed))
+    {
+        arguments.insert("edits".to_owned(), parsed);
+    }
+    if let Some(single) = arguments.get_mut("edits").filter(|edits| edits.is_object()) {
+        *single = Value::Array(vec![single.take()]);
+    }
+    let both = matches!((arguments.get("oldText"), arguments.get("newText")), (Some(Value::String(_)), Some(Value::String(_))));
+    if both && arguments.get("edits").is_none_or(|edits| edits.is_array() || edits.is_null()) {
+        let edit = json!({"oldText": arguments.shift_remove("oldText"), "newText": arguments.shift_remove("newText")});
+        match arguments.get_mut("edits") {
+            Some(Value::Array(edits)) => edits.push(edit),
+            _ => drop(arguments.insert("edits".to_owned(), json!([edit]))),
+        }
+    }
+    arguments
+}
+
+impl Tool for EditTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn snippet(&self) -> Option<&str> {
+        Some("Make precise replacements in files, several per call")
+    }
+
+    fn rules(&self) -> &[&'static str] {
+        &[
+            "With edit, oldText must match the file exactly, including white space",
+            "Change several places of one file in one edit call with several entries in edits",
+            "Each oldText is matched against the original file, not after earlier edits of the call; do not let them overlap",
+            "Keep oldText as small as is unique in the file",
+        ]
+    }
+
+    fn adapt(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        adapt(arguments)
+    }
+
+    fn run(
+        self: Arc<Self>,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+        let arguments = Arguments(arguments);
+        // Lined up before the first await: calls on one file keep their order.
+        let target = arguments.text("path").map(|shown_path| {
+            let path = self.workbench.base.resolve(shown_path);
+            let place = self.workbench.mutations.enter(&path);
+            (shown_path.to_owned(), path, place)
+        });
+        Box::pin(async move {
+            let outcome = async {
+                let (shown_path, path, place) = target?;
+                let edits = parse(&arguments)?;
+                let turn = place.turn(&context.cancel).await?;
+                to_the_end(move || {
+                    let outcome = edit(&self.workbench, &shown_path, &path, &edits, &context.cancel);
+                    drop(turn);
+                    outcome
+                })
+                .await
+            };
+            output(outcome.await)
+        })
+    }
+}
+
+const DESCRIPTION: &str = "Change parts of a file by replacing exact text. Every oldText must occur exactly once in the \
+    original file. All edits refer to the original, not to each other's results, and must not overlap: merge \
+    neighbouring changes into one edit. Keep oldText short.";
+
+fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "required": ["path", "edits"],
+        "properties": {
+            "path": {"type": "string", "description": "Path of the file, relative or absolute"},
+            "edits": {
+                "type": "array",
+                "description": "The replacements, all matched against the original file",
+                "items": {
+                    "type": "object",
+                    "required": ["oldText", "newText"],
+                    "properties": {
+                        "oldText": {"type": "string", "description": "Exact text to replace; must be unique in the file"},
+                        "newText": {"type": "string", "description": "Text to put in its place"},
+                    },
+                },
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn argument_shapes_are_mended() {
+        let edit = json!({"oldText": "a", "newText": "b"});
+        let check = |given: Value, expected: Value| {
+            assert_eq!(Value::Object(adapt(given.as_object().unwrap().clone())), expected);
+        };
+        let good = json!({"path": "f", "edits": [edit]});
+        check(good.clone(), good.clone());
+        check(json!({"path": "f", "edits": "[{\"oldText\":\"a\",\"newText\":\"b\"}]"}), good.clone());
+        check(json!({"path": "f", "edits": "{\"oldText\":\"a\",\"newText\":\"b\"}"}), good.clone());
+        check(json!({"path": "f", "edits": edit}), good.clone());
+        check(json!({"path": "f", "oldText": "a", "newText": "b"}), good);
+        check(
+            json!({"path": "f", "edits": [edit], "oldText": "c", "newText": "d"}),
+            json!({"path": "f", "edits": [edit, {"oldText": "c", "newText": "d"}]}),
+        );
+        for untouched in [json!({"edits": "not json"}), json!({"edits": "3"}), json!({"oldText": "a"}), json!({"edits": 3})] {
+            check(untouched.clone(), untouched);
+        }
+    }
+}

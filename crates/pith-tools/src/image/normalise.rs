@@ -1,0 +1,255 @@
+//! Fitting an image to what providers take inline.
+
+use std::io::Cursor;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::metadata::Orientation;
+use image::{DynamicImage, GenericImageView, ImageDecoder, ImageReader, RgbImage};
+use pith_protocol::ImageBlock;
+
+use super::sniff::{Kind, Sniffed, sniff};
+use crate::truncate::size;
+
+/// Larger files are not looked into.
+pub(crate) const MAX_INPUT: usize = 50 << 20;
+const MAX_PIXELS: u64 = 100_000_000;
+const JPEG_QUALITIES: [u8; 5] = [80, 85, 70, 55, 40];
+
+const NOT_CONVERTIBLE: &str = "[Image omitted: could not be converted to a supported inline image format.]";
+const NOT_RESIZABLE: &str = "[Image omitted: could not be resized below the inline image size limit.]";
+
+/// How large an inline image may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub width: u32,
+    pub height: u32,
+    /// The encoded form must stay below.
+    pub base64_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { width: 2000, height: 2000, base64_bytes: 4_718_592 }
+    }
+}
+
+/// What to do to images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Off: only types providers do not take are converted.
+    pub auto_resize: bool,
+    pub limits: Limits,
+}
+
+/// What became of an image.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Normalised {
+    /// Possibly another image, with remarks for the model.
+    Image { block: ImageBlock, notes: Vec<String> },
+    /// No image; the remark that takes its place.
+    Omitted(String),
+}
+
+/// Whether an inline image can be passed on as it is. Looks at the header only.
+pub fn is_ordinary(block: &ImageBlock, rules: Rules) -> bool {
+    if block.data.len() >= rules.limits.base64_bytes {
+        return false;
+    }
+    let Some(data) = decoded(&block.data) else { return false };
+    match sniff(&data) {
+        Sniffed::Image(kind) => kind.mime() == block.mime_type && can_stay(kind, &data, rules),
+        Sniffed::Unsupported(_) | Sniffed::Other => false,
+    }
+}
+
+/// [`normalise`] for an image that is inline already.
+pub fn normalise_block(block: ImageBlock, rules: Rules) -> Normalised {
+    if is_ordinary(&block, rules) {
+        return Normalised::Image { block, notes: Vec::new() };
+    }
+    match decoded(&block.data) {
+        Some(data) => normalise(&data, rules),
+        None => Normalised::Omitted(NOT_CONVERTIBLE.to_owned()),
+    }
+}
+
+/// Makes an inline image of a file's bytes, converted and made smaller as far as needed.
+pub fn normalise(data: &[u8], rules: Rules) -> Normalised {
+    let Sniffed::Image(kind) = sniff(data) else { return Normalised::Omitted(NOT_CONVERTIBLE.to_owned()) };
+    if data.len() > MAX_INPUT {
+        return Normalised::Omitted(format!("[Image omitted: {} exceeds the limit of 50MB.]", size(data.len())));
+    }
+    if can_stay(kind, data, rules) {
+        return unchanged(kind, data);
+    }
+    let failure = if kind.is_inline() { NOT_RESIZABLE } else { NOT_CONVERTIBLE };
+    match open(kind, data) {
+        Err(Refused::TooManyPixels(width, height)) => {
+            Normalised::Omitted(format!("[Image omitted: {width}x{height} exceeds the limit of 100 megapixels.]"))
+        }
+        Err(Refused::Broken) => Normalised::Omitted(failure.to_owned()),
+        Ok(image) => rework(kind, data, &image, rules).unwrap_or_else(|| Normalised::Omitted(failure.to_owned())),
+    }
+}
+
+/// Whether the bytes may be passed on, as far as the header tells.
+fn can_stay(kind: Kind, data: &[u8], rules: Rules) -> bool {
+    if !kind.is_inline() || !rules.auto_resize {
+        return kind.is_inline();
+    }
+    kind.is_complete(data)
+        && base64_size(data.len()) < rules.limits.base64_bytes
+        && header(kind, data).is_some_and(|(width, height)| fits(width, height, rules.limits))
+}
+
+/// The size the image will be shown at.
+fn header(kind: Kind, data: &[u8]) -> Option<(u32, u32)> {
+    let mut decoder = ImageReader::with_format(Cursor::new(data), kind.format()).into_decoder().ok()?;
+    let (width, height) = decoder.dimensions();
+    Some(if swaps_sides(decoder.orientation().ok()?) { (height, width) } else { (width, height) })
+}
+
+fn swaps_sides(orientation: Orientation) -> bool {
+    matches!(
+        orientation,
+        Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH
+    )
+}
+
+fn fits(width: u32, height: u32, limits: Limits) -> bool {
+    width <= limits.width && height <= limits.height
+}
+
+enum Refused {
+    TooManyPixels(u32, u32),
+    Broken,
+}
+
+/// Decodes upright; the size is checked before any pixel is.
+fn open(kind: Kind, data: &[u8]) -> Result<DynamicImage, Refused> {
+    let reader = ImageReader::with_format(Cursor::new(data), kind.format());
+    let mut decoder = reader.into_decoder().map_err(|_| Refused::Broken)?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(Refused::TooManyPixels(width, height));
+    }
+    decoder.set_limits(image::Limits::default()).map_err(|_| Refused::Broken)?;
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let mut image = DynamicImage::from_decoder(decoder).map_err(|_| Refused::Broken)?;
+    image.apply_orientation(orientation);
+    Ok(image)
+}
+
+fn rework(kind: Kind, data: &[u8], image: &DynamicImage, rules: Rules) -> Option<Normalised> {
+    let limits = rules.limits;
+    let (width, height) = image.dimensions();
+    let small = fits(width, height, limits) || !rules.auto_resize;
+    if kind.is_inline() && small && base64_size(data.len()) < limits.base64_bytes {
+        // The header was in doubt, but the image is sound.
+        return Some(unchanged(kind, data));
+    }
+    let as_png = (!kind.is_inline() && small).then(|| encoded_png(image)).flatten();
+    let as_png = as_png.filter(|png| !rules.auto_resize || base64_size(png.len()) < limits.base64_bytes);
+    let (bytes, mime, resized) = match as_png {
+        Some(png) => (png, Kind::Png.mime(), None),
+        None => {
+            let (bytes, kind, shown) = shrink(image, limits)?;
+            (bytes, kind.mime(), Some(shown))
+        }
+    };
+    let mut notes = Vec::new();
+    if !kind.is_inline() {
+        notes.push(format!("[Image converted from {} to {mime}.]", kind.mime()));
+    }
+    if let Some((shown_width, shown_height)) = resized {
+        let factor = f64::from(width) / f64::from(shown_width);
+        notes.push(format!(
+            "[Image: original {width}x{height}, displayed at {shown_width}x{shown_height}. \
+             Multiply coordinates by {factor:.2} to map to original image.]"
+        ));
+    }
+    let block = ImageBlock { data: STANDARD.encode(bytes), mime_type: mime.to_owned() };
+    Some(Normalised::Image { block, notes })
+}
+
+/// Scales down until an encoding is small enough.
+fn shrink(image: &DynamicImage, limits: Limits) -> Option<(Vec<u8>, Kind, (u32, u32))> {
+    let (mut width, mut height) = fitted(image.dimensions(), limits);
+    loop {
+        let scaled = (image.dimensions() != (width, height))
+            .then(|| image.resize_exact(width, height, FilterType::Lanczos3));
+        let candidate = scaled.as_ref().unwrap_or(image);
+        let png = encoded_png(candidate).map(|png| (png, Kind::Png));
+        let flat = std::cell::LazyCell::new(|| flattened(candidate));
+        let jpegs = JPEG_QUALITIES.iter().filter_map(|quality| Some((encoded_jpeg(&flat, *quality)?, Kind::Jpeg)));
+        let first = png.into_iter().chain(jpegs).find(|(bytes, _)| base64_size(bytes.len()) < limits.base64_bytes);
+        if let Some((bytes, kind)) = first {
+            return Some((bytes, kind, (width, height)));
+        }
+        if (width, height) == (1, 1) {
+            return None;
+        }
+        (width, height) = ((width * 3 / 4).max(1), (height * 3 / 4).max(1));
+    }
+}
+
+fn fitted((mut width, mut height): (u32, u32), limits: Limits) -> (u32, u32) {
+    let scaled = |side: u32, new: u32, old: u32| (f64::from(side) * f64::from(new) / f64::from(old)).round().max(1.0) as u32;
+    if width > limits.width {
+        (width, height) = (limits.width, scaled(height, limits.width, width));
+    }
+    if height > limits.height {
+        (width, height) = (scaled(width, limits.height, height), limits.height);
+    }
+    (width, height)
+}
+
+fn encoded_png(image: &DynamicImage) -> Option<Vec<u8>> {
+    let mut bytes = Cursor::new(Vec::new());
+    // The encoder takes what PNG can hold; floats are what it cannot.
+    match image {
+        DynamicImage::ImageRgb32F(_) | DynamicImage::ImageRgba32F(_) => {
+            image.to_rgba8().write_to(&mut bytes, image::ImageFormat::Png).ok()?;
+        }
+        _ => image.write_to(&mut bytes, image::ImageFormat::Png).ok()?,
+    }
+    Some(bytes.into_inner())
+}
+
+fn encoded_jpeg(image: &RgbImage, quality: u8) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, quality).encode_image(image).ok()?;
+    Some(bytes)
+}
+
+/// On white, as JPEG knows no transparency.
+fn flattened(image: &DynamicImage) -> RgbImage {
+    if !image.color().has_alpha() {
+        return image.to_rgb8();
+    }
+    let mut flat = RgbImage::new(image.width(), image.height());
+    for (from, to) in image.to_rgba8().pixels().zip(flat.pixels_mut()) {
+        let [red, green, blue, alpha] = from.0.map(u32::from);
+        to.0 = [red, green, blue].map(|colour| ((colour * alpha + 255 * (255 - alpha)) / 255) as u8);
+    }
+    flat
+}
+
+fn unchanged(kind: Kind, data: &[u8]) -> Normalised {
+    let block = ImageBlock { data: STANDARD.encode(data), mime_type: kind.mime().to_owned() };
+    Normalised::Image { block, notes: Vec::new() }
+}
+
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).or_else(|_| STANDARD_NO_PAD.decode(text.trim_end_matches('='))).ok()
+}
+
+fn base64_size(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+#[cfg(test)]
+mod tests;

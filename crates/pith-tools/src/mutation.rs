@@ -1,0 +1,113 @@
+//! One change at a time per file, in the order of the calls.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::confine::real_path;
+use crate::tool::ABORTED;
+
+/// Lines up the calls that change the same file. Different files do not wait for each other.
+#[derive(Default)]
+pub(crate) struct MutationQueue {
+    files: Mutex<HashMap<PathBuf, Arc<Semaphore>>>,
+}
+
+/// A place in the queue of one file. Dropping it gives it up.
+pub(crate) struct Place(State);
+
+enum State {
+    First(OwnedSemaphorePermit),
+    Waiting(Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>),
+}
+
+/// The right to change the file, until dropped.
+pub(crate) struct Turn(#[expect(dead_code, reason = "held, never read")] Option<OwnedSemaphorePermit>);
+
+impl MutationQueue {
+    /// Takes the next place for `path`. The place counts from now, not from when it is first waited for.
+    pub fn enter(&self, path: &Path) -> Place {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|_, slot| Arc::strong_count(slot) > 1);
+        let slot = files.entry(real_path(path)).or_insert_with(|| Arc::new(Semaphore::new(1)));
+        let mut turn = Box::pin(Arc::clone(slot).acquire_owned());
+        // The first poll is what puts a waiter into the semaphore's line.
+        Place(match turn.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(permit)) => State::First(permit),
+            Poll::Ready(Err(_)) => unreachable!("the semaphore is never closed"),
+            Poll::Pending => State::Waiting(turn),
+        })
+    }
+}
+
+impl Place {
+    /// Waits until all earlier changes of the file are done, unless the change is not wanted any more.
+    pub async fn turn(self, cancel: &CancellationToken) -> Result<Turn, String> {
+        match self.0 {
+            State::First(permit) => Ok(Turn(Some(permit))),
+            State::Waiting(turn) => tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(ABORTED.to_owned()),
+                permit = turn => Ok(Turn(permit.ok())),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Waiting = Pin<Box<dyn Future<Output = Result<Turn, String>>>>;
+
+    fn wait(queue: &MutationQueue, path: &Path, cancel: &CancellationToken) -> Waiting {
+        let (place, cancel) = (queue.enter(path), cancel.clone());
+        Box::pin(async move { place.turn(&cancel).await })
+    }
+
+    fn ready(waiting: &mut Waiting) -> Option<Result<Turn, String>> {
+        match waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(turn) => Some(turn),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn turns_come_in_the_order_of_entering() {
+        let queue = MutationQueue::default();
+        let file = Path::new("/nonexistent/a");
+        let (live, cancelled) = (CancellationToken::new(), CancellationToken::new());
+        let mut first = wait(&queue, file, &live);
+        let mut second = wait(&queue, file, &cancelled);
+        let mut third = wait(&queue, file, &live);
+        let mut other = wait(&queue, Path::new("/nonexistent/b"), &live);
+        assert!(ready(&mut third).is_none(), "asked first, entered last");
+        let turn = ready(&mut first).expect("nobody before it");
+        assert!(ready(&mut second).is_none());
+        assert!(ready(&mut other).is_some());
+        drop(turn);
+        assert!(ready(&mut third).is_none());
+        cancelled.cancel();
+        assert_eq!(ready(&mut second).and_then(Result::err).as_deref(), Some("Operation aborted"));
+        drop(second);
+        assert!(ready(&mut third).is_some());
+    }
+
+    #[test]
+    fn links_to_one_file_share_a_line() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "").unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();
+        let queue = MutationQueue::default();
+        let live = CancellationToken::new();
+        let mut first = wait(&queue, &dir.path().join("a"), &live);
+        let mut second = wait(&queue, &dir.path().join("b"), &live);
+        assert!(ready(&mut first).is_some_and(|_turn| ready(&mut second).is_none()));
+    }
+}

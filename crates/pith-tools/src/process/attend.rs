@@ -1,0 +1,89 @@
+//! A task that plays the guard where no guard program can be started.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::Child;
+use tokio::time::{Instant, sleep_until};
+
+use super::guard::Leftovers;
+use super::line::{Order, Report};
+use super::{ORPHANED_GRACE, tree};
+
+/// How often a group left behind is looked at.
+const WATCH: Duration = Duration::from_secs(1);
+
+enum Event {
+    Exited(io::Result<ExitStatus>),
+    Order(Option<Order>),
+    TimeIsUp,
+    Look,
+}
+
+/// Watches over one command until nothing of its group is left. Ends by itself soon after the line is closed.
+pub(super) async fn attend(mut child: Child, mut line: UnixStream, leftovers: Leftovers) {
+    let Some(shell) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+    let mut exited = false;
+    let mut hung_up = false;
+    let mut deadline: Option<Instant> = None;
+    let mut known: Vec<Pid> = Vec::new();
+    loop {
+        let look = Instant::now() + WATCH;
+        let event = tokio::select! {
+            biased;
+            status = child.wait(), if !exited => Event::Exited(status),
+            () = sleep_until(deadline.unwrap_or(look)), if deadline.is_some() => Event::TimeIsUp,
+            order = order(&mut line), if !hung_up => Event::Order(order),
+            () = sleep_until(look), if exited => Event::Look,
+        };
+        match event {
+            Event::Exited(status) => {
+                exited = true;
+                let _ = line.write_all(&Report::Exited(exit_code(status)).encode()).await;
+            }
+            Event::Order(order) => {
+                hung_up = order.is_none();
+                if hung_up && exited && leftovers == Leftovers::Keep {
+                    return;
+                }
+                let grace = order.map_or(ORPHANED_GRACE, |Order::End { grace }| grace);
+                known.extend(tree::descendants(shell));
+                signal_all(shell, &known, Signal::TERM);
+                deadline = Some(Instant::now() + grace);
+            }
+            Event::TimeIsUp => {
+                known.extend(tree::descendants(shell));
+                signal_all(shell, &known, Signal::KILL);
+                deadline = Some(Instant::now() + ORPHANED_GRACE);
+            }
+            Event::Look => {}
+        }
+        if exited && rustix::process::test_kill_process_group(shell).is_err() {
+            let _ = line.write_all(&Report::Gone.encode()).await;
+            return;
+        }
+    }
+}
+
+async fn order(line: &mut UnixStream) -> Option<Order> {
+    let mut frame = [0; 5];
+    // Not safe against being dropped half-way, but frames are five bytes written at once.
+    line.read_exact(&mut frame).await.ok()?;
+    Order::decode(frame)
+}
+
+fn exit_code(status: io::Result<ExitStatus>) -> i32 {
+    status.map_or(1, |status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1))
+}
+
+fn signal_all(shell: Pid, known: &[Pid], signal: Signal) {
+    let _ = rustix::process::kill_process_group(shell, signal);
+    for pid in known {
+        tree::send(*pid, signal);
+    }
+}

@@ -1,0 +1,195 @@
+//! The guard program: stands between pith and one command.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+use super::line::{Order, Report};
+use super::{ORPHANED_GRACE, tree};
+
+/// The hidden first argument that makes pith's binary a guard.
+pub const GUARD_ARGUMENT: &str = "__guard";
+
+/// How to start a guard.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    pub program: PathBuf,
+    /// Makes the program call [`guard_main`] with the arguments that follow.
+    pub argument: OsString,
+}
+
+impl Guard {
+    /// The running program, which must call [`guard_main`] when its first argument is [`GUARD_ARGUMENT`].
+    pub fn this_program() -> io::Result<Guard> {
+        // The kernel's own link still works after the file was replaced or removed.
+        let link = PathBuf::from("/proc/self/exe");
+        let program = if link.exists() { link } else { std::env::current_exe()? };
+        Ok(Guard { program, argument: GUARD_ARGUMENT.into() })
+    }
+}
+
+/// What becomes of processes that outlive their command once pith ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leftovers {
+    End,
+    Keep,
+}
+
+impl Leftovers {
+    pub fn as_argument(self) -> &'static str {
+        match self {
+            Leftovers::End => "end",
+            Leftovers::Keep => "keep",
+        }
+    }
+}
+
+/// The whole life of a guard. `arguments` follow [`GUARD_ARGUMENT`]: what to do with leftovers, program, its arguments.
+///
+/// Standard input is the line to pith, standard output and error belong to the command.
+pub fn guard_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let leftovers = match arguments.next() {
+        Some(word) if word == Leftovers::Keep.as_argument() => Leftovers::Keep,
+        Some(_) => Leftovers::End,
+        None => return ExitCode::FAILURE,
+    };
+    let Some(program) = arguments.next() else { return ExitCode::FAILURE };
+    let Ok(line) = take_line() else { return ExitCode::FAILURE };
+    lead_session();
+    let shell = match start(program, arguments) {
+        Ok(shell) => shell,
+        Err(error) => {
+            Report::Failed(error.raw_os_error().unwrap_or(0)).send(&line);
+            return ExitCode::FAILURE;
+        }
+    };
+    // The output must end when the last process of the command closes it, not when the guard ends.
+    let _ = let_go_of_output();
+    let exited = Arc::new(AtomicBool::new(false));
+    let Ok(reports) = line.try_clone() else { return ExitCode::FAILURE };
+    let reaper = {
+        let exited = Arc::clone(&exited);
+        thread::Builder::new().stack_size(64 * 1024).spawn(move || reap(shell, &exited, &reports))
+    };
+    match reaper {
+        Ok(_) => obey(line, shell, leftovers, &exited),
+        Err(_) => end_now(shell),
+    }
+}
+
+fn take_line() -> io::Result<UnixStream> {
+    let line = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    Ok(UnixStream::from(line))
+}
+
+/// Away from pith's terminal and group, and parent of every orphan to come.
+fn lead_session() {
+    let _ = rustix::process::setsid();
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+fn start(program: OsString, arguments: impl Iterator<Item = OsString>) -> io::Result<Pid> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).process_group(0);
+    #[cfg(target_os = "linux")]
+    #[allow(unsafe_code)]
+    // SAFETY: the closure runs between fork and exec and makes one system call; it allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+    Ok(Pid::from_child(&command.spawn()?))
+}
+
+fn let_go_of_output() -> io::Result<()> {
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+/// Collects every child, the command and adopted orphans alike, and ends the guard with the last.
+fn reap(shell: Pid, exited: &AtomicBool, line: &UnixStream) {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == shell => {
+                exited.store(true, Ordering::SeqCst);
+                Report::Exited(exit_code(status)).send(line);
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    // Where orphans go to init instead, the group is what can be watched.
+    while !cfg!(target_os = "linux") && rustix::process::test_kill_process_group(shell).is_ok() {
+        thread::sleep(Duration::from_millis(200));
+    }
+    Report::Gone.send(line);
+    std::process::exit(0);
+}
+
+fn exit_code(status: WaitStatus) -> i32 {
+    status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(0)
+}
+
+/// Follows orders until the line closes. Returns never: the reaper ends the process.
+fn obey(mut line: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicBool) -> ! {
+    let mut deadline: Option<Instant> = None;
+    loop {
+        let patience = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // A timeout of zero is refused by the socket; it also means the time is up.
+        if patience.is_some_and(|patience| patience.is_zero()) || line.set_read_timeout(patience).is_err() {
+            end_now(shell);
+        }
+        match Order::read(&mut line) {
+            Ok(Some(Order::End { grace })) => {
+                signal_all(shell, Signal::TERM);
+                let new = Instant::now() + grace;
+                deadline = Some(deadline.map_or(new, |old| old.min(new)));
+            }
+            Ok(None) if leftovers == Leftovers::Keep && exited.load(Ordering::SeqCst) => std::process::exit(0),
+            Ok(None) => {
+                signal_all(shell, Signal::TERM);
+                thread::sleep(patience.unwrap_or(ORPHANED_GRACE).min(ORPHANED_GRACE));
+                end_now(shell);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => end_now(shell),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => end_now(shell),
+        }
+    }
+}
+
+/// Kills until nothing is left; more than one pass, because something may fork meanwhile.
+fn end_now(shell: Pid) -> ! {
+    let mut pause = Duration::from_millis(5);
+    loop {
+        signal_all(shell, Signal::KILL);
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+}
+
+fn signal_all(shell: Pid, signal: Signal) {
+    let all = tree::descendants(rustix::process::getpid());
+    let (in_group, others): (Vec<Pid>, Vec<Pid>) =
+        all.into_iter().partition(|pid| rustix::process::getpgid(Some(*pid)) == Ok(shell));
+    // The group in one call, so that a shell has no time to start its next command. An empty group's
+    // number may belong to a stranger by now.
+    if !in_group.is_empty() || !cfg!(target_os = "linux") {
+        let _ = rustix::process::kill_process_group(shell, signal);
+    }
+    for pid in others {
+        tree::send(pid, signal);
+    }
+}

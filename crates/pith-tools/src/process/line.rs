@@ -1,0 +1,217 @@
+//! The line between pith and a guard: frames of one letter and one number.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream as BlockingStream;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use tokio::net::UnixStream;
+
+use super::tree;
+
+const FRAME: usize = 5;
+
+/// What pith asks of a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// SIGTERM to all that is left, SIGKILL after `grace`.
+    End { grace: Duration },
+}
+
+/// What a guard tells pith.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// The command could not be started; the number of the system error.
+    Failed(i32),
+    /// The command has exited; 128 and the signal if one ended it.
+    Exited(i32),
+    /// The command and all it started are gone.
+    Gone,
+}
+
+impl Order {
+    pub fn encode(self) -> [u8; FRAME] {
+        let Order::End { grace } = self;
+        frame(b'T', u32::try_from(grace.as_millis()).unwrap_or(u32::MAX))
+    }
+
+    /// Waits for the next order; nothing when pith has hung up.
+    pub fn read(from: &mut impl Read) -> io::Result<Option<Order>> {
+        let mut bytes = [0; FRAME];
+        match from.read_exact(&mut bytes) {
+            Ok(()) => Ok(Order::decode(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn decode(bytes: [u8; FRAME]) -> Option<Order> {
+        let (letter, number) = parts(bytes);
+        (letter == b'T').then_some(Order::End { grace: Duration::from_millis(number.into()) })
+    }
+}
+
+impl Report {
+    pub fn encode(self) -> [u8; FRAME] {
+        match self {
+            Report::Failed(errno) => frame(b'F', errno as u32),
+            Report::Exited(code) => frame(b'E', code as u32),
+            Report::Gone => frame(b'G', 0),
+        }
+    }
+
+    /// Says it; there is nobody to tell when the other side is gone.
+    pub fn send(self, mut to: &BlockingStream) {
+        let _ = to.write_all(&self.encode());
+    }
+
+    fn decode(bytes: [u8; FRAME]) -> Option<Report> {
+        let (letter, number) = parts(bytes);
+        match letter {
+            b'F' => Some(Report::Failed(number as i32)),
+            b'E' => Some(Report::Exited(number as i32)),
+            b'G' => Some(Report::Gone),
+            _ => None,
+        }
+    }
+}
+
+fn frame(letter: u8, number: u32) -> [u8; FRAME] {
+    let [a, b, c, d] = number.to_le_bytes();
+    [letter, a, b, c, d]
+}
+
+fn parts([letter, a, b, c, d]: [u8; FRAME]) -> (u8, u32) {
+    (letter, u32::from_le_bytes([a, b, c, d]))
+}
+
+/// pith's end of the line. Closing it makes the guard clear up.
+pub(super) struct Line {
+    stream: UnixStream,
+    /// The guard process, which is also the id of the session it leads.
+    session: Option<Pid>,
+    heard: Mutex<Heard>,
+}
+
+#[derive(Default)]
+struct Heard {
+    partial: Vec<u8>,
+    outcome: Option<Result<i32, i32>>,
+    gone: bool,
+    closed: bool,
+}
+
+impl Line {
+    pub fn new(stream: UnixStream, session: Option<Pid>) -> Self {
+        Line { stream, session, heard: Mutex::default() }
+    }
+
+    /// Orders the end of everything below the guard.
+    pub fn end(&self, grace: Duration) {
+        // A full socket cannot happen with a handful of bytes; a closed one means it is over already.
+        let _ = self.stream.try_write(&Order::End { grace }.encode());
+    }
+
+    /// Waits for the exit code of the command.
+    pub async fn exited(&self) -> io::Result<i32> {
+        loop {
+            if let Some(outcome) = self.heard().outcome {
+                return outcome.map_err(io::Error::from_raw_os_error);
+            }
+            if self.is_over() {
+                return Err(io::Error::other("the guard of the command was killed"));
+            }
+            self.listen().await;
+        }
+    }
+
+    /// Waits until nothing of the command is left.
+    pub async fn gone(&self) {
+        while !self.is_over() {
+            self.listen().await;
+        }
+    }
+
+    /// Whether the command has exited, whatever it left running.
+    pub fn has_exited(&self) -> bool {
+        self.hear();
+        self.heard().outcome.is_some()
+    }
+
+    /// Whether nothing of the command is left, without waiting.
+    pub fn is_over(&self) -> bool {
+        self.hear();
+        let heard = self.heard();
+        heard.gone || heard.closed
+    }
+
+    async fn listen(&self) {
+        // An error is a closed line, which `hear` finds out.
+        let _ = self.stream.readable().await;
+        self.hear();
+    }
+
+    fn hear(&self) {
+        let mut heard = self.heard();
+        let mut bytes = [0; 64];
+        while !heard.closed {
+            match self.stream.try_read(&mut bytes) {
+                Ok(0) => heard.closed = true,
+                Ok(n) => heard.take(&bytes[..n]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => heard.closed = true,
+            }
+            // The guard itself was killed: what shares its session can still be found.
+            if let (true, false, Some(session)) = (heard.closed, heard.gone, self.session) {
+                tree::kill_session(session);
+            }
+        }
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Heard {
+    fn take(&mut self, bytes: &[u8]) {
+        self.partial.extend_from_slice(bytes);
+        while let Some((frame, rest)) = self.partial.split_first_chunk::<FRAME>() {
+            match Report::decode(*frame) {
+                Some(Report::Failed(errno)) => self.outcome = Some(Err(errno)),
+                Some(Report::Exited(code)) => self.outcome = Some(Ok(code)),
+                Some(Report::Gone) => self.gone = true,
+                None => {}
+            }
+            self.partial = rest.to_vec();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_survive_the_line() {
+        for order in [Order::End { grace: Duration::ZERO }, Order::End { grace: Duration::from_millis(500) }] {
+            assert_eq!(Order::read(&mut order.encode().as_slice()).unwrap(), Some(order));
+        }
+        for report in [Report::Failed(2), Report::Exited(137), Report::Exited(0), Report::Gone] {
+            assert_eq!(Report::decode(report.encode()), Some(report));
+        }
+        assert_eq!(Order::read(&mut [].as_slice()).unwrap(), None);
+    }
+
+    #[test]
+    fn reports_may_arrive_in_any_pieces() {
+        let bytes = [Report::Exited(3).encode(), Report::Gone.encode()].concat();
+        for cut in 0..bytes.len() {
+            let mut heard = Heard::default();
+            heard.take(&bytes[..cut]);
+            heard.take(&bytes[cut..]);
+            assert!(heard.outcome == Some(Ok(3)) && heard.gone, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Finding processes by ancestry or session, and signalling them.
+//!
+//! On Linux this reads `/proc`. Elsewhere only the process group is reached.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Kills every process of a session at once.
+pub(super) fn kill_session(session: Pid) {
+    for process in processes().filter(|process| process.session == session.as_raw_nonzero().get()) {
+        signal(process.pid, Signal::KILL);
+    }
+}
+
+/// All living processes below `root`, parents before children.
+pub(super) fn descendants(root: Pid) -> Vec<Pid> {
+    let all: Vec<Process> = processes().collect();
+    let mut found: Vec<i32> = vec![root.as_raw_nonzero().get()];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(all.iter().filter(|process| process.parent == parent && !process.is_zombie).map(|process| process.pid));
+        at += 1;
+    }
+    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+/// Sends a signal; a process that is gone already is fine.
+pub(super) fn send(pid: Pid, signal: Signal) {
+    let _ = kill_process(pid, signal);
+}
+
+fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        send(pid, signal);
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Process {
+    pid: i32,
+    parent: i32,
+    session: i32,
+    is_zombie: bool,
+}
+
+fn processes() -> impl Iterator<Item = Process> {
+    let entries = if cfg!(target_os = "linux") { std::fs::read_dir("/proc").ok() } else { None };
+    entries.into_iter().flatten().flatten().filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read(entry.path().join("stat")).ok()?;
+        parse(pid, &stat)
+    })
+}
+
+/// Reads `pid (name) state parent group session …`; the name may hold anything, so the last `)` counts.
+fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
+    let after_name = memchr::memrchr(b')', stat)? + 1;
+    let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let session = fields.nth(1)?.parse().ok()?;
+    Some(Process { pid, parent, session, is_zombie: state == "Z" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_confuse_the_fields() {
+        let expected = Process { pid: 7, parent: 3, session: 5, is_zombie: false };
+        assert_eq!(parse(7, b"7 (a) Z 1 (b) S 3 4 5 0 -1"), Some(expected));
+        assert!(parse(7, b"7 (x) Z 3 4 5").unwrap().is_zombie);
+        assert_eq!(parse(7, b"7 (x"), None);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn children_are_found_below_us() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(descendants(rustix::process::getpid()).contains(&pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!descendants(rustix::process::getpid()).contains(&pid));
+    }
+}

@@ -1,0 +1,41 @@
+//! The order people expect of names: punctuation, digits, letters; case and
+//! accents only decide between names that are otherwise the same.
+
+use std::cmp::Ordering;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Punctuation and symbols in the order of the Unicode collation; whatever is not listed comes after.
+const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
+
+/// Compares two names, without regard to case first.
+pub(super) fn compare(one: &str, two: &str) -> Ordering {
+    let by_letters = keys(one).cmp(keys(two));
+    by_letters.then_with(|| one.to_lowercase().cmp(&two.to_lowercase())).then_with(|| one.cmp(two))
+}
+
+fn keys(name: &str) -> impl Iterator<Item = (usize, char)> {
+    name.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).map(|c| match PUNCTUATION.find(c) {
+        Some(place) => (place, '\0'),
+        None => (PUNCTUATION.len(), c),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_the_usual_order() {
+        let expected = [
+            "_z", ".hid", "2000.txt", "a_b.txt", "a-b.txt", "a.b", "a1", "B.txt", "big.txt", "d", "é.txt", "empty.txt", "Zed",
+        ];
+        let mut names = expected;
+        names.sort();
+        names.sort_by(|one, two| compare(one, two));
+        assert_eq!(names, expected);
+        assert_eq!(compare("readme", "README"), Ordering::Greater);
+        assert_eq!(compare("x", "x"), Ordering::Equal);
+    }
+}

@@ -1,0 +1,128 @@
+//! The `find` tool.
+
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::DirEntry;
+use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_protocol::ToolSpec;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::listing::Listing;
+use super::walk::{Ignoring, walk};
+use crate::arguments::Arguments;
+use crate::paths::relative;
+use crate::tool::{Outcome, abandonable, output, spec, still_wanted};
+use crate::workbench::Workbench;
+
+const DEFAULT_LIMIT: usize = 1000;
+
+/// Finds files by name for the model.
+pub struct Find {
+    spec: ToolSpec,
+    workbench: Arc<Workbench>,
+}
+
+impl Find {
+    pub fn new(workbench: Arc<Workbench>) -> Self {
+        Find { spec: spec("find", DESCRIPTION, parameters()), workbench }
+    }
+}
+
+fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) -> Outcome {
+    let limit = arguments.limit("limit")?.unwrap_or(DEFAULT_LIMIT);
+    let pattern = Pattern::new(arguments.text("pattern")?)?;
+    let root = workbench.base.resolve(arguments.optional_text("path")?.unwrap_or("."));
+    workbench.confinement.admit(&root, "access")?;
+    if !root.is_dir() {
+        // In fd's words, which models know.
+        let root = root.display();
+        return Err(format!("[fd error]: Search path '{root}' is not a directory.\n[fd error]: No valid search paths given."));
+    }
+    let mut listing = Listing::default();
+    let mut left = limit;
+    for entry in walk(&root, Ignoring::LikeFind, None).flatten() {
+        still_wanted(cancel)?;
+        if entry.depth() == 0 || !pattern.matches(&entry) {
+            continue;
+        }
+        let suffix = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
+        listing.push(&format!("{}{suffix}", relative(entry.path(), &root)));
+        left -= 1;
+        if left == 0 {
+            let more = limit.saturating_mul(2);
+            let notice = format!("{limit} results limit reached. Use limit={more} for more, or refine pattern");
+            listing.notice(notice, "resultLimitReached", limit);
+            break;
+        }
+    }
+    if listing.is_empty() {
+        return Ok(ToolOutput::text("No files found matching pattern"));
+    }
+    Ok(listing.finish(None))
+}
+
+/// A glob for names, or for whole paths if it has a slash.
+struct Pattern {
+    glob: GlobMatcher,
+    whole_path: bool,
+}
+
+impl Pattern {
+    fn new(pattern: &str) -> Result<Self, String> {
+        let whole_path = pattern.contains('/');
+        let anchored = !whole_path || pattern.starts_with('/') || pattern.starts_with("**/");
+        let glob = if anchored { pattern.to_owned() } else { format!("**/{pattern}") };
+        let glob = GlobBuilder::new(&glob)
+            .literal_separator(true)
+            // A pattern in lower case does not care.
+            .case_insensitive(!pattern.chars().any(char::is_uppercase))
+            .build()
+            .map_err(|error| format!("[fd error]: {error}"))?;
+        Ok(Pattern { glob: glob.compile_matcher(), whole_path })
+    }
+
+    fn matches(&self, entry: &DirEntry) -> bool {
+        self.glob.is_match(if self.whole_path { entry.path() } else { Path::new(entry.file_name()) })
+    }
+}
+
+impl Tool for Find {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn snippet(&self) -> Option<&str> {
+        Some("Find files by glob pattern (respects .gitignore)")
+    }
+
+    fn run(
+        self: Arc<Self>,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+        Box::pin(async move {
+            let work = move |cancel: &CancellationToken| find(&self.workbench, &Arguments(arguments), cancel);
+            output(abandonable(&context.cancel, work).await)
+        })
+    }
+}
+
+const DESCRIPTION: &str = "Find files and directories by glob pattern. Returns paths relative to the searched directory, \
+    in order. Ignored files (.gitignore) are left out. At most 1000 results unless a limit is given, at most 50KB.";
+
+fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "required": ["pattern"],
+        "properties": {
+            "pattern": {"type": "string", "description": "Glob for names, or for paths if it has a slash: '*.ts', 'src/**/*.test.ts'"},
+            "path": {"type": "string", "description": "Directory to search (default: working directory)"},
+            "limit": {"type": "number", "description": "Most results to return (default: 1000)"},
+        },
+    })
+}

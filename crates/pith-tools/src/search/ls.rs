@@ -1,0 +1,114 @@
+//! The `ls` tool.
+
+use std::fs::DirEntry;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_protocol::ToolSpec;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::collate::compare;
+use super::listing::Listing;
+use crate::arguments::Arguments;
+use crate::os_error;
+use crate::tool::{Outcome, abandonable, output, spec, still_wanted};
+use crate::workbench::Workbench;
+
+const DEFAULT_LIMIT: usize = 500;
+
+/// Lists directories for the model.
+pub struct Ls {
+    spec: ToolSpec,
+    workbench: Arc<Workbench>,
+}
+
+impl Ls {
+    pub fn new(workbench: Arc<Workbench>) -> Self {
+        Ls { spec: spec("ls", DESCRIPTION, parameters()), workbench }
+    }
+}
+
+fn ls(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) -> Outcome {
+    let limit = arguments.limit("limit")?.unwrap_or(DEFAULT_LIMIT);
+    let path = workbench.base.resolve(arguments.optional_text("path")?.unwrap_or("."));
+    workbench.confinement.admit(&path, "access")?;
+    let metadata = path.metadata().map_err(|_| format!("Path not found: {}", path.display()))?;
+    if !metadata.is_dir() {
+        return Err(format!("Not a directory: {}", path.display()));
+    }
+    let unreadable = |error| format!("Cannot read directory: {}", os_error::on_path(&error, "scandir", &path));
+    let mut entries: Vec<(String, DirEntry)> = Vec::new();
+    for entry in std::fs::read_dir(&path).map_err(unreadable)? {
+        still_wanted(cancel)?;
+        let entry = entry.map_err(unreadable)?;
+        entries.push((entry.file_name().to_string_lossy().into_owned(), entry));
+    }
+    entries.sort_by(|(one, _), (two, _)| compare(one, two));
+    let mut listing = Listing::default();
+    for (name, entry) in entries.iter().take(limit) {
+        listing.push(&format!("{name}{}", suffix(entry)));
+    }
+    if listing.is_empty() {
+        return Ok(ToolOutput::text("(empty directory)"));
+    }
+    if entries.len() > limit {
+        let notice = format!("{limit} entries limit reached. Use limit={} for more", limit.saturating_mul(2));
+        listing.notice(notice, "entryLimitReached", limit);
+    }
+    Ok(listing.finish(None))
+}
+
+/// What follows the name: nothing for files and for what cannot be looked at.
+fn suffix(entry: &DirEntry) -> String {
+    let Ok(kind) = entry.file_type() else { return String::new() };
+    let target = || std::fs::metadata(entry.path());
+    match kind {
+        kind if kind.is_dir() => "/".to_owned(),
+        kind if kind.is_symlink() => match target() {
+            Ok(target) if target.is_dir() => "/".to_owned(),
+            Ok(_) => String::new(),
+            Err(_) => match std::fs::read_link(entry.path()) {
+                Ok(target) => format!(" -> {} (broken)", target.display()),
+                Err(_) => String::new(),
+            },
+        },
+        _ => String::new(),
+    }
+}
+
+impl Tool for Ls {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn snippet(&self) -> Option<&str> {
+        Some("List a directory")
+    }
+
+    fn run(
+        self: Arc<Self>,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+        Box::pin(async move {
+            let work = move |cancel: &CancellationToken| ls(&self.workbench, &Arguments(arguments), cancel);
+            output(abandonable(&context.cancel, work).await)
+        })
+    }
+}
+
+const DESCRIPTION: &str = "List a directory: names in order, dotfiles included, directories with a slash at the end. At \
+    most 500 entries unless a limit is given, at most 50KB.";
+
+fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "Directory to list (default: working directory)"},
+            "limit": {"type": "number", "description": "Most entries to return (default: 500)"},
+        },
+    })
+}

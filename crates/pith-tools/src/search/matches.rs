@@ -1,0 +1,203 @@
+//! Searching one file and writing down what was found.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use tokio_util::sync::CancellationToken;
+
+use super::listing::Listing;
+
+/// Longer lines are cut.
+const MAX_CHARS: usize = 500;
+/// A line longer than this is not searched.
+const HEAP: usize = 64 << 20;
+
+/// All matches so far.
+pub(super) struct Matches {
+    pub listing: Listing,
+    pub left: usize,
+    pub cut_lines: bool,
+    context: usize,
+}
+
+impl Matches {
+    /// Room for `limit` matches, each with `context` lines around it.
+    pub fn new(limit: usize, context: usize) -> Self {
+        Matches { listing: Listing::default(), left: limit, cut_lines: false, context }
+    }
+
+    /// Searches a file known to the reader as `name`. Files that cannot be read have no matches.
+    pub fn search(&mut self, searcher: &mut Searcher, matcher: &RegexMatcher, name: &str, file: File, cancel: &CancellationToken) {
+        let mut found = Found { left: self.left, context: self.context, ..Found::default() };
+        let searched = searcher.search_reader(matcher, Interruptible { file, cancel }, &mut found);
+        if searched.is_err() || found.is_binary {
+            return;
+        }
+        self.left = found.left;
+        for line in found.lines {
+            self.cut_lines |= line.is_cut;
+            let mark = if line.is_match { ':' } else { '-' };
+            self.listing.push(&format!("{name}{mark}{}{mark} {}", line.number, line.text));
+        }
+    }
+}
+
+/// What to do about files that are not text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Binary {
+    Skip,
+    /// The file was named.
+    Search,
+}
+
+/// A searcher by line, with `context` lines around matches.
+pub(super) fn searcher(context: usize, binary: Binary) -> Searcher {
+    SearcherBuilder::new()
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .heap_limit(Some(HEAP))
+        .binary_detection(match binary {
+            Binary::Skip => BinaryDetection::quit(0),
+            Binary::Search => BinaryDetection::none(),
+        })
+        .build()
+}
+
+/// A file whose reading fails once the search is not wanted any more.
+struct Interruptible<'a> {
+    file: File,
+    cancel: &'a CancellationToken,
+}
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other("aborted"));
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// The matches of one file with the lines around them.
+#[derive(Default)]
+struct Found {
+    lines: Vec<Line>,
+    left: usize,
+    context: usize,
+    last_match: u64,
+    is_terminated: bool,
+    is_binary: bool,
+}
+
+struct Line {
+    number: u64,
+    text: String,
+    is_match: bool,
+    is_cut: bool,
+}
+
+impl Found {
+    /// Takes a line; false when nothing more is wanted.
+    fn take(&mut self, number: u64, bytes: &[u8], is_match: bool) -> bool {
+        let is_match = is_match && self.left > 0;
+        if is_match {
+            self.left -= 1;
+            self.last_match = number;
+        } else if self.left == 0 && number > self.last_match + self.context as u64 {
+            return false;
+        }
+        self.is_terminated = bytes.ends_with(b"\n");
+        let (text, is_cut) = shown(bytes.strip_suffix(b"\n").unwrap_or(bytes));
+        self.lines.push(Line { number, text, is_match, is_cut });
+        // Without context there is nothing to wait for after the last match.
+        self.left > 0 || self.context > 0
+    }
+}
+
+impl Sink for Found {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        Ok(self.take(found.line_number().unwrap_or(0), found.bytes(), true))
+    }
+
+    fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
+        Ok(self.take(line.line_number().unwrap_or(0), line.bytes(), false))
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> Result<(), io::Error> {
+        self.is_binary = finish.binary_byte_offset().is_some();
+        // Lines are numbered as `read` numbers them: a final newline opens one more, empty line.
+        if let Some(last) = self.lines.last().filter(|_| self.is_terminated)
+            && last.number < self.last_match + self.context as u64
+        {
+            self.lines.push(Line { number: last.number + 1, text: String::new(), is_match: false, is_cut: false });
+        }
+        Ok(())
+    }
+}
+
+/// The text of a line as the model sees it, and whether it was cut.
+fn shown(line: &[u8]) -> (String, bool) {
+    let text = String::from_utf8_lossy(line).replace('\r', "");
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => (format!("{}... [truncated]", &text[..end]), true),
+        None => (text, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use grep_regex::RegexMatcherBuilder;
+    use std::io::Write as _;
+
+    fn search(contents: &[u8], context: usize, limit: usize, binary: Binary) -> Vec<String> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(contents).unwrap();
+        std::io::Seek::rewind(&mut file).unwrap();
+        let matcher = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build("beta").unwrap();
+        let mut matches = Matches::new(limit, context);
+        matches.search(&mut searcher(context, binary), &matcher, "f", file, &CancellationToken::new());
+        let output = matches.listing.finish(None);
+        output.content[0].as_text().unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn check(contents: &str, context: usize, limit: usize, expected: &[&str]) {
+        assert_eq!(search(contents.as_bytes(), context, limit, Binary::Skip), expected, "{contents:?}");
+    }
+
+    #[test]
+    fn context_blocks_are_merged() {
+        check("alpha\nbeta\na.b", 1, 9, &["f-1- alpha", "f:2: beta", "f-3- a.b"]);
+        check("beta\nx\nbeta\n1\n2\n3\nbeta", 1, 9, &["f:1: beta", "f-2- x", "f:3: beta", "f-4- 1", "f-6- 3", "f:7: beta"]);
+        check("x\nbeta\n", 2, 9, &["f-1- x", "f:2: beta", "f-3- "]);
+    }
+
+    #[test]
+    fn the_last_match_keeps_its_context() {
+        check("beta\n1\nbeta\n2\n3\nbeta\n", 1, 2, &["f:1: beta", "f-2- 1", "f:3: beta", "f-4- 2"]);
+        check("beta\nbeta\nbeta\nbeta\n", 1, 1, &["f:1: beta", "f-2- beta"]);
+        check("beta\nx\nx\nx\nbeta\n", 2, 1, &["f:1: beta", "f-2- x", "f-3- x"]);
+        check("beta\nbeta\n", 0, 1, &["f:1: beta"]);
+    }
+
+    #[test]
+    fn lines_are_made_presentable() {
+        check("beta\r\n", 0, 9, &["f:1: beta"]);
+        let long = search(format!("beta{}", "é".repeat(600)).as_bytes(), 0, 9, Binary::Skip);
+        assert_eq!(long, [format!("f:1: beta{}... [truncated]", "é".repeat(496))]);
+        assert_eq!(search(b"\xffbeta", 0, 9, Binary::Skip), ["f:1: \u{fffd}beta"]);
+    }
+
+    #[test]
+    fn binary_files_are_searched_only_when_named() {
+        let late = [b"beta\n".as_slice(), &b"x".repeat(200_000), b"\n\0\n"].concat();
+        assert!(search(b"beta\0\nbeta\n", 0, 9, Binary::Skip).concat().is_empty());
+        assert!(search(&late, 0, 9, Binary::Skip).concat().is_empty());
+        assert_eq!(search(b"beta\0\nbeta\n", 0, 9, Binary::Search), ["f:1: beta\0", "f:2: beta"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The `bash` command of the protocol: a command run by the person or host,
+//! not by the model.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::bash::start;
+use crate::command::capture::{Capture, Log};
+use crate::command::decode::Decoder;
+use crate::command::environment::Caller;
+pub use crate::command::environment::{CommandEnv, SESSION_VARIABLES, Shell};
+use crate::command::follow::{Ending, Listener, follow};
+use crate::command::sanitise::Sanitiser;
+pub use crate::command::spill::OutputDir;
+use crate::workbench::Workbench;
+
+/// Output is passed on at most this often.
+const PACE: Duration = Duration::from_millis(50);
+/// More than this in one piece, and the command has to wait for its reader.
+const MAX_DELTA: usize = 1 << 20;
+
+/// How a command of the person went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserBash {
+    /// Plain text, cut to its end when too long.
+    pub output: String,
+    /// 128 and the signal if one ended the command; none when cancelled.
+    pub exit_code: Option<i32>,
+    pub cancelled: bool,
+    pub truncated: bool,
+    /// The complete plain text, when the output is too long.
+    pub full_output_path: Option<PathBuf>,
+    /// Lines here count as xcsh hosts expect: one more than there are newlines, none in an empty text.
+    pub total_lines: usize,
+    pub total_bytes: usize,
+    pub output_lines: usize,
+    pub output_bytes: usize,
+}
+
+/// Runs `command` to its end. `on_delta` gets the whole plain text in order, piece by piece.
+///
+/// Fails only when the shell cannot be started; a non-zero exit and an abort are results.
+pub async fn run_user_command(
+    workbench: &Workbench,
+    command: &str,
+    cancel: &CancellationToken,
+    on_delta: impl FnMut(&str),
+) -> Result<UserBash, String> {
+    let running = start(workbench, command, Caller::Host)?;
+    let mut transcript = Transcript {
+        decoder: Decoder::default(),
+        sanitiser: Sanitiser::default(),
+        capture: Capture::new(&workbench.output_dir),
+        pending: String::new(),
+        last_delta: None,
+        on_delta,
+    };
+    let ending = follow(running, &mut transcript, cancel, None)
+        .await
+        .map_err(|error| format!("Could not run the shell: {error}"))?;
+    Ok(transcript.finish(ending))
+}
+
+struct Transcript<'a, F> {
+    decoder: Decoder,
+    sanitiser: Sanitiser,
+    capture: Capture<'a>,
+    /// Plain text not passed on yet.
+    pending: String,
+    last_delta: Option<Instant>,
+    on_delta: F,
+}
+
+impl<F: FnMut(&str)> Transcript<'_, F> {
+    fn finish(mut self, ending: Ending) -> UserBash {
+        let before = self.pending.len();
+        let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);
+        self.decoder.finish(|text| sanitiser.push(text, pending));
+        self.keep(before);
+        if !self.pending.is_empty() {
+            self.pass_on();
+        }
+        let (total_lines, total_bytes) = (self.capture.tail.opened_lines(), self.capture.tail.total().bytes);
+        let captured = self.capture.finish();
+        UserBash {
+            exit_code: match ending {
+                Ending::Exited(code) => Some(code),
+                Ending::TimedOut | Ending::Cancelled => None,
+            },
+            cancelled: ending == Ending::Cancelled,
+            truncated: captured.truncation.is_some(),
+            full_output_path: match captured.log {
+                Log::At(path) => Some(path),
+                Log::NotNeeded | Log::Lost(_) => None,
+            },
+            total_lines,
+            total_bytes,
+            output_lines: if captured.text.is_empty() { 0 } else { captured.text.matches('\n').count() + 1 },
+            output_bytes: captured.text.len(),
+            output: captured.text,
+        }
+    }
+
+    /// Keeps the pending text from `before` on.
+    fn keep(&mut self, before: usize) {
+        let new = &self.pending[before..];
+        if !new.is_empty() {
+            self.capture.tail.push(new);
+            self.capture.log(new.as_bytes());
+        }
+    }
+}
+
+impl<F: FnMut(&str)> Listener for Transcript<'_, F> {
+    fn output(&mut self, bytes: &[u8]) {
+        let before = self.pending.len();
+        let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);
+        self.decoder.push(bytes, |text| sanitiser.push(text, pending));
+        self.keep(before);
+    }
+
+    fn due(&self) -> Option<Instant> {
+        // The first piece goes at once.
+        (!self.pending.is_empty()).then(|| self.last_delta.map_or_else(Instant::now, |last| last + PACE))
+    }
+
+    fn pass_on(&mut self) {
+        (self.on_delta)(&self.pending);
+        self.pending.clear();
+        self.last_delta = Some(Instant::now());
+    }
+
+    fn is_full(&self) -> bool {
+        self.pending.len() >= MAX_DELTA
+    }
+}

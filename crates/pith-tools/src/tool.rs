@@ -1,0 +1,55 @@
+//! What all built-in tools have in common.
+
+use pith_agent::ToolOutput;
+use pith_protocol::ToolSpec;
+use serde_json::Value;
+use tokio::task::{JoinError, spawn_blocking};
+use tokio_util::sync::CancellationToken;
+
+/// A result, or the text of a failure.
+pub(crate) type Outcome = Result<ToolOutput, String>;
+
+/// What an aborted file tool says.
+pub(crate) const ABORTED: &str = "Operation aborted";
+
+/// The description of a tool for the model.
+pub(crate) fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: description.into(), parameters: parameters.into(), prefer_strict: false }
+}
+
+/// Fails when the call was aborted meanwhile.
+pub(crate) fn still_wanted(cancel: &CancellationToken) -> Result<(), String> {
+    if cancel.is_cancelled() { Err(ABORTED.to_owned()) } else { Ok(()) }
+}
+
+/// Turns a failure into a result the model reads.
+pub(crate) fn output(outcome: Outcome) -> ToolOutput {
+    outcome.unwrap_or_else(ToolOutput::error)
+}
+
+/// Runs reading work on a thread. An abort is answered at once; the work is left to notice it by itself.
+pub(crate) async fn abandonable<T: Send + 'static>(
+    cancel: &CancellationToken,
+    work: impl FnOnce(&CancellationToken) -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let token = cancel.clone();
+    let thread = spawn_blocking(move || still_wanted(&token).and_then(|()| work(&token)));
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(ABORTED.to_owned()),
+        outcome = thread => outcome.unwrap_or_else(|error| Err(crashed(error))),
+    }
+}
+
+/// Runs changing work on a thread and waits for it in any case, so that what is answered is what happened.
+pub(crate) async fn to_the_end(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
+    spawn_blocking(work).await.unwrap_or_else(|error| Err(crashed(error)))
+}
+
+fn crashed(error: JoinError) -> String {
+    let panic = error.try_into_panic().ok();
+    let text = panic.as_deref().and_then(|panic| {
+        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied())
+    });
+    format!("The tool failed unexpectedly: {}", text.unwrap_or("its thread was stopped"))
+}

@@ -1,0 +1,118 @@
+//! Everything the tools of one session share.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::Semaphore;
+
+use crate::command::environment::{CommandEnv, Shell};
+use crate::command::spill::OutputDir;
+use crate::confine::Confinement;
+use crate::image;
+use crate::mutation::MutationQueue;
+use crate::paths::Base;
+use crate::process::{Guard, Jobs};
+use crate::seen::SeenFiles;
+
+/// The place the tools work at: where, with which shell, under which rules.
+pub struct Workbench {
+    pub base: Base,
+    pub shell: Shell,
+    pub output_dir: OutputDir,
+    pub confinement: Confinement,
+    /// Commands with processes; ended by [`Jobs::shutdown_all`].
+    pub jobs: Jobs,
+    pub auto_resize_images: bool,
+    pub(crate) seen: SeenFiles,
+    pub(crate) mutations: MutationQueue,
+    /// One image is decoded at a time, because each may take hundreds of megabytes.
+    pub(crate) decoding: Semaphore,
+    conditions: RwLock<Conditions>,
+}
+
+/// What a workbench is made of; the default is a plain one without a guard.
+#[derive(Clone, Debug)]
+pub struct WorkbenchOptions {
+    pub home: Option<PathBuf>,
+    pub shell: Shell,
+    /// Directory below which the private one for full outputs is made.
+    pub temp: PathBuf,
+    /// `tools.root`: file tools refuse everything else.
+    pub roots: Option<Vec<PathBuf>>,
+    pub auto_resize_images: bool,
+    /// Remark on files that changed since the session last saw them.
+    pub warn_changed_files: bool,
+    /// `bash.keepBackground`: background processes outlive the session.
+    pub keep_background: bool,
+    /// The program that guards commands; without one, clearing up is best effort.
+    pub guard: Option<Guard>,
+}
+
+impl Default for WorkbenchOptions {
+    fn default() -> Self {
+        WorkbenchOptions {
+            home: std::env::home_dir(),
+            shell: Shell::default(),
+            temp: std::env::temp_dir(),
+            roots: None,
+            auto_resize_images: true,
+            warn_changed_files: true,
+            keep_background: false,
+            guard: None,
+        }
+    }
+}
+
+/// What may change between two calls.
+#[derive(Clone, Debug)]
+pub struct Conditions {
+    pub env: CommandEnv,
+    /// Whether the current model takes images.
+    pub model_sees_images: bool,
+    /// How large an image the current model may be shown.
+    pub image_limits: image::Limits,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Conditions {
+            env: CommandEnv::default(),
+            model_sees_images: true,
+            image_limits: image::Limits::default(),
+        }
+    }
+}
+
+impl Workbench {
+    /// A workbench in `cwd`, which must be absolute.
+    pub fn new(cwd: PathBuf, options: WorkbenchOptions) -> Arc<Self> {
+        Arc::new(Workbench {
+            base: Base { cwd, home: options.home },
+            shell: options.shell,
+            output_dir: OutputDir::below(options.temp),
+            confinement: Confinement::to(options.roots),
+            jobs: Jobs::new(options.guard, options.keep_background),
+            auto_resize_images: options.auto_resize_images,
+            seen: SeenFiles::new(options.warn_changed_files),
+            mutations: MutationQueue::default(),
+            decoding: Semaphore::new(1),
+            conditions: RwLock::default(),
+        })
+    }
+
+    /// The conditions right now.
+    pub fn conditions(&self) -> Conditions {
+        self.conditions.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the conditions for all calls from now on.
+    pub fn update_conditions(&self, change: impl FnOnce(&mut Conditions)) {
+        change(&mut self.conditions.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// What images may be like for the current model.
+    pub fn image_rules(&self) -> image::Rules {
+        let limits = self.conditions.read().unwrap_or_else(PoisonError::into_inner).image_limits;
+        image::Rules { auto_resize: self.auto_resize_images, limits }
+    }
+}
