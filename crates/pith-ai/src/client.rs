@@ -56,6 +56,19 @@ pub enum Notice {
     FieldRefused { provider: String, model: String, text: String },
 }
 
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Silence { provider, model, elapsed } => {
+                write!(f, "{provider}/{model} has been silent for {} s", elapsed.as_secs())
+            }
+            Notice::FieldRefused { provider, model, text } => {
+                write!(f, "{provider}/{model} refuses an optional field, which is left out from now on: {text}")
+            }
+        }
+    }
+}
+
 /// The model client of the product.
 #[derive(Clone)]
 pub struct Providers {

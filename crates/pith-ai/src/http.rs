@@ -28,7 +28,7 @@ pub(crate) use retry_after::server_delay;
 const MAX_BODY: usize = 256 << 10;
 
 /// What a call needs to be let in. Values are secrets: they never enter a message.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     pub api_key: Option<String>,
     /// Send the key as `Authorization: Bearer`, also where the API has a header of its own.

@@ -16,7 +16,8 @@ pub const ANSWER_TOKENS: u64 = 1024;
 const DEFAULT_MAX_TOKENS: u64 = 16384;
 
 /// Tokens a model may think, per level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(default)]
 pub struct ThinkingBudgets {
     pub minimal: u64,
     pub low: u64,

@@ -20,6 +20,7 @@ use crate::assemble::MessageBuilder;
 use crate::client::deliver;
 use crate::failure::{Fault, kind_of_status};
 use crate::http::server_delay;
+use crate::models_file::{ModelConfig, ModelFields, ProviderConfig};
 use crate::wire::{MAX_ERROR_CHARS, cut};
 
 pub use script::{After, Script};
@@ -48,6 +49,29 @@ pub fn model(id: &str) -> Model {
         context_window: 200_000,
         max_tokens: 16_384,
         ..Model::default()
+    }
+}
+
+/// The provider of one scripted model, for the registry.
+pub fn provider(id: &str) -> ProviderConfig {
+    let model = model(id);
+    let fields = ModelFields {
+        name: Some(model.name),
+        reasoning: Some(model.reasoning),
+        input: Some(model.input),
+        context_window: Some(model.context_window),
+        max_tokens: Some(model.max_tokens),
+        ..ModelFields::default()
+    };
+    ProviderConfig {
+        id: SCRIPTED.to_owned(),
+        name: Some("Scripted".to_owned()),
+        // Nothing is ever connected to; the registry wants an address.
+        base_url: Some("scripted:".to_owned()),
+        api: Some(SCRIPTED.to_owned()),
+        keyless: true,
+        models: vec![ModelConfig { id: model.id, fields, ..ModelConfig::default() }],
+        ..ProviderConfig::default()
     }
 }
 

@@ -38,16 +38,19 @@ pub struct UserBash {
     pub total_bytes: usize,
     pub output_lines: usize,
     pub output_bytes: usize,
+    /// Plain text at the end that `on_delta` has not taken.
+    pub untold: String,
 }
 
-/// Runs `command` to its end. `on_delta` gets the whole plain text in order, piece by piece.
+/// Runs `command` to its end. `on_delta` gets the plain text in order, piece by piece, and says whether it took the
+/// piece; while it does not, the command has to wait. What was never taken is in the result.
 ///
 /// Fails only when the shell cannot be started; a non-zero exit and an abort are results.
 pub async fn run_user_command(
     workbench: &Workbench,
     command: &str,
     cancel: &CancellationToken,
-    on_delta: impl FnMut(&str),
+    on_delta: impl FnMut(&str) -> bool,
 ) -> Result<UserBash, String> {
     let running = start(workbench, command, Caller::Host)?;
     let mut transcript = Transcript {
@@ -74,15 +77,12 @@ struct Transcript<'a, F> {
     on_delta: F,
 }
 
-impl<F: FnMut(&str)> Transcript<'_, F> {
+impl<F: FnMut(&str) -> bool> Transcript<'_, F> {
     fn finish(mut self, ending: Ending) -> UserBash {
         let before = self.pending.len();
         let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);
         self.decoder.finish(|text| sanitiser.push(text, pending));
         self.keep(before);
-        if !self.pending.is_empty() {
-            self.pass_on();
-        }
         let (total_lines, total_bytes) = (self.capture.tail.opened_lines(), self.capture.tail.total().bytes);
         let captured = self.capture.finish();
         UserBash {
@@ -101,6 +101,7 @@ impl<F: FnMut(&str)> Transcript<'_, F> {
             output_lines: if captured.text.is_empty() { 0 } else { captured.text.matches('\n').count() + 1 },
             output_bytes: captured.text.len(),
             output: captured.text,
+            untold: self.pending,
         }
     }
 
@@ -114,7 +115,7 @@ impl<F: FnMut(&str)> Transcript<'_, F> {
     }
 }
 
-impl<F: FnMut(&str)> Listener for Transcript<'_, F> {
+impl<F: FnMut(&str) -> bool> Listener for Transcript<'_, F> {
     fn output(&mut self, bytes: &[u8]) {
         let before = self.pending.len();
         let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);
@@ -128,8 +129,9 @@ impl<F: FnMut(&str)> Listener for Transcript<'_, F> {
     }
 
     fn pass_on(&mut self) {
-        (self.on_delta)(&self.pending);
-        self.pending.clear();
+        if (self.on_delta)(&self.pending) {
+            self.pending.clear();
+        }
         self.last_delta = Some(Instant::now());
     }
 

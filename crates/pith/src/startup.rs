@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::ModelClient;
 use pith_ai::agent_dir::{AgentDir, Layout};
-use pith_ai::client::Client;
 use pith_ai::environment::Environment;
-use pith_ai::registry::Registry;
-use pith_ai::scripted;
+use pith_ai::prepare::ForeignThinking;
+use pith_ai::registry::{Registry, Visibility};
+use pith_ai::scripted::{self, SCRIPTED, TOUR};
 use pith_ai::select::{self, Start, Wanted};
-use pith_ai::settings::{self, Settings};
+use pith_ai::settings::{self, HandoffThinking, Settings, ThinkingBudgets};
+use pith_ai::wire::Taste;
+use pith_ai::{ClientOptions, Patience, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
 use pith_session::{NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
 use pith_store::{NewSession, SessionStore};
@@ -23,6 +24,9 @@ use crate::cli::{self, Cli};
 use crate::dialect::{Dialect, XCSH};
 use crate::warn;
 
+/// The id of the model that plays `--script FILE`.
+const SCRIPT_FILE: &str = "file";
+
 /// Everything but the outbox.
 pub struct Prepared {
     pub workbench: Arc<Workbench>,
@@ -32,7 +36,7 @@ pub struct Prepared {
     sessions: Option<PathBuf>,
     registry: Arc<Registry>,
     settings: Arc<Settings>,
-    client: Arc<dyn ModelClient>,
+    client: Providers,
     start: Start,
     stream_updates: StreamUpdates,
 }
@@ -48,12 +52,12 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     let settings = Arc::new(loaded.settings);
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
-    let script = script(&cli, &registry)?;
-    let client: Arc<dyn ModelClient> = Arc::new(Client::new(registry.clone(), &settings, script));
+    let scripts = scripts(&cli, &registry)?;
+    let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
     let scope: Vec<String> = cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
     let wanted = Wanted {
-        provider: cli.script.as_ref().map(|_| scripted::PROVIDER).or(cli.provider.as_deref()),
-        model: cli.script.as_ref().map(|_| scripted::FILE_MODEL).or(cli.model.as_deref()),
+        provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
+        model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
         scope: &scope,
         thinking: cli.thinking,
         api_key: cli.api_key.as_deref(),
@@ -76,15 +80,42 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
 }
 
 /// The scripted model exists only when it is asked for by name.
-fn script(cli: &Cli, registry: &Registry) -> anyhow::Result<Option<scripted::Script>> {
-    let script = match (&cli.script, cli.provider.as_deref(), cli.model.as_deref()) {
-        (Some(file), _, _) => scripted::Script::load(file).map_err(anyhow::Error::msg)?,
-        (None, Some(scripted::PROVIDER), _) => scripted::Script::tour(),
-        (None, None, Some(model)) if model.starts_with("scripted/") => scripted::Script::tour(),
-        _ => return Ok(None),
+fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
+    let asks_by_name = cli.provider.as_deref() == Some(SCRIPTED)
+        || cli.model.as_deref().is_some_and(|model| model.starts_with("scripted/"));
+    let (id, scripts) = match &cli.script {
+        Some(file) => (SCRIPT_FILE, Scripts::load(file).map_err(anyhow::Error::msg)?),
+        None if asks_by_name => (TOUR, Scripts::default()),
+        None => return Ok(Scripts::default()),
     };
-    scripted::register(registry);
-    Ok(Some(script))
+    registry.support_api(SCRIPTED);
+    registry.register(scripted::provider(id), Visibility::ByNameOnly);
+    Ok(scripts)
+}
+
+fn client_options(settings: &Settings) -> ClientOptions {
+    let retry = settings.retry.provider;
+    let usual = Patience::default();
+    ClientOptions {
+        patience: Patience {
+            first_byte: retry.timeout.or(settings.http_idle_timeout),
+            idle: settings.http_idle_timeout,
+            retries: u32::try_from(retry.max_retries).unwrap_or(u32::MAX),
+            max_retry_delay: retry.max_retry_delay,
+            ..usual
+        },
+        taste: Taste {
+            budgets: settings.thinking_budgets,
+            budgets_are_set: settings.thinking_budgets != ThinkingBudgets::default(),
+            foreign_thinking: match settings.handoff.thinking {
+                HandoffThinking::Keep => ForeignThinking::AsText,
+                HandoffThinking::Drop => ForeignThinking::Drop,
+            },
+            attribution: settings.enable_install_telemetry,
+        },
+        proxy: settings.http_proxy.clone(),
+        notice: Some(Arc::new(|notice| warn(&format!("pith: {notice}")))),
+    }
 }
 
 fn session_dir(cli: &Cli, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, cwd: &Path) -> PathBuf {
@@ -147,7 +178,7 @@ impl Prepared {
             out,
             store: new_store(NewStore { cwd: self.cwd, parent_session: None }),
             new_store,
-            client: self.client,
+            client: Arc::new(self.client),
             registry: self.registry,
             tools: builtin_tools(&self.workbench),
             workbench: self.workbench,

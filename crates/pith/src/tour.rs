@@ -10,7 +10,7 @@ const PROMPT: &str = r#"{"id":"1","type":"prompt","message":"Show me what you ca
 const STEER: &str = r#"{"id":"2","type":"steer","message":"Keep it short, please."}"#;
 
 /// Plays the tour and returns the exit code.
-pub fn play() -> anyhow::Result<i32> {
+pub fn play() -> anyhow::Result<u8> {
     let mut pith = Command::new(std::env::current_exe()?)
         .args(["--mode", "rpc", "--dialect", "pi", "--model", "scripted/tour", "--no-session", "--stream-updates", "delta"])
         .stdin(Stdio::piped())
@@ -42,5 +42,5 @@ pub fn play() -> anyhow::Result<i32> {
     }
     drop(say);
     drop(input);
-    Ok(pith.wait()?.code().unwrap_or(1))
+    Ok(if pith.wait()?.success() { 0 } else { 1 })
 }

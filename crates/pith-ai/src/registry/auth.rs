@@ -1,6 +1,6 @@
 //! Which credential a request carries, and where it comes from.
 
-use std::fmt;
+use std::pin::Pin;
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
@@ -12,33 +12,9 @@ use super::provider::Provider;
 use super::{Registry, Tables};
 use crate::auth_file::{Entries, Stored};
 use crate::command::Reuse;
+use crate::http::{CredentialSource, Credentials};
 use crate::models_file::{Headers, ProviderConfig};
 use crate::values::{self, Names};
-
-/// What a request needs besides its body.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct ResolvedCredentials {
-    /// `None` when the server wants none, or a header carries it.
-    pub api_key: Option<String>,
-    /// Send the key as `Authorization: Bearer`, whatever the API's own header is.
-    pub bearer: bool,
-    /// Send the key as `Authorization: Bearer` as well.
-    pub auth_header: bool,
-    /// Lowest precedence resolved; each name once. `None` suppresses a default.
-    pub headers: Headers,
-}
-
-impl fmt::Debug for ResolvedCredentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values stay out of logs; names are enough to see what was sent.
-        f.debug_struct("ResolvedCredentials")
-            .field("api_key", &self.api_key.as_ref().map(|_| "[redacted]"))
-            .field("bearer", &self.bearer)
-            .field("auth_header", &self.auth_header)
-            .field("headers", &self.headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
-            .finish()
-    }
-}
 
 /// Why there is no credential.
 #[derive(Debug, PartialEq, Eq)]
@@ -107,7 +83,7 @@ fn no_key(provider: &str) -> String {
 
 impl Registry {
     /// Works out key and headers for a request. Commands run here and nowhere else.
-    pub async fn resolve_credentials(&self, model: &Model) -> Result<ResolvedCredentials, String> {
+    pub async fn resolve_credentials(&self, model: &Model) -> Result<Credentials, String> {
         self.check_support(model)?;
         let entries = self.auth.entries();
         let Some(provider) = self.provider(&model.provider) else { return Err(no_key(&model.provider)) };
@@ -125,7 +101,7 @@ impl Registry {
             self.secrets.remember(key);
         }
         let auth_header = provider.configs().any(|config| config.auth_header);
-        Ok(ResolvedCredentials { api_key, bearer, auth_header, headers })
+        Ok(Credentials { api_key, bearer, auth_header, headers })
     }
 
     async fn resolve_key(
@@ -316,4 +292,13 @@ fn is_auth_header(name: &str) -> bool {
 fn set(headers: &mut Headers, name: &str, value: Option<String>) {
     headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
     headers.push((name.to_owned(), value));
+}
+
+impl CredentialSource for Registry {
+    fn credentials<'a>(
+        &'a self,
+        model: &'a Model,
+    ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
+        Box::pin(self.resolve_credentials(model))
+    }
 }

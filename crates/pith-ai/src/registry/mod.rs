@@ -30,7 +30,7 @@ use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::values;
 
-pub use auth::{NO_KEY, NO_MODEL, ResolvedCredentials};
+pub use auth::{NO_KEY, NO_MODEL};
 pub use listing::model_table;
 pub use provider::Visibility;
 use provider::{Provider, Registered};

@@ -192,7 +192,7 @@ fn local_servers_need_no_key() {
         assert_eq!(registry.available().len() == 1, expected, "{base_url}");
         if expected {
             let credentials = resolve(&registry, "p", "m").expect("credentials");
-            assert_eq!(credentials, ResolvedCredentials::default());
+            assert_eq!(credentials, Credentials::default());
         }
     };
     check("http://127.0.0.1:11434/v1", true);
@@ -205,7 +205,7 @@ fn auth_none_needs_no_key_anywhere() {
     let provider =
         json!({"baseUrl": "https://far.example", "api": "openai-completions", "auth": "none", "models": [{"id": "m"}]});
     let registry = Setup::new().models(json!({"p": provider})).registry();
-    assert_eq!(resolve(&registry, "p", "m"), Ok(ResolvedCredentials::default()));
+    assert_eq!(resolve(&registry, "p", "m"), Ok(Credentials::default()));
 }
 
 #[test]

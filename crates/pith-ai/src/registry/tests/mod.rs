@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::agent_dir::Layout;
+use crate::http::Credentials;
 use crate::models_file;
 
 /// A registry over a temporary agent directory. Credentials are read lazily, so keep it alive.
@@ -62,7 +63,7 @@ fn custom(extra: Value) -> Value {
     json!({ "p": provider })
 }
 
-fn resolve(registry: &Registry, provider: &str, id: &str) -> Result<ResolvedCredentials, String> {
+fn resolve(registry: &Registry, provider: &str, id: &str) -> Result<Credentials, String> {
     let model = registry.find(provider, id).expect("model");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
     runtime.block_on(registry.resolve_credentials(&model))
@@ -72,6 +73,6 @@ fn ids(models: &[Arc<Model>]) -> Vec<String> {
     models.iter().map(|model| format!("{}/{}", model.provider, model.id)).collect()
 }
 
-fn header(credentials: &ResolvedCredentials, name: &str) -> Option<Option<String>> {
+fn header(credentials: &Credentials, name: &str) -> Option<Option<String>> {
     credentials.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
 }
