@@ -234,6 +234,12 @@ impl Host {
         self.exchange.stderr()
     }
 
+    /// Waits until stderr is as wanted, and gives it back.
+    #[track_caller]
+    pub fn wait_stderr(&self, wanted: impl Fn(&str) -> bool) -> String {
+        self.exchange.wait_stderr(self.patience, wanted).unwrap_or_else(|| self.fail("certain words on stderr"))
+    }
+
     /// Lets the pipe fill up: at most one more chunk is read until [`Host::resume_reading`].
     pub fn stop_reading(&self) {
         self.exchange.set_stalled(true);
@@ -242,6 +248,17 @@ impl Host {
     /// Reads on.
     pub fn resume_reading(&self) {
         self.exchange.set_stalled(false);
+    }
+
+    /// Closes stdout as a host that crashed would. `command` makes the other side
+    /// write once more, which is when the closing happens.
+    #[track_caller]
+    pub fn hang_up(&self, command: Value) {
+        self.exchange.hang_up();
+        self.send(command);
+        if !self.exchange.wait_finished(self.patience) {
+            self.fail("the last frame before hanging up");
+        }
     }
 
     /// Ends stdin after everything sent so far.

@@ -37,6 +37,8 @@ struct State {
     is_finished: bool,
     /// The reader waits before its next read.
     is_stalled: bool,
+    /// The reader closes the pipe instead of reading on.
+    has_hung_up: bool,
     exit: Option<i32>,
 }
 
@@ -51,13 +53,17 @@ impl Exchange {
             let mut partial = Vec::new();
             let mut chunk = vec![0; 1 << 16];
             loop {
-                exchange.wait(None, |state| (!state.is_stalled).then_some(()));
+                let has_hung_up = exchange.wait(None, |state| (!state.is_stalled).then_some(state.has_hung_up));
+                if has_hung_up == Some(true) {
+                    break;
+                }
                 let length = match stdout.read(&mut chunk) {
                     Ok(0) | Err(_) => break,
                     Ok(length) => length,
                 };
                 exchange.take(&chunk[..length], &mut partial);
             }
+            drop(stdout);
             let mut state = exchange.lock();
             if !partial.is_empty() {
                 state.frames.push(Frame::new(partial));
@@ -88,6 +94,7 @@ impl Exchange {
             let mut chunk = vec![0; 1 << 12];
             while let Ok(length @ 1..) = stderr.read(&mut chunk) {
                 exchange.lock().stderr.push_str(&String::from_utf8_lossy(&chunk[..length]));
+                exchange.changed.notify_all();
             }
         });
     }
@@ -101,6 +108,11 @@ impl Exchange {
 
     pub(super) fn set_stalled(&self, stalled: bool) {
         self.lock().is_stalled = stalled;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn hang_up(&self) {
+        self.lock().has_hung_up = true;
         self.changed.notify_all();
     }
 
@@ -129,6 +141,10 @@ impl Exchange {
 
     pub(super) fn wait_finished(&self, patience: Duration) -> bool {
         self.wait(Some(patience), |state| state.is_finished.then_some(())).is_some()
+    }
+
+    pub(super) fn wait_stderr(&self, patience: Duration, wanted: impl Fn(&str) -> bool) -> Option<String> {
+        self.wait(Some(patience), |state| wanted(&state.stderr).then(|| state.stderr.clone()))
     }
 
     pub(super) fn has_exited(&self) -> bool {

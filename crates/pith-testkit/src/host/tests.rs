@@ -111,6 +111,15 @@ fn wait_for_blocked_writer(marker: &str) -> process::Process {
 }
 
 #[test]
+fn hanging_up_closes_the_pipe() {
+    // `yes` ends only because its output has nowhere to go.
+    let host = shell("echo ready; read -r go; exec yes").spawn();
+    host.try_frame(0).expect("is up");
+    host.hang_up(json!("go"));
+    assert_eq!(host.exit_code(), -13);
+}
+
+#[test]
 fn sending_to_a_host_that_does_not_read_never_blocks() {
     let host = shell("exec sleep 1000").spawn();
     host.send_raw(vec![b'x'; 10 << 20]);
@@ -145,6 +154,12 @@ fn descendants_are_found_by_marker_and_do_not_outlive_the_host() {
     assert!(text.contains("sleep 1000"), "{text}");
     drop(host);
     no_process_with(&marker, patience());
+}
+
+#[test]
+fn stderr_is_waited_for() {
+    let host = shell("echo one >&2; echo two >&2; exec cat").spawn();
+    assert_eq!(host.wait_stderr(|text| text.contains("two")), "one\ntwo\n");
 }
 
 #[test]

@@ -209,14 +209,25 @@ impl Turn {
         Turn { blocks: blocks.into_iter().collect(), ..Turn::default() }
     }
 
-    /// An answer that goes wrong from the start.
+    /// An answer without content that goes wrong.
     pub fn failing(fault: Fault) -> Self {
         Turn::default().fault(fault)
+    }
+
+    /// No answer at all: the connection stays open and silent.
+    pub fn silent() -> Self {
+        Turn::default().first_byte(Duration::from_secs(600))
     }
 
     /// A refused request.
     pub fn status(status: u16) -> Self {
         Turn::failing(Fault::Http { status, body: scripted_error(), headers: Map::new() })
+    }
+
+    /// The failure that passes by itself.
+    pub fn overloaded() -> Self {
+        let body = json!({"type": "error", "error": overloaded()});
+        Turn::failing(Fault::Http { status: 529, body, headers: Map::new() })
     }
 
     /// Characters in one delta.

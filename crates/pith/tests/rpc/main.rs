@@ -1,0 +1,15 @@
+//! The binary as a host sees it: JSON lines in, JSON lines out, a scripted
+//! model behind it. One module per topic of `docs/protocol.md`.
+
+mod abort;
+mod bash;
+mod framing;
+mod lifecycle;
+mod models;
+mod prompt;
+mod queue;
+mod sessions;
+mod streaming;
+mod support;
+mod tools;
+mod transcripts;

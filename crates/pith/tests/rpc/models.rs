@@ -1,0 +1,164 @@
+//! Which model answers, and how hard it thinks.
+
+use pith_testkit::{Api, Script, TempHome, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Scene, assert_like, assert_order, builder};
+
+fn names(models: &Value) -> Vec<String> {
+    let list = models["models"].as_array().expect("a list");
+    let name = |model: &Value| {
+        format!("{}/{}", model["provider"].as_str().unwrap_or("?"), model["id"].as_str().unwrap_or("?"))
+    };
+    let mut names: Vec<_> = list.iter().map(name).filter(|name| name.starts_with("mock-")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn models_with_credentials_are_listed() {
+    let mut scene = Scene::new([]);
+    let models = scene.data(json!({"type": "get_available_models"}));
+    let wanted = [
+        "mock-anthropic/claude-mock",
+        "mock-anthropic/plain-mock",
+        "mock-google/gemini-mock",
+        "mock-openai/gpt-mock",
+        "mock-responses/gpt-mock-r",
+    ];
+    assert_eq!(names(&models), wanted);
+    for model in models["models"].as_array().expect("a list") {
+        for key in
+            ["id", "name", "api", "provider", "baseUrl", "reasoning", "input", "cost", "contextWindow", "maxTokens"]
+        {
+            assert!(model.get(key).is_some(), "{key} is missing in {model}");
+        }
+        assert!(!model.to_string().contains("mock-key"));
+    }
+    scene.finish();
+    let mut host = builder().args(["--mode", "rpc"]).home(&TempHome::new()).spawn();
+    assert_eq!(host.data(json!({"type": "get_available_models"})), json!({"models": []}));
+}
+
+#[test]
+fn a_chosen_model_gets_the_next_request() {
+    let mut scene = Scene::new([Turn::text("from the first"), Turn::text("from the second")]);
+    scene.run("one");
+    let model = scene.data(json!({"type": "set_model", "provider": "mock-responses", "modelId": "gpt-mock-r"}));
+    assert_like(&model, &json!({"id": "gpt-mock-r", "provider": "mock-responses", "api": "openai-responses"}));
+    assert_eq!(scene.state()["model"], model);
+    scene.run("two");
+    let apis: Vec<_> = scene.server.requests().iter().map(|request| request.api).collect();
+    assert_eq!(apis, [Some(Api::Anthropic), Some(Api::Responses)]);
+    // Nothing is written to the user's settings.
+    assert!(!scene.home.agent().join("settings.json").exists());
+    let entries = scene.home.sessions().remove(0).entries;
+    let change = entries.iter().rfind(|entry| entry["type"] == "model_change").expect("recorded");
+    assert_like(change, &json!({"provider": "mock-responses", "modelId": "gpt-mock-r"}));
+    scene.finish();
+}
+
+#[test]
+fn an_unknown_model_is_refused_and_nothing_changes() {
+    let mut scene = Scene::new([]);
+    for (provider, id) in [("mock-anthropic", "no-such"), ("nobody", "claude-mock"), ("mock-openai", "claude-mock")] {
+        let error = scene.refusal(json!({"type": "set_model", "provider": provider, "modelId": id}));
+        assert_eq!(error, format!("Model not found: {provider}/{id}"));
+    }
+    assert_eq!(scene.state()["model"]["id"], "claude-mock");
+    let missing = scene.refusal(json!({"type": "set_model", "provider": "x"}));
+    assert_eq!(missing, "Missing required field \"modelId\" for command \"set_model\"");
+    scene.finish();
+}
+
+#[test]
+fn a_change_during_a_run_applies_to_the_next_request() {
+    let gate = json!({"command": "echo waiting; until [ -e go ]; do sleep 0.01; done"});
+    let mut scene = Scene::new([Turn::call("bash", gate), Turn::text("done")]);
+    scene.prompt("go");
+    scene.wait_output("waiting");
+    scene.command(json!({"type": "set_model", "provider": "mock-openai", "modelId": "gpt-mock"}));
+    scene.home.write_file("go", "");
+    scene.wait_type("agent_settled");
+    let apis: Vec<_> = scene.server.requests().iter().map(|request| request.api).collect();
+    assert_eq!(apis, [Some(Api::Anthropic), Some(Api::Completions)]);
+    scene.finish();
+}
+
+#[test]
+fn thinking_levels_are_announced_when_they_change() {
+    let mut scene = Scene::new([]);
+    let start = scene.frames().len();
+    scene.command(json!({"type": "set_thinking_level", "level": "high"}));
+    assert_order(
+        &scene.frames()[start..],
+        &[
+            json!({"type": "thinking_level_changed", "level": "high"}),
+            json!({"type": "response", "command": "set_thinking_level"}),
+        ],
+    );
+    assert_eq!(scene.state()["thinkingLevel"], "high");
+    let start = scene.frames().len();
+    scene.command(json!({"type": "set_thinking_level", "level": "high"}));
+    assert_eq!(scene.frames().len(), start + 1, "no change, no event");
+    scene.finish();
+}
+
+#[test]
+fn thinking_levels_fit_the_model() {
+    let mut scene = Scene::new([]);
+    let levels = scene.data(json!({"type": "get_available_thinking_levels"}));
+    assert_eq!(levels, json!({"levels": ["off", "minimal", "low", "medium", "high"]}));
+    scene.command(json!({"type": "set_thinking_level", "level": "xhigh"}));
+    assert_eq!(scene.state()["thinkingLevel"], "high");
+    assert_eq!(scene.data(json!({"type": "cycle_thinking_level"})), json!({"level": "off"}));
+    assert_eq!(scene.data(json!({"type": "cycle_thinking_level"})), json!({"level": "minimal"}));
+    for level in [json!("enormous"), json!(""), json!("High")] {
+        let error = scene.refusal(json!({"type": "set_thinking_level", "level": level}));
+        assert!(
+            error.starts_with("Invalid field \"level\" for command \"set_thinking_level\": expected one of \"off\""),
+            "{error}"
+        );
+    }
+    assert_eq!(scene.state()["thinkingLevel"], "minimal");
+    scene.finish();
+}
+
+#[test]
+fn a_model_without_reasoning_does_not_think() {
+    let mut scene = Scene::new([Turn::text("hi")]);
+    let start = scene.frames().len();
+    scene.command(json!({"type": "set_model", "provider": "mock-anthropic", "modelId": "plain-mock"}));
+    assert_order(
+        &scene.frames()[start..],
+        &[
+            json!({"type": "thinking_level_changed", "level": "off"}),
+            json!({"type": "response", "command": "set_model"}),
+        ],
+    );
+    assert_eq!(scene.state()["thinkingLevel"], "off");
+    assert_eq!(scene.data(json!({"type": "get_available_thinking_levels"})), json!({"levels": ["off"]}));
+    assert_eq!(scene.ask(json!({"type": "cycle_thinking_level"}))["data"], Value::Null);
+    scene.command(json!({"type": "set_thinking_level", "level": "high"}));
+    assert_eq!(scene.state()["thinkingLevel"], "off");
+    scene.run("go");
+    assert_eq!(
+        scene.server.wait_request(0).body.get("thinking").filter(|thinking| thinking["type"] != "disabled"),
+        None
+    );
+    scene.finish();
+}
+
+#[test]
+fn the_level_reaches_the_model() {
+    let body = |level: &str| {
+        let mut scene = Scene::with(Script::of([Turn::text("hi")]), |builder| builder.args(["--thinking", level]));
+        assert_eq!(scene.state()["thinkingLevel"], level);
+        scene.run("go");
+        let body = scene.server.wait_request(0).body;
+        scene.finish();
+        body["thinking"]["budget_tokens"].as_u64()
+    };
+    let (off, low, high) = (body("off"), body("low"), body("high"));
+    assert!(off.is_none() && low < high, "{off:?} {low:?} {high:?}");
+}
