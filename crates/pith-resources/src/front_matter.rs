@@ -17,12 +17,12 @@ const LIMIT: usize = 64 * 1024;
 const BODY_SAMPLE: usize = 512;
 const FENCE: &str = "---";
 
-/// The fields of a file and the beginning of its body.
+/// The fields of a file and a glimpse of its body.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub fields: Map<String, Value>,
-    /// The body as far as it was read.
-    pub body: String,
+    /// The first line of the body that is not blank.
+    pub first_line: String,
     pub is_utf8: bool,
 }
 
@@ -42,11 +42,13 @@ pub(crate) enum HeadError {
 /// Reads the head of a regular file.
 pub(crate) fn read_head(path: &Path, notes: &mut Notes) -> Result<Head, HeadError> {
     let Text { text, is_cut, is_utf8 } = read_beginning(path, notes).map_err(HeadError::Read)?;
-    match split(&text) {
-        Some((yaml, body)) => Ok(Head { fields: fields(yaml)?, body: body.to_owned(), is_utf8 }),
-        None if is_cut && text.starts_with(FENCE) => Err(HeadError::TooLong),
-        None => Ok(Head { fields: Map::new(), body: text, is_utf8 }),
-    }
+    let (fields, body) = match split(&text) {
+        Some((yaml, body)) => (fields(yaml)?, body),
+        None if is_cut && text.starts_with(FENCE) => return Err(HeadError::TooLong),
+        None => (Map::new(), &*text),
+    };
+    let first_line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+    Ok(Head { fields, first_line, is_utf8 })
 }
 
 /// Splits a text with plain line ends into its YAML and its trimmed body. `None` if it has no front matter.

@@ -31,10 +31,19 @@ impl Ignores {
         self.levels.pop();
     }
 
-    /// Whether a path below all entered directories is excluded; the nearest rule decides.
-    pub fn exclude(&self, path: &Path, is_directory: bool) -> bool {
+    /// Whether a file below all entered directories is excluded; the nearest rule decides.
+    pub fn exclude_file(&self, path: &Path) -> bool {
+        self.exclude(|rules| rules.matched(path, false))
+    }
+
+    /// The same for a directory, which some rules are only about.
+    pub fn exclude_directory(&self, path: &Path) -> bool {
+        self.exclude(|rules| rules.matched(path, true))
+    }
+
+    fn exclude<'a, T>(&'a self, matched: impl Fn(&'a Gitignore) -> Match<T>) -> bool {
         for rules in self.levels.iter().rev().flatten() {
-            match rules.matched(path, is_directory) {
+            match matched(rules) {
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,
                 Match::None => {}

@@ -1,7 +1,6 @@
 //! What a load writes down while it looks around: what is wrong, and the state
 //! of every path its result depends on.
 
-use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,8 @@ use crate::diagnostic::Diagnostic;
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub diagnostics: Vec<Diagnostic>,
-    stamps: HashMap<PathBuf, Stamp>,
+    // A path may occur twice; a list is still cheaper than a map that is hardly ever asked.
+    stamps: Vec<(PathBuf, Stamp)>,
 }
 
 /// How a path was when it was looked at; two equal stamps mean the same content.
@@ -33,18 +33,18 @@ impl Notes {
     /// Metadata behind links, remembering what was seen.
     pub fn look(&mut self, path: &Path) -> io::Result<Metadata> {
         let metadata = fs::metadata(path);
-        self.stamps.insert(path.to_path_buf(), Stamp::of(metadata.as_ref().ok()));
+        self.stamps.push((path.to_path_buf(), Stamp::of(metadata.as_ref().ok())));
         metadata
     }
 
     /// Remembers the state of a file that is open already.
     pub fn saw(&mut self, path: &Path, metadata: &Metadata) {
-        self.stamps.insert(path.to_path_buf(), Stamp::of(Some(metadata)));
+        self.stamps.push((path.to_path_buf(), Stamp::of(Some(metadata))));
     }
 
     /// The state in which a path was seen.
     pub fn stamp(&self, path: &Path) -> Option<Stamp> {
-        self.stamps.get(path).copied()
+        self.stamps.iter().find(|(seen, _)| seen == path).map(|(_, stamp)| *stamp)
     }
 
     /// Whether anything looked at is different by now.

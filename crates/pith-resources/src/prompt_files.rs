@@ -55,9 +55,9 @@ fn first_file(name: &str, options: &ResourceOptions, notes: &mut Notes) -> Optio
 /// The content of the file a flag names, else the flag's text itself.
 fn text_or_file(value: &str, options: &ResourceOptions, notes: &mut Notes) -> Option<String> {
     let path = paths::resolve(value, &options.cwd, options.home.as_deref());
-    // A long text is no possible name; whatever the reason, what is no file is text.
-    let is_file = !value.trim().is_empty() && notes.look(&path).is_ok_and(|metadata| metadata.is_file());
-    if !is_file {
+    // A long text is no possible name, and a word may happen to name a directory: these are texts.
+    let is_name = !value.trim().is_empty() && notes.look(&path).is_ok_and(|metadata| !metadata.is_dir());
+    if !is_name {
         return Some(value.trim_end().to_owned());
     }
     match read(&path, notes) {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use globset::Glob;
+use globset::{Glob, GlobMatcher};
 
 use crate::changes::{self, ResourceChange};
 use crate::commands::CommandEntry;
@@ -15,7 +15,9 @@ use crate::discovery::{self, Placed, Resource};
 use crate::notes::Notes;
 use crate::options::ResourceOptions;
 use crate::prompt_files;
+use crate::scan::Candidate;
 use crate::skills::{self, Skill};
+use crate::source_info::SourceInfo;
 use crate::system_prompt::{ActiveTool, ListedSkill, PromptParts};
 use crate::templates::{self, PromptTemplate};
 
@@ -165,7 +167,7 @@ fn load_templates(options: &ResourceOptions, notes: &mut Notes) -> Vec<PromptTem
 fn load_each<T>(
     placed: Vec<Placed>,
     notes: &mut Notes,
-    load: fn(crate::scan::Candidate, crate::source_info::SourceInfo, &mut Notes) -> Option<T>,
+    load: fn(Candidate, SourceInfo, &mut Notes) -> Option<T>,
     identity: fn(&T) -> (&String, &PathBuf),
     resource: Resource,
 ) -> Vec<T> {
@@ -211,7 +213,7 @@ fn collision(resource: Resource, name: &str, winner: &Path, loser: &Path) -> Dia
     }
 }
 
-fn name_glob(glob: &str, options: &ResourceOptions, notes: &mut Notes) -> Option<globset::GlobMatcher> {
+fn name_glob(glob: &str, options: &ResourceOptions, notes: &mut Notes) -> Option<GlobMatcher> {
     match Glob::new(glob.trim()) {
         Ok(glob) => Some(glob.compile_matcher()),
         Err(error) => {

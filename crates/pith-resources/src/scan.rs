@@ -13,8 +13,8 @@ use crate::notes::Notes;
 
 /// The file that makes a directory a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
-const MAX_DIRECTORIES: usize = 10_000;
-const MAX_DEPTH: usize = 32;
+/// Far beyond what people have, and still found out about in no time.
+const LIMITS: Limits = Limits { n_directories: 10_000, n_entries: 20_000, depth: 32 };
 
 /// A file that may be a resource.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,8 +50,21 @@ pub(crate) enum Rule {
     TemplateTree,
 }
 
+/// How much of a tree is looked at.
+#[derive(Clone, Copy)]
+struct Limits {
+    n_directories: usize,
+    /// In one directory.
+    n_entries: usize,
+    depth: usize,
+}
+
 /// Finds candidates below a directory, in the order of their names. A directory that is not there has none.
 pub(crate) fn scan(root: &Path, rule: Rule, notes: &mut Notes) -> Vec<Candidate> {
+    scan_within(LIMITS, root, rule, notes)
+}
+
+fn scan_within(limits: Limits, root: &Path, rule: Rule, notes: &mut Notes) -> Vec<Candidate> {
     let Ok(real) = fs::canonicalize(root) else {
         match notes.look(root) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => notes.diagnostics.push(unreadable(root, &error)),
@@ -61,6 +74,7 @@ pub(crate) fn scan(root: &Path, rule: Rule, notes: &mut Notes) -> Vec<Candidate>
     };
     let mut walk = Walk {
         rule,
+        limits,
         notes,
         ignores: Ignores::default(),
         visited: HashSet::new(),
@@ -73,6 +87,7 @@ pub(crate) fn scan(root: &Path, rule: Rule, notes: &mut Notes) -> Vec<Candidate>
 
 struct Walk<'a> {
     rule: Rule,
+    limits: Limits,
     notes: &'a mut Notes,
     ignores: Ignores,
     /// Real paths of directories, so that a loop of links ends.
@@ -137,7 +152,7 @@ impl Walk<'_> {
         }
         let Some(entry) = entries.iter().find(|entry| entry.name == SKILL_FILE) else { return false };
         let Some((Kind::File, real)) = resolved(entry, real) else { return false };
-        if self.ignores.exclude(&entry.path, false) {
+        if self.ignores.exclude_file(&entry.path) {
             return false;
         }
         self.found.push(Candidate { path: entry.path.clone(), real, found: How::Placed });
@@ -151,10 +166,10 @@ impl Walk<'_> {
         }
         let Some((kind, real)) = resolved(entry, real) else { return };
         match kind {
-            Kind::Directory if self.rule != Rule::Templates && !self.ignores.exclude(&entry.path, true) => {
+            Kind::Directory if self.rule != Rule::Templates && !self.ignores.exclude_directory(&entry.path) => {
                 self.directory(&entry.path, real, depth + 1);
             }
-            Kind::File if self.wants_markdown(entry, depth) && !self.ignores.exclude(&entry.path, false) => {
+            Kind::File if self.wants_markdown(entry, depth) && !self.ignores.exclude_file(&entry.path) => {
                 let found = match self.rule {
                     Rule::Skills | Rule::AgentSkills => How::Loose,
                     Rule::Templates | Rule::TemplateTree => How::Placed,
@@ -179,6 +194,10 @@ impl Walk<'_> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(path)? {
             let entry = entry?;
+            if entries.len() == self.limits.n_entries {
+                self.report(path, format!("more than {} entries; the rest is not looked at", entries.len()));
+                break;
+            }
             let kind = Kind::of(entry.file_type()?);
             entries.push(Entry { name: entry.file_name(), path: entry.path(), kind });
         }
@@ -188,18 +207,22 @@ impl Walk<'_> {
     }
 
     fn is_too_much(&mut self, path: &Path, depth: usize) -> bool {
-        let message = if depth > MAX_DEPTH {
-            format!("nested deeper than {MAX_DEPTH} directories; not searched")
-        } else if self.visited.len() > MAX_DIRECTORIES {
-            format!("more than {MAX_DIRECTORIES} directories; the rest is not searched")
+        let Limits { n_directories, depth: deepest, .. } = self.limits;
+        if depth > deepest {
+            self.report(path, format!("nested deeper than {deepest} directories; not searched"));
+        } else if self.visited.len() > n_directories {
+            self.report(path, format!("more than {n_directories} directories; the rest is not searched"));
         } else {
             return false;
-        };
-        // Once is enough: a tree this large has many more of them.
+        }
+        true
+    }
+
+    /// Once is enough: a tree this large has many more of them.
+    fn report(&mut self, path: &Path, message: String) {
         if !std::mem::replace(&mut self.is_over_limit, true) {
             self.notes.diagnostics.push(Diagnostic::warning("directory_too_large", path, message));
         }
-        true
     }
 }
 
@@ -220,4 +243,50 @@ pub(crate) fn is_markdown(path: &Path) -> bool {
 
 fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     Diagnostic::warning("directory_unreadable", path, format!("cannot read directory: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names of the templates found in a tree of nine files with the given limits, and what was said about it.
+    fn scan_tree(limits: Limits) -> (Vec<String>, Vec<String>) {
+        let root = tempfile::tempdir().unwrap();
+        for directory in ["", "a", "a/b"] {
+            fs::create_dir_all(root.path().join(directory)).unwrap();
+            for n in 1..=3 {
+                fs::write(root.path().join(directory).join(format!("{n}.md")), "").unwrap();
+            }
+        }
+        let mut notes = Notes::default();
+        let found = scan_within(limits, root.path(), Rule::TemplateTree, &mut notes);
+        let name =
+            |candidate: &Candidate| candidate.path.strip_prefix(root.path()).unwrap().to_str().unwrap().to_owned();
+        let messages = notes.diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
+        (found.iter().map(name).collect(), messages)
+    }
+
+    #[test]
+    fn limits() {
+        let check = |limits: Limits, n_found: usize, expected: &[&str]| {
+            let (found, messages) = scan_tree(limits);
+            assert_eq!(
+                (found.len(), &messages[..]),
+                (n_found, &expected.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()[..])
+            );
+        };
+        let enough = Limits { n_directories: 3, n_entries: 4, depth: 2 };
+        check(enough, 9, &[]);
+        check(Limits { depth: 1, ..enough }, 6, &["nested deeper than 1 directories; not searched"]);
+        check(Limits { n_directories: 2, ..enough }, 6, &["more than 2 directories; the rest is not searched"]);
+        let (found, messages) = scan_tree(Limits { n_entries: 3, ..enough });
+        assert!(found.len() < 9);
+        assert_eq!(messages, ["more than 3 entries; the rest is not looked at"]);
+    }
+
+    #[test]
+    fn candidates_come_in_the_order_of_their_names() {
+        let expected = ["1.md", "2.md", "3.md", "a/1.md", "a/2.md", "a/3.md", "a/b/1.md", "a/b/2.md", "a/b/3.md"];
+        assert_eq!(scan_tree(LIMITS).0, expected);
+    }
 }

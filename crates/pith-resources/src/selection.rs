@@ -53,12 +53,18 @@ impl Selection {
         }
         let names = Names::of(path, base);
         let is_wanted = self.wanted.as_ref().is_none_or(|globs| names.match_any(globs));
-        self.decide(&names, is_wanted)
+        let is_in = (is_wanted && !self.excludes(&names)) || names.equal_any(&self.forced_in);
+        is_in && !names.equal_any(&self.forced_out)
     }
 
     /// Whether a resource found in a conventional directory is kept. Plain globs say nothing about these.
     pub fn keeps_found(&self, path: &Path, base: &Path) -> bool {
-        self.keeps_all() || self.decide(&Names::of(path, base), true)
+        if self.keeps_all() {
+            return true;
+        }
+        let names = Names::of(path, base);
+        let is_in = !self.excludes(&names) || names.equal_any(&self.forced_in);
+        is_in && !names.equal_any(&self.forced_out)
     }
 
     /// The usual case, and nothing has to be compared.
@@ -66,10 +72,8 @@ impl Selection {
         self.wanted.is_none() && self.excluded.is_none() && self.forced_out.is_empty()
     }
 
-    fn decide(&self, names: &Names, is_wanted: bool) -> bool {
-        let is_excluded = || self.excluded.as_ref().is_some_and(|globs| names.match_any(globs));
-        let is_in = (is_wanted && !is_excluded()) || names.equal_any(&self.forced_in);
-        is_in && !names.equal_any(&self.forced_out)
+    fn excludes(&self, names: &Names) -> bool {
+        self.excluded.as_ref().is_some_and(|globs| names.match_any(globs))
     }
 }
 

@@ -171,4 +171,14 @@ mod tests {
         let arguments = ["$2".to_owned(), "$1 ${@:1}".to_owned()];
         assert_eq!(fill("$1 $2 ${3:-$1}", &arguments), "$2 $1 ${@:1} $1");
     }
+    proptest::proptest! {
+        #[test]
+        fn no_text_is_too_odd(body in "[${}@:A-Z0-9é\\-\n ]{0,40}", arguments in "[a-c '\"é\t]{0,20}") {
+            let arguments = split(&arguments);
+            proptest::prop_assert!(arguments.iter().all(|argument| !argument.is_empty()));
+            let filled = fill(&body, &arguments);
+            // What has no placeholder stays as it is.
+            proptest::prop_assert!(body.contains('$') || filled == body);
+        }
+    }
 }

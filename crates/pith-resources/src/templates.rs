@@ -54,7 +54,7 @@ pub(crate) fn load(candidate: Candidate, source_info: SourceInfo, notes: &mut No
     let written = text_field(&head.fields, "description").filter(|text| !text.is_empty());
     Some(PromptTemplate {
         name: name_of(&path),
-        description: written.unwrap_or_else(|| borrowed_description(&head.body)),
+        description: written.unwrap_or_else(|| shortened(head.first_line)),
         argument_hint: text_field(&head.fields, "argument-hint"),
         path,
         source_info,
@@ -65,10 +65,10 @@ fn name_of(path: &Path) -> String {
     path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn borrowed_description(body: &str) -> String {
-    let line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    match line.char_indices().nth(MAX_BORROWED) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line.to_owned(),
+fn shortened(mut line: String) -> String {
+    if let Some((end, _)) = line.char_indices().nth(MAX_BORROWED) {
+        line.truncate(end);
+        line.push_str("...");
     }
+    line
 }

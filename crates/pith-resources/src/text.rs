@@ -39,16 +39,16 @@ pub(crate) fn read_from(reader: impl Read, limit: usize) -> io::Result<Text> {
 }
 
 /// Decodes bytes that may end in the middle of a character when cut.
-pub(crate) fn decode(mut bytes: Vec<u8>, is_cut: bool) -> Text {
-    if let Err(error) = std::str::from_utf8(&bytes)
-        && error.error_len().is_none()
-        && is_cut
-    {
-        bytes.truncate(error.valid_up_to());
-    }
+pub(crate) fn decode(bytes: Vec<u8>, is_cut: bool) -> Text {
     let (mut text, is_utf8) = match String::from_utf8(bytes) {
         Ok(text) => (text, true),
-        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
+        Err(error) => {
+            let (end, is_end_incomplete) = (error.utf8_error().valid_up_to(), error.utf8_error().error_len().is_none());
+            match is_cut && is_end_incomplete {
+                true => (String::from_utf8_lossy(&error.as_bytes()[..end]).into_owned(), true),
+                false => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
+            }
+        }
     };
     if text.starts_with('\u{feff}') {
         text.drain(..'\u{feff}'.len_utf8());
@@ -102,5 +102,16 @@ mod tests {
         assert_eq!(read(directory.path(), 10).unwrap_err().to_string(), "not a regular file");
         // Reading these would never end.
         assert_eq!(read(Path::new("/dev/zero"), 10).unwrap_err().to_string(), "not a regular file");
+    }
+    proptest::proptest! {
+        #[test]
+        fn a_cut_never_splits_a_character(text in "[aé€😀]{0,12}", limit in 0usize..50) {
+            let read = read_from(text.as_bytes(), limit).unwrap();
+            proptest::prop_assert!(read.is_utf8 && text.starts_with(&read.text));
+            proptest::prop_assert_eq!(read.is_cut, text.len() > limit);
+            let mut shortened = text.clone();
+            cut(&mut shortened, limit);
+            proptest::prop_assert_eq!(shortened, read.text);
+        }
     }
 }

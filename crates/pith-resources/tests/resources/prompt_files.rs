@@ -85,3 +85,14 @@ fn unreadable_prompt_files() {
     assert_eq!(custom, None);
     assert_eq!(problems, [format!("error prompt_file_unreadable ./p.md: {denied}")]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_neither_a_text_nor_a_file() {
+    let mut world = World::new();
+    world.options.system_prompt = Some("/dev/zero".into());
+    let resources = world.load();
+    assert_eq!(resources.custom_prompt(), None);
+    let messages: Vec<_> = resources.diagnostics().iter().map(|diagnostic| &*diagnostic.message).collect();
+    assert_eq!(messages, ["cannot read prompt file: not a regular file"]);
+}

@@ -185,6 +185,27 @@ fn unreadable_directories_are_reported_and_the_rest_is_found() {
     assert_eq!(problems, expected);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn pipes_are_never_opened() {
+    let mut world = World::new();
+    world
+        .pipe("./AGENTS.md")
+        .pipe("@/SYSTEM.md")
+        .pipe("@/skills/a/SKILL.md")
+        .pipe("@/skills/loose.md")
+        .pipe("@/prompts/p.md");
+    world.pipe("~/real").link("@/skills/b/SKILL.md", "~/real").link("@/skills/.gitignore", "~/real").pipe("./named.md");
+    world.options.skill_paths = texts(&["named.md"]);
+    let resources = world.load();
+    assert!(resources.skills().is_empty() && resources.templates().is_empty());
+    let expected = [
+        "warning ignore_file_unreadable @/skills/.gitignore: cannot read ignore file: not a regular file",
+        "warning skill_path_not_markdown ./named.md: skill path is not a markdown file",
+    ];
+    assert_eq!(world.problems(&resources), expected);
+}
+
 #[test]
 fn a_file_where_a_directory_should_be() {
     let world = World::new();

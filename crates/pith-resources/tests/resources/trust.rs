@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use pith_resources::{DefaultTrust, GatedResources, TrustFile, TrustInputs, Verdict, decide};
@@ -191,6 +192,41 @@ fn concurrent_saves_are_all_kept() {
     });
     let text = fs::read_to_string(world.path("@/trust.json")).unwrap();
     assert_eq!(text.matches("true").count(), 12, "{text}");
+}
+
+/// Runs in a process of its own for the next test; alone it has nothing to do.
+#[test]
+fn endless_saver() {
+    let Some(agent_dir) = std::env::var_os("PITH_TEST_ENDLESS_SAVER") else { return };
+    let file = TrustFile::in_agent_dir(Path::new(&agent_dir));
+    for n in 0u64.. {
+        file.save(Path::new(&format!("/none/{}/{n}", "x".repeat(1000))), true).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_a_whole_file() {
+    let world = World::new();
+    let file = TrustFile::in_agent_dir(&world.options.agent_dir);
+    file.save(&world.options.cwd, true).unwrap();
+    let state = || fs::metadata(world.path("@/trust.json")).unwrap().modified().unwrap();
+    for _ in 0..5 {
+        let before = state();
+        let mut saver = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "trust::endless_saver", "--nocapture"])
+            .env("PITH_TEST_ENDLESS_SAVER", &world.options.agent_dir)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        while state() == before {
+            thread::yield_now();
+        }
+        saver.kill().unwrap();
+        saver.wait().unwrap();
+        // Others read what was decided, whatever the dead one left behind.
+        assert_eq!(file.decision(&world.options.cwd).unwrap(), Some(true));
+        _ = fs::remove_dir(world.path("@/trust.json.lock"));
+    }
 }
 
 #[test]

@@ -70,6 +70,16 @@ impl World {
         self
     }
 
+    /// Makes a pipe; whoever opens it waits forever.
+    #[cfg(target_os = "linux")]
+    pub fn pipe(&self, path: &str) -> &World {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        self
+    }
+
     pub fn load(&self) -> Resources {
         Resources::load(&self.options)
     }
