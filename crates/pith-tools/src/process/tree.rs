@@ -23,6 +23,15 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
+/// Whether a process group still has a living member; the dead that nobody reaps do not count.
+pub(super) fn group_is_alive(group: Pid) -> bool {
+    if rustix::process::test_kill_process_group(group).is_err() {
+        return false;
+    }
+    !cfg!(target_os = "linux")
+        || processes().any(|process| process.group == group.as_raw_nonzero().get() && !process.is_zombie)
+}
+
 /// Sends a signal; a process that is gone already is fine.
 pub(super) fn send(pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);
@@ -38,6 +47,7 @@ fn signal(pid: i32, signal: Signal) {
 struct Process {
     pid: i32,
     parent: i32,
+    group: i32,
     session: i32,
     is_zombie: bool,
 }
@@ -57,8 +67,9 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
-    Some(Process { pid, parent, session, is_zombie: state == "Z" })
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    Some(Process { pid, parent, group, session, is_zombie: state == "Z" })
 }
 
 #[cfg(test)]
@@ -67,7 +78,7 @@ mod tests {
 
     #[test]
     fn names_cannot_confuse_the_fields() {
-        let expected = Process { pid: 7, parent: 3, session: 5, is_zombie: false };
+        let expected = Process { pid: 7, parent: 3, group: 4, session: 5, is_zombie: false };
         assert_eq!(parse(7, b"7 (a) Z 1 (b) S 3 4 5 0 -1"), Some(expected));
         assert!(parse(7, b"7 (x) Z 3 4 5").unwrap().is_zombie);
         assert_eq!(parse(7, b"7 (x"), None);
