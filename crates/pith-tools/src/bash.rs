@@ -134,11 +134,7 @@ impl Listener for Progress<'_> {
     fn pass_on(&mut self) {
         let (text, truncation) = self.capture.tail.cut(UPDATE);
         let details = self.capture.details(truncation.as_ref());
-        (self.update)(ToolOutput {
-            content: vec![Block::text(text)],
-            details: Some(details),
-            ..ToolOutput::default()
-        });
+        (self.update)(ToolOutput { content: vec![Block::text(text)], details: Some(details), ..ToolOutput::default() });
         self.has_news = false;
         self.last_update = Instant::now();
     }

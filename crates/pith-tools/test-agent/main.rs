@@ -37,6 +37,7 @@ fn main() -> ExitCode {
                 workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
             }
             "write" => write_forever(&workbench, &subject).await,
+            "read" => read_end(&workbench, &subject).await,
             "flood" => flood(&workbench, &subject).await,
             _ => panic!("unknown role {role}"),
         }
@@ -65,6 +66,14 @@ async fn write_forever(workbench: &Arc<Workbench>, path: &str) {
         assert!(!output.is_error, "{output:?}");
         say("written");
     }
+}
+
+/// Reports how much memory reading the last line but one of a file costs.
+async fn read_end(workbench: &Arc<Workbench>, path: &str) {
+    call(workbench, "read", json!({"path": "small"}), |_| {}).await;
+    let before = resident();
+    let output = call(workbench, "read", json!({"path": path, "offset": 2002, "limit": 1}), |_| {}).await;
+    say(&json!({"text": output.content[0].as_text(), "kilobytes": resident().saturating_sub(before)}).to_string());
 }
 
 /// Reports how much memory and how many bytes of events a flood of output costs.

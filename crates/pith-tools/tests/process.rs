@@ -22,7 +22,7 @@ const FAMILY: &str = "
 
 async fn family(bench: &Bench) -> Vec<u32> {
     eventually_async(Duration::from_secs(5), "the family is complete", || pids(&bench.path("pids"), 4).is_some()).await;
-    pids(&bench.path("pids"), 4).unwrap()
+    pids(&bench.path("pids"), 4).expect("complete")
 }
 
 fn none_is_alive(pids: &[u32]) -> bool {
@@ -56,7 +56,11 @@ fn processes_that_ignore_sigterm_are_killed() {
         let aborted = Instant::now();
         bench.cancel.cancel();
         call.await.unwrap();
-        assert!((Duration::from_millis(450)..Duration::from_millis(1200)).contains(&aborted.elapsed()), "{:?}", aborted.elapsed());
+        assert!(
+            (Duration::from_millis(450)..Duration::from_millis(1200)).contains(&aborted.elapsed()),
+            "{:?}",
+            aborted.elapsed()
+        );
         assert!(none_is_alive(&pids));
     });
 }
@@ -108,7 +112,9 @@ fn background_jobs_live_until_the_session_ends() {
     run(async {
         let bench = Bench::new();
         let started = Instant::now();
-        let output = bench.ok("bash", json!({"command": "sleep 30 & echo $! >> pids; setsid sleep 30 & echo $! >> pids; echo bg"})).await;
+        let output = bench
+            .ok("bash", json!({"command": "sleep 30 & echo $! >> pids; setsid sleep 30 & echo $! >> pids; echo bg"}))
+            .await;
         assert_eq!(output, "bg\n");
         assert!(started.elapsed() < Duration::from_secs(5));
         let pids = pids(&bench.path("pids"), 2).unwrap();
@@ -152,8 +158,17 @@ fn finished_commands_leave_no_zombies() {
         }
         let own = std::process::id().to_string();
         let zombies = || {
-            let stats = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
-            stats.filter(|stat| stat.rsplit_once(") ").is_some_and(|(head, rest)| head.contains("(test-agent") && rest.starts_with(&format!("Z {own} ")))).count()
+            let stats = std::fs::read_dir("/proc")
+                .unwrap()
+                .flatten()
+                .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+            stats
+                .filter(|stat| {
+                    stat.rsplit_once(") ").is_some_and(|(head, rest)| {
+                        head.contains("(test-agent") && rest.starts_with(&format!("Z {own} "))
+                    })
+                })
+                .count()
         };
         eventually_async(Duration::from_secs(2), "all guards are reaped", || zombies() == 0).await;
     });
@@ -176,7 +191,10 @@ fn without_a_guard_groups_and_children_are_still_ended() {
     run(async {
         let bench = Bench::with(|options| options.guard = None);
         assert_eq!(bench.ok("bash", json!({"command": "echo a; echo b >&2"})).await, "a\nb\n");
-        assert_eq!(bench.fails("bash", json!({"command": "kill -9 $$"})).await, "(no output)\n\nCommand exited with code 137");
+        assert_eq!(
+            bench.fails("bash", json!({"command": "kill -9 $$"})).await,
+            "(no output)\n\nCommand exited with code 137"
+        );
         assert_eq!(bench.ok("bash", json!({"command": "sleep 60 & echo $! > bg"})).await, "(no output)");
         bench.workbench.jobs.shutdown_all(Duration::from_secs(2)).await;
         assert!(none_is_alive(&common::pids(&bench.path("bg"), 1).unwrap()));
@@ -192,16 +210,16 @@ fn without_a_guard_groups_and_children_are_still_ended() {
 
 fn agent(role: &str, cwd: &Path, subject: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_test-agent"))
-        .args([role, cwd.to_str().unwrap(), subject])
+        .args([role, cwd.to_str().expect("plain"), subject])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap()
+        .expect("the agent starts")
 }
 
 fn family_of(dir: &Path) -> Vec<u32> {
     eventually(Duration::from_secs(10), "the family is complete", || pids(&dir.join("pids"), 4).is_some());
-    pids(&dir.join("pids"), 4).unwrap()
+    pids(&dir.join("pids"), 4).expect("complete")
 }
 
 #[test]

@@ -17,7 +17,9 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
     let mut found: Vec<i32> = vec![root.as_raw_nonzero().get()];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
-        found.extend(all.iter().filter(|process| process.parent == parent && !process.is_zombie).map(|process| process.pid));
+        found.extend(
+            all.iter().filter(|process| process.parent == parent && !process.is_zombie).map(|process| process.pid),
+        );
         at += 1;
     }
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
