@@ -15,10 +15,13 @@ use crate::session::{NewStore, Session};
 
 impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
-        let item = Waiting { text: call.message, images: call.images };
+        if !self.activity.is_busy() {
+            self.freshen();
+        }
+        let item = Waiting { text: self.expand(call.message), images: call.images };
         match place(self.activity.is_busy(), call.streaming_behavior) {
             Ok(Placement::Start) => self.start_prompt(item, reply),
-            Ok(Placement::Queue(queue)) => self.enqueue(queue, item.text, item.images, reply),
+            Ok(Placement::Queue(queue)) => self.put_in_line(queue, item, reply),
             Err(Busy) => self.answer(reply, Err(self.options.busy_text.to_owned())),
         }
     }
@@ -45,7 +48,12 @@ impl Session {
         images: Vec<ImageBlock>,
         reply: Reply<C>,
     ) {
-        self.queues.push(queue, Waiting { text, images }, &mut *self.out);
+        let text = self.expand(text);
+        self.put_in_line(queue, Waiting { text, images }, reply);
+    }
+
+    fn put_in_line<C: Call<Answer = Placed>>(&mut self, queue: Queue, item: Waiting, reply: Reply<C>) {
+        self.queues.push(queue, item, &mut *self.out);
         self.answer(reply, Ok(Placed { disposition: Disposition::Queued }));
     }
 
@@ -54,7 +62,8 @@ impl Session {
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
-        self.when_settled(Waiter::Prompt(reply, Waiting { text: call.message, images: call.images }));
+        let item = Waiting { text: self.expand(call.message), images: call.images };
+        self.when_settled(Waiter::Prompt(reply, item));
     }
 
     pub(crate) fn new_session(&mut self, call: NewSession, reply: Reply<NewSession>) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
-use pith_ai::settings::{Fsync, Settings};
+use pith_ai::settings::Fsync;
 use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -18,6 +18,7 @@ use tokio::task::{Id as TaskId, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{Activity, JobEnd, Waiter};
+use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
 use crate::queue::Queues;
@@ -35,13 +36,15 @@ pub struct SessionParts {
     pub new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
-    pub settings: Arc<Settings>,
+    /// Settings, options and resources of the session's directory.
+    pub brought: Brought,
+    /// Reads them again, for `reload` and when a file has changed.
+    pub read_again: ReadAgain,
     /// The model, level and scope to start with.
     pub start: Start,
     pub workbench: Arc<Workbench>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub tool_choice: ToolChoice,
-    pub options: SessionOptions,
 }
 
 /// What the next session is told about the one before.
@@ -82,6 +85,7 @@ pub struct Session {
     pub(crate) client: Arc<dyn ModelClient>,
     pub(crate) models: Models,
     pub(crate) tools: Tools,
+    pub(crate) library: Library,
     pub(crate) workbench: Arc<Workbench>,
     pub(crate) queues: Queues,
     pub(crate) shell: Shell,
@@ -118,10 +122,11 @@ impl Session {
     pub fn new(parts: SessionParts) -> Self {
         let (shell, shell_events) = Shell::new();
         let (owed, owed_events) = mpsc::unbounded_channel();
-        let options = parts.options;
+        let options = parts.brought.options.clone();
         let mut session = Session {
-            models: Models::new(parts.registry, parts.settings, parts.start),
-            tools: Tools::new(parts.tools, &parts.tool_choice, parts.store.cwd()),
+            models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
+            tools: Tools::new(parts.tools, &parts.tool_choice),
+            library: Library::new(parts.brought, parts.read_again),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,
             store: parts.store,
@@ -140,6 +145,7 @@ impl Session {
             owed_events,
             is_closing: false,
         };
+        session.assemble_prompt();
         session.begin();
         if let Some(name) = session.options.name.take() {
             session.store.append_session_info(&name);
@@ -206,7 +212,11 @@ impl Session {
     }
 
     fn answer_owed(&mut self, owed: &Owed) {
-        self.out.respond(&Response::failure(owed.id.raw(), owed.command, "Internal error: the command was not answered"));
+        self.out.respond(&Response::failure(
+            owed.id.raw(),
+            owed.command,
+            "Internal error: the command was not answered",
+        ));
     }
 
     /// Whatever was never answered is answered before the stream ends.

@@ -14,7 +14,7 @@ use pith_ai::settings::{self, HandoffThinking, Settings, ThinkingBudgets};
 use pith_ai::wire::Taste;
 use pith_ai::{ClientOptions, Patience, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
-use pith_session::{NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
+use pith_session::{Brought, NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
 use pith_store::{NewSession, SessionStore};
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
@@ -22,6 +22,7 @@ use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
 use crate::dialect::{Dialect, XCSH};
+use crate::project::{Ask, Project};
 use crate::warn;
 
 /// The id of the model that plays `--script FILE`.
@@ -31,30 +32,51 @@ const SCRIPT_FILE: &str = "file";
 pub struct Prepared {
     pub workbench: Arc<Workbench>,
     cli: Cli,
-    dialect: &'static Dialect,
     cwd: PathBuf,
     sessions: Option<PathBuf>,
     registry: Arc<Registry>,
-    settings: Arc<Settings>,
+    project: Project,
+    brought: Brought,
     client: Providers,
     start: Start,
+    choices: Choices,
+}
+
+/// What flags and variables say about the session, whatever the settings say.
+#[derive(Clone)]
+struct Choices {
+    dialect: &'static Dialect,
     stream_updates: StreamUpdates,
+    cache: CacheRetention,
+    name: Option<String>,
 }
 
 /// Reads what there is to read; `Err` ends the process before the first frame.
-pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> {
+pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow::Result<Prepared> {
     let environment = Environment::of_process();
-    let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
-    let agent_dir = AgentDir::locate(layout, &environment);
+    let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
-    let loaded = settings::load(&agent_dir, &cwd, false);
+    let mut project = Project::new(&cli, &agent_dir, &environment, ask);
+    let loaded = project.settings(&cwd);
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
-    let settings = Arc::new(loaded.settings);
+    let choices = Choices {
+        dialect,
+        stream_updates: stream_updates(&cli, &environment)?,
+        cache: match environment.get("PI_CACHE_RETENTION").as_deref() {
+            Some("long") => CacheRetention::Long,
+            Some("none") => CacheRetention::None,
+            _ => CacheRetention::Short,
+        },
+        name: cli.name.clone(),
+    };
+    let brought = project.bring(&cwd, loaded, |settings| choices.options(settings));
+    let settings = brought.settings.clone();
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let scripts = scripts(&cli, &registry)?;
     let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
-    let scope: Vec<String> = cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
+    let scope: Vec<String> =
+        cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
     let wanted = Wanted {
         provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
         model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
@@ -66,17 +88,23 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let sessions = (!cli.no_session).then(|| session_dir(&cli, &environment, &agent_dir, &settings, &cwd));
     Ok(Prepared {
-        workbench: workbench(&cwd, &environment, &agent_dir, &settings, &registry),
-        stream_updates: stream_updates(&cli, &environment)?,
+        workbench: workbench(&cli, &cwd, &environment, &agent_dir, &settings, &registry),
         cli,
-        dialect,
         cwd,
         sessions,
         registry,
-        settings,
+        project,
+        brought,
         client,
         start,
+        choices,
     })
+}
+
+/// The user's directory in the layout of a dialect.
+pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
+    let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
+    AgentDir::locate(layout, environment)
 }
 
 /// The scripted model exists only when it is asked for by name.
@@ -120,7 +148,12 @@ fn client_options(settings: &Settings) -> ClientOptions {
 
 fn session_dir(cli: &Cli, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, cwd: &Path) -> PathBuf {
     let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
-    let configured = cli.session_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).or_else(variable).or_else(|| settings.session_dir.clone());
+    let configured = cli
+        .session_dir
+        .as_ref()
+        .map(|dir| dir.to_string_lossy().into_owned())
+        .or_else(variable)
+        .or_else(|| settings.session_dir.clone());
     match configured {
         Some(dir) => cwd.join(environment.expand(&dir)),
         None => pith_store::session_directory(agent_dir.path(), cwd),
@@ -135,7 +168,14 @@ fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<Stream
     }
 }
 
-fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, registry: &Registry) -> Arc<Workbench> {
+fn workbench(
+    cli: &Cli,
+    cwd: &Path,
+    environment: &Environment,
+    agent_dir: &AgentDir,
+    settings: &Settings,
+    registry: &Registry,
+) -> Arc<Workbench> {
     let options = WorkbenchOptions {
         home: Some(environment.home().to_owned()),
         shell: Shell {
@@ -151,9 +191,12 @@ fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settin
     };
     let workbench = Workbench::new(cwd.to_owned(), options);
     let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
-    let marks = [("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
+    let mut marks = vec![("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
+    if cli.offline {
+        marks.extend([("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
+    }
     workbench.update_conditions(|conditions| {
-        conditions.env.common = marks.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        conditions.env.common = marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         conditions.env.hidden = hidden;
         conditions.env.bin = Some(agent_dir.path().join("bin"));
     });
@@ -163,7 +206,7 @@ fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settin
 impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
-        let options = self.options();
+        let (mut project, choices) = (self.project, self.choices);
         let sessions = self.sessions;
         let new_store = Box::new(move |new: NewStore| match &sessions {
             Some(dir) => SessionStore::create(NewSession {
@@ -186,16 +229,31 @@ impl Prepared {
                 only: self.cli.tools,
                 none: self.cli.no_tools,
                 exclude: self.cli.exclude_tools,
-                defaults: self.settings.default_tools.clone(),
+                defaults: self.brought.settings.default_tools.clone(),
             },
-            settings: self.settings,
+            brought: self.brought,
+            read_again: Box::new(move |cwd| project.read(cwd, |settings| choices.options(settings))),
             start: self.start,
-            options,
         }
     }
 
-    fn options(&self) -> SessionOptions {
-        let settings = &self.settings;
+    /// Where sessions are kept, unless they are not.
+    pub fn sessions(&self) -> Option<&Path> {
+        self.sessions.as_deref()
+    }
+
+    /// What is wrong with the resources, for people.
+    pub fn resource_problems(&self) -> Vec<String> {
+        let one = |found: &pith_resources::Diagnostic| match &found.path {
+            Some(path) => format!("{}: {}", path.display(), found.message),
+            None => found.message.clone(),
+        };
+        self.brought.resources.diagnostics().iter().map(one).collect()
+    }
+}
+
+impl Choices {
+    fn options(&self, settings: &Settings) -> SessionOptions {
         SessionOptions {
             steering_mode: queue_mode(settings.steering_mode),
             follow_up_mode: queue_mode(settings.follow_up_mode),
@@ -214,16 +272,12 @@ impl Prepared {
             },
             max_turns: settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
             block_images: settings.images.block_images,
-            cache: match std::env::var("PI_CACHE_RETENTION").as_deref() {
-                Ok("long") => CacheRetention::Long,
-                Ok("none") => CacheRetention::None,
-                _ => CacheRetention::Short,
-            },
+            cache: self.cache,
             attribution: self.dialect.attribution,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
             fsync: settings.session.fsync,
-            name: self.cli.name.clone(),
+            name: self.name.clone(),
         }
     }
 }

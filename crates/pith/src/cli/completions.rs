@@ -67,7 +67,8 @@ fn zsh() -> String {
     }
     let subcommands: Vec<_> = SUBCOMMANDS.iter().map(|one| format!("'{}:{}'", one.name, zsh_text(one.help))).collect();
     let words = SUBCOMMANDS.iter().filter(|one| !one.words.is_empty());
-    let words: String = words.map(|one| format!("        {}) compadd -- {}; return ;;\n", one.name, one.words.join(" "))).collect();
+    let words: String =
+        words.map(|one| format!("        {}) compadd -- {}; return ;;\n", one.name, one.words.join(" "))).collect();
     format!(
         "#compdef pith\n\
          # zsh completion for pith: pith completions zsh > a directory of $fpath/_pith\n\
@@ -92,7 +93,8 @@ fn zsh_text(text: &str) -> String {
 }
 
 fn fish() -> String {
-    let mut text = "# fish completion for pith: pith completions fish > ~/.config/fish/completions/pith.fish\n".to_owned();
+    let mut text =
+        "# fish completion for pith: pith completions fish > ~/.config/fish/completions/pith.fish\n".to_owned();
     let quote = |words: &str| words.replace('\\', "\\\\").replace('\'', "\\'");
     for one in SUBCOMMANDS {
         text.push_str(&format!("complete -c pith -n __fish_use_subcommand -a {} -d '{}'\n", one.name, quote(one.help)));

@@ -160,7 +160,16 @@ const GROUPS: &[Group] = &[
     Group { title: "Model", longs: &["--model", "--provider", "--thinking", "--models", "--api-key", "--script"] },
     Group {
         title: "Session",
-        longs: &["--continue", "--resume", "--session", "--session-id", "--fork", "--name", "--no-session", "--session-dir"],
+        longs: &[
+            "--continue",
+            "--resume",
+            "--session",
+            "--session-id",
+            "--fork",
+            "--name",
+            "--no-session",
+            "--session-dir",
+        ],
     },
     Group { title: "Tools", longs: &["--tools", "--exclude-tools", "--no-tools", "--no-builtin-tools"] },
     Group {
@@ -185,7 +194,8 @@ const GROUPS: &[Group] = &[
 pub fn grouped() -> Vec<(&'static str, Vec<&'static Flag>)> {
     let works = |flag: &&Flag| flag.support == Support::Full;
     let of = |group: &Group| group.longs.iter().filter_map(|long| Flag::named(long)).filter(works).collect::<Vec<_>>();
-    let mut all: Vec<_> = GROUPS.iter().map(|group| (group.title, of(group))).filter(|(_, flags)| !flags.is_empty()).collect();
+    let mut all: Vec<_> =
+        GROUPS.iter().map(|group| (group.title, of(group))).filter(|(_, flags)| !flags.is_empty()).collect();
     let is_loose = |flag: &&Flag| !GROUPS.iter().any(|group| group.longs.contains(&flag.long));
     all.push(("Hosts and rare cases", FLAGS.iter().filter(works).filter(is_loose).collect()));
     all

@@ -72,7 +72,9 @@ No colours.
 /// The page as troff.
 pub fn man() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let mut page = format!(".TH PITH 1 \"\" \"pith {version}\" \"User Commands\"\n.SH NAME\npith \\- a coding agent for terminals, scripts and host programs\n");
+    let mut page = format!(
+        ".TH PITH 1 \"\" \"pith {version}\" \"User Commands\"\n.SH NAME\npith \\- a coding agent for terminals, scripts and host programs\n"
+    );
     page.push_str(".SH SYNOPSIS\n.B pith\n.RI [ options ]\n.RI [ @file ...]\n.RI [ message ...]\n.SH DESCRIPTION\n");
     page.push_str(DESCRIPTION);
     page.push_str(".SH SUBCOMMANDS\n");

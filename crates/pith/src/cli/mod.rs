@@ -134,7 +134,11 @@ impl Cli {
         }
     }
 
-    fn option(&mut self, argument: String, rest: &mut std::iter::Peekable<impl Iterator<Item = String>>) -> Result<(), String> {
+    fn option(
+        &mut self,
+        argument: String,
+        rest: &mut std::iter::Peekable<impl Iterator<Item = String>>,
+    ) -> Result<(), String> {
         let (name, inline) = match argument.split_once('=') {
             Some((name, value)) if argument.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
             _ => (argument.clone(), None),
@@ -149,7 +153,9 @@ impl Cli {
                 self.known(flag, value)?;
                 // A front-matter document is a message although it begins with dashes.
                 let is_message = |next: &String| !next.starts_with(['-', '@']) || next.starts_with("---");
-                if flag.long == "--print" && let Some(message) = rest.next_if(is_message) {
+                if flag.long == "--print"
+                    && let Some(message) = rest.next_if(is_message)
+                {
                     self.messages.push(message);
                 }
                 Ok(())
@@ -279,7 +285,9 @@ fn mode(value: &str) -> Result<Mode, String> {
 
 /// The dialect of a flag or variable value.
 pub fn dialect_named(value: &str) -> Result<&'static Dialect, String> {
-    Dialect::named(value).ok_or_else(|| format!("Invalid dialect \"{value}\". Valid values: {}, {}", dialect::PI.name, dialect::XCSH.name))
+    Dialect::named(value).ok_or_else(|| {
+        format!("Invalid dialect \"{value}\". Valid values: {}, {}", dialect::PI.name, dialect::XCSH.name)
+    })
 }
 
 /// The stream form of a flag or variable value.
@@ -307,7 +315,8 @@ mod tests {
 
     #[test]
     fn flags_reach_their_fields() {
-        let cli = parse("--mode rpc --provider p --model=m -t read,,bash --no-session -n x --stream-updates delta").expect("parses");
+        let cli = parse("--mode rpc --provider p --model=m -t read,,bash --no-session -n x --stream-updates delta")
+            .expect("parses");
         assert_eq!((cli.mode, cli.provider.as_deref(), cli.model.as_deref()), (Some(Mode::Rpc), Some("p"), Some("m")));
         assert_eq!(cli.tools, Some(vec!["read".to_owned(), "bash".to_owned()]));
         assert!(cli.no_session && cli.name.as_deref() == Some("x") && cli.stream_updates == Some(StreamUpdates::Delta));
@@ -371,7 +380,10 @@ mod tests {
         assert_eq!(parse("rpc").expect("parses").mode, Some(Mode::Rpc));
         assert_eq!(action("config check"), Action::ConfigCheck);
         assert_eq!(action("completions fish"), Action::Completions(Shell::Fish));
-        assert_eq!(action("auth check --provider x"), Action::Auth(["check", "--provider", "x"].map(str::to_owned).to_vec()));
+        assert_eq!(
+            action("auth check --provider x"),
+            Action::Auth(["check", "--provider", "x"].map(str::to_owned).to_vec())
+        );
         assert!(matches!(action("install x"), Action::Refuse(_)));
         assert!(matches!(action("config"), Action::Refuse(_)));
         assert_eq!(action("-p install it"), Action::Serve);

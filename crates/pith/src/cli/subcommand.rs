@@ -11,9 +11,19 @@ pub struct Described {
 
 /// The table.
 pub const SUBCOMMANDS: &[Described] = &[
-    Described { name: "tour", usage: "tour", help: "watch a scripted session with every line of both sides", words: &[] },
+    Described {
+        name: "tour",
+        usage: "tour",
+        help: "watch a scripted session with every line of both sides",
+        words: &[],
+    },
     Described { name: "rpc", usage: "rpc [options]", help: "the same as --mode rpc", words: &[] },
-    Described { name: "config", usage: "config check", help: "check settings, models, keys and resources", words: &["check"] },
+    Described {
+        name: "config",
+        usage: "config check",
+        help: "check settings, models, keys and resources",
+        words: &["check"],
+    },
     Described {
         name: "auth",
         usage: "auth <check|print-api-key|...>",
