@@ -15,13 +15,13 @@ use crate::session::{NewStore, Session};
 
 impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
-        if !self.activity.is_busy() {
-            self.freshen();
-        }
-        let item = Waiting { text: self.expand(call.message), images: call.images };
         match place(self.activity.is_busy(), call.streaming_behavior) {
-            Ok(Placement::Start) => self.start_prompt(item, reply),
-            Ok(Placement::Queue(queue)) => self.put_in_line(queue, item, reply),
+            Ok(Placement::Start) => {
+                self.freshen();
+                let item = Waiting { text: self.expand(call.message), images: call.images };
+                self.start_prompt(item, reply);
+            }
+            Ok(Placement::Queue(queue)) => self.enqueue(queue, call.message, call.images, reply),
             Err(Busy) => self.answer(reply, Err(self.options.busy_text.to_owned())),
         }
     }
@@ -49,11 +49,7 @@ impl Session {
         reply: Reply<C>,
     ) {
         let text = self.expand(text);
-        self.put_in_line(queue, Waiting { text, images }, reply);
-    }
-
-    fn put_in_line<C: Call<Answer = Placed>>(&mut self, queue: Queue, item: Waiting, reply: Reply<C>) {
-        self.queues.push(queue, item, &mut *self.out);
+        self.queues.push(queue, Waiting { text, images }, &mut *self.out);
         self.answer(reply, Ok(Placed { disposition: Disposition::Queued }));
     }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pith_agent::link::{Call, Limits};
-use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_ai::registry::NO_MODEL;
 use pith_ai::settings::Fsync;
+use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;

@@ -208,16 +208,23 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     (near.0 <= 2 && near.0 * 3 < name.len()).then_some(near.1)
 }
 
-/// How many characters have to be changed, added or removed.
+/// How many characters have to be changed, added, removed or swapped.
 fn distance(one: &str, other: &str) -> usize {
-    let mut previous: Vec<usize> = (0..=other.len()).collect();
-    for (row, a) in one.bytes().enumerate() {
-        let mut current = vec![row + 1];
-        for (column, b) in other.bytes().enumerate() {
-            let change = previous[column] + usize::from(a != b);
-            current.push(change.min(previous[column + 1] + 1).min(current[column] + 1));
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
+    for row in 1..=one.len() {
+        let mut current = vec![row];
+        for column in 1..=other.len() {
+            let previous = &rows[row - 1];
+            let change = previous[column - 1] + usize::from(one[row - 1] != other[column - 1]);
+            let mut best = change.min(previous[column] + 1).min(current[column - 1] + 1);
+            let is_swap = row > 1 && column > 1 && one[row - 1] == other[column - 2] && one[row - 2] == other[column - 1];
+            if is_swap {
+                best = best.min(rows[row - 2][column - 2] + 1);
+            }
+            current.push(best);
         }
-        previous = current;
+        rows.push(current);
     }
-    previous[other.len()]
+    rows[one.len()][other.len()]
 }

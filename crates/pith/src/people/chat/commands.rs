@@ -43,8 +43,8 @@ const COMMANDS: &[(&str, &str, &str)] = &[
 
 impl Chat {
     pub(super) async fn take(&mut self, client: &mut Client, line: &str) -> Next {
-        if line.is_empty() {
-            return Next::Nothing;
+        if line.starts_with(char::is_whitespace) {
+            return self.message(line.trim());
         }
         if let Some(command) = line.strip_prefix('!') {
             return shell(command);
@@ -61,7 +61,7 @@ impl Chat {
             "thinking" => self.thinking(client, argument).await,
             "new" => self.plain(client, json!({"type": "new_session"}), "A new session.").await,
             "resume" => self.resume(client, argument).await,
-            "sessions" => self.list_sessions(),
+            "sessions" => self.list_sessions(client).await,
             "name" => self.plain(client, json!({"type": "set_session_name", "name": argument}), "Named.").await,
             "stats" => self.stats(client).await,
             "fork" => self.fork(client, argument).await,

@@ -103,7 +103,7 @@ impl Chat {
         self.say("Enter sends, Alt-Enter or a final \\ starts a new line, Ctrl-C stops, /help lists commands.");
         match state["messageCount"].as_u64() {
             Some(n_messages) if n_messages > 0 => self.show_last_answer(client, n_messages).await,
-            _ => self.mention_last_session(),
+            _ => self.mention_last_session(client).await,
         }
         self.learn_commands(client).await;
     }
@@ -130,7 +130,7 @@ impl Chat {
                 Typed::Line(line) => line,
             };
             self.has_hinted = false;
-            match self.take(client, line.trim()).await {
+            match self.take(client, line.trim_end()).await {
                 Next::Nothing => {}
                 Next::Leave => break,
                 Next::Turn { command, stop } => self.turn(client, interrupts, command, stop).await,

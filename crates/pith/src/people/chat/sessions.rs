@@ -15,23 +15,25 @@ use crate::people::tool_line::cut;
 const MAX_LISTED: usize = 20;
 
 impl Chat {
-    /// Newest first.
-    fn earlier(&self) -> Vec<SessionSummary> {
+    /// Newest first, without the one that is open.
+    async fn earlier(&self, client: &mut Client) -> Vec<SessionSummary> {
         let Some(directory) = &self.sessions else { return Vec::new() };
+        let state = client.call(json!({"type": "get_state"})).await.unwrap_or_default();
         let mut sessions = pith_store::list(directory, Some(&self.cwd));
+        sessions.retain(|session| state["sessionId"] != session.id.as_str());
         sessions.sort_by_key(|session| std::cmp::Reverse(session.modified));
         sessions.truncate(MAX_LISTED);
         sessions
     }
 
-    pub(super) fn mention_last_session(&self) {
-        if let Some(last) = self.earlier().first() {
+    pub(super) async fn mention_last_session(&self, client: &mut Client) {
+        if let Some(last) = self.earlier(client).await.first() {
             self.say(&format!("Last session here: {}. /resume continues it.", title(last)));
         }
     }
 
-    pub(super) fn list_sessions(&self) {
-        let sessions = self.earlier();
+    pub(super) async fn list_sessions(&self, client: &mut Client) {
+        let sessions = self.earlier(client).await;
         if sessions.is_empty() {
             return self.say("No earlier sessions in this directory.");
         }
@@ -43,9 +45,10 @@ impl Chat {
 
     /// `/resume`, `/resume 3`, or a path.
     pub(super) async fn resume(&mut self, client: &mut Client, which: &str) {
+        let earlier = self.earlier(client).await;
         let path = match which.parse::<usize>() {
-            Ok(number) => self.earlier().get(number.wrapping_sub(1)).map(|session| session.path.clone()),
-            Err(_) if which.is_empty() => self.earlier().first().map(|session| session.path.clone()),
+            Ok(number) => earlier.get(number.wrapping_sub(1)).map(|session| session.path.clone()),
+            Err(_) if which.is_empty() => earlier.first().map(|session| session.path.clone()),
             Err(_) => Some(self.cwd.join(which)),
         };
         let Some(path) = path else { return self.complain("there is no such session; /sessions lists them") };
