@@ -67,8 +67,6 @@ pub struct Order<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Taste {
     pub budgets: ThinkingBudgets,
-    /// The budgets were set by the user, not by default.
-    pub budgets_are_set: bool,
     pub foreign_thinking: ForeignThinking,
     /// Tell aggregators which product is calling.
     pub attribution: bool,

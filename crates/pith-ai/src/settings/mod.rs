@@ -12,6 +12,7 @@ use std::time::Duration;
 use pith_protocol::ThinkingLevel;
 use serde::{Deserialize, Deserializer};
 
+pub use crate::limits::ThinkingBudgets;
 pub use load::{LoadedSettings, load, session_dir};
 
 /// Every setting a headless agent acts on, with defaults filled in.
@@ -114,22 +115,6 @@ pub struct ResourceLists {
     pub prompts: Vec<String>,
     pub extensions: Vec<String>,
     pub themes: Vec<String>,
-}
-
-/// Thinking tokens by level, for APIs that take a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ThinkingBudgets {
-    pub minimal: u64,
-    pub low: u64,
-    pub medium: u64,
-    pub high: u64,
-}
-
-impl Default for ThinkingBudgets {
-    fn default() -> Self {
-        ThinkingBudgets { minimal: 1024, low: 2048, medium: 8192, high: 16384 }
-    }
 }
 
 /// When the context is summarised.

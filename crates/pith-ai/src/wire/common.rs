@@ -25,24 +25,17 @@ pub enum KeyStyle {
 
 /// The headers of a request to `order`'s model: common ones, credentials, attribution. Configured ones are applied
 /// by the caller, last.
-pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, Fault> {
+pub fn headers(order: &Order<'_>, style: KeyStyle) -> Headers {
     let (call, credentials) = (order.call, order.credentials);
     let platform = format!("{USER_AGENT} ({}; {})", std::env::consts::OS, std::env::consts::ARCH);
     let mut headers = Headers::new(&platform);
-    match &credentials.api_key {
-        Some(key) => {
-            let style = if credentials.bearer { KeyStyle::Bearer } else { style };
-            if style == KeyStyle::Bearer || credentials.auth_header {
-                headers.set("authorization", &format!("Bearer {key}"));
-            }
-            if let KeyStyle::Header(name) = style {
-                headers.set(name, key);
-            }
+    if let Some(key) = &credentials.api_key {
+        let style = if credentials.bearer { KeyStyle::Bearer } else { style };
+        if style == KeyStyle::Bearer || credentials.auth_header {
+            headers.set("authorization", &format!("Bearer {key}"));
         }
-        None if is_authorised_by_header(&credentials.headers) => {}
-        None => {
-            let text = format!("No API key for provider: {}", call.model.provider);
-            return Err(Fault::new(ErrorKind::Auth, text));
+        if let KeyStyle::Header(name) = style {
+            headers.set(name, key);
         }
     }
     if is_host(&call.model, "opencode.ai") {
@@ -54,14 +47,7 @@ pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, Fault> {
     if order.taste.attribution {
         attribute(&call.model, &mut headers);
     }
-    Ok(headers)
-}
-
-fn is_authorised_by_header(configured: &[(String, Option<String>)]) -> bool {
-    configured.iter().any(|(name, value)| {
-        let known = ["authorization", "x-api-key", "x-goog-api-key", "cf-aig-authorization"];
-        value.is_some() && known.iter().any(|known| known.eq_ignore_ascii_case(name))
-    })
+    headers
 }
 
 /// Names the product to aggregators that keep statistics.
