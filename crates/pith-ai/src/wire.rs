@@ -5,7 +5,9 @@ pub mod anthropic;
 pub mod body;
 pub mod common;
 pub mod completions;
+pub mod google;
 pub mod headers;
+pub mod responses;
 
 use std::sync::LazyLock;
 
@@ -129,6 +131,8 @@ pub fn for_api(api: &str) -> Option<&'static dyn Wire> {
     Some(match api {
         "anthropic-messages" => &anthropic::Anthropic,
         "openai-completions" => &completions::Completions,
+        "openai-responses" => &responses::Responses,
+        "google-generative-ai" => &google::Google,
         _ => return None,
     })
 }
