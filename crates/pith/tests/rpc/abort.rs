@@ -95,7 +95,8 @@ fn what_was_received_is_kept_and_its_blocks_are_closed() {
     scene.run("again");
     let request = scene.server.wait_request(1).body;
     let messages = request["messages"].as_array().expect("a list");
-    assert!(messages.iter().all(|message| message["role"] == "user"), "{request}");
+    // The model is told what the user saw of the answer.
+    assert!(messages[1]["content"].to_string().contains("abcd"), "{request}");
     scene.finish();
 }
 
