@@ -102,7 +102,7 @@ fn what_was_received_is_kept_and_its_blocks_are_closed() {
 
 #[test]
 fn prompt_and_abort_in_one_write_abort_that_prompt() {
-    let mut scene = Scene::new([Turn::text("too late").hold_after(0)]);
+    let mut scene = Scene::new([]);
     scene.send_all([json!({"id": "p", "type": "prompt", "message": "go"}), json!({"id": "x", "type": "abort"})]);
     assert_eq!(scene.response("p")["data"]["disposition"], "started");
     assert_eq!(scene.response("x")["success"], true);
@@ -124,6 +124,7 @@ fn abort_while_idle_does_nothing() {
 fn several_aborts_are_all_answered() {
     let mut scene = Scene::new([Turn::text("x").hold_after(0)]);
     scene.prompt("go");
+    scene.server.wait_request(0);
     scene.send_all((0..3).map(|index| json!({"id": format!("x{index}"), "type": "abort"})));
     for index in 0..3 {
         assert_eq!(scene.response(&format!("x{index}"))["success"], true);
