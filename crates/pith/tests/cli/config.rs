@@ -29,7 +29,9 @@ fn every_problem_is_listed_with_file_and_key() {
     home.write_file(".pi/skills/bad/SKILL.md", "---\nname: bad\n---\nNo description.");
     let output = run(&home, ["config", "check"]);
     assert_eq!(output.code, 1);
-    for part in ["steeringMode", "maxRetries", "models.json:\n", "chmod 600", "trust.json:\n", "description is required"] {
+    for part in
+        ["steeringMode", "maxRetries", "models.json:\n", "chmod 600", "trust.json:\n", "description is required"]
+    {
         assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
     }
 }
@@ -63,5 +65,9 @@ fn usable_models_are_listed_and_searched() {
     assert_eq!(run(&home, ["--list-models", "xyzzy"]).quiet(), "No models matching \"xyzzy\"\n");
     std::fs::write(home.agent().join("models.json"), "{").expect("write");
     let broken = run(&home, ["--list-models"]);
-    assert!(broken.code == 0 && broken.stderr.starts_with("Warning: errors loading models.json:\n"), "{}", broken.stderr);
+    assert!(
+        broken.code == 0 && broken.stderr.starts_with("Warning: errors loading models.json:\n"),
+        "{}",
+        broken.stderr
+    );
 }

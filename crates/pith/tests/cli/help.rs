@@ -53,7 +53,9 @@ fn bash_completes_flags_values_and_subcommands() {
     let script = run(&TempHome::new(), ["completions", "bash"]).quiet();
     let check = |words: &str, expected: &str| {
         let n_words = words.split(' ').count() - 1;
-        let probe = format!("{script}\nCOMP_WORDS=({words}); [ \"${{words: -1}}\" = ' ' ]; COMP_CWORD={n_words}; _pith; echo \"${{COMPREPLY[*]}}\"");
+        let probe = format!(
+            "{script}\nCOMP_WORDS=({words}); [ \"${{words: -1}}\" = ' ' ]; COMP_CWORD={n_words}; _pith; echo \"${{COMPREPLY[*]}}\""
+        );
         let output = Command::new("bash").args(["-c", &probe]).output().expect("bash");
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{words}");
     };
@@ -67,5 +69,8 @@ fn bash_completes_flags_values_and_subcommands() {
 #[test]
 fn the_manual_page_is_troff() {
     let page = run(&TempHome::new(), ["man"]).quiet();
-    assert!(page.starts_with(".TH PITH 1 ") && page.contains(".SH OPTIONS\n") && page.contains("\\-\\-thinking <LEVEL>"), "{page}");
+    assert!(
+        page.starts_with(".TH PITH 1 ") && page.contains(".SH OPTIONS\n") && page.contains("\\-\\-thinking <LEVEL>"),
+        "{page}"
+    );
 }

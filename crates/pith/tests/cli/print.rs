@@ -3,16 +3,16 @@
 use std::os::unix::ffi::OsStrExt;
 
 use pith_testkit::process;
-use pith_testkit::{TempHome, Turn};
+use pith_testkit::{TempHome, Terminal, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::support::{finish, model, run, run_with, scene, start};
+use super::support::{PITH, finish, model, run, run_with, scene, start};
 
 const PIXEL: &[u8] = &[
-    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0, 0, 1, 8, 6, 0, 0, 0,
-    0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0, 0xf0, 0x1f, 0, 5, 0, 1, 0xff,
-    0x89, 0x99, 0x3d, 0x1d, 0, 0, 0, 0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0, 0, 1, 8,
+    6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0xf8, 0xcf, 0xc0,
+    0xf0, 0x1f, 0, 5, 0, 1, 0xff, 0x89, 0x99, 0x3d, 0x1d, 0, 0, 0, 0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
 
 /// What the model was asked, message by message.
@@ -58,7 +58,10 @@ fn piped_text_files_and_message_make_one_prompt() {
     );
     assert_eq!(asked(&request), [expected]);
     let blocks = request["messages"][0]["content"].as_array().expect("blocks");
-    assert!(blocks.iter().any(|block| block["type"] == "image" && block["source"]["media_type"] == "image/png"), "{blocks:?}");
+    assert!(
+        blocks.iter().any(|block| block["type"] == "image" && block["source"]["media_type"] == "image/png"),
+        "{blocks:?}"
+    );
 }
 
 #[test]
@@ -139,5 +142,19 @@ fn an_interrupt_ends_the_work_and_what_it_started() {
     assert_eq!((output.stdout.as_str(), output.code), ("", 130));
     process::no_process_with(&sleep, pith_testkit::patience());
     let session = home.sessions().remove(0);
-    assert!(session.messages().iter().any(|message| message["role"] == "toolResult"), "the file is complete: {session:?}");
+    assert!(
+        session.messages().iter().any(|message| message["role"] == "toolResult"),
+        "the file is complete: {session:?}"
+    );
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_what_goes_on() {
+    let (home, _server) = scene([Turn::call("bash", json!({"command": "echo checking"})), Turn::text("All is well.")]);
+    let arguments: Vec<&str> = model().into_iter().chain(["-p", "check it"]).collect();
+    let mut terminal = Terminal::spawn(PITH, &arguments, &home);
+    terminal.wait("✓ $ echo checking");
+    terminal.wait("All is well.");
+    terminal.wait("2 requests");
+    assert_eq!(terminal.exit_code(), 0);
 }

@@ -141,6 +141,7 @@ impl Chat {
     /// Sends a command that makes the agent work, and waits until it has stopped.
     async fn turn(&mut self, client: &mut Client, interrupts: &mut Signal, command: Value, stop: Value) {
         let is_prompt = command["type"] == "prompt";
+        forget(interrupts).await;
         let sent = client.send(command).await;
         loop {
             let notice = tokio::select! {
@@ -184,5 +185,16 @@ impl Chat {
 
     fn complain(&self, text: &str) {
         self.say(&format!("✗ {text}"));
+    }
+}
+
+/// An interrupt from before a turn is not meant for it.
+async fn forget(interrupts: &mut Signal) {
+    loop {
+        tokio::select! {
+            biased;
+            Some(()) = interrupts.recv() => {}
+            () = std::future::ready(()) => return,
+        }
     }
 }
