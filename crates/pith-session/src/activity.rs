@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pith_agent::link::Call;
-use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession};
 use pith_protocol::Message;
+use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession};
 use pith_store::StoreReport;
 use tokio::task::{AbortHandle, Id as TaskId};
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,9 @@ pub(crate) enum Activity {
     Idle,
     Running(ActiveRun),
     /// Waiting to ask again after a failure.
-    Retrying { wait: AbortHandle },
+    Retrying {
+        wait: AbortHandle,
+    },
 }
 
 /// How a job ended.

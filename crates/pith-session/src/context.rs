@@ -12,7 +12,11 @@ pub(crate) fn usage(messages: &[Arc<Message>], window: u64, prompt: &str, tools:
         return None;
     }
     let tokens = size(messages, prompt, tools);
-    Some(ContextUsage { tokens: Some(tokens), context_window: window, percent: Some(100.0 * tokens as f64 / window as f64) })
+    Some(ContextUsage {
+        tokens: Some(tokens),
+        context_window: window,
+        percent: Some(100.0 * tokens as f64 / window as f64),
+    })
 }
 
 /// Tokens of the last usable answer plus estimates of what follows it; estimates of everything without one.
@@ -27,7 +31,10 @@ fn size(messages: &[Arc<Message>], prompt: &str, tools: &[ToolSpec]) -> u64 {
         Some((at, tokens)) => tokens + estimates(&messages[at + 1..]),
         None if messages.is_empty() => 0,
         None => {
-            let schemas: usize = tools.iter().map(|tool| tool.name.len() + tool.description.len() + json::to_string(&*tool.parameters).len()).sum();
+            let schemas: usize = tools
+                .iter()
+                .map(|tool| tool.name.len() + tool.description.len() + json::to_string(&*tool.parameters).len())
+                .sum();
             ((prompt.encode_utf16().count() + schemas) as u64).div_ceil(4) + estimates(messages)
         }
     }

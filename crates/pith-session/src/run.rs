@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pith_agent::link::{Call, Limits};
+use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_ai::registry::NO_MODEL;
 use pith_ai::settings::Fsync;
-use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
@@ -18,6 +18,7 @@ use crate::retry::Next;
 use crate::session::Session;
 
 /// What a run sends to the session.
+#[allow(clippy::large_enum_variant, reason = "the large one is the common one: a delta passes without a box")]
 pub(crate) enum FromRun {
     /// `oneshot` is answered when the session has dealt with the event.
     Event(RunEvent, Option<oneshot::Sender<()>>),

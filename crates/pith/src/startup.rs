@@ -52,7 +52,8 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let scripts = scripts(&cli, &registry)?;
     let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
-    let scope: Vec<String> = cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
+    let scope: Vec<String> =
+        cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
     let wanted = Wanted {
         provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
         model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
@@ -98,7 +99,12 @@ fn client_options(settings: &Settings) -> ClientOptions {
 
 fn session_dir(cli: &Cli, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, cwd: &Path) -> PathBuf {
     let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
-    let configured = cli.session_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).or_else(variable).or_else(|| settings.session_dir.clone());
+    let configured = cli
+        .session_dir
+        .as_ref()
+        .map(|dir| dir.to_string_lossy().into_owned())
+        .or_else(variable)
+        .or_else(|| settings.session_dir.clone());
     match configured {
         Some(dir) => cwd.join(environment.expand(&dir)),
         None => pith_store::session_directory(agent_dir.path(), cwd),
@@ -113,7 +119,13 @@ fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<Stream
     }
 }
 
-fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, registry: &Registry) -> Arc<Workbench> {
+fn workbench(
+    cwd: &Path,
+    environment: &Environment,
+    agent_dir: &AgentDir,
+    settings: &Settings,
+    registry: &Registry,
+) -> Arc<Workbench> {
     let options = WorkbenchOptions {
         home: Some(environment.home().to_owned()),
         shell: Shell {
