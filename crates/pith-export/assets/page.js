@@ -26,14 +26,16 @@
   const branchOf = (n) => {
     if (active.has(n)) return branch;
     const path = [];
-    for (let at = n; at >= 0; at = parents[at]) path.unshift(at);
+    for (let at = n; at >= 0; at = parents[at]) path.push(at);
+    path.reverse();
     for (let at = newest[n]; at !== undefined; at = newest[at]) path.push(at);
     return path;
   };
 
   const show = (path) => {
     shown = new Set(path);
-    stream.replaceChildren(...path.map((n) => sections[n]));
+    stream.replaceChildren();
+    for (const n of path) stream.append(sections[n]);
     lines.forEach((line, n) => line.classList.toggle('on', shown.has(n)));
     // A call has a card of its own where its result is not on the branch.
     const results = new Set();
@@ -130,7 +132,7 @@
     scrollTo(0, 0);
   });
   addEventListener('keydown', (event) => {
-    if (event.key === '/' && event.target !== search) { event.preventDefault(); root.classList.add('nav'); search.focus(); }
+    if (event.key === '/' && event.target !== search && !event.ctrlKey && !event.metaKey) { event.preventDefault(); root.classList.add('nav'); search.focus(); }
     if (event.key === 'Escape') { search.value = ''; find(); root.classList.remove('nav'); search.blur(); }
   });
   addEventListener('hashchange', follow);

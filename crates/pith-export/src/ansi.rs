@@ -99,11 +99,11 @@ impl Style {
                 html.markup(class)?;
             }
         }
-        if let Some(color) = self.foreground {
-            html.markup(FOREGROUND[usize::from(color)])?;
+        if let Some(colour) = self.foreground {
+            html.markup(FOREGROUND[usize::from(colour)])?;
         }
-        if let Some(color) = self.background {
-            html.markup(BACKGROUND[usize::from(color)])?;
+        if let Some(colour) = self.background {
+            html.markup(BACKGROUND[usize::from(colour)])?;
         }
         html.markup("\">")?;
         html.text(text)?;
@@ -141,7 +141,7 @@ impl Style {
         }
     }
 
-    fn set_colour<'c>(&mut self, code: &str, parts: &mut dyn Iterator<Item = &'c str>) {
+    fn set_colour(&mut self, code: &str, parts: &mut dyn Iterator<Item = &str>) {
         let mut next = || parts.next().and_then(|part| part.parse::<u8>().ok());
         let colour = match next() {
             Some(5) => next().map(indexed),

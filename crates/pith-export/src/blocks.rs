@@ -132,7 +132,8 @@ mod tests {
 
     #[test]
     fn thinking_is_folded() {
-        let check = |block: ThinkingBlock, expected: &str| assert_eq!(to_string(|html| thinking(html, &block)), expected);
+        let check =
+            |block: ThinkingBlock, expected: &str| assert_eq!(to_string(|html| thinking(html, &block)), expected);
         let block = |text: &str| ThinkingBlock { thinking: text.to_owned(), ..ThinkingBlock::default() };
         check(block(" "), "");
         check(

@@ -149,7 +149,8 @@ impl Card<'_> {
             "" => 0,
             text => text.split('\n').count(),
         };
-        let written = self.call.filter(|_| shape == Shape::Write).and_then(|call| call.arguments.get("content")?.as_str());
+        let written =
+            self.call.filter(|_| shape == Shape::Write).and_then(|call| call.arguments.get("content")?.as_str());
         match written {
             Some(content) => lines(content),
             None => self.result.content.iter().filter_map(Block::as_text).map(lines).sum(),

@@ -51,7 +51,8 @@ pub(crate) fn replacement(html: &mut Html<'_>, old: &str, new: &str) -> io::Resu
 }
 
 fn is_header(line: &str) -> bool {
-    let starts = ["---", "+++", "diff ", "index ", "new file", "deleted file", "old mode", "new mode", "rename ", "similarity "];
+    let starts =
+        ["---", "+++", "diff ", "index ", "new file", "deleted file", "old mode", "new mode", "rename ", "similarity "];
     starts.iter().any(|start| line.starts_with(start))
 }
 
@@ -86,6 +87,9 @@ mod tests {
     #[test]
     fn wanted_replacements() {
         let page = to_string(|html| replacement(html, "a\nb\n", "</pre>"));
-        assert_eq!(page, "<pre class=diff><code><i class=de>- a\n</i><i class=de>- b\n</i><i class=in>+ &lt;/pre&gt;\n</i></code></pre>");
+        assert_eq!(
+            page,
+            "<pre class=diff><code><i class=de>- a\n</i><i class=de>- b\n</i><i class=in>+ &lt;/pre&gt;\n</i></code></pre>"
+        );
     }
 }

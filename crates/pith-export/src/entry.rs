@@ -86,7 +86,9 @@ impl Section<'_> {
                 let before = format!("{} tokens before", words::short(message.tokens_before));
                 self.summary(html, "Context compacted", &before, &message.summary)?;
             }
-            Message::BranchSummary(message) => self.summary(html, "Summary of a branch that was left", "", &message.summary)?,
+            Message::BranchSummary(message) => {
+                self.summary(html, "Summary of a branch that was left", "", &message.summary)?
+            }
             Message::ToolResult(result) => return self.tool_result(html, None, result),
             Message::Other(object) => return self.minor(html, "Message ", message.role(), object),
         }
@@ -217,7 +219,13 @@ impl Section<'_> {
     }
 
     /// Shown only on request: bookkeeping, and what this version does not know.
-    fn minor(&self, html: &mut Html<'_>, what: &'static str, value: &str, members: &Map<String, Value>) -> io::Result<()> {
+    fn minor(
+        &self,
+        html: &mut Html<'_>,
+        what: &'static str,
+        value: &str,
+        members: &Map<String, Value>,
+    ) -> io::Result<()> {
         self.open(html, "minor")?;
         html.markup("<details><summary>")?;
         html.markup(what)?;

@@ -28,10 +28,15 @@ pub(crate) fn header(html: &mut Html<'_>, page: &Page<'_>, outline: &Outline<'_>
     fact(html, "Directory", &header.cwd)?;
     fact(html, "Started", &date(header.created))?;
     fact(html, if outline.models.len() > 1 { "Models" } else { "Model" }, &outline.models.join(", "))?;
+    fact(html, "Forked from", header.parent_session.as_deref().unwrap_or_default())?;
     html.markup("</dl>")?;
     totals(html, page)?;
     if let Some(prompt) = page.system_prompt {
-        html.element("<details class=fold><summary>System prompt <span class=note>", &short(prompt.len() as u64), " characters</span></summary>")?;
+        html.element(
+            "<details class=fold><summary>System prompt <span class=note>",
+            &short(prompt.len() as u64),
+            " characters</span></summary>",
+        )?;
         html.element("<pre class=text>", prompt, "</pre></details>")?;
     }
     tools(html, page.tools)?;
@@ -56,9 +61,12 @@ fn totals(html: &mut Html<'_>, page: &Page<'_>) -> io::Result<()> {
     {
         total(html, name, &grouped(n), "")?;
     }
-    for (name, n) in
-        [("input", tally.input), ("output", tally.output), ("cache read", tally.cache_read), ("cache write", tally.cache_write)]
-    {
+    for (name, n) in [
+        ("input", tally.input),
+        ("output", tally.output),
+        ("cache read", tally.cache_read),
+        ("cache write", tally.cache_write),
+    ] {
         total(html, name, &short(n), &format!("{} tokens", grouped(n)))?;
     }
     total(html, "cost", &dollars(tally.cost), "US dollars")?;

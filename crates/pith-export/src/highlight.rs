@@ -124,7 +124,8 @@ impl<'t> Scanner<'t> {
         if is_keyword {
             return Some(Token::Keyword);
         }
-        let is_capital = word.starts_with(|c: char| c.is_ascii_uppercase()) && word.contains(|c: char| c.is_ascii_lowercase());
+        let is_capital =
+            word.starts_with(|c: char| c.is_ascii_uppercase()) && word.contains(|c: char| c.is_ascii_lowercase());
         match self.language.family {
             Family::Code | Family::Rust if is_capital => Some(Token::Type),
             Family::Code | Family::Rust if self.rest().starts_with(['(', '!']) && !self.rest().starts_with("!=") => {
@@ -257,12 +258,24 @@ mod tests {
     #[test]
     fn tokens_of_common_languages() {
         check("rust", "fn main() { // x", "[k>fn] [f>main]() { [c>// x]");
-        check("rust", "'a: 'x' '\\n' \"s\\\"\" 1.5", "&#39;a: [s>&#39;x&#39;] [s>&#39;\\n&#39;] [s>&quot;s\\&quot;&quot;] [n>1.5]");
-        check("py", "@d\ndef f(): '''a\nb''' # c", "[t>@d]\n[k>def] [f>f](): [s>&#39;&#39;&#39;a\nb&#39;&#39;&#39;] [c># c]");
+        check(
+            "rust",
+            "'a: 'x' '\\n' \"s\\\"\" 1.5",
+            "&#39;a: [s>&#39;x&#39;] [s>&#39;\\n&#39;] [s>&quot;s\\&quot;&quot;] [n>1.5]",
+        );
+        check(
+            "py",
+            "@d\ndef f(): '''a\nb''' # c",
+            "[t>@d]\n[k>def] [f>f](): [s>&#39;&#39;&#39;a\nb&#39;&#39;&#39;] [c># c]",
+        );
         check("json", "{\"a\": [1, true, \"b\"]}", "{[p>&quot;a&quot;]: [[n>1], [k>true], [s>&quot;b&quot;]]}");
         check("sh", "cd \"$X\" && echo $HOME # go", "[k>cd] [s>&quot;$X&quot;] &amp;&amp; [k>echo] [t>$HOME] [c># go]");
         check("sql", "SELECT a FROM t -- x", "[k>SELECT] a [k>FROM] t [c>-- x]");
-        check("html", "<a href=\"x\">it's</a><!-- c -->", "&lt;[k>a] [p>href]=[s>&quot;x&quot;]&gt;it&#39;s&lt;/[k>a]&gt;[c>&lt;!-- c --&gt;]");
+        check(
+            "html",
+            "<a href=\"x\">it's</a><!-- c -->",
+            "&lt;[k>a] [p>href]=[s>&quot;x&quot;]&gt;it&#39;s&lt;/[k>a]&gt;[c>&lt;!-- c --&gt;]",
+        );
         check("yaml", "my-key: don't # c", "[p>my-key]: don&#39;t [c># c]");
         check("js", "let x = `a\n${b}`; x != Foo", "[k>let] x = [s>`a\n${b}`]; x != [t>Foo]");
     }
@@ -287,11 +300,16 @@ mod tests {
     #[test]
     fn no_character_is_ever_lost() {
         let odd = "'\"`\\#/*<!--@$é😀'''\"\"\"\n\\\u{2028}-1.e_9 'é' '\\é x: \"a\\";
-        for name in ["rust", "js", "py", "go", "c", "java", "sh", "json", "yaml", "toml", "html", "css", "sql", "rb", "php", "lua"] {
+        for name in [
+            "rust", "js", "py", "go", "c", "java", "sh", "json", "yaml", "toml", "html", "css", "sql", "rb", "php",
+            "lua",
+        ] {
             for start in odd.char_indices().map(|(at, _)| at) {
                 let page = to_string(|html| code(html, &odd[start..], by_name(name)));
                 let plain = to_string(|html| html.text(&odd[start..]));
-                let stripped = ["c", "s", "n", "k", "f", "t", "p"].iter().fold(page, |page, class| page.replace(&format!("<i class={class}>"), ""));
+                let stripped = ["c", "s", "n", "k", "f", "t", "p"]
+                    .iter()
+                    .fold(page, |page, class| page.replace(&format!("<i class={class}>"), ""));
                 assert_eq!(stripped.replace("</i>", ""), plain, "{name}");
             }
         }

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn nothing_leaves_an_attribute() {
-        let check = |value: &str, expected: &str| assert_eq!(to_string(|html| html.attribute("title", value)), expected);
+        let check =
+            |value: &str, expected: &str| assert_eq!(to_string(|html| html.attribute("title", value)), expected);
         check("a\" onload=\"x", " title=\"a&quot; onload=&quot;x\"");
         check("it's <b>", " title=\"it&#39;s &lt;b&gt;\"");
     }

@@ -148,7 +148,20 @@ static LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["bash", "sh", "zsh", "shell", "console", "fish", "ksh", "dockerfile", "makefile", "mk", "justfile", "env"],
+        names: &[
+            "bash",
+            "sh",
+            "zsh",
+            "shell",
+            "console",
+            "fish",
+            "ksh",
+            "dockerfile",
+            "makefile",
+            "mk",
+            "justfile",
+            "env",
+        ],
         line_comments: &["#"],
         quotes: SHELL,
         keywords: "ADD ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM RUN USER VOLUME WORKDIR alias break case cd continue do done echo \

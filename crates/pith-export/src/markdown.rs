@@ -311,7 +311,10 @@ mod tests {
     fn common_elements() {
         check("a *b* **c** ~~d~~ `e<`", "<p>a <em>b</em> <strong>c</strong> <del>d</del> <code>e&lt;</code></p>");
         check("# T\n\n### U", "<h3 class=h1>T</h3><h4>U</h4>");
-        check("- a\n- [x] b\n\n3. c", "<ul><li>a</li><li><input type=checkbox disabled checked> b</li></ul><ol start=3><li>c</li></ol>");
+        check(
+            "- a\n- [x] b\n\n3. c",
+            "<ul><li>a</li><li><input type=checkbox disabled checked> b</li></ul><ol start=3><li>c</li></ol>",
+        );
         check("> q\n\n---", "<blockquote><p>q</p></blockquote><hr>");
         check("a  \nb", "<p>a<br>b</p>");
         check(
@@ -339,7 +342,14 @@ mod tests {
         check("<https://x.org>", &format!("<p>{open}\"https://x.org\">https://x.org</a></p>"));
         check("<me@x.org>", &format!("<p>{open}\"mailto:me@x.org\">me@x.org</a></p>"));
         check("[a](<https://x.org/\"onclick=x>)", &format!("<p>{open}\"https://x.org/&quot;onclick=x\">a</a></p>"));
-        for bad in ["javascript:alert(1)", "data:text/html,x", "/etc/passwd", "file:///x", "java&#9;script:x", "&#106;avascript:x"] {
+        for bad in [
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "/etc/passwd",
+            "file:///x",
+            "java&#9;script:x",
+            "&#106;avascript:x",
+        ] {
             check(&format!("[a]({bad})"), "<p>a</p>");
         }
         check("[a][1]\n\n[1]: javascript:x", "<p>a</p>");
@@ -348,11 +358,20 @@ mod tests {
 
     #[test]
     fn pictures_are_inline_or_links() {
-        check("![a](data:image/png;base64,AAAA)", "<p><img loading=lazy decoding=async alt=\"a\" src=\"data:image/png;base64,AAAA\"></p>");
-        check("![a *b* `c`](http://x.org/i.png)", "<p><a rel=\"noreferrer noopener\" target=_blank href=\"http://x.org/i.png\">a b c</a></p>");
+        check(
+            "![a](data:image/png;base64,AAAA)",
+            "<p><img loading=lazy decoding=async alt=\"a\" src=\"data:image/png;base64,AAAA\"></p>",
+        );
+        check(
+            "![a *b* `c`](http://x.org/i.png)",
+            "<p><a rel=\"noreferrer noopener\" target=_blank href=\"http://x.org/i.png\">a b c</a></p>",
+        );
         check("![](data:image/svg+xml;base64,AAAA)", "<p>image</p>");
         check("![\"><script>](x.png)", "<p>&quot;&gt;&lt;script&gt;</p>");
-        check("[![i](http://x.org/i)](http://y.org)", "<p><a rel=\"noreferrer noopener\" target=_blank href=\"http://y.org\">i</a></p>");
+        check(
+            "[![i](http://x.org/i)](http://y.org)",
+            "<p><a rel=\"noreferrer noopener\" target=_blank href=\"http://y.org\">i</a></p>",
+        );
         check("![a [b](http://x.org) ![c](data:image/png;base64,AAAA)](y)", "<p>a b c</p>");
     }
 

@@ -19,10 +19,10 @@ pub(crate) fn navigator(html: &mut Html<'_>, tree: &EntryTree, outline: &Outline
         "<input id=search type=search placeholder=\"Search all entries\" aria-label=\"Search all entries\">",
         "<div class=filters role=group aria-label=Filter>",
         "<button data-filter=default aria-pressed=true>Default</button>",
-        "<button data-filter=notools>No tools</button>",
-        "<button data-filter=user>User</button>",
-        "<button data-filter=labelled>Labelled</button>",
-        "<button data-filter=all>All</button>",
+        "<button data-filter=notools aria-pressed=false>No tools</button>",
+        "<button data-filter=user aria-pressed=false>User</button>",
+        "<button data-filter=labelled aria-pressed=false>Labelled</button>",
+        "<button data-filter=all aria-pressed=false>All</button>",
         "</div><p id=found class=note aria-live=polite></p></div><div id=rows>\n",
     ))?;
     for &(position, depth) in &outline.order {

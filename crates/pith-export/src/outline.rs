@@ -152,8 +152,12 @@ fn describe(stored: &StoredEntry<'_>, message: Option<Message>) -> (Group, Strin
             let group = if message.display { Group::Other } else { Group::Setting };
             (group, format!("{}: {}", message.custom_type, without_marks(&content_text(&message.content))))
         }
-        Some(Message::CompactionSummary(message)) => (Group::Other, format!("Compacted: {}", without_marks(&message.summary))),
-        Some(Message::BranchSummary(message)) => (Group::Other, format!("Left a branch: {}", without_marks(&message.summary))),
+        Some(Message::CompactionSummary(message)) => {
+            (Group::Other, format!("Compacted: {}", without_marks(&message.summary)))
+        }
+        Some(Message::BranchSummary(message)) => {
+            (Group::Other, format!("Left a branch: {}", without_marks(&message.summary)))
+        }
         Some(Message::Other(object)) => (Group::Setting, member(&object, "role")),
         None => (Group::Setting, describe_setting(stored)),
     }
@@ -193,7 +197,8 @@ fn describe_setting(stored: &StoredEntry<'_>) -> String {
 
 fn content_text(content: &Content) -> String {
     let text = content.text();
-    let has_image = matches!(content, Content::Blocks(blocks) if blocks.iter().any(|block| matches!(block, Block::Image(_))));
+    let has_image =
+        matches!(content, Content::Blocks(blocks) if blocks.iter().any(|block| matches!(block, Block::Image(_))));
     if text.trim().is_empty() && has_image { "(image)".to_owned() } else { text }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut grouped = String::with_capacity(digits.len() * 2);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             grouped.push('\u{202f}');
         }
         grouped.push(digit);
@@ -114,18 +114,28 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let cases = [(0, "0"), (999, "999"), (1_000, "1.0k"), (12_345, "12.3k"), (123_456, "123k"), (4_560_000, "4.6M")];
+        let cases =
+            [(0, "0"), (999, "999"), (1_000, "1.0k"), (12_345, "12.3k"), (123_456, "123k"), (4_560_000, "4.6M")];
         for (n, expected) in cases {
             assert_eq!(short(n), expected);
         }
         assert_eq!((short(999_499), short(999_500)), ("999k".to_owned(), "1.0M".to_owned()));
-        assert_eq!((count(1, "line"), count(1234567, "line")), ("1 line".to_owned(), "1\u{202f}234\u{202f}567 lines".to_owned()));
-        assert_eq!((dollars(0.01234), dollars(4.5), dollars(f64::NAN)), ("$0.0123".to_owned(), "$4.50".to_owned(), "$0.00".to_owned()));
+        assert_eq!(
+            (count(1, "line"), count(1234567, "line")),
+            ("1 line".to_owned(), "1\u{202f}234\u{202f}567 lines".to_owned())
+        );
+        assert_eq!(
+            (dollars(0.01234), dollars(4.5), dollars(f64::NAN)),
+            ("$0.0123".to_owned(), "$4.50".to_owned(), "$0.00".to_owned())
+        );
     }
 
     #[test]
     fn times_are_utc() {
-        assert_eq!((date(1794725574872), clock(1794725574872)), ("2026-11-15 06:52 UTC".to_owned(), "06:52".to_owned()));
+        assert_eq!(
+            (date(1794725574872), clock(1794725574872)),
+            ("2026-11-15 06:52 UTC".to_owned(), "06:52".to_owned())
+        );
         assert_eq!(date(i64::MAX), "1970-01-01 00:00 UTC");
     }
 

@@ -101,7 +101,10 @@ mod tests {
         let tree = load_bytes(file.as_bytes().into()).ok().expect("loads").tree;
         let parents: Vec<_> = tree.outline().map(|entry| (&**entry.id, entry.parent)).collect();
         assert_eq!(parents, [("a", None), ("b", Some(0)), ("c", Some(0))]);
-        assert_eq!((tree.path_to(Some("c")), tree.path_to(None), tree.path_to(Some("?"))), (vec![0, 2], vec![], vec![]));
+        assert_eq!(
+            (tree.path_to(Some("c")), tree.path_to(None), tree.path_to(Some("?"))),
+            (vec![0, 2], vec![], vec![])
+        );
         let mut reader = tree.reader();
         let entry = reader.read(2).unwrap();
         let Some(Message::User(message)) = entry.message().unwrap() else { panic!("a prompt") };
