@@ -126,6 +126,9 @@
   get('menu').addEventListener('click', (event) => {
     event.currentTarget.setAttribute('aria-expanded', root.classList.toggle('nav'));
   });
+  get('page').addEventListener('click', (event) => {
+    if (event.target.id !== 'menu') root.classList.remove('nav');
+  });
   get('back').addEventListener('click', (event) => {
     event.preventDefault();
     show(branch);

@@ -53,6 +53,7 @@ struct Writer<'h, 'w> {
     picture: Option<Picture>,
     alignments: Vec<Alignment>,
     column: usize,
+    in_table: bool,
     in_table_head: bool,
 }
 
@@ -74,6 +75,7 @@ impl<'h, 'w> Writer<'h, 'w> {
             picture: None,
             alignments: Vec::new(),
             column: 0,
+            in_table: false,
             in_table_head: false,
         }
     }
@@ -137,11 +139,14 @@ impl<'h, 'w> Writer<'h, 'w> {
                 self.picture = Some(Picture { address: dest_url.into_string(), alt: String::new(), depth: 0 });
                 Ok(())
             }
-            _ if self.depth > MAX_DEPTH => Ok(()),
+            // A table is written with all that is in it or not at all.
             Tag::Table(alignments) => {
+                self.in_table = self.depth + 3 <= MAX_DEPTH;
                 self.alignments = alignments;
-                self.html.markup("<div class=wide><table>")
+                self.html.markup(if self.in_table { "<div class=wide><table>" } else { "" })
             }
+            Tag::TableHead | Tag::TableRow | Tag::TableCell if !self.in_table => Ok(()),
+            _ if self.depth > MAX_DEPTH => Ok(()),
             Tag::TableHead => {
                 (self.in_table_head, self.column) = (true, 0);
                 self.html.markup("<thead><tr>")
@@ -187,8 +192,12 @@ impl<'h, 'w> Writer<'h, 'w> {
                 Some(true) => self.html.markup("</a>"),
                 _ => Ok(()),
             },
+            TagEnd::Table | TagEnd::TableHead | TagEnd::TableRow | TagEnd::TableCell if !self.in_table => Ok(()),
             _ if depth > MAX_DEPTH => Ok(()),
-            TagEnd::Table => self.html.markup("</tbody></table></div>"),
+            TagEnd::Table => {
+                self.in_table = false;
+                self.html.markup("</tbody></table></div>")
+            }
             TagEnd::TableHead => {
                 self.in_table_head = false;
                 self.html.markup("</tr></thead><tbody>")
@@ -381,6 +390,8 @@ mod tests {
         assert_eq!(page.matches("<blockquote>").count(), MAX_DEPTH);
         assert_eq!(page.matches("</blockquote>").count(), MAX_DEPTH);
         assert!(page.contains('x'));
+        let page = render(&format!("{0}|a|\n{0}|-|\n{0}|b|", "> ".repeat(MAX_DEPTH - 1)));
+        assert!(!page.contains("table") && !page.contains("tbody") && page.contains('b'), "{page}");
     }
 
     #[test]

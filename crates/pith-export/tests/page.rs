@@ -65,12 +65,44 @@ fn every_string_of_a_session_stays_in_its_place() {
     let page = Page { system_prompt: Some(&x), tools: &tools, ..Page::of_file(&tree, &x).unwrap() };
     let page = to_string(&page);
     assert_harmless(&page);
+    assert_well_nested(&page);
     assert!(!page.contains('\0') && !page.contains('\u{1b}'));
     // Everything was there to be escaped: all entries have their section and their line.
     let tags = tags(&page);
     let count = |name: &str| tags.iter().filter(|tag| tag.name == name).count();
     assert_eq!((count("section"), tree.len()), (tree.len(), hostile_session("").len() - 1));
     assert_eq!(tags.iter().filter(|tag| tag.name == "a" && tag.get("data-n").is_some()).count(), tree.len());
+}
+
+/// Pieces that mean something to one of the formats a page is made from.
+const PIECES: &str = "a b \n \n\n \r \t < > & \" ' ` ``` ~~~ * ** _ ~~ # - 1. > | |-| [ ] ( ) ! ![ ]( \\ $ // /* */ <!-- --> <b> </p> </pre> \
+    </section> </details> <script> </script> &lt; &#60; javascript: http://x.org data:image/png;base64,AAAA \u{1b}[31m \u{1b}[ \u{1b}] \u{7} \
+    \u{9b} \0 \u{2028} é 😀 +++ --- @@ + : ; = { } [x] https://x <me@x.org> [1]: \u{20} \u{20}";
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_stands_in_a_session_pages_are_sound(picks in proptest::collection::vec(0usize..1000, 0..40)) {
+        let pieces: Vec<_> = PIECES.split(' ').collect();
+        let text: String = picks.iter().map(|pick| pieces[pick % pieces.len()]).collect();
+        let content = json!([{"type":"text","text":text},{"type":"thinking","thinking":text},
+            {"type":"toolCall","id":"c","name":"bash","arguments":{"command":text}},
+            {"type":"toolCall","id":"d","name":"read","arguments":{"path":"a.html"}},
+            {"type":"toolCall","id":"e","name":"edit","arguments":{"path":text}}]);
+        let result = |id: &str, tool: &str| json!({"role":"toolResult","toolCallId":id,"toolName":tool,"timestamp":1,"isError":false,
+            "content":[{"type":"text","text":text}],"details":{"patch":text}});
+        let page = page_of_entries(&[
+            user("1", None, &text),
+            message("2", Some("1"), answer(content)),
+            message("3", Some("2"), result("c", "bash")),
+            message("4", Some("3"), result("d", "read")),
+            message("5", Some("4"), result("e", "edit")),
+            entry("compaction", "6", Some("5"), json!({"summary":text,"firstKeptEntryId":text})),
+        ]);
+        assert_harmless(&page);
+        assert_well_nested(&page);
+    }
 }
 
 #[test]

@@ -131,6 +131,30 @@ fn read_tag(text: &str) -> (Tag, &str) {
     }
 }
 
+/// Checks that every element ends where it should.
+pub fn assert_well_nested(html: &str) {
+    let mut open = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        if let Some(end) = rest.strip_prefix('/') {
+            let name = end.split('>').next().unwrap_or_default();
+            let last = open.pop();
+            assert_eq!(last.as_deref(), Some(name), "{open:?} before {}", &rest[..rest.floor_char_boundary(200)]);
+        } else if rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            let (tag, behind) = read_tag(rest);
+            rest = behind;
+            if matches!(&*tag.name, "script" | "style") {
+                rest = &rest[rest.find("</").unwrap_or(rest.len())..];
+            }
+            if !["meta", "link", "input", "img", "br", "hr"].contains(&&*tag.name) {
+                open.push(tag.name);
+            }
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
 /// Checks that a document has only what a page is made of.
 pub fn assert_harmless(html: &str) {
     let mut n_scripts = 0;
