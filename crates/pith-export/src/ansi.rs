@@ -90,7 +90,7 @@ const BACKGROUND: [&str; 16] =
 
 impl Style {
     fn write(&self, html: &mut Html<'_>, text: &str) -> io::Result<()> {
-        if text.is_empty() || *self == Style::default() {
+        if text.is_empty() || *self == Style::default() || !html.take_colour() {
             return html.text(text);
         }
         html.markup("<i class=\"")?;

@@ -45,7 +45,7 @@ impl Card<'_> {
     fn body(&self, html: &mut Html<'_>, shape: Shape) -> io::Result<()> {
         match (shape, self.call) {
             (Shape::Shell, Some(call)) => {
-                full_command(html, command(&call.arguments).unwrap_or_default(), call)?;
+                full_command(html, call)?;
                 self.output(html)
             }
             (Shape::Read, Some(call)) if !self.result.is_error => self.file(html, path(&call.arguments)),
@@ -214,8 +214,12 @@ fn open(html: &mut Html<'_>, name: &str, gist: &str, is_unfolded: bool) -> io::R
 }
 
 /// The command again where the title could not show it as it is.
-fn full_command(html: &mut Html<'_>, command: &str, call: &ToolCall) -> io::Result<()> {
-    if gist(call) == command { Ok(()) } else { shell_code(html, command) }
+fn full_command(html: &mut Html<'_>, call: &ToolCall) -> io::Result<()> {
+    match command(&call.arguments) {
+        Some(command) if command == gist(call) => Ok(()),
+        Some(command) => shell_code(html, command),
+        None => json(html, &call.arguments),
+    }
 }
 
 fn shell_code(html: &mut Html<'_>, command: &str) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! A session as one self-contained HTML page.
 //!
 //! Everything in a session is hostile input: model text, file contents, command
-//! output, even ids. The page is therefore written through [`html::Html`], which
+//! output, even ids. The page is therefore written through one type (`Html`), which
 //! takes markup only from the program text and escapes everything else.
 
 mod page;
