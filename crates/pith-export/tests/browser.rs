@@ -183,15 +183,24 @@ fn the_navigator_filters_searches_and_shows_other_branches() {
 #[test]
 fn links_lead_to_entries_of_any_branch() {
     let Some(browser) = Browser::find("links_lead_to_entries_of_any_branch") else { return };
-    let look = "
-        const target = document.querySelector('.target');
-        const box = target && target.getBoundingClientRect();
-        return target && [target.id, target.closest('main') !== null, box.bottom > 0 && box.top < innerHeight,
-          target.querySelector('details') ? target.querySelector('details').open : null];
-    ";
-    let page = page_of(&ledger());
-    let check = |fragment: &str, expected: Value| assert_eq!(drive(&browser, &page, fragment, look), expected);
-    check("#e-a6f773ac", json!(["e-a6f773ac", true, true, true]));
-    check("#e-14f773a1", json!(["e-14f773a1", true, true, true]));
-    check("#nowhere", json!(null));
+    let report = drive(
+        &browser,
+        &page_of(&ledger()),
+        "#e-a6f773ac",
+        "
+        const look = () => {
+          const target = document.querySelector('.target');
+          const box = target.getBoundingClientRect();
+          return [target.id, target.closest('main') !== null, box.bottom > 0 && box.top < innerHeight,
+            target.querySelector('details').open];
+        };
+        const go = (fragment) => new Promise((done) => {
+          addEventListener('hashchange', () => done(look()), { once: true });
+          location.hash = fragment;
+        });
+        return [look(), await go('#e-14f773a1'), await go('#nowhere')];
+        ",
+    );
+    let at = |id: &str| json!([id, true, true, true]);
+    assert_eq!(report, json!([at("e-a6f773ac"), at("e-14f773a1"), at("e-14f773a1")]));
 }

@@ -80,7 +80,7 @@ const PIECES: &str = "a b \n \n\n \r \t < > & \" ' ` ``` ~~~ * ** _ ~~ # - 1. > 
     \u{9b} \0 \u{2028} é 😀 +++ --- @@ + : ; = { } [x] https://x <me@x.org> [1]: \u{20} \u{20}";
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn whatever_stands_in_a_session_pages_are_sound(picks in proptest::collection::vec(0usize..1000, 0..40)) {
