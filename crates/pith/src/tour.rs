@@ -50,7 +50,7 @@ pub fn play() -> anyhow::Result<u8> {
             _ => {}
         }
     }
-    drop(say);
+    // End of input ends pith.
     drop(input);
     Ok(if pith.wait()?.success() { 0 } else { 1 })
 }
