@@ -352,6 +352,22 @@ async fn nobody_listens() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_a_connection_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base_url = format!("https://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let model = Model { api: "anthropic-messages".into(), base_url, ..Model::default() };
+    let message = end(providers(ClientOptions::default()).stream(call(model, vec![]), CancellationToken::new())).await;
+    let (kind, text) = failure(&message);
+    assert_eq!(kind, ErrorKind::Network, "{text}");
+    assert!(text.starts_with("Connection error: could not reach 127.0.0.1:"), "{text}");
+}
+
+#[tokio::test]
 async fn silence_has_a_limit_and_comments_break_it() {
     let limit = Duration::from_millis(200);
     let message = ask(patience(|patience| patience.first_byte = Some(limit)), vec![Act::AwaitClose]).await;
