@@ -23,6 +23,13 @@ impl FileLists {
         FileLists { read: list("readFiles"), modified: list("modifiedFiles") }
     }
 
+    /// Both lists in one.
+    pub fn and(mut self, other: Self) -> Self {
+        self.read.extend(other.read);
+        self.modified.extend(other.modified);
+        self
+    }
+
     /// Adds what the tool calls of the messages did.
     pub fn add(&mut self, messages: &[Arc<Message>]) {
         for call in messages.iter().filter_map(|message| message.as_assistant()).flat_map(|answer| answer.tool_calls()) {
