@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pith_protocol::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
@@ -154,11 +154,16 @@ impl Group {
                     while let Ok((index, output)) = updates.try_recv() {
                         self.update(index, output, link).await;
                     }
-                    let output = joined.unwrap_or_else(|error| panicked(&self.calls[index].name, &error));
+                    let (output, place) = match joined {
+                        Ok((output, place)) => (output, place),
+                        Err(error) => (panicked(&self.calls[index].name, &error), None),
+                    };
                     self.end(index, output, link).await;
                     if !running.is_empty() && !interrupt.is_cancelled() && link.is_interrupted().await {
                         interrupt.cancel();
                     }
+                    // Only now may a waiting call begin: an interruption must find it not started.
+                    drop(place);
                 }
                 () = grace => break,
             }
@@ -195,18 +200,18 @@ async fn spawn(
     progress: mpsc::UnboundedSender<(usize, ToolOutput)>,
     cancel: CancellationToken,
     interrupt: CancellationToken,
-) -> (usize, Result<ToolOutput, JoinError>) {
+) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
     let task = async move {
-        let _place = places.acquire().await;
+        let place = places.acquire_owned().await.ok();
         if let Some(text) = stop_text(&cancel, &interrupt) {
-            return ToolOutput::error(text);
+            return (ToolOutput::error(text), place);
         }
         let update = Arc::new(move |output| drop(progress.send((index, output))));
-        tool.run(arguments, ToolContext { call_id, cancel: interrupt, update }).await
+        (tool.run(arguments, ToolContext { call_id, cancel: interrupt, update }).await, place)
     };
     // Dropping the handle with an abandoned batch must also end the task.
-    struct AbortOnDrop(tokio::task::JoinHandle<ToolOutput>);
-    impl Drop for AbortOnDrop {
+    struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+    impl<T> Drop for AbortOnDrop<T> {
         fn drop(&mut self) {
             self.0.abort();
         }

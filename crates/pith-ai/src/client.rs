@@ -10,14 +10,16 @@ use std::time::Duration;
 use pith_agent::ModelClient;
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
-use crate::http::{self, Answer, Clients, CredentialSource, Credentials, Patience, redact, secrets};
+use crate::http::{self, Answer, Clients, CredentialSource, Credentials, Patience, redact, secrets, timed_out};
 use crate::limits::request_tokens;
+use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
+use crate::settings::{HandoffThinking, Settings};
 use crate::sse::{SseDecoder, SseEvent};
 use crate::wire::{self, Decoder, Order, Refused, Taste, Wire, cut, error_member};
 
@@ -44,6 +46,27 @@ impl fmt::Debug for ClientOptions {
             .field("patience", &self.patience)
             .field("taste", &self.taste)
             .finish_non_exhaustive()
+    }
+}
+
+impl From<&Settings> for ClientOptions {
+    fn from(settings: &Settings) -> Self {
+        let provider = &settings.retry.provider;
+        let foreign_thinking = match settings.handoff.thinking {
+            HandoffThinking::Keep => ForeignThinking::AsText,
+            HandoffThinking::Drop => ForeignThinking::Drop,
+        };
+        let patience = Patience {
+            first_byte: settings.http_idle_timeout,
+            idle: settings.http_idle_timeout,
+            whole: provider.timeout,
+            retries: provider.max_retries.try_into().unwrap_or(u32::MAX),
+            max_retry_delay: provider.max_retry_delay,
+            ..Patience::default()
+        };
+        let attribution = settings.enable_install_telemetry;
+        let taste = Taste { budgets: settings.thinking_budgets, foreign_thinking, attribution };
+        ClientOptions { patience, taste, proxy: settings.http_proxy.clone(), notice: None }
     }
 }
 
@@ -112,10 +135,18 @@ impl Shared {
     async fn run(&self, call: LlmCall, cancel: CancellationToken, sender: mpsc::Sender<AssistantEvent>) {
         let input_tokens = request_tokens(&call);
         let mut message = MessageBuilder::new(call.model.clone(), input_tokens);
+        let whole = self.options.patience.whole;
+        let overtime = async {
+            match whole {
+                Some(limit) => sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
         let answered = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
             answered = self.answer(&call, input_tokens, &mut message, &sender) => Some(answered),
+            () = overtime => Some(Err(timed_out(whole.unwrap_or_default()))),
         };
         match answered {
             // The response was dropped with the future, and its socket with it.

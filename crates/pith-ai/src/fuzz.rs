@@ -21,6 +21,16 @@ pub fn fuzz_completions(bytes: &[u8]) {
     decode(&wire::completions::Completions, bytes);
 }
 
+/// Any bytes as a Responses stream.
+pub fn fuzz_responses(bytes: &[u8]) {
+    decode(&wire::responses::Responses, bytes);
+}
+
+/// Any bytes as a Gemini stream.
+pub fn fuzz_google(bytes: &[u8]) {
+    decode(&wire::google::Google, bytes);
+}
+
 /// A fuzz run of a decoder: whatever the bytes, one clean end and nothing after it.
 fn decode(wire: &dyn Wire, bytes: &[u8]) {
     let mut message = MessageBuilder::new(Default::default(), 0);

@@ -21,6 +21,7 @@ use crate::failure::{Fault, is_retryable_kind, kind_of_status};
 use crate::wire::{HttpRequest, Wire};
 
 pub use clients::Clients;
+pub(crate) use fault::timed_out;
 pub use fault::{redact, secrets};
 pub(crate) use retry_after::server_delay;
 
@@ -47,7 +48,8 @@ impl fmt::Debug for Credentials {
 
 /// Finds the credentials of a model, perhaps by running a command.
 pub trait CredentialSource: Send + Sync {
-    /// The credentials for one call, or why there are none.
+    /// The credentials for one call, or why there are none. No key is not an error here: the source knows which
+    /// servers want none.
     fn credentials<'a>(
         &'a self,
         model: &'a Model,
@@ -62,6 +64,8 @@ pub struct Patience {
     pub first_byte: Option<Duration>,
     /// Between two pieces of a response; comments count.
     pub idle: Option<Duration>,
+    /// From the first byte sent to the last one read.
+    pub whole: Option<Duration>,
     /// Further tries of a request that got no usable response.
     pub retries: u32,
     /// Longest wait a server may ask for; zero means any.
@@ -74,6 +78,7 @@ impl Default for Patience {
             connect: Duration::from_secs(30),
             first_byte: Some(Duration::from_secs(300)),
             idle: Some(Duration::from_secs(300)),
+            whole: None,
             retries: 0,
             max_retry_delay: Duration::from_secs(60),
         }

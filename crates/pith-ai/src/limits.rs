@@ -2,6 +2,7 @@
 //! budgets.
 
 use pith_protocol::{AssistantMessage, Block, Content, LlmCall, Message, Model, ThinkingLevel};
+use serde::Deserialize;
 
 /// What a picture counts, in characters.
 const IMAGE_CHARS: usize = 4800;
@@ -15,8 +16,8 @@ pub const ANSWER_TOKENS: u64 = 1024;
 /// The limit of a model whose description has none.
 const DEFAULT_MAX_TOKENS: u64 = 16384;
 
-/// Tokens a model may think, per level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+/// Tokens a model may think, per level, for APIs that take a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ThinkingBudgets {
     pub minimal: u64,

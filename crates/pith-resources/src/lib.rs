@@ -1,1 +1,41 @@
 //! What people bring along: instructions, skills, prompt templates, and whether a project may be trusted.
+//!
+//! Everything here is synchronous and works on files alone. It knows nothing of
+//! sessions, models or the RPC protocol.
+
+mod changes;
+mod commands;
+mod context_files;
+mod diagnostic;
+mod discovery;
+mod front_matter;
+mod ignore_files;
+mod locked_file;
+mod notes;
+mod options;
+mod paths;
+mod prompt_files;
+mod resources;
+mod scan;
+mod selection;
+mod skills;
+mod source_info;
+mod substitution;
+mod system_prompt;
+mod templates;
+mod text;
+mod trust;
+
+pub use changes::{Change, ResourceChange};
+pub use commands::{CommandEntry, CommandSource};
+pub use context_files::ContextFile;
+pub use diagnostic::{Collision, Diagnostic, DiagnosticKind};
+pub use options::{ContributedPath, ResourceLists, ResourceOptions};
+pub use resources::{Expansion, ExpansionFailure, Resources};
+pub use skills::Skill;
+pub use source_info::{Origin, Scope, SourceInfo};
+pub use system_prompt::{ActiveTool, ListedSkill, PromptParts, Section, is_section_name};
+pub use templates::PromptTemplate;
+pub use trust::{
+    DefaultTrust, GatedResources, HOST_ANSWER_LIMIT, Question, TrustError, TrustFile, TrustInputs, Verdict, decide,
+};

@@ -17,6 +17,8 @@ pub(crate) struct Queues {
 
 struct Line {
     items: VecDeque<Waiting>,
+    /// Texts taken by the run whose messages have not begun yet; hosts still see them as queued.
+    leaving: VecDeque<String>,
     mode: QueueMode,
 }
 
@@ -36,7 +38,7 @@ impl Waiting {
 
 impl Queues {
     pub fn new(steering: QueueMode, follow_up: QueueMode) -> Self {
-        let line = |mode| Line { items: VecDeque::new(), mode };
+        let line = |mode| Line { items: VecDeque::new(), leaving: VecDeque::new(), mode };
         Queues { steering: line(steering), follow_up: line(follow_up) }
     }
 
@@ -45,18 +47,24 @@ impl Queues {
         self.announce(out);
     }
 
-    /// Takes what the mode allows and announces the change, before the delivered messages are.
-    pub fn take(&mut self, queue: Queue, out: &mut dyn Outbox) -> Vec<Waiting> {
+    /// Takes what the mode allows. Hosts are told message by message, see [`Queues::delivered`].
+    pub fn take(&mut self, queue: Queue) -> Vec<Waiting> {
         let line = self.line(queue);
         let n_taken = match line.mode {
             QueueMode::All => line.items.len(),
             QueueMode::OneAtATime => line.items.len().min(1),
         };
         let taken: Vec<_> = line.items.drain(..n_taken).collect();
-        if !taken.is_empty() {
+        line.leaving.extend(taken.iter().map(|item| item.text.clone()));
+        taken
+    }
+
+    /// A user message begins: if it was queued, it has left the queue now.
+    pub fn delivered(&mut self, out: &mut dyn Outbox) {
+        let left = self.steering.leaving.pop_front().or_else(|| self.follow_up.leaving.pop_front());
+        if left.is_some() {
             self.announce(out);
         }
-        taken
     }
 
     /// Empties both queues.
@@ -69,8 +77,10 @@ impl Queues {
 
     /// Empties both queues without a word: the session they belonged to is gone.
     pub fn forget(&mut self) {
-        self.steering.items.clear();
-        self.follow_up.items.clear();
+        for line in [&mut self.steering, &mut self.follow_up] {
+            line.items.clear();
+            line.leaving.clear();
+        }
     }
 
     pub fn has(&self, queue: Queue) -> bool {
@@ -81,7 +91,7 @@ impl Queues {
     }
 
     pub fn len(&self) -> usize {
-        self.steering.items.len() + self.follow_up.items.len()
+        [&self.steering, &self.follow_up].into_iter().map(|line| line.leaving.len() + line.items.len()).sum()
     }
 
     pub fn mode(&self, queue: Queue) -> QueueMode {
@@ -102,11 +112,11 @@ impl Queues {
         }
     }
 
-    fn announce(&self, out: &mut dyn Outbox) {
-        let texts = |line: &'_ Line| -> Vec<String> { line.items.iter().map(|item| item.text.clone()).collect() };
+    fn announce<'a>(&'a self, out: &mut dyn Outbox) {
+        let texts = |line: &'a Line| -> Vec<&'a str> {
+            line.leaving.iter().chain(line.items.iter().map(|item| &item.text)).map(String::as_str).collect()
+        };
         let (steering, follow_up) = (texts(&self.steering), texts(&self.follow_up));
-        let steering: Vec<&str> = steering.iter().map(String::as_str).collect();
-        let follow_up: Vec<&str> = follow_up.iter().map(String::as_str).collect();
         out.event(&Event::QueueUpdate { steering: &steering, follow_up: &follow_up });
     }
 }

@@ -92,7 +92,12 @@ impl Session {
         match event {
             RunEvent::AgentStart => self.out.event(&Event::AgentStart),
             RunEvent::TurnStart => self.on_turn_start(),
-            RunEvent::MessageStart(message) => self.out.event(&Event::MessageStart { message: &message }),
+            RunEvent::MessageStart(message) => {
+                if matches!(*message, Message::User(_)) {
+                    self.queues.delivered(&mut *self.out);
+                }
+                self.out.event(&Event::MessageStart { message: &message });
+            }
             RunEvent::AnswerStart(start) => self.out.open_answer(self.options.stream_updates, &start),
             RunEvent::Stream(event) => self.out.stream(&event),
             RunEvent::MessageEnd(message) => return self.on_message_end(&message, taken),
@@ -156,7 +161,8 @@ impl Session {
 
     fn on_tool_update(&mut self, call: &Call, output: &pith_agent::ToolOutput) {
         let empty = serde_json::Value::Object(serde_json::Map::new());
-        let details = Some(output.details.as_ref().unwrap_or(&empty));
+        // The opening update says nothing yet; all others have details, if only empty ones.
+        let details = output.details.as_ref().or((!output.content.is_empty()).then_some(&empty));
         self.out.event(&Event::ToolExecutionUpdate {
             tool_call_id: &call.id,
             tool_name: &call.name,
@@ -227,7 +233,7 @@ impl Session {
 
     fn take_queued(&mut self, queue: Queue) -> Vec<Arc<Message>> {
         let attribution = self.options.attribution;
-        self.queues.take(queue, &mut *self.out).into_iter().map(|item| item.into_message(attribution)).collect()
+        self.queues.take(queue).into_iter().map(|item| item.into_message(attribution)).collect()
     }
 
     /// The request for the next answer, from the state of this moment.

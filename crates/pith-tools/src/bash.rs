@@ -43,6 +43,9 @@ impl Bash {
     async fn run_command(&self, arguments: &Arguments, context: &ToolContext) -> Outcome {
         (context.update)(ToolOutput::default());
         let timeout = arguments.number("timeout")?.map(timeout).transpose()?;
+        if context.cancel.is_cancelled() {
+            return Err("Command aborted".to_owned());
+        }
         let running = start(&self.workbench, arguments.text("command")?, Caller::Model)?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
         let ending = follow(running, &mut progress, &context.cancel, timeout)
@@ -131,11 +134,7 @@ impl Listener for Progress<'_> {
     fn pass_on(&mut self) {
         let (text, truncation) = self.capture.tail.cut(UPDATE);
         let details = self.capture.details(truncation.as_ref());
-        (self.update)(ToolOutput {
-            content: vec![Block::text(text)],
-            details: Some(details),
-            ..ToolOutput::default()
-        });
+        (self.update)(ToolOutput { content: vec![Block::text(text)], details: Some(details), ..ToolOutput::default() });
         self.has_news = false;
         self.last_update = Instant::now();
     }

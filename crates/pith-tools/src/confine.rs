@@ -111,9 +111,14 @@ mod tests {
         symlink("../out/new", inside.join("dangling")).unwrap();
         symlink("loop", inside.join("loop")).unwrap();
         let confinement = Confinement::to(Some(vec![inside.clone()]));
-        for (name, allowed) in
-            [("a", true), ("deep/b", true), ("door/secret", false), ("dangling", false), ("../out/secret", false), ("loop", true)]
-        {
+        for (name, allowed) in [
+            ("a", true),
+            ("deep/b", true),
+            ("door/secret", false),
+            ("dangling", false),
+            ("../out/secret", false),
+            ("loop", true),
+        ] {
             assert_eq!(confinement.admit(&inside.join(name), "access").is_ok(), allowed, "{name}");
         }
         let refusal = confinement.admit(&inside.join("door/secret"), "open").unwrap_err();

@@ -9,6 +9,9 @@ use std::time::SystemTime;
 
 use crate::confine::real_path;
 
+/// Files up to this size are compared by content, larger ones by size and time.
+pub(crate) const COMPARED: u64 = 8 << 20;
+
 /// Files the session has read or written, and what they were like then.
 pub(crate) struct SeenFiles {
     /// None when changes are not to be remarked on.

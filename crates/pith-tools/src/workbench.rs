@@ -75,11 +75,7 @@ pub struct Conditions {
 
 impl Default for Conditions {
     fn default() -> Self {
-        Conditions {
-            env: CommandEnv::default(),
-            model_sees_images: true,
-            image_limits: image::Limits::default(),
-        }
+        Conditions { env: CommandEnv::default(), model_sees_images: true, image_limits: image::Limits::default() }
     }
 }
 

@@ -13,12 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::Arguments;
 use crate::os_error;
 use crate::replace::replace;
-use crate::seen::{digest, remark};
+use crate::seen::{COMPARED, digest, remark};
 use crate::tool::{Outcome, output, spec, still_wanted, to_the_end};
 use crate::workbench::Workbench;
-
-/// Old versions up to this size are compared by content.
-const COMPARED: u64 = 8 << 20;
 
 /// Creates and overwrites files for the model.
 pub struct Write {
@@ -32,13 +29,7 @@ impl Write {
     }
 }
 
-fn write(
-    workbench: &Workbench,
-    shown_path: &str,
-    path: &Path,
-    content: &str,
-    cancel: &CancellationToken,
-) -> Outcome {
+fn write(workbench: &Workbench, shown_path: &str, path: &Path, content: &str, cancel: &CancellationToken) -> Outcome {
     still_wanted(cancel)?;
     workbench.confinement.admit(path, "open")?;
     if let Some(parent) = path.parent() {

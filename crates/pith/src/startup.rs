@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use pith_ai::agent_dir::{AgentDir, Layout};
 use pith_ai::environment::Environment;
-use pith_ai::prepare::ForeignThinking;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
 use pith_ai::select::{self, Recorded, Start, Wanted};
-use pith_ai::settings::{self, HandoffThinking, Settings, ThinkingBudgets};
-use pith_ai::wire::Taste;
-use pith_ai::{ClientOptions, Patience, Providers, Scripts};
+use pith_ai::settings::{self, Settings};
+use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_session::{Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, ToolChoice};
 use pith_store::SessionStore;
@@ -117,28 +115,8 @@ fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
 }
 
 fn client_options(settings: &Settings) -> ClientOptions {
-    let retry = settings.retry.provider;
-    let usual = Patience::default();
-    ClientOptions {
-        patience: Patience {
-            first_byte: retry.timeout.or(settings.http_idle_timeout),
-            idle: settings.http_idle_timeout,
-            retries: u32::try_from(retry.max_retries).unwrap_or(u32::MAX),
-            max_retry_delay: retry.max_retry_delay,
-            ..usual
-        },
-        taste: Taste {
-            budgets: settings.thinking_budgets,
-            budgets_are_set: settings.thinking_budgets != ThinkingBudgets::default(),
-            foreign_thinking: match settings.handoff.thinking {
-                HandoffThinking::Keep => ForeignThinking::AsText,
-                HandoffThinking::Drop => ForeignThinking::Drop,
-            },
-            attribution: settings.enable_install_telemetry,
-        },
-        proxy: settings.http_proxy.clone(),
-        notice: Some(Arc::new(|notice| warn(&format!("pith: {notice}")))),
-    }
+    let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
+    ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
 }
 
 fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<StreamUpdates> {

@@ -416,19 +416,39 @@ async fn calls_that_cannot_be_made() {
     let message = refused(model("smoke-signals"), Arc::new(Key("k"))).await;
     assert_eq!(failure(&message).1, "No API provider registered for api: smoke-signals");
 
-    struct Nothing(Result<(), &'static str>);
-    impl CredentialSource for Nothing {
+    struct Locked;
+    impl CredentialSource for Locked {
         fn credentials<'a>(
             &'a self,
             _: &'a Model,
         ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
-            Box::pin(async { self.0.map(|()| Credentials::default()).map_err(str::to_owned) })
+            Box::pin(async { Err("No API key found for p.".to_owned()) })
         }
     }
-    let message = refused(model("openai-completions"), Arc::new(Nothing(Ok(())))).await;
-    assert_eq!(failure(&message), (ErrorKind::Auth, "No API key for provider: p"));
-    let message = refused(model("openai-completions"), Arc::new(Nothing(Err("command failed")))).await;
-    assert_eq!(failure(&message), (ErrorKind::Auth, "command failed"));
+    let message = refused(model("openai-completions"), Arc::new(Locked)).await;
+    assert_eq!(failure(&message), (ErrorKind::Auth, "No API key found for p."));
     let message = refused(model("anthropic-messages"), Arc::new(Key("line\nbreak"))).await;
     assert_eq!(failure(&message).1, "Header x-api-key: its value cannot be sent");
+}
+
+#[tokio::test]
+async fn a_whole_request_can_be_limited() {
+    let limit = Duration::from_millis(150);
+    let mut acts = vec![open_stream()];
+    for _ in 0..100 {
+        acts.extend([chunk(": busy\n\n"), Act::Pause(Duration::from_millis(10))]);
+    }
+    let message = ask(patience(|patience| patience.whole = Some(limit)), acts).await;
+    assert_eq!(failure(&message), (ErrorKind::Timeout, "Request timed out after 0.15 s"));
+}
+
+#[test]
+fn settings_become_options() {
+    let mut settings = crate::settings::Settings::default();
+    settings.retry.provider.max_retries = 2;
+    settings.http_idle_timeout = None;
+    settings.thinking_budgets.high = 5;
+    let options = ClientOptions::from(&settings);
+    assert_eq!((options.patience.retries, options.patience.idle, options.patience.first_byte), (2, None, None));
+    assert_eq!((options.taste.budgets.high, options.taste.attribution), (5, false));
 }

@@ -118,7 +118,9 @@ impl Captured {
         let first = last - truncation.output.lines + 1;
         match truncation.by {
             TruncatedBy::Lines => format!("Showing lines {first}-{last} of {last}"),
-            TruncatedBy::Bytes => format!("Showing lines {first}-{last} of {last} ({} limit)", size(truncation.limits.bytes)),
+            TruncatedBy::Bytes => {
+                format!("Showing lines {first}-{last} of {last} ({} limit)", size(truncation.limits.bytes))
+            }
         }
     }
 

@@ -159,7 +159,10 @@ mod tests {
     #[test]
     fn by_default_everything_is_inherited() {
         let inherited = [("ANTHROPIC_API_KEY", "sk"), ("PATH", "/bin")];
-        assert_eq!(environment(&CommandEnv::default(), Caller::Model, &inherited), ["ANTHROPIC_API_KEY=sk", "PATH=/bin"]);
+        assert_eq!(
+            environment(&CommandEnv::default(), Caller::Model, &inherited),
+            ["ANTHROPIC_API_KEY=sk", "PATH=/bin"]
+        );
     }
 
     #[test]

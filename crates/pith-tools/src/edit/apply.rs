@@ -119,7 +119,12 @@ fn occurrences(text: &[u8], wanted: &[u8]) -> Occurrences {
 }
 
 impl Places<'_> {
-    fn change(&self, document: &Document<'_>, edits: &[Normalised<'_>], failure: &Failure<'_>) -> Result<Changed, String> {
+    fn change(
+        &self,
+        document: &Document<'_>,
+        edits: &[Normalised<'_>],
+        failure: &Failure<'_>,
+    ) -> Result<Changed, String> {
         let (text, places) = match self {
             Places::Exact(places) => (&*document.text, places),
             Places::Fuzzy(fuzzy, places) => (fuzzy.text.as_bytes(), places),
@@ -178,7 +183,9 @@ impl Failure<'_> {
                 "Could not find the exact text in {path}. The old text must match exactly including all whitespace and newlines."
             );
         }
-        format!("Could not find edits[{at}] in {path}. The oldText must match exactly including all whitespace and newlines.")
+        format!(
+            "Could not find edits[{at}] in {path}. The oldText must match exactly including all whitespace and newlines."
+        )
     }
 
     fn ambiguous(&self, at: usize, count: usize) -> String {

@@ -41,7 +41,11 @@ fn look_alikes_match_and_other_lines_keep_their_bytes() {
     let expected = "keep \u{2019}  \r\nFOO tail\nlast\u{2019}  \n";
     check(original.as_bytes(), &[("foo\n\nbar baz", "FOO")], expected.as_bytes());
     // A line whose end is matched, but none of its text, is not touched either.
-    check("one \u{2014}  \ntwo  \nthree\u{a0}\n".as_bytes(), &[("two\n", "2\n")], "one \u{2014}  \n2\nthree\u{a0}\n".as_bytes());
+    check(
+        "one \u{2014}  \ntwo  \nthree\u{a0}\n".as_bytes(),
+        &[("two\n", "2\n")],
+        "one \u{2014}  \n2\nthree\u{a0}\n".as_bytes(),
+    );
     // One inexact edit moves all of them to look-alike text.
     check("a\u{a0}b  \nc  \n".as_bytes(), &[("a b", "x"), ("c", "y")], b"x\ny\n");
 }
@@ -52,11 +56,7 @@ fn bytes_that_are_not_text_survive() {
     check(b"\xe9\r\nx\ny", &[("x\ny", "1\n2")], b"\xe9\r\n1\n2");
     refuse(b"caf\xe9  \n", &[("caf\u{e9}", "x")], NOT_FOUND);
     refuse(b"\xe9 a a", &[("a", "x")], TWO);
-    refuse(
-        b"a\0b",
-        &[("a", "x")],
-        "Could not edit file: f. It contains NUL bytes, so it is not a text file.",
-    );
+    refuse(b"a\0b", &[("a", "x")], "Could not edit file: f. It contains NUL bytes, so it is not a text file.");
 }
 
 const NOT_FOUND: &str =

@@ -143,7 +143,9 @@ impl Runs {
                 run.old_lines += old;
                 run.new_lines += new;
             }
-            None => self.list.push(Run { kind, old_start: self.old, new_start: self.new, old_lines: old, new_lines: new }),
+            None => {
+                self.list.push(Run { kind, old_start: self.old, new_start: self.new, old_lines: old, new_lines: new })
+            }
         }
         self.old += old;
         self.new += new;

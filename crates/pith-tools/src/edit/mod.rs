@@ -43,9 +43,9 @@ impl EditTool {
 fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
     still_wanted(cancel)?;
     workbench.confinement.admit(path, "access")?;
-    rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(|error| {
-        format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into()))
-    })?;
+    rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(
+        |error| format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into())),
+    )?;
     let (mut file, metadata) = open_regular(path, &workbench.confinement)?;
     let mut original = Vec::new();
     file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
@@ -71,7 +71,8 @@ fn parse(arguments: &Arguments) -> Result<Vec<Edit>, String> {
     let member = |edit: &Value, at: usize, name: &str| {
         edit.get(name).and_then(Value::as_str).map(str::to_owned).ok_or(format!("edits.{at}.{name}: must be string"))
     };
-    let parse = |(at, edit)| Ok(Edit { old_text: member(edit, at, "oldText")?, new_text: member(edit, at, "newText")? });
+    let parse =
+        |(at, edit)| Ok(Edit { old_text: member(edit, at, "oldText")?, new_text: member(edit, at, "newText")? });
     list.iter().enumerate().map(parse).collect()
 }
 
@@ -87,7 +88,10 @@ fn adapt(mut arguments: Map<String, Value>) -> Map<String, Value> {
     if let Some(single) = arguments.get_mut("edits").filter(|edits| edits.is_object()) {
         *single = Value::Array(vec![single.take()]);
     }
-    let both = matches!((arguments.get("oldText"), arguments.get("newText")), (Some(Value::String(_)), Some(Value::String(_))));
+    let both = matches!(
+        (arguments.get("oldText"), arguments.get("newText")),
+        (Some(Value::String(_)), Some(Value::String(_)))
+    );
     if both && arguments.get("edits").is_none_or(|edits| edits.is_array() || edits.is_null()) {
         let edit = json!({"oldText": arguments.shift_remove("oldText"), "newText": arguments.shift_remove("newText")});
         match arguments.get_mut("edits") {
@@ -195,7 +199,9 @@ mod tests {
             json!({"path": "f", "edits": [edit], "oldText": "c", "newText": "d"}),
             json!({"path": "f", "edits": [edit, {"oldText": "c", "newText": "d"}]}),
         );
-        for untouched in [json!({"edits": "not json"}), json!({"edits": "3"}), json!({"oldText": "a"}), json!({"edits": 3})] {
+        for untouched in
+            [json!({"edits": "not json"}), json!({"edits": "3"}), json!({"oldText": "a"}), json!({"edits": 3})]
+        {
             check(untouched.clone(), untouched);
         }
     }

@@ -43,9 +43,7 @@ struct Versions<'a> {
 impl Versions<'_> {
     fn numbered(&self, width: usize) -> String {
         let mut out: Vec<String> = Vec::new();
-        let line = |sign: char, number: usize, line: &[u8]| {
-            format!("{sign}{number:>width$} {}", shown(line))
-        };
+        let line = |sign: char, number: usize, line: &[u8]| format!("{sign}{number:>width$} {}", shown(line));
         for (at, run) in self.runs.iter().enumerate() {
             if run.kind == RunKind::Changed {
                 out.extend((0..run.old_lines).map(|n| run.old_start + n).map(|n| line('-', n + 1, self.old[n])));
@@ -163,7 +161,13 @@ mod tests {
 
     #[test]
     fn small_changes() {
-        check("one\ntwo\nthree\n", "one\n2\nthree\n", " 1 one\n-2 two\n+2 2\n 3 three", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n", 2);
+        check(
+            "one\ntwo\nthree\n",
+            "one\n2\nthree\n",
+            " 1 one\n-2 two\n+2 2\n 3 three",
+            "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n",
+            2,
+        );
         check("a\nb\nc\n", "a\nB\nC\n", " 1 a\n-2 b\n-3 c\n+2 B\n+3 C", "@@ -1,3 +1,3 @@\n a\n-b\n-c\n+B\n+C\n", 2);
         check("x", "", "-1 x", "@@ -1,1 +0,0 @@\n-x\n\\ No newline at end of file\n", 1);
         check("a\nc", "a\nc\n", " 1 a\n-2 c\n+2 c", "@@ -1,2 +1,2 @@\n a\n-c\n\\ No newline at end of file\n+c\n", 2);

@@ -179,8 +179,8 @@ fn rework(kind: Kind, data: &[u8], image: &DynamicImage, rules: Rules) -> Option
 fn shrink(image: &DynamicImage, limits: Limits) -> Option<(Vec<u8>, Kind, (u32, u32))> {
     let (mut width, mut height) = fitted(image.dimensions(), limits);
     loop {
-        let scaled = (image.dimensions() != (width, height))
-            .then(|| image.resize_exact(width, height, FilterType::Lanczos3));
+        let scaled =
+            (image.dimensions() != (width, height)).then(|| image.resize_exact(width, height, FilterType::Lanczos3));
         let candidate = scaled.as_ref().unwrap_or(image);
         let png = encoded_png(candidate).map(|png| (png, Kind::Png));
         let flat = std::cell::LazyCell::new(|| flattened(candidate));
@@ -197,7 +197,8 @@ fn shrink(image: &DynamicImage, limits: Limits) -> Option<(Vec<u8>, Kind, (u32, 
 }
 
 fn fitted((mut width, mut height): (u32, u32), limits: Limits) -> (u32, u32) {
-    let scaled = |side: u32, new: u32, old: u32| (f64::from(side) * f64::from(new) / f64::from(old)).round().max(1.0) as u32;
+    let scaled =
+        |side: u32, new: u32, old: u32| (f64::from(side) * f64::from(new) / f64::from(old)).round().max(1.0) as u32;
     if width > limits.width {
         (width, height) = (limits.width, scaled(height, limits.width, width));
     }

@@ -122,7 +122,11 @@ fn is_svg(head: &[u8]) -> bool {
             _ if rest.starts_with("<?") => "?>",
             _ if rest.starts_with("<!--") => "-->",
             _ if rest.starts_with("<!") => ">",
-            _ => return rest.strip_prefix("<svg").is_some_and(|rest| rest.starts_with([' ', '\t', '\r', '\n', '>', '/'])),
+            _ => {
+                return rest
+                    .strip_prefix("<svg")
+                    .is_some_and(|rest| rest.starts_with([' ', '\t', '\r', '\n', '>', '/']));
+            }
         };
         let Some((_, after)) = rest.split_once(end) else { return false };
         rest = after.trim_start();
@@ -163,7 +167,10 @@ mod tests {
             (b"BM is how this sentence starts, and it goes on", Sniffed::Other),
             (b"\0\0\0\x20ftypavif", Sniffed::Unsupported("image/avif")),
             (b"<svg/>", Sniffed::Unsupported("image/svg+xml")),
-            (b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- a -->\n<!DOCTYPE svg>\n<svg >", Sniffed::Unsupported("image/svg+xml")),
+            (
+                b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- a -->\n<!DOCTYPE svg>\n<svg >",
+                Sniffed::Unsupported("image/svg+xml"),
+            ),
             (b"<svgx>", Sniffed::Other),
             (b"<html><svg>", Sniffed::Other),
             (b"", Sniffed::Other),

@@ -17,6 +17,8 @@ use super::{ORPHANED_GRACE, tree};
 
 /// How often a group left behind is looked at.
 const WATCH: Duration = Duration::from_secs(1);
+/// The same while it is being ended.
+const WATCH_CLOSELY: Duration = Duration::from_millis(10);
 
 enum Event {
     Exited(io::Result<ExitStatus>),
@@ -33,7 +35,7 @@ pub(super) async fn attend(mut child: Child, mut line: UnixStream, leftovers: Le
     let mut deadline: Option<Instant> = None;
     let mut known: Vec<Pid> = Vec::new();
     loop {
-        let look = Instant::now() + WATCH;
+        let look = Instant::now() + if deadline.is_some() { WATCH_CLOSELY } else { WATCH };
         let event = tokio::select! {
             biased;
             status = child.wait(), if !exited => Event::Exited(status),
@@ -63,7 +65,7 @@ pub(super) async fn attend(mut child: Child, mut line: UnixStream, leftovers: Le
             }
             Event::Look => {}
         }
-        if exited && rustix::process::test_kill_process_group(shell).is_err() {
+        if exited && !tree::group_is_alive(shell) {
             let _ = line.write_all(&Report::Gone.encode()).await;
             return;
         }

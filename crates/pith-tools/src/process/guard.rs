@@ -131,7 +131,7 @@ fn reap(shell: Pid, exited: &AtomicBool, line: &UnixStream) {
         }
     }
     // Where orphans go to init instead, the group is what can be watched.
-    while !cfg!(target_os = "linux") && rustix::process::test_kill_process_group(shell).is_ok() {
+    while !cfg!(target_os = "linux") && tree::group_is_alive(shell) {
         thread::sleep(Duration::from_millis(200));
     }
     Report::Gone.send(line);

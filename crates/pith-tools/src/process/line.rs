@@ -116,10 +116,12 @@ impl Line {
     /// Waits for the exit code of the command.
     pub async fn exited(&self) -> io::Result<i32> {
         loop {
+            // The last words count, so the end is looked at before the outcome.
+            let is_over = self.is_over();
             if let Some(outcome) = self.heard().outcome {
                 return outcome.map_err(io::Error::from_raw_os_error);
             }
-            if self.is_over() {
+            if is_over {
                 return Err(io::Error::other("the guard of the command was killed"));
             }
             self.listen().await;

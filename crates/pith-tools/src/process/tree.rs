@@ -17,10 +17,21 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
     let mut found: Vec<i32> = vec![root.as_raw_nonzero().get()];
     let mut at = 0;
     while let Some(&parent) = found.get(at) {
-        found.extend(all.iter().filter(|process| process.parent == parent && !process.is_zombie).map(|process| process.pid));
+        found.extend(
+            all.iter().filter(|process| process.parent == parent && !process.is_zombie).map(|process| process.pid),
+        );
         at += 1;
     }
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+}
+
+/// Whether a process group still has a living member; the dead that nobody reaps do not count.
+pub(super) fn group_is_alive(group: Pid) -> bool {
+    if rustix::process::test_kill_process_group(group).is_err() {
+        return false;
+    }
+    !cfg!(target_os = "linux")
+        || processes().any(|process| process.group == group.as_raw_nonzero().get() && !process.is_zombie)
 }
 
 /// Sends a signal; a process that is gone already is fine.
@@ -38,6 +49,7 @@ fn signal(pid: i32, signal: Signal) {
 struct Process {
     pid: i32,
     parent: i32,
+    group: i32,
     session: i32,
     is_zombie: bool,
 }
@@ -57,8 +69,9 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let session = fields.nth(1)?.parse().ok()?;
-    Some(Process { pid, parent, session, is_zombie: state == "Z" })
+    let group = fields.next()?.parse().ok()?;
+    let session = fields.next()?.parse().ok()?;
+    Some(Process { pid, parent, group, session, is_zombie: state == "Z" })
 }
 
 #[cfg(test)]
@@ -67,7 +80,7 @@ mod tests {
 
     #[test]
     fn names_cannot_confuse_the_fields() {
-        let expected = Process { pid: 7, parent: 3, session: 5, is_zombie: false };
+        let expected = Process { pid: 7, parent: 3, group: 4, session: 5, is_zombie: false };
         assert_eq!(parse(7, b"7 (a) Z 1 (b) S 3 4 5 0 -1"), Some(expected));
         assert!(parse(7, b"7 (x) Z 3 4 5").unwrap().is_zombie);
         assert_eq!(parse(7, b"7 (x"), None);

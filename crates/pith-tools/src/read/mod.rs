@@ -19,6 +19,7 @@ use crate::arguments::Arguments;
 use crate::files::open_regular;
 use crate::image::{Normalised, Rules, Sniffed, normalise, sniff};
 use crate::os_error;
+use crate::seen::{COMPARED, Digest};
 use crate::tool::{ABORTED, Outcome, abandonable, output, spec};
 use crate::workbench::Workbench;
 use text::Window;
@@ -72,8 +73,9 @@ impl Read {
         let workbench = Arc::clone(&self.workbench);
         abandonable(cancel, move |cancel| {
             let Opened { shown_path, path, file, metadata, head } = opened;
-            let scan = text::scan(head.as_slice().chain(file), window, cancel)?;
-            workbench.seen.remember(&path, &metadata, Some(scan.digest));
+            let digest = (metadata.len() <= COMPARED).then(Digest::default);
+            let scan = text::scan(head.as_slice().chain(file), window, digest, cancel)?;
+            workbench.seen.remember(&path, &metadata, scan.digest);
             scan.render(window, &shown_path)
         })
         .await

@@ -38,7 +38,7 @@ pub(super) struct Scan {
     /// A final newline opens one more, empty line.
     total_lines: usize,
     selected: Selected,
-    pub digest: u64,
+    pub digest: Option<u64>,
 }
 
 /// The text of the window: as much of its beginning as any limit allows, and its size.
@@ -50,14 +50,18 @@ struct Selected {
     first_line: Option<usize>,
 }
 
-/// Passes through a file. Fails when it cannot be read or is not wanted any more.
-pub(super) fn scan(mut file: impl Read, window: Window, cancel: &CancellationToken) -> Result<Scan, String> {
+/// Passes through a file, feeding `digest` if there is one. Fails when it cannot be read or is not wanted any more.
+pub(super) fn scan(
+    mut file: impl Read,
+    window: Window,
+    mut digest: Option<Digest>,
+    cancel: &CancellationToken,
+) -> Result<Scan, String> {
     let start = window.skipped;
     let end = window.count.map_or(usize::MAX, |count| start.saturating_add(count));
     let mut newlines = 0;
     let mut decoder = Decoder::default();
     let mut selected = Selected::default();
-    let mut digest = Digest::default();
     let mut buffer = vec![0; CHUNK];
     loop {
         still_wanted(cancel)?;
@@ -65,7 +69,9 @@ pub(super) fn scan(mut file: impl Read, window: Window, cancel: &CancellationTok
         if n == 0 {
             break;
         }
-        digest.push(&buffer[..n]);
+        if let Some(digest) = &mut digest {
+            digest.push(&buffer[..n]);
+        }
         let mut rest = &buffer[..n];
         if newlines < start {
             rest = skip_lines(rest, start - newlines, &mut newlines);
@@ -84,7 +90,7 @@ pub(super) fn scan(mut file: impl Read, window: Window, cancel: &CancellationTok
         newlines += memchr::memchr_iter(b'\n', rest).count();
     }
     decoder.finish(|text| selected.push(text));
-    Ok(Scan { total_lines: newlines + 1, selected, digest: digest.finish() })
+    Ok(Scan { total_lines: newlines + 1, selected, digest: digest.map(|digest| digest.finish()) })
 }
 
 /// What follows the `n`th newline, nothing if there are fewer. Adds the newlines passed to `count`.
@@ -141,7 +147,9 @@ impl Scan {
         let text = if truncation.first_line_exceeds_limit {
             let line = size(self.selected.first_line.unwrap_or(self.selected.extent.bytes));
             let bytes = Limits::RESULT.bytes;
-            format!("[Line {first} is {line}, exceeds {limit} limit. Use bash: sed -n '{first}p' {path} | head -c {bytes}]")
+            format!(
+                "[Line {first} is {line}, exceeds {limit} limit. Use bash: sed -n '{first}p' {path} | head -c {bytes}]"
+            )
         } else {
             let last = first + truncation.output.lines - 1;
             let why = match truncation.by {
@@ -161,7 +169,7 @@ mod tests {
 
     fn read(contents: &[u8], offset: Option<usize>, limit: Option<usize>) -> Result<String, String> {
         let window = Window::new(offset, limit);
-        let output = scan(contents, window, &CancellationToken::new())?.render(window, "f")?;
+        let output = scan(contents, window, None, &CancellationToken::new())?.render(window, "f")?;
         Ok(output.content[0].as_text().unwrap().to_owned())
     }
 
@@ -204,7 +212,8 @@ mod tests {
     fn details_measure_the_window() {
         let lines: String = (1..=3000).map(|n| format!("line {n}\n")).collect();
         let window = Window::new(None, Some(2500));
-        let output = scan(lines.as_bytes(), window, &CancellationToken::new()).unwrap().render(window, "f").unwrap();
+        let output =
+            scan(lines.as_bytes(), window, None, &CancellationToken::new()).unwrap().render(window, "f").unwrap();
         let expected = json!({"truncation": {
             "truncated": true, "truncatedBy": "lines", "totalLines": 2500, "totalBytes": 23892, "outputLines": 2000,
             "outputBytes": 18892, "lastLinePartial": false, "firstLineExceedsLimit": false, "maxLines": 2000, "maxBytes": 51200,
@@ -221,7 +230,10 @@ mod tests {
     fn an_aborted_scan_stops() {
         let cancel = CancellationToken::new();
         cancel.cancel();
-        assert_eq!(scan(std::io::repeat(b'x'), Window::new(None, None), &cancel).unwrap_err(), "Operation aborted");
+        assert_eq!(
+            scan(std::io::repeat(b'x'), Window::new(None, None), None, &cancel).unwrap_err(),
+            "Operation aborted"
+        );
     }
 
     /// Hands out a few bytes at a time.
@@ -241,7 +253,7 @@ mod tests {
         fn pieces_and_windows_agree_with_splitting(text in "(a|é|\n){0,30}", piece in 1usize..9, offset in 1usize..12, limit in 1usize..12) {
             let lines: Vec<&str> = text.split('\n').collect();
             let window = Window::new(Some(offset), Some(limit));
-            let scan = scan(Trickle(text.as_bytes(), piece), window, &CancellationToken::new()).unwrap();
+            let scan = scan(Trickle(text.as_bytes(), piece), window, None, &CancellationToken::new()).unwrap();
             prop_assert_eq!(scan.total_lines, lines.len());
             let selected: Vec<&str> = lines.iter().skip(offset - 1).take(limit).copied().collect();
             prop_assert_eq!(&scan.selected.beginning, &selected.join("\n"));

@@ -29,7 +29,19 @@ mod tests {
     #[test]
     fn names_in_the_usual_order() {
         let expected = [
-            "_z", ".hid", "2000.txt", "a_b.txt", "a-b.txt", "a.b", "a1", "B.txt", "big.txt", "d", "é.txt", "empty.txt", "Zed",
+            "_z",
+            ".hid",
+            "2000.txt",
+            "a_b.txt",
+            "a-b.txt",
+            "a.b",
+            "a1",
+            "B.txt",
+            "big.txt",
+            "d",
+            "é.txt",
+            "empty.txt",
+            "Zed",
         ];
         let mut names = expected;
         names.sort();

@@ -41,7 +41,9 @@ fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
     if !root.is_dir() {
         // In fd's words, which models know.
         let root = root.display();
-        return Err(format!("[fd error]: Search path '{root}' is not a directory.\n[fd error]: No valid search paths given."));
+        return Err(format!(
+            "[fd error]: Search path '{root}' is not a directory.\n[fd error]: No valid search paths given."
+        ));
     }
     let mut listing = Listing::default();
     let mut left = limit;

@@ -75,7 +75,10 @@ mod tests {
         assert!(text.ends_with("x\n\n[1000 things limit reached. 50.0KB limit reached. last]"));
         let truncation = &output.details.as_ref().unwrap()["truncation"];
         assert_eq!((&truncation["outputLines"], &truncation["totalLines"]), (&json!(512), &json!(1000)));
-        assert_eq!((&truncation["totalBytes"], &truncation["maxLines"]), (&json!(99_999), &json!(9_007_199_254_740_991u64)));
+        assert_eq!(
+            (&truncation["totalBytes"], &truncation["maxLines"]),
+            (&json!(99_999), &json!(9_007_199_254_740_991u64))
+        );
     }
 
     #[test]

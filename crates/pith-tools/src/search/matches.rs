@@ -29,7 +29,14 @@ impl Matches {
     }
 
     /// Searches a file known to the reader as `name`. Files that cannot be read have no matches.
-    pub fn search(&mut self, searcher: &mut Searcher, matcher: &RegexMatcher, name: &str, file: File, cancel: &CancellationToken) {
+    pub fn search(
+        &mut self,
+        searcher: &mut Searcher,
+        matcher: &RegexMatcher,
+        name: &str,
+        file: File,
+        cancel: &CancellationToken,
+    ) {
         let mut found = Found { left: self.left, context: self.context, ..Found::default() };
         let searched = searcher.search_reader(matcher, Interruptible { file, cancel }, &mut found);
         if searched.is_err() || found.is_binary {
@@ -173,7 +180,12 @@ mod tests {
     #[test]
     fn context_blocks_are_merged() {
         check("alpha\nbeta\na.b", 1, 9, &["f-1- alpha", "f:2: beta", "f-3- a.b"]);
-        check("beta\nx\nbeta\n1\n2\n3\nbeta", 1, 9, &["f:1: beta", "f-2- x", "f:3: beta", "f-4- 1", "f-6- 3", "f:7: beta"]);
+        check(
+            "beta\nx\nbeta\n1\n2\n3\nbeta",
+            1,
+            9,
+            &["f:1: beta", "f-2- x", "f:3: beta", "f-4- 1", "f-6- 3", "f:7: beta"],
+        );
         check("x\nbeta\n", 2, 9, &["f-1- x", "f:2: beta", "f-3- "]);
     }
 

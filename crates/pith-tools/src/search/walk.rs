@@ -115,7 +115,8 @@ mod tests {
     #[test]
     fn a_glob_narrows_and_never_widens() {
         let dir = tree(&[(".ignore", "*.log\n"), ("a.log", ""), ("a.md", ""), ("node/b.md", ""), ("src/x/c.rs", "")]);
-        let check = |glob, expected: &[&str]| assert_eq!(found(dir.path(), Ignoring::LikeGrep, Some(glob)), expected, "{glob}");
+        let check =
+            |glob, expected: &[&str]| assert_eq!(found(dir.path(), Ignoring::LikeGrep, Some(glob)), expected, "{glob}");
         check("*.log", &[]);
         check("*.md", &["a.md", "node/b.md"]);
         check("!node", &[".ignore", "a.md", "src/x/c.rs"]);

@@ -1,0 +1,298 @@
+//! Where skills and templates are looked for, in order of precedence.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::Diagnostic;
+use crate::notes::Notes;
+use crate::options::{ResourceLists, ResourceOptions};
+use crate::paths;
+use crate::scan::{self, Candidate, How, Rule, is_markdown};
+use crate::selection::Selection;
+use crate::source_info::{Origin, Scope, SourceInfo};
+
+/// The two kinds of resources that are found by walking directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resource {
+    Skill,
+    Prompt,
+}
+
+/// A candidate and where it comes from.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub candidate: Candidate,
+    pub source_info: SourceInfo,
+}
+
+/// A directory that is searched without being asked for.
+struct Root {
+    directory: PathBuf,
+    /// What relative patterns start from, and hosts are told.
+    base: PathBuf,
+    rule: Rule,
+}
+
+/// Whose conventional directories and settings list are read.
+struct Owner<'a> {
+    scope: Scope,
+    /// What relative entries of the list start from.
+    base: PathBuf,
+    lists: &'a ResourceLists,
+    roots: Vec<Root>,
+}
+
+/// Finds all candidates, the ones that win a name first.
+pub(crate) fn discover(resource: Resource, options: &ResourceOptions, notes: &mut Notes) -> Vec<Placed> {
+    let mut search = Search { resource, options, notes, placed: Vec::new() };
+    let is_off = match resource {
+        Resource::Skill => options.no_skills,
+        Resource::Prompt => options.no_prompt_templates,
+    };
+    if !is_off {
+        if options.trusted {
+            let project = search.project();
+            search.owner(&project);
+        }
+        let user = search.user();
+        search.owner(&user);
+    }
+    search.contributed();
+    search.explicit();
+    search.placed
+}
+
+struct Search<'a> {
+    resource: Resource,
+    options: &'a ResourceOptions,
+    notes: &'a mut Notes,
+    placed: Vec<Placed>,
+}
+
+impl<'a> Search<'a> {
+    fn project(&mut self) -> Owner<'a> {
+        let base = self.options.project_dir();
+        let mut roots = vec![self.conventional_root(&base)];
+        if self.resource == Resource::Skill {
+            roots.extend(project_agents_dirs(self.options).into_iter().map(agents_root));
+        }
+        Owner { scope: Scope::Project, base, lists: &self.options.project_lists, roots }
+    }
+
+    fn user(&mut self) -> Owner<'a> {
+        let base = self.options.agent_dir.clone();
+        let mut roots = vec![self.conventional_root(&base)];
+        if let (Resource::Skill, Some(home)) = (self.resource, &self.options.home) {
+            roots.push(agents_root(home.join(".agents")));
+        }
+        Owner { scope: Scope::User, base, lists: &self.options.user_lists, roots }
+    }
+
+    /// The conventional directory inside a configuration directory.
+    fn conventional_root(&mut self, base: &Path) -> Root {
+        let mut directory = base.join(self.resource.directory_name());
+        // Templates were once called commands; a directory nobody has renamed is still read.
+        if self.resource == Resource::Prompt && self.notes.look(&directory).is_err() {
+            let old = base.join(OLD_PROMPTS);
+            if self.notes.look(&old).is_ok_and(|metadata| metadata.is_dir()) {
+                directory = old;
+            }
+        }
+        Root { directory, base: base.to_path_buf(), rule: self.resource.named_rule() }
+    }
+
+    /// What the settings list names, then what lies in the conventional directories.
+    fn owner(&mut self, owner: &Owner) {
+        let home = self.options.home.as_deref();
+        let selection = Selection::parse(self.resource.list_of(owner.lists), &owner.base, home, self.notes);
+        for path in &selection.added {
+            for candidate in self.named(path, self.resource.listed_rule(), Missing::Warning) {
+                if selection.keeps_added(&candidate.path, &owner.base) {
+                    self.place(candidate, "local".into(), owner.scope, None);
+                }
+            }
+        }
+        for root in &owner.roots {
+            for candidate in scan::scan(&root.directory, root.rule, self.notes) {
+                if selection.keeps_found(&candidate.path, &root.base) {
+                    self.place(candidate, "auto".into(), owner.scope, Some(root.base.clone()));
+                }
+            }
+        }
+    }
+
+    fn contributed(&mut self) {
+        let options = self.options;
+        let contributed = match self.resource {
+            Resource::Skill => &options.contributed_skills,
+            Resource::Prompt => &options.contributed_prompts,
+        };
+        for entry in contributed {
+            let path = paths::resolve(&entry.path, &options.cwd, options.home.as_deref());
+            for candidate in self.named(&path, self.resource.named_rule(), Missing::Warning) {
+                let base = candidate.path.parent().map(Path::to_path_buf);
+                self.place(candidate, entry.source.clone().into(), Scope::Temporary, base);
+            }
+        }
+    }
+
+    fn explicit(&mut self) {
+        let options = self.options;
+        let values = match self.resource {
+            Resource::Skill => &options.skill_paths,
+            Resource::Prompt => &options.prompt_paths,
+        };
+        for value in values {
+            let path = paths::resolve(value, &options.cwd, options.home.as_deref());
+            for candidate in self.named(&path, self.resource.named_rule(), Missing::Error) {
+                let (scope, base) = self.explicit_scope(&candidate.path);
+                self.place(candidate, "local".into(), scope, base);
+            }
+        }
+    }
+
+    /// A named file may be one that would have been found anyway; then it keeps its scope.
+    fn explicit_scope(&self, path: &Path) -> (Scope, Option<PathBuf>) {
+        let homes = [(Scope::User, self.options.agent_dir.clone()), (Scope::Project, self.options.project_dir())];
+        for (scope, directory) in homes {
+            let root = directory.join(self.resource.directory_name());
+            if path.starts_with(&root) {
+                return (scope, Some(root));
+            }
+        }
+        (Scope::Temporary, path.parent().map(Path::to_path_buf))
+    }
+
+    /// The candidates of a path somebody wrote down.
+    fn named(&mut self, path: &Path, rule: Rule, missing: Missing) -> Vec<Candidate> {
+        let noun = self.resource.noun();
+        let metadata = match self.notes.look(path) {
+            Ok(metadata) => metadata,
+            Err(_) => {
+                let (code, message) = (self.resource.missing_code(), format!("{noun} path does not exist"));
+                self.notes.diagnostics.push(missing.diagnostic(code, path, message));
+                return Vec::new();
+            }
+        };
+        if metadata.is_dir() {
+            return scan::scan(path, rule, self.notes);
+        }
+        if !metadata.is_file() || !is_markdown(path) {
+            let message = format!("{noun} path is not a markdown file");
+            self.notes.diagnostics.push(Diagnostic::warning(self.resource.not_markdown_code(), path, message));
+            return Vec::new();
+        }
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        vec![Candidate { path: path.to_path_buf(), real, found: How::Named }]
+    }
+
+    fn place(&mut self, candidate: Candidate, source: Cow<'static, str>, scope: Scope, base_dir: Option<PathBuf>) {
+        let path = candidate.path.clone();
+        let source_info = SourceInfo { path, source, scope, origin: Origin::TopLevel, base_dir };
+        self.placed.push(Placed { candidate, source_info });
+    }
+}
+
+/// How much it matters that a named path is not there.
+#[derive(Clone, Copy)]
+enum Missing {
+    Warning,
+    /// It was on the command line.
+    Error,
+}
+
+impl Missing {
+    fn diagnostic(self, code: &'static str, path: &Path, message: String) -> Diagnostic {
+        match self {
+            Missing::Warning => Diagnostic::warning(code, path, message),
+            Missing::Error => {
+                let (first, rest) = message.split_at(1);
+                Diagnostic::error(code, path, format!("{}{rest}", first.to_ascii_uppercase()))
+            }
+        }
+    }
+}
+
+impl Resource {
+    fn noun(self) -> &'static str {
+        match self {
+            Resource::Skill => "skill",
+            Resource::Prompt => "prompt template",
+        }
+    }
+
+    fn directory_name(self) -> &'static str {
+        match self {
+            Resource::Skill => "skills",
+            Resource::Prompt => "prompts",
+        }
+    }
+
+    fn missing_code(self) -> &'static str {
+        match self {
+            Resource::Skill => "skill_path_missing",
+            Resource::Prompt => "prompt_path_missing",
+        }
+    }
+
+    fn not_markdown_code(self) -> &'static str {
+        match self {
+            Resource::Skill => "skill_path_not_markdown",
+            Resource::Prompt => "prompt_path_not_markdown",
+        }
+    }
+
+    fn list_of(self, lists: &ResourceLists) -> &[String] {
+        match self {
+            Resource::Skill => &lists.skills,
+            Resource::Prompt => &lists.prompts,
+        }
+    }
+
+    /// How a directory from a settings list is searched.
+    fn listed_rule(self) -> Rule {
+        match self {
+            Resource::Skill => Rule::Skills,
+            Resource::Prompt => Rule::TemplateTree,
+        }
+    }
+
+    /// How any other directory is searched.
+    fn named_rule(self) -> Rule {
+        match self {
+            Resource::Skill => Rule::Skills,
+            Resource::Prompt => Rule::Templates,
+        }
+    }
+}
+
+/// The former name of the `prompts` directory.
+pub(crate) const OLD_PROMPTS: &str = "commands";
+
+fn agents_root(base: PathBuf) -> Root {
+    Root { directory: base.join("skills"), base, rule: Rule::AgentSkills }
+}
+
+/// `.agents` directories from the working directory up to the root of its repository.
+fn project_agents_dirs(options: &ResourceOptions) -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    for directory in options.cwd.ancestors() {
+        if !is_users_own(directory, options.home.as_deref()) {
+            directories.push(directory.join(".agents"));
+        }
+        if directory.join(".git").exists() {
+            break;
+        }
+    }
+    directories
+}
+
+/// Whether the `.agents` of a directory is the user's own, which is never part of a project.
+pub(crate) fn is_users_own(directory: &Path, home: Option<&Path>) -> bool {
+    let Some(home) = home else { return false };
+    // Links matter only where there is something to confuse.
+    let is_same =
+        || directory.join(".agents").exists() && fs::canonicalize(directory).ok() == fs::canonicalize(home).ok();
+    directory == home || is_same()
+}

@@ -1,0 +1,135 @@
+//! The YAML head of a Markdown file, read without reading the file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::notes::Notes;
+use crate::text::{self, Text};
+
+/// Enough for the head of nearly every file.
+const FIRST_READ: usize = 4 * 1024;
+/// A head beyond this is not read.
+const LIMIT: usize = 64 * 1024;
+/// What of the body is read along, for its first line.
+const BODY_SAMPLE: usize = 512;
+const FENCE: &str = "---";
+
+/// The fields of a file and a glimpse of its body.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub fields: Map<String, Value>,
+    /// The first line of the body that is not blank.
+    pub first_line: String,
+    pub is_utf8: bool,
+}
+
+/// Why a head cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HeadError {
+    #[error("cannot read file: {0}")]
+    Read(io::Error),
+    #[error("invalid front matter: {0}")]
+    Yaml(String),
+    #[error("front matter is not a list of fields")]
+    NotFields,
+    #[error("front matter is longer than {LIMIT} bytes")]
+    TooLong,
+}
+
+/// Reads the head of a regular file.
+pub(crate) fn read_head(path: &Path, notes: &mut Notes) -> Result<Head, HeadError> {
+    let Text { text, is_cut, is_utf8 } = read_beginning(path, notes).map_err(HeadError::Read)?;
+    let (fields, body) = match split(&text) {
+        Some((yaml, body)) => (fields(yaml)?, body),
+        None if is_cut && text.starts_with(FENCE) => return Err(HeadError::TooLong),
+        None => (Map::new(), &*text),
+    };
+    let first_line = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+    Ok(Head { fields, first_line, is_utf8 })
+}
+
+/// Splits a text with plain line ends into its YAML and its trimmed body. `None` if it has no front matter.
+pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix(FENCE)?;
+    let end = rest.find("\n---")?;
+    Some((&rest[..end], rest[end + "\n---".len()..].trim()))
+}
+
+/// The body of a whole text: trimmed if it had front matter, else as it is.
+pub(crate) fn body(text: &str) -> &str {
+    split(text).map_or(text, |(_, body)| body)
+}
+
+/// A field that is a text. Numbers and switches count as the text they were written as, more or less.
+pub(crate) fn text_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
+    match fields.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(switch) => Some(switch.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// Reads until the front matter has ended and the body begun, or the limit is reached.
+fn read_beginning(path: &Path, notes: &mut Notes) -> io::Result<Text> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(text::not_a_file());
+    }
+    notes.saw(path, &metadata);
+    let mut bytes = Vec::with_capacity(FIRST_READ);
+    let mut goal = FIRST_READ;
+    loop {
+        let wanted = goal - bytes.len();
+        let is_end = file.by_ref().take(wanted as u64).read_to_end(&mut bytes)? < wanted;
+        if is_end || bytes.len() >= LIMIT || has_whole_head(&bytes) {
+            let is_cut = !is_end && metadata.len() > bytes.len() as u64;
+            let mut text = text::decode(bytes, is_cut);
+            text.text = text::with_plain_line_ends(text.text);
+            return Ok(text);
+        }
+        goal = (goal * 4).min(LIMIT);
+    }
+}
+
+fn has_whole_head(bytes: &[u8]) -> bool {
+    let rest = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let Some(rest) = rest.strip_prefix(FENCE.as_bytes()) else { return true };
+    // A lone carriage return ends a line, too.
+    let end = rest.windows(4).position(|window| matches!(window, [b'\n' | b'\r', b'-', b'-', b'-']));
+    end.is_some_and(|end| rest.len() - end > BODY_SAMPLE)
+}
+
+fn fields(yaml: &str) -> Result<Map<String, Value>, HeadError> {
+    if yaml.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    // A head is small; anchors that multiply it are refused early.
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_events: 20_000,
+            max_aliases: 100,
+            max_anchors: 100,
+            max_depth: 32,
+            max_nodes: 10_000,
+        },
+        // A skill may be called `on` or `no`.
+        strict_booleans: true,
+        with_snippet: false,
+    };
+    let value: Value =
+        serde_saphyr::from_str_with_options(yaml, options).map_err(|error| HeadError::Yaml(error.to_string()))?;
+    match value {
+        Value::Object(fields) => Ok(fields),
+        Value::Null => Ok(Map::new()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Err(HeadError::NotFields),
+    }
+}
+
+#[cfg(test)]
+#[path = "front_matter/tests.rs"]
+mod tests;

@@ -1,0 +1,68 @@
+//! What a load writes down while it looks around: what is wrong, and the state
+//! of every path its result depends on.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::diagnostic::Diagnostic;
+
+/// Diagnostics and stamps of one load.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub diagnostics: Vec<Diagnostic>,
+    // A path may occur twice; a list is still cheaper than a map that is hardly ever asked.
+    stamps: Vec<(PathBuf, Stamp)>,
+}
+
+/// How a path was when it was looked at; two equal stamps mean the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(Option<State>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    len: u64,
+    modified: Option<SystemTime>,
+    // An edit within the granularity of the clock, or one that restores the time, still moves these.
+    #[cfg(unix)]
+    identity: (u64, u64, i64, i64),
+}
+
+impl Notes {
+    /// Metadata behind links, remembering what was seen.
+    pub fn look(&mut self, path: &Path) -> io::Result<Metadata> {
+        let metadata = fs::metadata(path);
+        self.stamps.push((path.to_path_buf(), Stamp::of(metadata.as_ref().ok())));
+        metadata
+    }
+
+    /// Remembers the state of a file that is open already.
+    pub fn saw(&mut self, path: &Path, metadata: &Metadata) {
+        self.stamps.push((path.to_path_buf(), Stamp::of(Some(metadata))));
+    }
+
+    /// The state in which a path was seen.
+    pub fn stamp(&self, path: &Path) -> Option<Stamp> {
+        self.stamps.iter().find(|(seen, _)| seen == path).map(|(_, stamp)| *stamp)
+    }
+
+    /// Whether anything looked at is different by now.
+    pub fn is_stale(&self) -> bool {
+        self.stamps.iter().any(|(path, stamp)| Stamp::of(fs::metadata(path).as_ref().ok()) != *stamp)
+    }
+}
+
+impl Stamp {
+    fn of(metadata: Option<&Metadata>) -> Stamp {
+        Stamp(metadata.map(|metadata| State {
+            len: metadata.len(),
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            identity: {
+                use std::os::unix::fs::MetadataExt;
+                (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
+            },
+        }))
+    }
+}

@@ -1,0 +1,65 @@
+//! Where to look for resources and which of them are wanted.
+
+use std::path::PathBuf;
+
+/// Everything a load depends on besides the files themselves.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceOptions {
+    /// The user's configuration directory.
+    pub agent_dir: PathBuf,
+    /// Name of a project's configuration directory: `.pi` or `.xcsh`.
+    pub project_dir_name: String,
+    /// Working directory of the session, absolute.
+    pub cwd: PathBuf,
+    /// For `~` and `~/.agents/skills`.
+    pub home: Option<PathBuf>,
+    /// Whether resources of the project may be used.
+    pub trusted: bool,
+    /// `--no-skills`: only explicit ones.
+    pub no_skills: bool,
+    /// `--no-prompt-templates`: only explicit ones.
+    pub no_prompt_templates: bool,
+    /// `--no-context-files`.
+    pub no_context_files: bool,
+    /// `--skill`, as given.
+    pub skill_paths: Vec<String>,
+    /// `--prompt-template`, as given.
+    pub prompt_paths: Vec<String>,
+    /// `--skills`: name globs that limit which skills are kept; empty keeps all.
+    pub skill_names: Vec<String>,
+    /// Brought by extensions.
+    pub contributed_skills: Vec<ContributedPath>,
+    /// Brought by extensions.
+    pub contributed_prompts: Vec<ContributedPath>,
+    /// Lists of the user's settings file.
+    pub user_lists: ResourceLists,
+    /// Lists of the project's settings file.
+    pub project_lists: ResourceLists,
+    /// `--system-prompt`: a text or the path of a file.
+    pub system_prompt: Option<String>,
+    /// `--append-system-prompt`, each a text or the path of a file.
+    pub append_system_prompt: Vec<String>,
+}
+
+/// Resource lists of one settings file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceLists {
+    pub skills: Vec<String>,
+    pub prompts: Vec<String>,
+}
+
+/// A file or directory that an extension brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContributedPath {
+    /// Absolute, or relative to the working directory.
+    pub path: String,
+    /// Shown as `sourceInfo.source`.
+    pub source: String,
+}
+
+impl ResourceOptions {
+    /// The project's configuration directory.
+    pub fn project_dir(&self) -> PathBuf {
+        self.cwd.join(&self.project_dir_name)
+    }
+}

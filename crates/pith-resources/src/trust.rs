@@ -1,0 +1,211 @@
+//! Whether a project's own settings and resources may be used.
+//!
+//! The decision is a pure function of facts that come from several places; an
+//! extension or the host may be asked in between, which is the caller's work.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::discovery::{OLD_PROMPTS, is_users_own};
+use crate::locked_file::{self, FileLock};
+use crate::text;
+
+/// How long the host may take to answer; silence means no.
+pub const HOST_ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// Entries of a project's configuration directory that are not used without trust.
+const GATED: [&str; 11] = [
+    "settings.json",
+    "settings.yml",
+    "config.yml",
+    "config.yaml",
+    "extensions",
+    "skills",
+    "prompts",
+    OLD_PROMPTS,
+    "themes",
+    "SYSTEM.md",
+    "APPEND_SYSTEM.md",
+];
+/// A longer file is not a list of decisions.
+const MAX_FILE: usize = 8 * 1024 * 1024;
+
+/// What is known when a project has to be judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrustInputs {
+    /// The project brings something that needs trust.
+    pub is_gated: bool,
+    /// `--approve` or `--no-approve`, the last one given.
+    pub flag: Option<bool>,
+    /// What an extension said.
+    pub extension: Option<bool>,
+    /// The nearest decision in `trust.json`.
+    pub saved: Option<bool>,
+    /// `defaultProjectTrust`.
+    pub default: DefaultTrust,
+}
+
+/// What to do about projects nobody has decided on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefaultTrust {
+    #[default]
+    Ask,
+    Always,
+    Never,
+}
+
+/// The judgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Trusted,
+    Untrusted,
+    /// Nobody has decided. Ask the host if it can be asked; otherwise it means untrusted.
+    Ask,
+}
+
+/// Judges a project.
+pub fn decide(inputs: &TrustInputs) -> Verdict {
+    let said = match inputs.flag {
+        Some(said) => Some(said),
+        None if !inputs.is_gated => Some(true),
+        None => inputs.extension.or(inputs.saved),
+    };
+    match (said, inputs.default) {
+        (Some(true), _) | (None, DefaultTrust::Always) => Verdict::Trusted,
+        (Some(false), _) | (None, DefaultTrust::Never) => Verdict::Untrusted,
+        (None, DefaultTrust::Ask) => Verdict::Ask,
+    }
+}
+
+/// What a project brings that needs trust.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GatedResources {
+    pub paths: Vec<PathBuf>,
+}
+
+/// A yes-or-no question for the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub title: String,
+    pub message: String,
+}
+
+impl GatedResources {
+    /// Looks for them in the project's configuration directory and in `.agents/skills` from `cwd` upwards.
+    pub fn find(cwd: &Path, project_dir_name: &str, home: Option<&Path>) -> GatedResources {
+        let project = cwd.join(project_dir_name);
+        let mut paths = Vec::new();
+        if project.is_dir() {
+            let entries = GATED.iter().map(|name| project.join(name));
+            paths.extend(entries.filter(|path| fs::symlink_metadata(path).is_ok()));
+        }
+        for directory in cwd.ancestors() {
+            let skills = directory.join(".agents/skills");
+            if skills.exists() && !is_users_own(directory, home) {
+                paths.push(skills);
+            }
+        }
+        GatedResources { paths }
+    }
+
+    /// Whether the project has to be judged at all.
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// What to ask the host, naming what would be loaded.
+    pub fn question(&self, cwd: &Path) -> Question {
+        let list: Vec<String> = self.paths.iter().map(|path| format!("- {}", path.display())).collect();
+        Question {
+            title: "Trust this project?".to_owned(),
+            message: format!(
+                "{} brings its own settings or resources, which can change what the agent does and run code:\n{}",
+                cwd.display(),
+                list.join("\n")
+            ),
+        }
+    }
+}
+
+/// The file with saved decisions.
+#[derive(Clone, Debug)]
+pub struct TrustFile {
+    path: PathBuf,
+}
+
+/// Why saved decisions cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    #[error("trust file {}: {error}", .path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("trust file {}: {reason}", .path.display())]
+    WrongShape { path: PathBuf, reason: String },
+    #[error("trust file: {} is not Unicode and cannot be saved", .0.display())]
+    NotUnicode(PathBuf),
+}
+
+/// Canonical directory to decision; `None` is an entry that says nothing.
+type Decisions = BTreeMap<String, Option<bool>>;
+
+impl TrustFile {
+    /// The file of an agent directory. It need not exist.
+    pub fn in_agent_dir(agent_dir: &Path) -> TrustFile {
+        TrustFile { path: agent_dir.join("trust.json") }
+    }
+
+    /// The decision that applies to a directory: its own, else that of the nearest directory above it.
+    pub fn decision(&self, cwd: &Path) -> Result<Option<bool>, TrustError> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        // Other agents write in place, under the lock. Where none can be made nobody writes either.
+        let lock = FileLock::take(&self.path);
+        let decisions = self.read()?;
+        drop(lock);
+        let real = canonical(cwd);
+        Ok(real.ancestors().find_map(|directory| decisions.get(directory.to_str()?).copied().flatten()))
+    }
+
+    /// Saves a decision for a directory, keeping all others.
+    pub fn save(&self, cwd: &Path, trusted: bool) -> Result<(), TrustError> {
+        let real = canonical(cwd);
+        let Some(key) = real.to_str() else { return Err(TrustError::NotUnicode(real)) };
+        let failed = |error| TrustError::Io { path: self.path.clone(), error };
+        locked_file::create_private_parent(&self.path).map_err(failed)?;
+        let _lock = FileLock::take(&self.path).map_err(failed)?;
+        let mut decisions = match self.path.exists() {
+            true => self.read()?,
+            false => Decisions::new(),
+        };
+        decisions.insert(key.to_owned(), Some(trusted));
+        let mut text = serde_json::to_vec_pretty(&decisions).expect("a map of texts always serializes");
+        text.push(b'\n');
+        locked_file::replace(&self.path, &text).map_err(failed)
+    }
+
+    fn read(&self) -> Result<Decisions, TrustError> {
+        let wrong = |reason: String| TrustError::WrongShape { path: self.path.clone(), reason };
+        let read = text::read(&self.path, MAX_FILE);
+        let read = read.map_err(|error| TrustError::Io { path: self.path.clone(), error })?;
+        if read.is_cut {
+            return Err(wrong(format!("longer than {MAX_FILE} bytes")));
+        }
+        let value: Value = serde_json::from_str(&read.text).map_err(|error| wrong(error.to_string()))?;
+        let Value::Object(entries) = value else { return Err(wrong("expected an object".to_owned())) };
+        let decision = |(key, value)| match value {
+            Value::Bool(trusted) => Ok((key, Some(trusted))),
+            Value::Null => Ok((key, None)),
+            other => Err(wrong(format!("{key}: expected true, false or null, not {other}"))),
+        };
+        entries.into_iter().map(decision).collect()
+    }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+}

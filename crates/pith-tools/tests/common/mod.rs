@@ -1,0 +1,138 @@
+//! A workbench in a directory of its own, for tests.
+
+#![allow(dead_code)] // each test file uses its part
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_tools::process::{GUARD_ARGUMENT, Guard};
+use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+pub struct Bench {
+    pub dir: tempfile::TempDir,
+    pub workbench: Arc<Workbench>,
+    pub cancel: CancellationToken,
+    pub updates: Arc<Mutex<Vec<ToolOutput>>>,
+}
+
+pub fn guard() -> Guard {
+    Guard { program: env!("CARGO_BIN_EXE_test-agent").into(), argument: GUARD_ARGUMENT.into() }
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench::with(|_| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut WorkbenchOptions)) -> Bench {
+        let dir = tempfile::tempdir().expect("a directory");
+        let cwd = dir.path().canonicalize().expect("it exists").join("work");
+        std::fs::create_dir(&cwd).expect("new");
+        let mut options = WorkbenchOptions {
+            guard: Some(guard()),
+            home: Some(dir.path().join("home")),
+            temp: dir.path().to_owned(),
+            ..WorkbenchOptions::default()
+        };
+        change(&mut options);
+        let workbench = Workbench::new(cwd, options);
+        Bench { dir, workbench, cancel: CancellationToken::new(), updates: Arc::default() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.workbench.base.cwd.join(name)
+    }
+
+    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("below the bench")).expect("made");
+        std::fs::write(&path, contents).expect("written");
+        path
+    }
+
+    pub fn contents(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).expect("readable")
+    }
+
+    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        let tools = builtin_tools(&self.workbench);
+        tools.into_iter().find(|tool| &*tool.spec().name == name).expect("a built-in tool")
+    }
+
+    pub async fn call(&self, name: &str, arguments: Value) -> ToolOutput {
+        self.start(name, arguments).await
+    }
+
+    /// The call, not yet polled.
+    pub fn start(&self, name: &str, arguments: Value) -> impl Future<Output = ToolOutput> + use<> {
+        let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+        let updates = Arc::clone(&self.updates);
+        let context = ToolContext {
+            call_id: "c1".into(),
+            cancel: self.cancel.clone(),
+            update: Arc::new(move |update| updates.lock().expect("not poisoned").push(update)),
+        };
+        let tool = self.tool(name);
+        let arguments = tool.adapt(arguments);
+        tool.run(arguments, context)
+    }
+
+    /// The text of a successful call.
+    pub async fn ok(&self, name: &str, arguments: Value) -> String {
+        let output = self.call(name, arguments.clone()).await;
+        assert!(!output.is_error, "{name} {arguments}: {output:?}");
+        text(&output)
+    }
+
+    /// The text of a failing call.
+    pub async fn fails(&self, name: &str, arguments: Value) -> String {
+        let output = self.call(name, arguments.clone()).await;
+        assert!(output.is_error, "{name} {arguments}: {output:?}");
+        assert_eq!(output.details, Some(serde_json::json!({})), "failures carry empty details");
+        text(&output)
+    }
+}
+
+pub fn text(output: &ToolOutput) -> String {
+    output.content.iter().filter_map(|block| block.as_text()).collect()
+}
+
+/// Runs an async test the way pith runs: on one thread.
+pub fn run(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test);
+}
+
+/// Waits until `done`, at most `limit`.
+pub fn eventually(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !done() {
+        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The same inside a runtime.
+pub async fn eventually_async(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + limit;
+    while !done() {
+        assert!(Instant::now() < deadline, "not within {limit:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The process ids in a file that a command writes, once there are `n` of them.
+pub fn pids(path: &Path, n: usize) -> Option<Vec<u32>> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let pids: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
+    (pids.len() == n && text.ends_with('\n')).then_some(pids)
+}
+
+/// Whether a process runs; one that only waits to be reaped does not.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
