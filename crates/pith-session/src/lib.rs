@@ -6,24 +6,30 @@
 mod session;
 
 mod activity;
+mod compact;
+mod compaction;
 mod context;
 mod dispatch;
+mod due;
 mod images;
 mod intake;
 mod models;
+mod navigation;
 mod outbox;
 mod prompt;
 mod queue;
+mod replace;
 mod reply;
 mod retry;
 mod run;
 mod shell;
 mod state;
+mod summary;
 mod system_prompt;
 mod tools;
 mod waiting;
 
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
-pub use session::{NewStore, Session, SessionOptions, SessionParts};
+pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};
 pub use tools::ToolChoice;

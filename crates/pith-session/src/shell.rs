@@ -39,6 +39,8 @@ struct Running {
     id: Id,
     reply: Reply<Bash>,
     call: Bash,
+    /// Another session may be open when the command ends.
+    session_id: String,
 }
 
 impl Shell {
@@ -91,7 +93,15 @@ impl Session {
             }
         };
         let task = self.jobs.spawn(work).id();
-        self.shell.running.push(Running { key, task, cancel, id: reply.id(), reply, call });
+        self.shell.running.push(Running {
+            key,
+            task,
+            cancel,
+            id: reply.id(),
+            reply,
+            call,
+            session_id: self.store.id().to_owned(),
+        });
     }
 
     /// Cancels one command, or all of them; answered before they are.
@@ -126,7 +136,9 @@ impl Session {
 
     fn on_command_end(&mut self, command: Running, result: Result<UserBash, String>) {
         let answer = result.map(|done| {
-            self.record(execution(&command.call, &done));
+            if command.session_id == self.store.id() {
+                self.record(execution(&command.call, &done));
+            }
             BashResult {
                 output: done.output,
                 exit_code: done.exit_code,

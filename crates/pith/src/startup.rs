@@ -1,6 +1,6 @@
 //! From command line, environment and files to the parts of a session. No network.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,18 +8,19 @@ use pith_ai::agent_dir::{AgentDir, Layout};
 use pith_ai::environment::Environment;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
-use pith_ai::select::{self, Start, Wanted};
+use pith_ai::select::{self, Recorded, Start, Wanted};
 use pith_ai::settings::{self, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
-use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
-use pith_session::{NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
-use pith_store::{NewSession, SessionStore};
+use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
+use pith_session::{Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, ToolChoice};
+use pith_store::SessionStore;
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
 use crate::dialect::{Dialect, XCSH};
+use crate::sessions;
 use crate::warn;
 
 /// The id of the model that plays `--script FILE`.
@@ -27,11 +28,11 @@ const SCRIPT_FILE: &str = "file";
 
 /// Everything but the outbox.
 pub struct Prepared {
-    pub workbench: Arc<Workbench>,
     cli: Cli,
     dialect: &'static Dialect,
-    cwd: PathBuf,
-    sessions: Option<PathBuf>,
+    store: SessionStore,
+    places: SessionPlaces,
+    relocation: Relocation,
     registry: Arc<Registry>,
     settings: Arc<Settings>,
     client: Providers,
@@ -45,6 +46,12 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
     let agent_dir = AgentDir::locate(layout, &environment);
     let cwd = std::env::current_dir()?;
+    // Where sessions are is read before anybody is asked whether the project is trusted.
+    let setting = settings::load(&agent_dir, &cwd, true).settings.session_dir;
+    let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
+    let mut store = cli.sessions.open(&places, &cwd, &environment)?;
+    // A session belongs to a directory, wherever it is opened from.
+    let cwd = store.cwd().to_owned();
     let loaded = settings::load(&agent_dir, &cwd, false);
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let settings = Arc::new(loaded.settings);
@@ -61,16 +68,34 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
         thinking: cli.thinking,
         api_key: cli.api_key.as_deref(),
     };
-    let start = select::start(&registry, &wanted, &settings, None).map_err(anyhow::Error::msg)?;
+    let recorded = store.settings().clone();
+    let recorded = Recorded {
+        model: recorded.model.as_ref().map(|(provider, id)| (&**provider, &**id)),
+        thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
+    };
+    let has_talked = !store.messages().is_empty();
+    let start =
+        select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded)).map_err(anyhow::Error::msg)?;
+    if has_talked && cli.thinking.is_some() && recorded.thinking != Some(start.thinking) {
+        store.append_thinking_level(start.thinking);
+    }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
-    let sessions = (!cli.no_session).then(|| session_dir(&cli, &environment, &agent_dir, &settings, &cwd));
+    let relocation: Relocation = {
+        let (environment, agent_dir, settings, registry) =
+            (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
+        Box::new(move |cwd| {
+            let workbench = workbench(cwd, &environment, &agent_dir, &settings, &registry);
+            let tools = builtin_tools(&workbench);
+            (workbench, tools)
+        })
+    };
     Ok(Prepared {
-        workbench: workbench(&cwd, &environment, &agent_dir, &settings, &registry),
         stream_updates: stream_updates(&cli, &environment)?,
         cli,
         dialect,
-        cwd,
-        sessions,
+        store,
+        places,
+        relocation,
         registry,
         settings,
         client,
@@ -95,20 +120,6 @@ fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
 fn client_options(settings: &Settings) -> ClientOptions {
     let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
     ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
-}
-
-fn session_dir(cli: &Cli, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, cwd: &Path) -> PathBuf {
-    let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
-    let configured = cli
-        .session_dir
-        .as_ref()
-        .map(|dir| dir.to_string_lossy().into_owned())
-        .or_else(variable)
-        .or_else(|| settings.session_dir.clone());
-    match configured {
-        Some(dir) => cwd.join(environment.expand(&dir)),
-        None => pith_store::session_directory(agent_dir.path(), cwd),
-    }
 }
 
 fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<StreamUpdates> {
@@ -154,24 +165,16 @@ impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
         let options = self.options();
-        let sessions = self.sessions;
-        let new_store = Box::new(move |new: NewStore| match &sessions {
-            Some(dir) => SessionStore::create(NewSession {
-                cwd: new.cwd,
-                session_dir: dir.clone(),
-                id: None,
-                parent_session: new.parent_session,
-            }),
-            None => SessionStore::in_memory(&new.cwd, None),
-        });
+        let (workbench, tools) = (self.relocation)(self.store.cwd());
         SessionParts {
             out,
-            store: new_store(NewStore { cwd: self.cwd, parent_session: None }),
-            new_store,
+            store: self.store,
+            places: self.places,
+            relocation: self.relocation,
             client: Arc::new(self.client),
             registry: self.registry,
-            tools: builtin_tools(&self.workbench),
-            workbench: self.workbench,
+            tools,
+            workbench,
             tool_choice: ToolChoice {
                 only: self.cli.tools,
                 none: self.cli.no_tools,
