@@ -95,17 +95,20 @@ impl Session {
             Command::SetSessionName(call) => self.set_session_name(&call, self.reply(id)),
             Command::GetCommands(_) => self.get_commands(self.reply(id)),
             Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
-            Command::Reload(_) => self.reload(self.reply(id)),
-            Command::Compact(_)
-            | Command::SwitchSession(_)
-            | Command::Fork(_)
-            | Command::Branch(_)
-            | Command::CloneSession(_)
-            | Command::GetForkMessages(_)
-            | Command::GetBranchMessages(_)
-            | Command::GetEntries(_)
-            | Command::GetTree(_)
-            | Command::ExportHtml(_)
+            Command::Reload(_) => self.reload_files(self.reply(id)),
+            Command::Compact(call) => self.compact(call, self.reply(id)),
+            Command::SwitchSession(call) => self.switch_session(&call, self.reply(id)),
+            Command::Fork(call) => self.fork(call, self.reply(id)),
+            Command::Branch(call) => self.branch(call, self.reply(id)),
+            Command::CloneSession(_) => self.clone_session(self.reply(id)),
+            Command::GetForkMessages(_) => self.respond::<commands::GetForkMessages>(id, Ok(self.fork_messages())),
+            Command::GetBranchMessages(_) => self.respond::<commands::GetBranchMessages>(id, Ok(self.fork_messages())),
+            Command::GetEntries(call) => self.get_entries(&call, self.reply(id)),
+            Command::GetTree(_) => self.get_tree(self.reply(id)),
+            Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
+            Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),
+            Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
+            Command::ExportHtml(_)
             | Command::SetTodos(_)
             | Command::SetHostTools(_)
             | Command::SetLocale(_)

@@ -6,25 +6,31 @@
 mod session;
 
 mod activity;
+mod compact;
+mod compaction;
 mod context;
 mod dispatch;
+mod due;
 mod images;
 mod intake;
 mod library;
 mod models;
+mod navigation;
 mod outbox;
 mod prompt;
 mod queue;
+mod replace;
 mod reply;
 mod retry;
 mod run;
 mod shell;
 mod state;
+mod summary;
 mod tools;
 mod waiting;
 
 pub use library::{Brought, ReadAgain};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
-pub use session::{NewStore, Session, SessionOptions, SessionParts};
+pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};
 pub use tools::ToolChoice;

@@ -3,13 +3,13 @@
 //! `handle` is an ordinary function. Whatever needs waiting is spawned and comes
 //! back as an [`Event`], so an `abort` is never stuck behind the thing it aborts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
-use pith_ai::settings::Fsync;
+use pith_ai::settings::{Fsync, Settings};
 use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -18,6 +18,8 @@ use tokio::task::{Id as TaskId, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{Activity, JobEnd, Waiter};
+use crate::compact::FromSummary;
+use crate::compaction::Recovery;
 use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
@@ -26,14 +28,16 @@ use crate::reply::Owed;
 use crate::retry::{Retry, RetryPolicy};
 use crate::run::FromRun;
 use crate::shell::{FromShell, Shell};
+use crate::summary::Summarising;
 use crate::tools::{ToolChoice, Tools};
 
 /// Everything a session is made of.
 pub struct SessionParts {
     pub out: Box<dyn Outbox>,
     pub store: SessionStore,
-    /// Makes the store of the next session.
-    pub new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
+    pub places: SessionPlaces,
+    /// Makes the tools of another working directory, for sessions that belong there.
+    pub relocation: Relocation,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
     /// Settings, options and resources of the session's directory.
@@ -47,10 +51,16 @@ pub struct SessionParts {
     pub tool_choice: ToolChoice,
 }
 
-/// What the next session is told about the one before.
-pub struct NewStore {
-    pub cwd: PathBuf,
-    pub parent_session: Option<String>,
+/// Makes the tools of a working directory.
+pub type Relocation = Box<dyn Fn(&Path) -> (Arc<Workbench>, Vec<Arc<dyn Tool>>) + Send>;
+
+/// Where sessions are looked for.
+#[derive(Clone, Debug)]
+pub struct SessionPlaces {
+    /// Those of this working directory.
+    pub dir: PathBuf,
+    /// All of them.
+    pub root: PathBuf,
 }
 
 /// Choices fixed for the life of the process or changed by setters.
@@ -81,15 +91,23 @@ pub struct SessionOptions {
 pub struct Session {
     pub(crate) out: Box<dyn Outbox>,
     pub(crate) store: SessionStore,
-    pub(crate) new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
+    pub(crate) places: SessionPlaces,
+    pub(crate) relocation: Relocation,
     pub(crate) client: Arc<dyn ModelClient>,
     pub(crate) models: Models,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) tools: Tools,
     pub(crate) library: Library,
+    pub(crate) tool_choice: ToolChoice,
     pub(crate) workbench: Arc<Workbench>,
     pub(crate) queues: Queues,
     pub(crate) shell: Shell,
     pub(crate) activity: Activity,
+    /// The summary being written, for its own sake or while a run waits.
+    pub(crate) summary: Option<Summarising>,
+    pub(crate) recovery: Recovery,
+    /// The task that reads the session file to switch to.
+    pub(crate) opening: Option<TaskId>,
     /// Commands to be carried out, in order, once the running activity has settled.
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) retry: Retry,
@@ -100,6 +118,10 @@ pub struct Session {
     pub(crate) run_events: Option<mpsc::Receiver<FromRun>>,
     /// From the host's shell commands; lives as long as the session.
     shell_events: mpsc::Receiver<FromShell>,
+    /// Handed to each summary.
+    pub(crate) summary_news: mpsc::UnboundedSender<FromSummary>,
+    /// From the summary being written; lives as long as the session.
+    summary_events: mpsc::UnboundedReceiver<FromSummary>,
     /// Replies dropped without an answer.
     pub(crate) owed: mpsc::UnboundedSender<Owed>,
     owed_events: mpsc::UnboundedReceiver<Owed>,
@@ -112,6 +134,7 @@ enum Event {
     Line(Inbound),
     Run(FromRun),
     Shell(FromShell),
+    Summary(FromSummary),
     Owed(Owed),
     Job(TaskId, Result<JobEnd, JoinError>),
     Close,
@@ -122,25 +145,35 @@ impl Session {
     pub fn new(parts: SessionParts) -> Self {
         let (shell, shell_events) = Shell::new();
         let (owed, owed_events) = mpsc::unbounded_channel();
+        let (summary_news, summary_events) = mpsc::unbounded_channel();
         let options = parts.brought.options.clone();
+        let settings = parts.brought.settings.clone();
         let mut session = Session {
-            models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
+            models: Models::new(parts.registry, settings.clone(), parts.start),
+            settings,
             tools: Tools::new(parts.tools, &parts.tool_choice),
             library: Library::new(parts.brought, parts.read_again),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,
             store: parts.store,
-            new_store: parts.new_store,
+            tool_choice: parts.tool_choice,
+            places: parts.places,
+            relocation: parts.relocation,
             client: parts.client,
             workbench: parts.workbench,
             shell,
             activity: Activity::Idle,
+            summary: None,
+            recovery: Recovery::default(),
+            opening: None,
             waiters: Vec::new(),
             retry: Retry::default(),
             options,
             jobs: JoinSet::new(),
             run_events: None,
             shell_events,
+            summary_news,
+            summary_events,
             owed,
             owed_events,
             is_closing: false,
@@ -154,7 +187,10 @@ impl Session {
     }
 
     /// Serves until the inbox is closed or `stop` fires, and everything has ended.
-    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) {
+    ///
+    /// Returns the place its tools worked at last, whose processes are the caller's to end.
+    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> Arc<Workbench> {
+        self.report_store();
         while !(self.is_closing && self.is_idle()) {
             let event = tokio::select! {
                 biased;
@@ -162,6 +198,7 @@ impl Session {
                 line = inbox.recv(), if self.takes_lines() => line.map_or(Event::Close, Event::Line),
                 Some(message) = next_of(&mut self.run_events) => Event::Run(message),
                 Some(message) = self.shell_events.recv() => Event::Shell(message),
+                Some(message) = self.summary_events.recv() => Event::Summary(message),
                 Some(owed) = self.owed_events.recv() => Event::Owed(owed),
                 Some(ended) = self.jobs.join_next_with_id() => match ended {
                     Ok((id, end)) => Event::Job(id, Ok(end)),
@@ -170,7 +207,10 @@ impl Session {
             };
             self.handle(event);
         }
+        self.store.settle_leaf();
+        self.report_store();
         self.settle_debts();
+        self.workbench
     }
 
     fn handle(&mut self, event: Event) {
@@ -178,6 +218,7 @@ impl Session {
             Event::Line(line) => self.dispatch(line),
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
+            Event::Summary(message) => self.on_summary(message),
             Event::Owed(owed) => self.answer_owed(&owed),
             Event::Job(task, ended) => self.on_job_end(task, ended),
             Event::Close => self.close(),
@@ -186,7 +227,7 @@ impl Session {
 
     /// While a session is being replaced, later commands wait for the new one.
     fn takes_lines(&self) -> bool {
-        !self.is_closing && !self.waiters.iter().any(Waiter::replaces_session)
+        !self.is_closing && self.opening.is_none() && !self.waiters.iter().any(Waiter::replaces_session)
     }
 
     fn is_idle(&self) -> bool {
@@ -205,8 +246,12 @@ impl Session {
             Ok(JobEnd::Done) => {}
             Ok(JobEnd::Report(report)) => self.report(&report),
             Ok(JobEnd::RetryDue) => self.on_retry_due(),
+            Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
+            Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
             Err(error) if error.is_cancelled() => {}
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
+            Err(_) if self.was_summary(task) => self.on_summary_panic(),
+            Err(_) if self.opening == Some(task) => self.opening = None,
             Err(_) => self.on_shell_panic(task),
         }
     }

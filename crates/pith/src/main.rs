@@ -10,6 +10,7 @@ mod people;
 mod program;
 mod project;
 mod rpc;
+mod sessions;
 mod startup;
 mod tour;
 mod transport;
@@ -31,7 +32,8 @@ fn main() -> ExitCode {
     match run(&program, arguments.collect()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            warn(&format!("Error: {error:#}"));
+            let prefix = if error.is::<sessions::Plain>() { "" } else { "Error: " };
+            warn(&format!("{prefix}{error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -1,6 +1,6 @@
 //! From command line, environment and files to the parts of a session. No network.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +8,13 @@ use pith_ai::agent_dir::{AgentDir, Layout};
 use pith_ai::environment::Environment;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
-use pith_ai::select::{self, Start, Wanted};
+use pith_ai::select::{self, Recorded, Start, Wanted};
 use pith_ai::settings::{self, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
-use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
-use pith_session::{Brought, NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
-use pith_store::{NewSession, SessionStore};
+use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
+use pith_session::{Brought, Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, ToolChoice};
+use pith_store::SessionStore;
+use pith_tools::image::{Limits, Rules};
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
@@ -21,6 +22,7 @@ use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 use crate::cli::{self, Cli};
 use crate::dialect::{Dialect, XCSH};
 use crate::project::{Ask, Project};
+use crate::sessions;
 use crate::warn;
 
 /// The id of the model that plays `--script FILE`.
@@ -28,10 +30,10 @@ const SCRIPT_FILE: &str = "file";
 
 /// Everything but the outbox.
 pub struct Prepared {
-    pub workbench: Arc<Workbench>,
     cli: Cli,
-    cwd: PathBuf,
-    sessions: Option<PathBuf>,
+    store: SessionStore,
+    places: SessionPlaces,
+    relocation: Relocation,
     registry: Arc<Registry>,
     project: Project,
     brought: Brought,
@@ -54,6 +56,12 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
+    // Where sessions are is read before anybody is asked whether the project is trusted.
+    let setting = settings::load(&agent_dir, &cwd, true).settings.session_dir;
+    let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
+    let mut store = cli.sessions.open(&places, &cwd, &environment)?;
+    // A session belongs to a directory, wherever it is opened from.
+    let cwd = store.cwd().to_owned();
     let mut project = Project::new(&cli, &agent_dir, &environment, ask);
     let loaded = project.settings(&cwd);
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
@@ -82,21 +90,29 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
         thinking: cli.thinking,
         api_key: cli.api_key.as_deref(),
     };
-    let start = select::start(&registry, &wanted, &settings, None).map_err(anyhow::Error::msg)?;
+    let recorded = store.settings().clone();
+    let recorded = Recorded {
+        model: recorded.model.as_ref().map(|(provider, id)| (&**provider, &**id)),
+        thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
+    };
+    let has_talked = !store.messages().is_empty();
+    let start =
+        select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded)).map_err(anyhow::Error::msg)?;
+    if has_talked && cli.thinking.is_some() && recorded.thinking != Some(start.thinking) {
+        store.append_thinking_level(start.thinking);
+    }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
-    let sessions = (!cli.no_session).then(|| session_dir(&cli, &environment, &agent_dir, &settings, &cwd));
-    Ok(Prepared {
-        workbench: workbench(&cli, &cwd, &environment, &agent_dir, &settings, &registry),
-        cli,
-        cwd,
-        sessions,
-        registry,
-        project,
-        brought,
-        client,
-        start,
-        choices,
-    })
+    let relocation: Relocation = {
+        let is_offline = cli.offline;
+        let (environment, agent_dir, settings, registry) =
+            (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
+        Box::new(move |cwd| {
+            let workbench = workbench(is_offline, cwd, &environment, &agent_dir, &settings, &registry);
+            let tools = builtin_tools(&workbench);
+            (workbench, tools)
+        })
+    };
+    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices })
 }
 
 /// The user's directory in the layout of a dialect.
@@ -124,20 +140,6 @@ fn client_options(settings: &Settings) -> ClientOptions {
     ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
 }
 
-fn session_dir(cli: &Cli, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, cwd: &Path) -> PathBuf {
-    let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
-    let configured = cli
-        .session_dir
-        .as_ref()
-        .map(|dir| dir.to_string_lossy().into_owned())
-        .or_else(variable)
-        .or_else(|| settings.session_dir.clone());
-    match configured {
-        Some(dir) => cwd.join(environment.expand(&dir)),
-        None => pith_store::session_directory(agent_dir.path(), cwd),
-    }
-}
-
 fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<StreamUpdates> {
     match (cli.stream_updates, environment.get("PITH_STREAM_UPDATES")) {
         (Some(mode), _) => Ok(mode),
@@ -147,7 +149,7 @@ fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<Stream
 }
 
 fn workbench(
-    cli: &Cli,
+    is_offline: bool,
     cwd: &Path,
     environment: &Environment,
     agent_dir: &AgentDir,
@@ -170,7 +172,7 @@ fn workbench(
     let workbench = Workbench::new(cwd.to_owned(), options);
     let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
     let mut marks = vec![("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
-    if cli.offline {
+    if is_offline {
         marks.extend([("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
     }
     workbench.update_conditions(|conditions| {
@@ -185,24 +187,16 @@ impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
         let (mut project, choices) = (self.project, self.choices);
-        let sessions = self.sessions;
-        let new_store = Box::new(move |new: NewStore| match &sessions {
-            Some(dir) => SessionStore::create(NewSession {
-                cwd: new.cwd,
-                session_dir: dir.clone(),
-                id: None,
-                parent_session: new.parent_session,
-            }),
-            None => SessionStore::in_memory(&new.cwd, None),
-        });
+        let (workbench, tools) = (self.relocation)(self.store.cwd());
         SessionParts {
             out,
-            store: new_store(NewStore { cwd: self.cwd, parent_session: None }),
-            new_store,
+            store: self.store,
+            places: self.places,
+            relocation: self.relocation,
             client: Arc::new(self.client),
             registry: self.registry,
-            tools: builtin_tools(&self.workbench),
-            workbench: self.workbench,
+            tools,
+            workbench,
             tool_choice: ToolChoice {
                 only: self.cli.tools,
                 none: self.cli.no_tools,
@@ -217,7 +211,17 @@ impl Prepared {
 
     /// Where sessions are kept, unless they are not.
     pub fn sessions(&self) -> Option<&Path> {
-        self.sessions.as_deref()
+        (!self.cli.sessions.is_unsaved).then_some(&*self.places.dir)
+    }
+
+    /// The directory the session works in.
+    pub fn cwd(&self) -> &Path {
+        self.store.cwd()
+    }
+
+    /// How pictures are made fit for a model.
+    pub fn image_rules(&self) -> Rules {
+        Rules { auto_resize: self.brought.settings.images.auto_resize, limits: Limits::default() }
     }
 
     /// What is wrong with the resources, for people.

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use pith_protocol::{StreamUpdates, ThinkingLevel};
 
 use crate::dialect::{self, Dialect};
+use crate::sessions::SessionFlags;
 pub use completions::completions;
 use flags::{Flag, Support, Takes};
 pub use help::help;
@@ -33,7 +34,7 @@ pub struct Cli {
     pub api_key: Option<String>,
     pub script: Option<PathBuf>,
     pub session_dir: Option<PathBuf>,
-    pub no_session: bool,
+    pub sessions: SessionFlags,
     pub name: Option<String>,
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
@@ -209,7 +210,12 @@ impl Cli {
             "--api-key" => self.api_key = Some(value),
             "--script" => self.script = Some(value.into()),
             "--session-dir" => self.session_dir = Some(value.into()),
-            "--no-session" => self.no_session = true,
+            "--no-session" => self.sessions.is_unsaved = true,
+            "--continue" => self.sessions.is_latest = true,
+            "--session" => self.sessions.open = Some(value),
+            "--session-id" => self.sessions.id = Some(value),
+            "--fork" => self.sessions.fork = Some(value),
+            "--resume" => self.sessions.resume = Some(value),
             "--name" if value.trim().is_empty() => return Err("--name requires a non-empty value".to_owned()),
             "--name" => self.name = Some(value.trim().to_owned()),
             "--tools" => self.tools = Some(names(&value)),
@@ -253,6 +259,7 @@ impl Cli {
             }
             _ => return Ok(()),
         }
+        self.sessions.check()?;
         let is_rpc = self.mode == Some(Mode::Rpc);
         if is_rpc && !self.files.is_empty() {
             return Err("@file arguments are not supported in RPC mode".to_owned());
@@ -319,7 +326,11 @@ mod tests {
             .expect("parses");
         assert_eq!((cli.mode, cli.provider.as_deref(), cli.model.as_deref()), (Some(Mode::Rpc), Some("p"), Some("m")));
         assert_eq!(cli.tools, Some(vec!["read".to_owned(), "bash".to_owned()]));
-        assert!(cli.no_session && cli.name.as_deref() == Some("x") && cli.stream_updates == Some(StreamUpdates::Delta));
+        assert!(
+            cli.sessions.is_unsaved
+                && cli.name.as_deref() == Some("x")
+                && cli.stream_updates == Some(StreamUpdates::Delta)
+        );
     }
 
     #[test]
@@ -332,7 +343,7 @@ mod tests {
         check("--one --two=3", "Unknown options: --one, --two");
         check("--mode rpc @x", "@file arguments are not supported in RPC mode");
         check("--name", "--name requires a value");
-        check("--mode rpc --continue", "not available yet: --continue");
+        check("--mode rpc --fork a -c", "--fork cannot be combined with --continue");
     }
 
     #[test]

@@ -34,7 +34,6 @@ async fn drive<R>(
     ending: &Ending,
     driver: impl AsyncFnOnce(&mut Client) -> R,
 ) -> R {
-    let workbench = parts.workbench.clone();
     let (lines, inbox) = mpsc::channel(BACKLOG);
     let session = Session::new(parts);
     tokio::spawn(ending.clone().limit_when_stopped());
@@ -43,7 +42,7 @@ async fn drive<R>(
         let mut client = Client::new(lines, notices);
         driver(&mut client).await
     };
-    let (result, ()) = tokio::join!(conversation, session.serve(inbox, ending.stop.clone()));
+    let (result, workbench) = tokio::join!(conversation, session.serve(inbox, ending.stop.clone()));
     ending.limit();
     workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
     result

@@ -29,7 +29,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
     let start = startup::prepare(cli, dialect, None)?;
-    let prompts = words.prompts(start.workbench.image_rules())?;
+    let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
     }
@@ -63,7 +63,7 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
     let start = startup::prepare(cli, dialect, None)?;
-    let prompts = words.prompts(start.workbench.image_rules())?;
+    let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
     }

@@ -30,7 +30,9 @@ use crate::{startup, warn};
 const HISTORY: &str = "pith-history";
 
 /// Opens the chat and returns the exit code.
-pub fn chat(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    // Here there is a list to choose from.
+    let wants_list = cli.sessions.resume.take_if(|id| id.is_empty()).is_some();
     let (messages, files) = (cli.messages.clone(), cli.files.clone());
     let environment = Environment::of_process();
     let agent_dir = startup::agent_dir(dialect, &environment);
@@ -50,10 +52,10 @@ pub fn chat(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let mut chat = Chat {
         screen: screen.clone(),
         lines: Lines::start(agent_dir.path().join(HISTORY), on.has_colour)?,
-        cwd: std::env::current_dir()?,
+        cwd: start.cwd().to_owned(),
         home: environment.home().to_owned(),
         sessions: start.sessions().map(Path::to_owned),
-        rules: start.workbench.image_rules(),
+        rules: start.image_rules(),
         ending: ending.clone(),
         has_hinted: false,
     };
@@ -66,6 +68,9 @@ pub fn chat(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         drive(parts, notices, &ending, async |client| {
             problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
             chat.greet(client).await;
+            if wants_list {
+                chat.list_sessions(client).await;
+            }
             let first = chat.draft(&messages.join("\n"), &files)?;
             chat.talk(client, &mut interrupts, first).await;
             anyhow::Ok(())
