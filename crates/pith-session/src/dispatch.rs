@@ -105,8 +105,10 @@ impl Session {
             Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
             Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
-            Command::GetCommands(_)
-            | Command::ExportHtml(_)
+            Command::GetCommands(_) => self.get_commands(self.reply(id)),
+            Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
+            Command::Reload(_) => self.reload(self.reply(id)),
+            Command::ExportHtml(_)
             | Command::SetTodos(_)
             | Command::SetHostTools(_)
             | Command::SetLocale(_)

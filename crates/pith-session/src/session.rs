@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
-use pith_ai::settings::{Fsync, Settings};
+use pith_ai::settings::Fsync;
 use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
+use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
 use crate::queue::Queues;
@@ -39,13 +40,15 @@ pub struct SessionParts {
     pub relocation: Relocation,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
-    pub settings: Arc<Settings>,
+    /// Settings, options and resources of the session's directory.
+    pub brought: Brought,
+    /// Reads them again, for `reload` and when a file has changed.
+    pub read_again: ReadAgain,
     /// The model, level and scope to start with.
     pub start: Start,
     pub workbench: Arc<Workbench>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub tool_choice: ToolChoice,
-    pub options: SessionOptions,
 }
 
 /// Makes the tools of a working directory.
@@ -92,9 +95,9 @@ pub struct Session {
     pub(crate) relocation: Relocation,
     pub(crate) client: Arc<dyn ModelClient>,
     pub(crate) models: Models,
-    pub(crate) settings: Arc<Settings>,
     pub(crate) tools: Tools,
     pub(crate) tool_choice: ToolChoice,
+    pub(crate) library: Library,
     pub(crate) workbench: Arc<Workbench>,
     pub(crate) queues: Queues,
     pub(crate) shell: Shell,
@@ -142,11 +145,11 @@ impl Session {
         let (shell, shell_events) = Shell::new();
         let (owed, owed_events) = mpsc::unbounded_channel();
         let (summary_news, summary_events) = mpsc::unbounded_channel();
-        let options = parts.options;
+        let options = parts.brought.options.clone();
         let mut session = Session {
-            models: Models::new(parts.registry, parts.settings.clone(), parts.start),
-            settings: parts.settings,
-            tools: Tools::new(parts.tools, &parts.tool_choice, parts.store.cwd()),
+            models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
+            tools: Tools::new(parts.tools, &parts.tool_choice),
+            library: Library::new(parts.brought, parts.read_again),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,
             store: parts.store,
@@ -172,6 +175,7 @@ impl Session {
             owed_events,
             is_closing: false,
         };
+        session.assemble_prompt();
         session.begin();
         if let Some(name) = session.options.name.take() {
             session.store.append_session_info(&name);

@@ -1,11 +1,8 @@
 //! Which tools the model has, and the prompt that follows from them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use pith_agent::{Tool, Toolset};
-
-use crate::system_prompt;
 
 /// All known tools and the active ones among them.
 pub(crate) struct Tools {
@@ -29,10 +26,9 @@ pub struct ToolChoice {
 const DEFAULTS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 impl Tools {
-    pub fn new(known: Vec<Arc<dyn Tool>>, choice: &ToolChoice, cwd: &Path) -> Self {
-        let active = Arc::new(Toolset::new(choice.select(known)));
-        let prompt = system_prompt::assemble(&active, cwd);
-        Tools { active, prompt }
+    /// The prompt is empty until it is set.
+    pub fn new(known: Vec<Arc<dyn Tool>>, choice: &ToolChoice) -> Self {
+        Tools { active: Arc::new(Toolset::new(choice.select(known))), prompt: Arc::default() }
     }
 
     pub fn active(&self) -> &Arc<Toolset> {
@@ -41,6 +37,12 @@ impl Tools {
 
     pub fn prompt(&self) -> &Arc<str> {
         &self.prompt
+    }
+
+    pub fn set_prompt(&mut self, prompt: String) {
+        if *self.prompt != prompt {
+            self.prompt = prompt.into();
+        }
     }
 }
 
