@@ -27,6 +27,8 @@ pub(crate) enum JobEnd {
     Report(StoreReport),
     /// The wait before another attempt is over.
     RetryDue,
+    /// A finished todo has been shown long enough.
+    TodoDue(String),
 }
 
 /// A run and what it has begun without ending.

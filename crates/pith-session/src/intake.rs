@@ -15,6 +15,9 @@ use crate::session::{NewStore, Session};
 
 impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
+        if let Some(Err(problem)) = call.locale.as_ref().map(|locale| self.take_locale(locale, "prompt")) {
+            return self.answer(reply, Err(problem));
+        }
         let item = Waiting { text: call.message, images: call.images };
         match place(self.activity.is_busy(), call.streaming_behavior) {
             Ok(Placement::Start) => self.start_prompt(item, reply),
@@ -32,6 +35,8 @@ impl Session {
             return self.answer(reply, Err(problem));
         }
         self.flush_deferred();
+        self.accept(&reply);
+        self.todos.begin_prompt();
         self.answer(reply, Ok(Placed { disposition: Disposition::Started }));
         let message = UserMessage::new(item.text, item.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };

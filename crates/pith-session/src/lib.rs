@@ -5,13 +5,18 @@
 
 mod session;
 
+mod acceptance;
 mod activity;
 mod context;
 mod dispatch;
+mod host_tools;
 mod images;
 mod intake;
+mod integrations;
+mod locale;
 mod models;
 mod outbox;
+mod pending;
 mod prompt;
 mod queue;
 mod reply;
@@ -20,10 +25,14 @@ mod run;
 mod shell;
 mod state;
 mod system_prompt;
+mod todos;
+mod tool_link;
 mod tools;
+mod ttsr;
 mod waiting;
 
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
 pub use session::{NewStore, Session, SessionOptions, SessionParts};
 pub use tools::ToolChoice;
+pub use ttsr::StreamRules;
