@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::agent_dir::{AgentDir, Layout};
+use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::prepare::ForeignThinking;
 use pith_ai::registry::{Registry, Visibility};
@@ -14,14 +14,14 @@ use pith_ai::settings::{self, HandoffThinking, Settings, ThinkingBudgets};
 use pith_ai::wire::Taste;
 use pith_ai::{ClientOptions, Patience, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
-use pith_session::{NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, ToolChoice};
+use pith_session::{NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, StreamRules, ToolChoice};
 use pith_store::{NewSession, SessionStore};
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
-use crate::dialect::{Dialect, XCSH};
+use crate::dialect::Dialect;
 use crate::warn;
 
 /// The id of the model that plays `--script FILE`.
@@ -39,15 +39,17 @@ pub struct Prepared {
     client: Providers,
     start: Start,
     stream_updates: StreamUpdates,
+    rules: StreamRules,
 }
 
 /// Reads what there is to read; `Err` ends the process before the first frame.
 pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> {
     let environment = Environment::of_process();
-    let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
-    let agent_dir = AgentDir::locate(layout, &environment);
+    let agent_dir = AgentDir::locate(dialect.layout, &environment);
     let cwd = std::env::current_dir()?;
-    let loaded = settings::load(&agent_dir, &cwd, false);
+    // Until somebody can say otherwise, a project is not trusted.
+    let is_trusted = false;
+    let loaded = settings::load(&agent_dir, &cwd, is_trusted);
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let settings = Arc::new(loaded.settings);
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
@@ -68,6 +70,7 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     Ok(Prepared {
         workbench: workbench(&cwd, &environment, &agent_dir, &settings, &registry),
         stream_updates: stream_updates(&cli, &environment)?,
+        rules: stream_rules(&cli, dialect, &agent_dir, is_trusted.then_some(&*cwd)),
         cli,
         dialect,
         cwd,
@@ -91,6 +94,23 @@ fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
     registry.support_api(SCRIPTED);
     registry.register(scripted::provider(id), Visibility::ByNameOnly);
     Ok(scripts)
+}
+
+/// Rules of the trusted project, then of the user.
+fn stream_rules(cli: &Cli, dialect: &Dialect, agent_dir: &AgentDir, project: Option<&Path>) -> StreamRules {
+    if !dialect.has_stream_rules || cli.no_rules {
+        return StreamRules::default();
+    }
+    let mut directories: Vec<PathBuf> = project.map(|cwd| agent_dir.project_dir(cwd)).into_iter().collect();
+    directories.push(agent_dir.path().to_owned());
+    let (rules, found) = pith_resources::load_rules(&directories);
+    for diagnostic in found {
+        let path = diagnostic.path.as_deref().unwrap_or(Path::new("rules"));
+        warn(&format!("Warning: {}: {}", path.display(), diagnostic.message));
+    }
+    let (rules, problems) = StreamRules::compile(rules);
+    problems.iter().for_each(|problem| warn(&format!("Warning: {problem}")));
+    rules
 }
 
 fn client_options(settings: &Settings) -> ClientOptions {
@@ -187,7 +207,9 @@ impl Prepared {
                 none: self.cli.no_tools,
                 exclude: self.cli.exclude_tools,
                 defaults: self.settings.default_tools.clone(),
+                additional: Vec::new(),
             },
+            rules: self.rules,
             settings: self.settings,
             start: self.start,
             options,
@@ -222,6 +244,14 @@ impl Prepared {
             attribution: self.dialect.attribution,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
+            highest_level: self.dialect.highest_level,
+            counts_premium_requests: self.dialect.counts_premium_requests,
+            tells_late_failures: self.dialect.tells_late_failures,
+            reports_aborted_calls: self.dialect.reports_aborted_calls,
+            has_todo_tool: self.dialect.keeps_todos,
+            todo_reminders: self.dialect.keeps_todos,
+            todo_clear_after: settings.tasks.todo_clear_delay,
+            host_tool_timeout: self.cli.host_tool_timeout,
             fsync: settings.session.fsync,
             name: self.cli.name.clone(),
         }
