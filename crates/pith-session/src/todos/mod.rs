@@ -187,3 +187,42 @@ fn of_message(message: &Message) -> Option<TodoList> {
     let is_list = result.tool_name == TODO_WRITE && !result.is_error;
     result.details.as_ref().filter(|_| is_list).and_then(TodoList::of_details)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pith_protocol::{ToolResultMessage, UserMessage};
+    use pith_store::CompactionEntry;
+    use std::path::Path;
+
+    fn result(content: &str, is_error: bool) -> Arc<Message> {
+        let phases = json!([{"id": "phase-1", "name": "P", "tasks": [
+            {"id": "task-1", "content": "done", "status": "completed"},
+            {"id": "task-2", "content": content, "status": "pending"}]}]);
+        Arc::new(Message::ToolResult(ToolResultMessage {
+            tool_name: TODO_WRITE.to_owned(),
+            details: Some(json!({"phases": phases, "storage": "session"})),
+            is_error,
+            ..ToolResultMessage::default()
+        }))
+    }
+
+    fn left(store: &SessionStore) -> Vec<String> {
+        of_branch(store).unwrap_or_default().tasks().map(|task| task.content.clone()).collect()
+    }
+
+    #[test]
+    fn a_resumed_session_has_the_newest_list_of_its_branch() {
+        let mut store = SessionStore::in_memory(Path::new("/"), None);
+        assert!(left(&store).is_empty());
+        store.append_message(&result("old", false));
+        store.append_message(&result("new", false));
+        store.append_message(&result("failed", true));
+        assert_eq!(left(&store), ["new"]);
+        // A compaction takes the result out of the context, not out of the file.
+        store.append_message(&Arc::new(Message::User(UserMessage::new("go on".to_owned(), Vec::new(), 0))));
+        store.append_compaction(&CompactionEntry { summary: "S".to_owned(), ..CompactionEntry::default() });
+        assert!(!store.messages().iter().any(|message| matches!(**message, Message::ToolResult(_))));
+        assert_eq!(left(&store), ["new"]);
+    }
+}

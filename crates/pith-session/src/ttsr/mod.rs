@@ -12,7 +12,7 @@ mod tests;
 use std::sync::Arc;
 
 use pith_agent::{Opening, now_ms};
-use pith_protocol::{AssistantEvent, Block, Content, CustomMessage, Event, Message, StopReason};
+use pith_protocol::{AssistantEvent, Block, Content, CustomMessage, Event, Message};
 use serde_json::{Map, Value, json};
 
 use crate::activity::Activity;
@@ -118,13 +118,13 @@ impl Session {
         Some(Opening::Prompts(vec![Arc::new(Message::Custom(message))]))
     }
 
-    /// The model must not take the stopped answer for its own word.
+    /// The model must not take the stopped answer for its own word, even if it
+    /// was quicker to finish than we were to stop it.
     fn omit_stopped_answer(&mut self) {
-        let messages = self.store.messages();
-        let Some(at) = messages.iter().rposition(|message| message.as_assistant().is_some()) else { return };
-        let is_stopped = messages[at].as_assistant().is_some_and(|answer| answer.stop_reason == StopReason::Aborted);
+        let said_something = |message: &Arc<Message>| message.as_assistant().is_some_and(|answer| !answer.content.is_empty());
+        let Some(at) = self.store.messages().iter().rposition(said_something) else { return };
         let target = self.store.message_entries().nth(at).map(str::to_owned);
-        if let Some(target) = target.filter(|_| is_stopped) {
+        if let Some(target) = target {
             // The entry was appended a moment ago, so it is on the branch.
             let _ = self.store.append_context_edit(&target, None);
             self.report_store();
