@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pith_protocol::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
@@ -100,7 +100,13 @@ struct Group {
     /// Filled as calls finish; `None` while one runs.
     outputs: Vec<Option<ToolOutput>>,
     /// Calls that passed preparation and wait to run.
-    ready: Vec<(usize, Arc<dyn Tool>, Map<String, Value>)>,
+    ready: Vec<(usize, Prepared)>,
+}
+
+/// A call that can run: its tool, and arguments that fit it.
+struct Prepared {
+    tool: Arc<dyn Tool>,
+    arguments: Map<String, Value>,
 }
 
 impl Group {
@@ -118,10 +124,10 @@ impl Group {
             group.calls.push(announce(call, link).await);
             group.outputs.push(None);
             let index = group.calls.len() - 1;
-            let stopped = stop_text(cancel, interrupt).map(ToolOutput::error);
+            let stopped = stop_text(cancel, interrupt).map(str::to_owned);
             match stopped.map_or_else(|| prepare(turn, answer, call), Err) {
-                Ok((tool, arguments)) => group.ready.push((index, tool, arguments)),
-                Err(output) => group.end(index, output, link).await,
+                Ok(prepared) => group.ready.push((index, prepared)),
+                Err(text) => group.end(index, ToolOutput::error(text), link).await,
             }
         }
         group
@@ -143,18 +149,9 @@ impl Group {
         let (progress, mut updates) = mpsc::unbounded_channel();
         let mut running: FuturesUnordered<_> = std::mem::take(&mut self.ready)
             .into_iter()
-            .map(|(index, tool, arguments)| {
+            .map(|(index, prepared)| {
                 let call_id = self.calls[index].id.clone();
-                spawn(
-                    index,
-                    tool,
-                    arguments,
-                    call_id,
-                    places.clone(),
-                    progress.clone(),
-                    cancel.clone(),
-                    interrupt.clone(),
-                )
+                spawn(index, prepared, call_id, places.clone(), progress.clone(), cancel.clone(), interrupt.clone())
             })
             .collect();
         let mut deadline = None;
@@ -176,11 +173,16 @@ impl Group {
                     while let Ok((index, output)) = updates.try_recv() {
                         self.update(index, output, link).await;
                     }
-                    let output = joined.unwrap_or_else(|error| panicked(&self.calls[index].name, &error));
+                    let (output, place) = match joined {
+                        Ok((output, place)) => (output, place),
+                        Err(error) => (panicked(&self.calls[index].name, &error), None),
+                    };
                     self.end(index, output, link).await;
                     if !running.is_empty() && !interrupt.is_cancelled() && link.is_interrupted().await {
                         interrupt.cancel();
                     }
+                    // Only now may a waiting call begin: an interruption must find it not started.
+                    drop(place);
                 }
                 () = grace => break,
             }
@@ -210,25 +212,24 @@ impl Group {
 #[allow(clippy::too_many_arguments, reason = "each is a different thing the task takes with it")]
 async fn spawn(
     index: usize,
-    tool: Arc<dyn Tool>,
-    arguments: Map<String, Value>,
+    Prepared { tool, arguments }: Prepared,
     call_id: Arc<str>,
     places: Arc<Semaphore>,
     progress: mpsc::UnboundedSender<(usize, ToolOutput)>,
     cancel: CancellationToken,
     interrupt: CancellationToken,
-) -> (usize, Result<ToolOutput, JoinError>) {
+) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
     let task = async move {
-        let _place = places.acquire().await;
+        let place = places.acquire_owned().await.ok();
         if let Some(text) = stop_text(&cancel, &interrupt) {
-            return ToolOutput::error(text);
+            return (ToolOutput::error(text), place);
         }
         let update = Arc::new(move |output| drop(progress.send((index, output))));
-        tool.run(arguments, ToolContext { call_id, cancel: interrupt, update }).await
+        (tool.run(arguments, ToolContext { call_id, cancel: interrupt, update }).await, place)
     };
     // Dropping the handle with an abandoned batch must also end the task.
-    struct AbortOnDrop(tokio::task::JoinHandle<ToolOutput>);
-    impl Drop for AbortOnDrop {
+    struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
+    impl<T> Drop for AbortOnDrop<T> {
         fn drop(&mut self) {
             self.0.abort();
         }
@@ -248,26 +249,19 @@ fn stop_text(cancel: &CancellationToken, interrupt: &CancellationToken) -> Optio
     }
 }
 
-/// Finds the tool and checks the arguments; `Err` is the result the model reads.
-fn prepare(
-    turn: &Turn,
-    answer: &AssistantMessage,
-    call: &ToolCall,
-) -> Result<(Arc<dyn Tool>, Map<String, Value>), ToolOutput> {
+/// Finds the tool and checks the arguments; `Err` is what the model reads.
+fn prepare(turn: &Turn, answer: &AssistantMessage, call: &ToolCall) -> Result<Prepared, String> {
     if answer.stop_reason == StopReason::Length {
-        return Err(ToolOutput::error(CUT_OFF));
+        return Err(CUT_OFF.to_owned());
     }
     let Some((tool, schema)) = turn.tools.get(&call.name) else {
-        return Err(ToolOutput::error(format!("Tool {} not found", call.name)));
+        return Err(format!("Tool {} not found", call.name));
     };
     if call.arguments_truncated == Some(true) {
-        return Err(ToolOutput::error(incomplete(answer, call)));
+        return Err(incomplete(answer, call));
     }
-    let arguments = tool.adapt(call.arguments.clone());
-    match schema.check(&call.name, &arguments) {
-        Ok(arguments) => Ok((tool.clone(), arguments)),
-        Err(text) => Err(ToolOutput::error(text)),
-    }
+    let arguments = schema.check(&call.name, &tool.adapt(call.arguments.clone()))?;
+    Ok(Prepared { tool: tool.clone(), arguments })
 }
 
 /// Broken argument JSON is quoted back, never repaired and run.

@@ -10,14 +10,16 @@ use std::time::Duration;
 use pith_agent::ModelClient;
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
-use crate::http::{self, Answer, Clients, CredentialSource, Credentials, Patience, redact, secrets};
+use crate::http::{Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, redact, secrets, timed_out};
 use crate::limits::request_tokens;
+use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
+use crate::settings::{HandoffThinking, Settings};
 use crate::sse::{SseDecoder, SseEvent};
 use crate::wire::{self, Decoder, Order, Refused, Taste, Wire, cut, error_member};
 
@@ -34,6 +36,8 @@ pub struct ClientOptions {
     pub taste: Taste,
     /// Used where the environment names none.
     pub proxy: Option<String>,
+    /// Calls are recorded or replayed.
+    pub tape: Tape,
     /// Told about things worth showing while a call runs. Must not block.
     pub notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
 }
@@ -44,6 +48,27 @@ impl fmt::Debug for ClientOptions {
             .field("patience", &self.patience)
             .field("taste", &self.taste)
             .finish_non_exhaustive()
+    }
+}
+
+impl From<&Settings> for ClientOptions {
+    fn from(settings: &Settings) -> Self {
+        let provider = &settings.retry.provider;
+        let foreign_thinking = match settings.handoff.thinking {
+            HandoffThinking::Keep => ForeignThinking::AsText,
+            HandoffThinking::Drop => ForeignThinking::Drop,
+        };
+        let patience = Patience {
+            first_byte: settings.http_idle_timeout,
+            idle: settings.http_idle_timeout,
+            whole: provider.timeout,
+            retries: provider.max_retries.try_into().unwrap_or(u32::MAX),
+            max_retry_delay: provider.max_retry_delay,
+            ..Patience::default()
+        };
+        let attribution = settings.enable_install_telemetry;
+        let taste = Taste { budgets: settings.thinking_budgets, foreign_thinking, attribution };
+        ClientOptions { patience, taste, proxy: settings.http_proxy.clone(), tape: Tape::from_env(), notice: None }
     }
 }
 
@@ -78,7 +103,7 @@ pub struct Providers {
 struct Shared {
     source: Arc<dyn CredentialSource>,
     options: ClientOptions,
-    clients: Clients,
+    sender: Sender,
     scripts: Scripts,
     /// What servers have refused in this process, by address and model. Held for a few lines at a time.
     refused: Mutex<HashMap<String, Refused>>,
@@ -93,7 +118,8 @@ impl Providers {
     /// The same, with a script for the models of provider `scripted`.
     pub fn with_scripts(source: Arc<dyn CredentialSource>, options: ClientOptions, scripts: Scripts) -> Self {
         let clients = Clients::with_proxy(options.proxy.clone());
-        Providers { shared: Arc::new(Shared { source, options, clients, scripts, refused: Mutex::default() }) }
+        let sender = Sender::new(clients, options.patience, options.tape.clone());
+        Providers { shared: Arc::new(Shared { source, options, sender, scripts, refused: Mutex::default() }) }
     }
 }
 
@@ -112,10 +138,18 @@ impl Shared {
     async fn run(&self, call: LlmCall, cancel: CancellationToken, sender: mpsc::Sender<AssistantEvent>) {
         let input_tokens = request_tokens(&call);
         let mut message = MessageBuilder::new(call.model.clone(), input_tokens);
+        let whole = self.options.patience.whole;
+        let overtime = async {
+            match whole {
+                Some(limit) => sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
         let answered = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
             answered = self.answer(&call, input_tokens, &mut message, &sender) => Some(answered),
+            () = overtime => Some(Err(timed_out(whole.unwrap_or_default()))),
         };
         match answered {
             // The response was dropped with the future, and its socket with it.
@@ -169,7 +203,8 @@ impl Conversation<'_> {
     async fn request(&self) -> Result<Answer, Fault> {
         let (call, model) = (self.call, &self.call.model);
         let server = format!("{} {}", model.base_url, model.id);
-        let patience = &self.shared.options.patience;
+        let secrets = secrets(self.credentials);
+        let on_silence = |elapsed| self.silence(elapsed);
         let mut refused = self.refused().get(&server).cloned().unwrap_or_default();
         loop {
             let order = Order {
@@ -180,7 +215,8 @@ impl Conversation<'_> {
                 input_tokens: self.input_tokens,
             };
             let request = self.wire.request(&order)?;
-            let refusal = match http::send(&self.shared.clients, self.wire, model, &request, patience).await {
+            let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
+            let refusal = match sending.await {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };
@@ -193,7 +229,7 @@ impl Conversation<'_> {
             self.shared.tell(Notice::FieldRefused {
                 provider: model.provider.clone(),
                 model: model.id.clone(),
-                text: redact(refusal.fault.text, &secrets(self.credentials)),
+                text: redact(refusal.fault.text, &secrets),
             });
         }
     }

@@ -21,6 +21,16 @@ pub fn fuzz_completions(bytes: &[u8]) {
     decode(&wire::completions::Completions, bytes);
 }
 
+/// Any bytes as a Responses stream.
+pub fn fuzz_responses(bytes: &[u8]) {
+    decode(&wire::responses::Responses, bytes);
+}
+
+/// Any bytes as a Gemini stream.
+pub fn fuzz_google(bytes: &[u8]) {
+    decode(&wire::google::Google, bytes);
+}
+
 /// A fuzz run of a decoder: whatever the bytes, one clean end and nothing after it.
 fn decode(wire: &dyn Wire, bytes: &[u8]) {
     let mut message = MessageBuilder::new(Default::default(), 0);
@@ -68,6 +78,36 @@ fn check_blocks(events: &[AssistantEvent]) {
             E::End(message) => {
                 assert!(open.iter().all(Option::is_none), "every block has ended");
                 assert_eq!(message.content.len(), open.len());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(150))]
+
+        /// Pieces of real streams in any order, with anything between them.
+        #[test]
+        fn any_mixture_of_streams_ends_cleanly(
+            cuts in prop::collection::vec((0usize..4, 0usize..5000, 1usize..400), 0..8),
+            noise in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let streams = ["anthropic", "completions", "responses", "google"].map(|name| fixture(&format!("{name}.sse")));
+            let mut bytes = Vec::new();
+            for (stream, start, length) in cuts {
+                let stream = streams[stream].as_bytes();
+                let start = start % stream.len();
+                bytes.extend_from_slice(&stream[start..(start + length).min(stream.len())]);
+                bytes.extend_from_slice(&noise);
+            }
+            for entry in [fuzz_sse, fuzz_anthropic, fuzz_completions, fuzz_responses, fuzz_google] {
+                entry(&bytes);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! budgets.
 
 use pith_protocol::{AssistantMessage, Block, Content, LlmCall, Message, Model, ThinkingLevel};
+use serde::Deserialize;
 
 /// What a picture counts, in characters.
 const IMAGE_CHARS: usize = 4800;
@@ -15,8 +16,8 @@ pub const ANSWER_TOKENS: u64 = 1024;
 /// The limit of a model whose description has none.
 const DEFAULT_MAX_TOKENS: u64 = 16384;
 
-/// Tokens a model may think, per level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+/// Tokens a model may think, per level, for APIs that take a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct ThinkingBudgets {
     pub minimal: u64,
@@ -64,7 +65,13 @@ fn fit(wanted: u64, model: &Model, input: u64) -> u64 {
     if model.context_window == 0 {
         return wanted;
     }
-    wanted.min(model.context_window.saturating_sub(input + SAFETY_TOKENS).max(1))
+    wanted.min(model.context_window.saturating_sub(input + safety(model.context_window)).max(1))
+}
+
+/// Room kept between an estimate and the end of a window. In a small window a fixed
+/// amount would leave nothing to answer with.
+pub fn safety(window: u64) -> u64 {
+    SAFETY_TOKENS.min(window / 8)
 }
 
 /// About how many tokens a request is: the last count a provider gave plus what came later.
@@ -199,7 +206,8 @@ mod tests {
         };
         assert_eq!(limit(200_000, 32_000, None, 1000), 32_000);
         assert_eq!(limit(200_000, 32_000, Some(500), 1000), 500);
-        assert_eq!(limit(10_000, 32_000, None, 1000), 4904);
+        assert_eq!(limit(40_000, 99_000, None, 1000), 34_904);
+        assert_eq!(limit(10_000, 32_000, None, 1000), 7750);
         assert_eq!(limit(8_000, 32_000, None, 9000), 1);
         assert_eq!(limit(0, 32_000, None, 9000), 32_000);
         assert_eq!(limit(0, 0, None, 9000), 16_384);

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use pith_protocol::{AssistantMessage, Block, ImageBlock, LlmCall, Message, StopReason, ToolResultMessage};
 use serde_json::{Map, Value};
 
+pub use convert::bash as bash_text;
 pub use ids::{IdRule, sanitise, short_hash, shorten};
 
 use convert::user_parts;

@@ -5,7 +5,9 @@ pub mod anthropic;
 pub mod body;
 pub mod common;
 pub mod completions;
+pub mod google;
 pub mod headers;
+pub mod responses;
 
 use std::sync::LazyLock;
 
@@ -67,8 +69,6 @@ pub struct Order<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Taste {
     pub budgets: ThinkingBudgets,
-    /// The budgets were set by the user, not by default.
-    pub budgets_are_set: bool,
     pub foreign_thinking: ForeignThinking,
     /// Tell aggregators which product is calling.
     pub attribution: bool,
@@ -131,6 +131,8 @@ pub fn for_api(api: &str) -> Option<&'static dyn Wire> {
     Some(match api {
         "anthropic-messages" => &anthropic::Anthropic,
         "openai-completions" => &completions::Completions,
+        "openai-responses" => &responses::Responses,
+        "google-generative-ai" => &google::Google,
         _ => return None,
     })
 }

@@ -128,6 +128,12 @@ commands! {
     "get_branch_messages" => GetBranchMessages {} -> Value;
     "get_entries" => GetEntries { since: Option<String> } -> Value;
     "get_tree" => GetTree {} -> Value;
+    /// The sessions of this working directory, or of all.
+    "list_sessions" => ListSessions { all: Option<bool> } -> Value;
+    /// Continues from another entry of the session.
+    "navigate_tree" => NavigateTree { target_id as "targetId": String, summarize: Option<bool>, custom_instructions as "customInstructions": Option<String>, replace_instructions as "replaceInstructions": Option<bool>, label: Option<String> } -> Value;
+    /// Puts a bookmark on an entry, or removes it.
+    "set_label" => SetLabel { entry_id as "entryId": String, label: Option<String> } -> ();
     "set_session_name" => SetSessionName { name: String } -> ();
     "export_html" => ExportHtml { output_path as "outputPath": Option<String> } -> Value;
 

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use pith_agent::link::Call;
-use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession};
 use pith_protocol::Message;
-use pith_store::StoreReport;
+use pith_protocol::commands::{
+    Abort, AbortAndPrompt, Branch, CloneSession, Compact, Fork, ListSessions, NewSession, SwitchSession,
+};
+use pith_store::{SessionStore, SessionSummary, StoreReport};
 use tokio::task::{AbortHandle, Id as TaskId};
 use tokio_util::sync::CancellationToken;
 
 use crate::queue::Waiting;
+use crate::replace::Opened;
 use crate::reply::Reply;
 
 /// At most one thing at a time talks to the model.
@@ -17,7 +20,11 @@ pub(crate) enum Activity {
     Idle,
     Running(ActiveRun),
     /// Waiting to ask again after a failure.
-    Retrying { wait: AbortHandle },
+    Retrying {
+        wait: AbortHandle,
+    },
+    /// A summary is being written and no run waits for it.
+    Summarising,
 }
 
 /// How a job ended.
@@ -29,6 +36,12 @@ pub(crate) enum JobEnd {
     RetryDue,
     /// A finished todo has been shown long enough.
     TodoDue(String),
+    /// A session file was read.
+    Opened(Box<Opened>),
+    Listed {
+        reply: Reply<ListSessions>,
+        sessions: Vec<SessionSummary>,
+    },
 }
 
 /// A run and what it has begun without ending.
@@ -54,6 +67,12 @@ pub(crate) enum Waiter {
     Abort(Reply<Abort>),
     Prompt(Reply<AbortAndPrompt>, Waiting),
     NewSession(Reply<NewSession>, Option<String>),
+    Switch(Reply<SwitchSession>, Box<SessionStore>),
+    Reload(Reply<SwitchSession>),
+    Fork(Reply<Fork>, String),
+    Branch(Reply<Branch>, String),
+    Clone(Reply<CloneSession>),
+    Compact(Reply<Compact>, Option<String>),
 }
 
 impl Activity {
@@ -63,7 +82,7 @@ impl Activity {
 
     pub fn task(&self) -> Option<TaskId> {
         match self {
-            Activity::Idle | Activity::Retrying { .. } => None,
+            Activity::Idle | Activity::Retrying { .. } | Activity::Summarising => None,
             Activity::Running(run) => Some(run.task),
         }
     }
@@ -71,6 +90,6 @@ impl Activity {
 
 impl Waiter {
     pub fn replaces_session(&self) -> bool {
-        matches!(self, Waiter::NewSession(..))
+        !matches!(self, Waiter::Abort(_) | Waiter::Prompt(..) | Waiter::Compact(..))
     }
 }

@@ -2,7 +2,7 @@
 
 use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
-use pith_protocol::{Call, Command, commands, HostReply, Id, Inbound, Response};
+use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response, commands};
 
 use crate::reply::Reply;
 use crate::session::Session;
@@ -57,7 +57,9 @@ impl Session {
                 let messages = Messages { messages: self.store.messages().to_vec() };
                 self.respond::<commands::GetMessages>(id, Ok(messages));
             }
-            Command::GetLastAssistantText(_) => self.respond::<commands::GetLastAssistantText>(id, Ok(self.last_text())),
+            Command::GetLastAssistantText(_) => {
+                self.respond::<commands::GetLastAssistantText>(id, Ok(self.last_text()))
+            }
             Command::GetSessionStats(_) => self.respond::<commands::GetSessionStats>(id, Ok(self.stats())),
             Command::SetModel(call) => self.set_model(&call, self.reply(id)),
             Command::CycleModel(_) => self.cycle_model(self.reply(id)),
@@ -95,18 +97,19 @@ impl Session {
             Command::SetHostTools(call) => self.set_host_tools(call, self.reply(id)),
             Command::SetLocale(call) => self.set_locale(&call, self.reply(id)),
             Command::GetIntegrations(_) => self.respond::<commands::GetIntegrations>(id, Ok(self.integrations())),
-            Command::GetCommands(_)
-            | Command::Compact(_)
-            | Command::SwitchSession(_)
-            | Command::Fork(_)
-            | Command::Branch(_)
-            | Command::CloneSession(_)
-            | Command::GetForkMessages(_)
-            | Command::GetBranchMessages(_)
-            | Command::GetEntries(_)
-            | Command::GetTree(_)
-            | Command::ExportHtml(_)
- => self.not_available(&id, command.name()),
+            Command::Compact(call) => self.compact(call, self.reply(id)),
+            Command::SwitchSession(call) => self.switch_session(&call, self.reply(id)),
+            Command::Fork(call) => self.fork(call, self.reply(id)),
+            Command::Branch(call) => self.branch(call, self.reply(id)),
+            Command::CloneSession(_) => self.clone_session(self.reply(id)),
+            Command::GetForkMessages(_) => self.respond::<commands::GetForkMessages>(id, Ok(self.fork_messages())),
+            Command::GetBranchMessages(_) => self.respond::<commands::GetBranchMessages>(id, Ok(self.fork_messages())),
+            Command::GetEntries(call) => self.get_entries(&call, self.reply(id)),
+            Command::GetTree(_) => self.get_tree(self.reply(id)),
+            Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
+            Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),
+            Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
+            Command::GetCommands(_) | Command::ExportHtml(_) => self.not_available(&id, command.name()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
-use pith_protocol::answers::{Cancelled, Disposition, Placed};
+use pith_protocol::answers::{Disposition, Placed};
 use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession, Prompt};
 use pith_protocol::{Call, ImageBlock, Message, UserMessage};
 
@@ -11,10 +11,16 @@ use crate::activity::Waiter;
 use crate::prompt::{Busy, Placement, place};
 use crate::queue::Waiting;
 use crate::reply::Reply;
-use crate::session::{NewStore, Session};
+use crate::session::Session;
+
+const COMPACTING: &str =
+    "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.";
 
 impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
+        if self.activity.is_busy() && !self.is_streaming() {
+            return self.answer(reply, Err(COMPACTING.to_owned()));
+        }
         if let Some(Err(problem)) = call.locale.as_ref().map(|locale| self.take_locale(locale, "prompt")) {
             return self.answer(reply, Err(problem));
         }
@@ -40,7 +46,10 @@ impl Session {
         self.answer(reply, Ok(Placed { disposition: Disposition::Started }));
         let message = UserMessage::new(item.text, item.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
-        self.start_run(Opening::Prompts(vec![Arc::new(Message::User(message))]));
+        let opening = Opening::Prompts(vec![Arc::new(Message::User(message))]);
+        if let Some(opening) = self.compact_before_prompt(opening) {
+            self.start_run(opening);
+        }
     }
 
     pub(crate) fn enqueue<C: Call<Answer = Placed>>(
@@ -67,7 +76,7 @@ impl Session {
     }
 
     /// Stops the run and serves the waiter when it has stopped; at once if nothing runs.
-    fn when_settled(&mut self, waiter: Waiter) {
+    pub(crate) fn when_settled(&mut self, waiter: Waiter) {
         self.waiters.push(waiter);
         if self.activity.is_busy() {
             self.cancel_run();
@@ -86,17 +95,14 @@ impl Session {
             match self.waiters.remove(0) {
                 Waiter::Abort(reply) => self.answer(reply, Ok(())),
                 Waiter::Prompt(reply, item) => self.start_prompt(item, reply),
-                Waiter::NewSession(reply, parent) => self.replace_session(parent, reply),
+                Waiter::NewSession(reply, parent) => self.start_new(parent, reply),
+                Waiter::Switch(reply, store) => self.start_opened(*store, reply),
+                Waiter::Reload(reply) => self.reload(reply),
+                Waiter::Fork(reply, entry) => self.start_fork(&entry, reply),
+                Waiter::Branch(reply, entry) => self.start_fork(&entry, reply),
+                Waiter::Clone(reply) => self.start_clone(reply),
+                Waiter::Compact(reply, focus) => self.compact_now(focus, reply),
             }
         }
-    }
-
-    fn replace_session(&mut self, parent_session: Option<String>, reply: Reply<NewSession>) {
-        let cwd = self.store.cwd().to_owned();
-        self.store = (self.new_store)(NewStore { cwd, parent_session });
-        self.queues.forget();
-        self.shell.forget_deferred();
-        self.begin();
-        self.answer(reply, Ok(Cancelled { cancelled: false }));
     }
 }

@@ -6,6 +6,7 @@ use pith_ai::registry::{NO_MODEL, Registry};
 use pith_ai::select::{self, Scoped};
 use pith_ai::settings::Settings;
 use pith_protocol::{Model, ThinkingLevel};
+use pith_store::BranchSettings;
 
 /// The current choice.
 pub(crate) struct Models {
@@ -16,6 +17,8 @@ pub(crate) struct Models {
     level: ThinkingLevel,
     /// `--models`; empty means all.
     scope: Vec<Scoped>,
+    /// What the process started with.
+    initial: Option<Arc<Model>>,
 }
 
 /// What a change of model changed.
@@ -29,7 +32,14 @@ pub(crate) struct Changed {
 
 impl Models {
     pub fn new(registry: Arc<Registry>, settings: Arc<Settings>, start: select::Start) -> Self {
-        Models { registry, settings, current: start.model, level: start.thinking, scope: start.scope.models }
+        Models {
+            registry,
+            settings,
+            initial: start.model.clone(),
+            current: start.model,
+            level: start.thinking,
+            scope: start.scope.models,
+        }
     }
 
     pub fn current(&self) -> Option<&Arc<Model>> {
@@ -53,6 +63,26 @@ impl Models {
     pub fn select(&mut self, provider: &str, id: &str) -> Result<Changed, String> {
         let model = self.registry.select(provider, id)?;
         Ok(self.change(model, None, false))
+    }
+
+    /// Takes over what a session was last used with. A model that cannot be used gives way
+    /// to the one the process started with; that is worth a warning.
+    pub fn restore(&mut self, recorded: &BranchSettings) -> Option<String> {
+        let wanted = recorded.model.as_ref();
+        let found = wanted
+            .map(|(provider, id)| self.registry.find(provider, id).filter(|model| self.registry.is_usable(model)));
+        let warning = match (wanted, &found) {
+            (Some((provider, id)), Some(None)) => Some(format!("Could not restore model {provider}/{id}")),
+            _ => None,
+        };
+        match found {
+            Some(Some(model)) => self.current = Some(model),
+            Some(None) => self.current = self.initial.clone(),
+            None => {}
+        }
+        let level = recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse).unwrap_or(self.level);
+        self.level = self.current.as_ref().map_or(ThinkingLevel::Off, |model| model.clamp_thinking(level));
+        warning
     }
 
     /// The next model of the scope, or of all; `None` with fewer than two.

@@ -41,6 +41,16 @@ impl<C: Call> Reply<C> {
         }
     }
 
+    /// Sends an answer that is JSON already.
+    pub(crate) fn send_json(mut self, out: &mut dyn Outbox, answer: Result<String, String>) {
+        let id = self.id.take().unwrap_or_default();
+        match answer.map(RawValue::from_string) {
+            Ok(Ok(data)) => out.respond(&Response::success(id.raw(), C::NAME, Some(&data))),
+            Ok(Err(error)) => out.respond(&Response::failure(id.raw(), C::NAME, &format!("Internal error: {error}"))),
+            Err(error) => out.respond(&Response::failure(id.raw(), C::NAME, &error)),
+        }
+    }
+
     /// The command's id, for events that carry it.
     pub fn id(&self) -> Id {
         self.id.clone().unwrap_or_default()

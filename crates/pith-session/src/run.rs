@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pith_agent::link::{Call, Limits};
+use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_ai::registry::NO_MODEL;
 use pith_ai::settings::Fsync;
-use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
@@ -18,6 +18,7 @@ use crate::retry::Next;
 use crate::session::Session;
 
 /// What a run sends to the session.
+#[allow(clippy::large_enum_variant, reason = "the large one is the common one: a delta passes without a box")]
 pub(crate) enum FromRun {
     /// `oneshot` is answered when the session has dealt with the event.
     Event(RunEvent, Option<oneshot::Sender<()>>),
@@ -25,6 +26,8 @@ pub(crate) enum FromRun {
     Take(Queue, oneshot::Sender<Vec<Arc<Message>>>),
     Turn(oneshot::Sender<Turn>),
     IsInterrupted(oneshot::Sender<bool>),
+    /// A turn that is not the first is about to begin; it waits for the answer.
+    BeforeTurn(oneshot::Sender<()>),
 }
 
 /// A question whose asker is gone needs no answer.
@@ -39,7 +42,8 @@ impl Session {
         let cancel = CancellationToken::new();
         let (to_session, run_events) = mpsc::channel(BACKLOG);
         let rules = self.workbench.image_rules();
-        let mut link = SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images: rules };
+        let mut link =
+            SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images: rules, n_turns: 0 };
         let token = cancel.clone();
         let task = self.jobs.spawn(async move {
             let opening = match opening {
@@ -55,8 +59,11 @@ impl Session {
 
     /// Stops whatever talks to the model, or waits to.
     pub(crate) fn cancel_run(&mut self) {
+        if let Some(summary) = &self.summary {
+            summary.cancel.cancel();
+        }
         match &self.activity {
-            Activity::Idle => {}
+            Activity::Idle | Activity::Summarising => {}
             Activity::Running(run) => {
                 run.cancel.cancel();
                 self.ttsr.forget_pending();
@@ -75,6 +82,7 @@ impl Session {
             FromRun::Has(queue, answer) => ignore(answer.send(!self.is_closing && self.queues.has(queue))),
             FromRun::Take(queue, answer) => ignore(answer.send(self.take_queued(queue))),
             FromRun::Turn(answer) => ignore(answer.send(self.next_turn())),
+            FromRun::BeforeTurn(go) => self.before_turn(go),
             FromRun::IsInterrupted(answer) => {
                 let is_immediate = self.options.interrupt_mode == pith_protocol::InterruptMode::Immediate;
                 ignore(answer.send(is_immediate && self.queues.has(Queue::Steering)));
@@ -134,6 +142,7 @@ impl Session {
         self.report_store();
         self.out.event(&Event::MessageEnd { message });
         self.note_success(message);
+        self.note_progress(message);
         if let Some(answer) = message.as_assistant() {
             self.judge_accepted(answer);
         }
@@ -208,7 +217,14 @@ impl Session {
         if let Some(opening) = self.rule_opening() {
             return self.start_run(opening);
         }
-        let opening = if was_aborted { None } else { self.continuation().or_else(|| self.reminder(answer)) };
+        if was_aborted || !self.compact_after_run(answer) {
+            self.go_on(was_aborted);
+        }
+    }
+
+    /// The next run, if something is queued or left to do; the end of the activity otherwise.
+    pub(crate) fn go_on(&mut self, was_aborted: bool) {
+        let opening = if was_aborted { None } else { self.continuation().or_else(|| self.reminder()) };
         match opening {
             Some(opening) => self.start_run(opening),
             None => self.settle(was_aborted),
@@ -334,6 +350,7 @@ struct SessionLink {
     room: Room,
     cancel: CancellationToken,
     images: pith_tools::image::Rules,
+    n_turns: u32,
 }
 
 impl SessionLink {
@@ -349,6 +366,13 @@ impl Link for SessionLink {
         match event {
             RunEvent::MessageEnd(_) => {
                 self.ask(|taken| FromRun::Event(event, Some(taken))).await;
+            }
+            RunEvent::TurnStart => {
+                if self.n_turns > 0 {
+                    self.ask(FromRun::BeforeTurn).await;
+                }
+                self.n_turns += 1;
+                let _ = self.to_session.send(FromRun::Event(event, None)).await;
             }
             RunEvent::Stream(_) => {
                 // A host that does not read suspends the run; an abort still gets through.

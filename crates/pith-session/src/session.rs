@@ -3,7 +3,7 @@
 //! `handle` is an ordinary function. Whatever needs waiting is spawned and comes
 //! back as an [`Event`], so an `abort` is never stuck behind the thing it aborts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
+use crate::compact::FromSummary;
+use crate::compaction::Recovery;
 use crate::models::Models;
 use crate::outbox::Outbox;
 use crate::pending::{DISCONNECTED, Pending};
@@ -28,6 +30,7 @@ use crate::reply::Owed;
 use crate::retry::{Retry, RetryPolicy};
 use crate::run::FromRun;
 use crate::shell::{FromShell, Shell};
+use crate::summary::Summarising;
 use crate::todos::{TODO_WRITE, TodoWrite, Todos};
 use crate::tool_link::{FromTool, ToolLink};
 use crate::tools::{ToolChoice, Tools};
@@ -37,8 +40,9 @@ use crate::ttsr::{StreamRules, Ttsr};
 pub struct SessionParts {
     pub out: Box<dyn Outbox>,
     pub store: SessionStore,
-    /// Makes the store of the next session.
-    pub new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
+    pub places: SessionPlaces,
+    /// Makes the tools of another working directory, for sessions that belong there.
+    pub relocation: Relocation,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
     pub settings: Arc<Settings>,
@@ -52,10 +56,16 @@ pub struct SessionParts {
     pub options: SessionOptions,
 }
 
-/// What the next session is told about the one before.
-pub struct NewStore {
-    pub cwd: PathBuf,
-    pub parent_session: Option<String>,
+/// Makes the tools of a working directory.
+pub type Relocation = Box<dyn Fn(&Path) -> (Arc<Workbench>, Vec<Arc<dyn Tool>>) + Send>;
+
+/// Where sessions are looked for.
+#[derive(Clone, Debug)]
+pub struct SessionPlaces {
+    /// Those of this working directory.
+    pub dir: PathBuf,
+    /// All of them.
+    pub root: PathBuf,
 }
 
 /// Choices fixed for the life of the process or changed by setters.
@@ -102,9 +112,11 @@ pub struct SessionOptions {
 pub struct Session {
     pub(crate) out: Box<dyn Outbox>,
     pub(crate) store: SessionStore,
-    pub(crate) new_store: Box<dyn Fn(NewStore) -> SessionStore + Send>,
+    pub(crate) places: SessionPlaces,
+    pub(crate) relocation: Relocation,
     pub(crate) client: Arc<dyn ModelClient>,
     pub(crate) models: Models,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) tools: Tools,
     pub(crate) workbench: Arc<Workbench>,
     pub(crate) queues: Queues,
@@ -115,6 +127,11 @@ pub struct Session {
     /// The prompt the active run began with, while it may still turn out to be impossible.
     pub(crate) accepted: Option<Accepted>,
     pub(crate) activity: Activity,
+    /// The summary being written, for its own sake or while a run waits.
+    pub(crate) summary: Option<Summarising>,
+    pub(crate) recovery: Recovery,
+    /// The task that reads the session file to switch to.
+    pub(crate) opening: Option<TaskId>,
     /// Commands to be carried out, in order, once the running activity has settled.
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) retry: Retry,
@@ -129,6 +146,10 @@ pub struct Session {
     pub(crate) tool_link: ToolLink,
     /// From those tools; lives as long as the session.
     tool_events: mpsc::Receiver<FromTool>,
+    /// Handed to each summary.
+    pub(crate) summary_news: mpsc::UnboundedSender<FromSummary>,
+    /// From the summary being written; lives as long as the session.
+    summary_events: mpsc::UnboundedReceiver<FromSummary>,
     /// Replies dropped without an answer.
     pub(crate) owed: mpsc::UnboundedSender<Owed>,
     owed_events: mpsc::UnboundedReceiver<Owed>,
@@ -142,6 +163,7 @@ enum Event {
     Run(FromRun),
     Shell(FromShell),
     Tool(FromTool),
+    Summary(FromSummary),
     Owed(Owed),
     Job(TaskId, Result<JobEnd, JoinError>),
     Close,
@@ -153,6 +175,7 @@ impl Session {
         let (shell, shell_events) = Shell::new();
         let (tool_link, tool_events) = ToolLink::new();
         let (owed, owed_events) = mpsc::unbounded_channel();
+        let (summary_news, summary_events) = mpsc::unbounded_channel();
         let options = parts.options;
         let mut known = parts.tools;
         known.push(Arc::new(TodoWrite::new(tool_link.clone())));
@@ -161,12 +184,14 @@ impl Session {
             tool_choice.additional.push(TODO_WRITE);
         }
         let mut session = Session {
-            models: Models::new(parts.registry, parts.settings, parts.start),
+            models: Models::new(parts.registry, parts.settings.clone(), parts.start),
+            settings: parts.settings,
             tools: Tools::new(known, tool_choice, parts.store.cwd()),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,
             store: parts.store,
-            new_store: parts.new_store,
+            places: parts.places,
+            relocation: parts.relocation,
             client: parts.client,
             workbench: parts.workbench,
             shell,
@@ -175,6 +200,9 @@ impl Session {
             ttsr: Ttsr::new(parts.rules),
             accepted: None,
             activity: Activity::Idle,
+            summary: None,
+            recovery: Recovery::default(),
+            opening: None,
             waiters: Vec::new(),
             retry: Retry::default(),
             options,
@@ -183,6 +211,8 @@ impl Session {
             shell_events,
             tool_link,
             tool_events,
+            summary_news,
+            summary_events,
             owed,
             owed_events,
             is_closing: false,
@@ -195,7 +225,10 @@ impl Session {
     }
 
     /// Serves until the inbox is closed or `stop` fires, and everything has ended.
-    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) {
+    ///
+    /// Returns the place its tools worked at last, whose processes are the caller's to end.
+    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> Arc<Workbench> {
+        self.report_store();
         while !(self.is_closing && self.is_idle()) {
             let event = tokio::select! {
                 biased;
@@ -205,6 +238,7 @@ impl Session {
                 Some(message) = self.shell_events.recv() => Event::Shell(message),
                 // Behind the run's events: a call is announced before the host gets it.
                 Some(question) = self.tool_events.recv() => Event::Tool(question),
+                Some(message) = self.summary_events.recv() => Event::Summary(message),
                 Some(owed) = self.owed_events.recv() => Event::Owed(owed),
                 Some(ended) = self.jobs.join_next_with_id() => match ended {
                     Ok((id, end)) => Event::Job(id, Ok(end)),
@@ -213,7 +247,10 @@ impl Session {
             };
             self.handle(event);
         }
+        self.store.settle_leaf();
+        self.report_store();
         self.settle_debts();
+        self.workbench
     }
 
     fn handle(&mut self, event: Event) {
@@ -222,6 +259,7 @@ impl Session {
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
             Event::Tool(question) => self.on_tool(question),
+            Event::Summary(message) => self.on_summary(message),
             Event::Owed(owed) => self.answer_owed(&owed),
             Event::Job(task, ended) => self.on_job_end(task, ended),
             Event::Close => self.close(),
@@ -230,7 +268,7 @@ impl Session {
 
     /// While a session is being replaced, later commands wait for the new one.
     fn takes_lines(&self) -> bool {
-        !self.is_closing && !self.waiters.iter().any(Waiter::replaces_session)
+        !self.is_closing && self.opening.is_none() && !self.waiters.iter().any(Waiter::replaces_session)
     }
 
     fn is_idle(&self) -> bool {
@@ -253,14 +291,22 @@ impl Session {
             Ok(JobEnd::Report(report)) => self.report(&report),
             Ok(JobEnd::RetryDue) => self.on_retry_due(),
             Ok(JobEnd::TodoDue(id)) => self.on_todo_due(&id),
+            Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
+            Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
             Err(error) if error.is_cancelled() => {}
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
+            Err(_) if self.was_summary(task) => self.on_summary_panic(),
+            Err(_) if self.opening == Some(task) => self.opening = None,
             Err(_) => self.on_shell_panic(task),
         }
     }
 
     fn answer_owed(&mut self, owed: &Owed) {
-        self.out.respond(&Response::failure(owed.id.raw(), owed.command, "Internal error: the command was not answered"));
+        self.out.respond(&Response::failure(
+            owed.id.raw(),
+            owed.command,
+            "Internal error: the command was not answered",
+        ));
     }
 
     /// Whatever was never answered is answered before the stream ends.

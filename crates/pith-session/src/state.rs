@@ -14,12 +14,16 @@ use crate::reply::Reply;
 use crate::session::Session;
 
 impl Session {
-    /// Records model and level; on disk only once the session has content.
+    /// Records model and level, unless the session has them from before; on disk only
+    /// once the session has content.
     pub(crate) fn begin(&mut self) {
-        if let Some(model) = self.models.current().cloned() {
+        let model = self.models.current().cloned();
+        if let Some(model) = model.filter(|_| self.store.tree().is_empty()) {
             self.store.append_model_change(&model.provider, &model.id);
         }
-        self.store.append_thinking_level(self.models.level());
+        if self.store.settings().thinking_level.is_none() {
+            self.store.append_thinking_level(self.models.level());
+        }
         self.resume_todos();
         self.ttsr.resume(self.store.messages());
         self.publish_conditions();
@@ -30,8 +34,8 @@ impl Session {
         State {
             model: self.models.current().cloned(),
             thinking_level: self.shown(self.models.level()),
-            is_streaming: self.activity.is_busy(),
-            is_compacting: false,
+            is_streaming: self.is_streaming(),
+            is_compacting: self.summary.is_some(),
             steering_mode: self.queues.mode(Queue::Steering),
             follow_up_mode: self.queues.mode(Queue::FollowUp),
             interrupt_mode: self.options.interrupt_mode,
@@ -51,13 +55,16 @@ impl Session {
 
     fn dump_tools(&self) -> Vec<serde_json::Value> {
         let tools = self.tools.active().specs().iter();
-        tools.map(|tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters})).collect()
+        tools
+            .map(|tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters}))
+            .collect()
     }
 
     /// Trimmed text of the last answer; aborted answers without content do not count.
     pub(crate) fn last_text(&self) -> LastText {
         let answers = self.store.messages().iter().rev().filter_map(|message| message.as_assistant());
-        let last = answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
+        let last =
+            answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
         let text: String = last.into_iter().flat_map(|answer| &answer.content).filter_map(Block::as_text).collect();
         let text = text.trim();
         LastText { text: (!text.is_empty()).then(|| text.to_owned()) }
@@ -83,12 +90,7 @@ impl Session {
             },
             cost: tally.cost,
             premium_requests: self.options.counts_premium_requests.then_some(0),
-            context_usage: crate::context::usage(
-                self.store.messages(),
-                window,
-                self.tools.prompt(),
-                self.tools.active().specs(),
-            ),
+            context_usage: self.context().usage(window),
         }
     }
 

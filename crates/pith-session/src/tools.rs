@@ -12,8 +12,8 @@ pub(crate) struct Tools {
     /// Built in, or added at start: their names are taken.
     known: Vec<Arc<dyn Tool>>,
     choice: ToolChoice,
-    /// Those of the known tools that were activated later.
-    added: Vec<Arc<dyn Tool>>,
+    /// Names of known tools that were activated later.
+    added: Vec<String>,
     /// The host's tools, and whether the model sees them.
     host: Vec<(Arc<dyn Tool>, bool)>,
     cwd: PathBuf,
@@ -72,8 +72,8 @@ impl Tools {
     pub fn activate(&mut self, name: &str) {
         let is_active = self.active.get(name).is_some();
         let is_chosen = self.choice.only.is_some() || self.choice.none || self.choice.is_excluded(name);
-        if let Some(tool) = self.known.iter().find(|tool| &*tool.spec().name == name).filter(|_| !is_active && !is_chosen) {
-            self.added.push(tool.clone());
+        if !is_active && !is_chosen {
+            self.added.push(name.to_owned());
             self.rebuild();
         }
     }
@@ -90,6 +90,15 @@ impl Tools {
         self.rebuild();
     }
 
+    /// Takes tools that work in another directory in the place of their namesakes; all else stays.
+    pub fn relocate(&mut self, moved: Vec<Arc<dyn Tool>>, cwd: &Path) {
+        let is_moved = |tool: &Arc<dyn Tool>| moved.iter().any(|other| other.spec().name == tool.spec().name);
+        let kept: Vec<_> = self.known.iter().filter(|tool| !is_moved(tool)).cloned().collect();
+        self.known = moved.into_iter().chain(kept).collect();
+        self.cwd = cwd.to_owned();
+        self.rebuild();
+    }
+
     /// The language answers should have.
     pub fn set_locale(&mut self, tag: &str) {
         if self.locale.as_deref() != Some(tag) {
@@ -100,7 +109,8 @@ impl Tools {
 
     fn rebuild(&mut self) {
         let mut active = self.choice.select(&self.known);
-        active.extend(self.added.iter().cloned());
+        let is_added = |tool: &&Arc<dyn Tool>| self.added.iter().any(|name| **name == *tool.spec().name);
+        active.extend(self.known.iter().filter(is_added).cloned());
         let shown = self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
         active.extend(shown.map(|(tool, _)| tool.clone()));
         self.active = Arc::new(Toolset::new(active));

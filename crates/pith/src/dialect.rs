@@ -89,7 +89,10 @@ pub enum Shown<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AutoCompaction<'a> {
-    AutoCompactionStart { reason: CompactionReason, action: &'static str },
+    AutoCompactionStart {
+        reason: CompactionReason,
+        action: &'static str,
+    },
     AutoCompactionEnd {
         action: &'static str,
         result: Option<&'a Value>,
@@ -111,18 +114,24 @@ impl Dialect {
         match event {
             Event::CompactionStart { reason } if self.renames_compaction => match reason {
                 CompactionReason::Manual => Shown::Hidden,
-                reason => Shown::Renamed(AutoCompaction::AutoCompactionStart { reason: *reason, action: "context-full" }),
+                reason => {
+                    Shown::Renamed(AutoCompaction::AutoCompactionStart { reason: *reason, action: "context-full" })
+                }
             },
-            Event::CompactionEnd { reason, result, aborted, will_retry, error_message } if self.renames_compaction => match reason {
-                CompactionReason::Manual => Shown::Hidden,
-                CompactionReason::Threshold | CompactionReason::Overflow => Shown::Renamed(AutoCompaction::AutoCompactionEnd {
-                    action: "context-full",
-                    result: *result,
-                    aborted: *aborted,
-                    will_retry: *will_retry,
-                    error_message: *error_message,
-                }),
-            },
+            Event::CompactionEnd { reason, result, aborted, will_retry, error_message } if self.renames_compaction => {
+                match reason {
+                    CompactionReason::Manual => Shown::Hidden,
+                    CompactionReason::Threshold | CompactionReason::Overflow => {
+                        Shown::Renamed(AutoCompaction::AutoCompactionEnd {
+                            action: "context-full",
+                            result: *result,
+                            aborted: *aborted,
+                            will_retry: *will_retry,
+                            error_message: *error_message,
+                        })
+                    }
+                }
+            }
             Event::EntryAppended { .. }
             | Event::BashExecutionUpdate { .. }
             | Event::SummarizationRetryScheduled { .. }

@@ -6,6 +6,7 @@ mod lifecycle;
 mod outbox;
 mod program;
 mod rpc;
+mod sessions;
 mod startup;
 mod tour;
 mod transport;
@@ -27,7 +28,8 @@ fn main() -> ExitCode {
     match run(&program, arguments.collect()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            warn(&format!("Error: {error:#}"));
+            let prefix = if error.is::<sessions::Plain>() { "" } else { "Error: " };
+            warn(&format!("{prefix}{error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use pith_protocol::events::Ready;
 use pith_protocol::host::HostToolFrame;
-use pith_protocol::{
-    AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json,
-};
+use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json};
 use pith_session::{Outbox, Room};
 use serde::Serialize;
 

@@ -37,14 +37,13 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     };
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect));
-    let workbench = start.workbench.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         ending.watch_signals();
         let inbox = reader::start(max_line)?;
         let session = Session::new(start.into_parts(outbox));
         tokio::spawn(ending.clone().limit_when_stopped());
-        session.serve(inbox, ending.stop.clone()).await;
+        let workbench = session.serve(inbox, ending.stop.clone()).await;
         ending.limit();
         workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
         anyhow::Ok(())

@@ -6,22 +6,23 @@ use std::time::Duration;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
-use pith_ai::prepare::ForeignThinking;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
-use pith_ai::select::{self, Start, Wanted};
-use pith_ai::settings::{self, HandoffThinking, Settings, ThinkingBudgets};
-use pith_ai::wire::Taste;
-use pith_ai::{ClientOptions, Patience, Providers, Scripts};
-use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
-use pith_session::{NewStore, Outbox, RetryPolicy, SessionOptions, SessionParts, StreamRules, ToolChoice};
-use pith_store::{NewSession, SessionStore};
+use pith_ai::select::{self, Recorded, Start, Wanted};
+use pith_ai::settings::{self, Settings};
+use pith_ai::{ClientOptions, Notice, Providers, Scripts};
+use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
+use pith_session::{
+    Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, StreamRules, ToolChoice,
+};
+use pith_store::SessionStore;
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
+use crate::sessions;
 use crate::warn;
 
 /// The id of the model that plays `--script FILE`.
@@ -29,11 +30,11 @@ const SCRIPT_FILE: &str = "file";
 
 /// Everything but the outbox.
 pub struct Prepared {
-    pub workbench: Arc<Workbench>,
     cli: Cli,
     dialect: &'static Dialect,
-    cwd: PathBuf,
-    sessions: Option<PathBuf>,
+    store: SessionStore,
+    places: SessionPlaces,
+    relocation: Relocation,
     registry: Arc<Registry>,
     settings: Arc<Settings>,
     client: Providers,
@@ -47,6 +48,12 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     let environment = Environment::of_process();
     let agent_dir = AgentDir::locate(dialect.layout, &environment);
     let cwd = std::env::current_dir()?;
+    // Where sessions are is read before anybody is asked whether the project is trusted.
+    let setting = settings::load(&agent_dir, &cwd, true).settings.session_dir;
+    let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
+    let mut store = cli.sessions.open(&places, &cwd, &environment)?;
+    // A session belongs to a directory, wherever it is opened from.
+    let cwd = store.cwd().to_owned();
     // Until somebody can say otherwise, a project is not trusted.
     let is_trusted = false;
     let loaded = settings::load(&agent_dir, &cwd, is_trusted);
@@ -56,7 +63,8 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let scripts = scripts(&cli, &registry)?;
     let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
-    let scope: Vec<String> = cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
+    let scope: Vec<String> =
+        cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
     let wanted = Wanted {
         provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
         model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
@@ -64,17 +72,35 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
         thinking: cli.thinking,
         api_key: cli.api_key.as_deref(),
     };
-    let start = select::start(&registry, &wanted, &settings, None).map_err(anyhow::Error::msg)?;
+    let recorded = store.settings().clone();
+    let recorded = Recorded {
+        model: recorded.model.as_ref().map(|(provider, id)| (&**provider, &**id)),
+        thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
+    };
+    let has_talked = !store.messages().is_empty();
+    let start =
+        select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded)).map_err(anyhow::Error::msg)?;
+    if has_talked && cli.thinking.is_some() && recorded.thinking != Some(start.thinking) {
+        store.append_thinking_level(start.thinking);
+    }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
-    let sessions = (!cli.no_session).then(|| session_dir(&cli, &environment, &agent_dir, &settings, &cwd));
+    let relocation: Relocation = {
+        let (environment, agent_dir, settings, registry) =
+            (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
+        Box::new(move |cwd| {
+            let workbench = workbench(cwd, &environment, &agent_dir, &settings, &registry);
+            let tools = builtin_tools(&workbench);
+            (workbench, tools)
+        })
+    };
     Ok(Prepared {
-        workbench: workbench(&cwd, &environment, &agent_dir, &settings, &registry),
         stream_updates: stream_updates(&cli, &environment)?,
         rules: stream_rules(&cli, dialect, &agent_dir, is_trusted.then_some(&*cwd)),
         cli,
         dialect,
-        cwd,
-        sessions,
+        store,
+        places,
+        relocation,
         registry,
         settings,
         client,
@@ -114,37 +140,8 @@ fn stream_rules(cli: &Cli, dialect: &Dialect, agent_dir: &AgentDir, project: Opt
 }
 
 fn client_options(settings: &Settings) -> ClientOptions {
-    let retry = settings.retry.provider;
-    let usual = Patience::default();
-    ClientOptions {
-        patience: Patience {
-            first_byte: retry.timeout.or(settings.http_idle_timeout),
-            idle: settings.http_idle_timeout,
-            retries: u32::try_from(retry.max_retries).unwrap_or(u32::MAX),
-            max_retry_delay: retry.max_retry_delay,
-            ..usual
-        },
-        taste: Taste {
-            budgets: settings.thinking_budgets,
-            budgets_are_set: settings.thinking_budgets != ThinkingBudgets::default(),
-            foreign_thinking: match settings.handoff.thinking {
-                HandoffThinking::Keep => ForeignThinking::AsText,
-                HandoffThinking::Drop => ForeignThinking::Drop,
-            },
-            attribution: settings.enable_install_telemetry,
-        },
-        proxy: settings.http_proxy.clone(),
-        notice: Some(Arc::new(|notice| warn(&format!("pith: {notice}")))),
-    }
-}
-
-fn session_dir(cli: &Cli, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, cwd: &Path) -> PathBuf {
-    let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
-    let configured = cli.session_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()).or_else(variable).or_else(|| settings.session_dir.clone());
-    match configured {
-        Some(dir) => cwd.join(environment.expand(&dir)),
-        None => pith_store::session_directory(agent_dir.path(), cwd),
-    }
+    let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
+    ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
 }
 
 fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<StreamUpdates> {
@@ -155,7 +152,13 @@ fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<Stream
     }
 }
 
-fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, registry: &Registry) -> Arc<Workbench> {
+fn workbench(
+    cwd: &Path,
+    environment: &Environment,
+    agent_dir: &AgentDir,
+    settings: &Settings,
+    registry: &Registry,
+) -> Arc<Workbench> {
     let options = WorkbenchOptions {
         home: Some(environment.home().to_owned()),
         shell: Shell {
@@ -184,24 +187,16 @@ impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
         let options = self.options();
-        let sessions = self.sessions;
-        let new_store = Box::new(move |new: NewStore| match &sessions {
-            Some(dir) => SessionStore::create(NewSession {
-                cwd: new.cwd,
-                session_dir: dir.clone(),
-                id: None,
-                parent_session: new.parent_session,
-            }),
-            None => SessionStore::in_memory(&new.cwd, None),
-        });
+        let (workbench, tools) = (self.relocation)(self.store.cwd());
         SessionParts {
             out,
-            store: new_store(NewStore { cwd: self.cwd, parent_session: None }),
-            new_store,
+            store: self.store,
+            places: self.places,
+            relocation: self.relocation,
             client: Arc::new(self.client),
             registry: self.registry,
-            tools: builtin_tools(&self.workbench),
-            workbench: self.workbench,
+            tools,
+            workbench,
             tool_choice: ToolChoice {
                 only: self.cli.tools,
                 none: self.cli.no_tools,

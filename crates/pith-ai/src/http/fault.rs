@@ -27,6 +27,11 @@ pub(super) fn silent(limit: Duration) -> Fault {
     Fault::new(ErrorKind::Timeout, format!("Request timed out: no data for {} s", limit.as_secs_f64()))
 }
 
+/// The whole request took too long.
+pub(crate) fn timed_out(limit: Duration) -> Fault {
+    Fault::new(ErrorKind::Timeout, format!("Request timed out after {} s", limit.as_secs_f64()))
+}
+
 /// The innermost reason; the layers above it only say that something failed.
 fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;

@@ -61,7 +61,8 @@ pub(super) fn parts(blocks: &[Block]) -> Vec<Part<'_>> {
     blocks.iter().filter_map(part).collect()
 }
 
-fn bash(message: &BashExecution) -> String {
+/// What a model reads about a command the host ran.
+pub fn bash(message: &BashExecution) -> String {
     let mut text = format!("Ran `{}`\n", message.command);
     if message.output.is_empty() {
         text.push_str("(no output)");

@@ -2,8 +2,11 @@
 //! borrowed pieces of stream events.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 
 use pith_protocol::{CacheRetention, ErrorKind, LlmCall, Model, ToolSpec};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -25,24 +28,17 @@ pub enum KeyStyle {
 
 /// The headers of a request to `order`'s model: common ones, credentials, attribution. Configured ones are applied
 /// by the caller, last.
-pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, Fault> {
+pub fn headers(order: &Order<'_>, style: KeyStyle) -> Headers {
     let (call, credentials) = (order.call, order.credentials);
     let platform = format!("{USER_AGENT} ({}; {})", std::env::consts::OS, std::env::consts::ARCH);
     let mut headers = Headers::new(&platform);
-    match &credentials.api_key {
-        Some(key) => {
-            let style = if credentials.bearer { KeyStyle::Bearer } else { style };
-            if style == KeyStyle::Bearer || credentials.auth_header {
-                headers.set("authorization", &format!("Bearer {key}"));
-            }
-            if let KeyStyle::Header(name) = style {
-                headers.set(name, key);
-            }
+    if let Some(key) = &credentials.api_key {
+        let style = if credentials.bearer { KeyStyle::Bearer } else { style };
+        if style == KeyStyle::Bearer || credentials.auth_header {
+            headers.set("authorization", &format!("Bearer {key}"));
         }
-        None if is_authorised_by_header(&credentials.headers) => {}
-        None => {
-            let text = format!("No API key for provider: {}", call.model.provider);
-            return Err(Fault::new(ErrorKind::Auth, text));
+        if let KeyStyle::Header(name) = style {
+            headers.set(name, key);
         }
     }
     if is_host(&call.model, "opencode.ai") {
@@ -54,14 +50,7 @@ pub fn headers(order: &Order<'_>, style: KeyStyle) -> Result<Headers, Fault> {
     if order.taste.attribution {
         attribute(&call.model, &mut headers);
     }
-    Ok(headers)
-}
-
-fn is_authorised_by_header(configured: &[(String, Option<String>)]) -> bool {
-    configured.iter().any(|(name, value)| {
-        let known = ["authorization", "x-api-key", "x-goog-api-key", "cf-aig-authorization"];
-        value.is_some() && known.iter().any(|known| known.eq_ignore_ascii_case(name))
-    })
+    headers
 }
 
 /// Names the product to aggregators that keep statistics.
@@ -164,6 +153,62 @@ impl Text<'_> {
     }
 }
 
+/// A string of an event, or something else that is read over.
+#[derive(Debug, Default)]
+pub struct Loose<'a>(pub Option<Cow<'a, str>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Loose<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Loose<'de>, E> {
+                Ok(Loose(Some(Cow::Borrowed(text))))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Loose<'de>, E> {
+                Ok(Loose(Some(Cow::Owned(text.to_owned()))))
+            }
+
+            fn visit_unit<E>(self) -> Result<Loose<'de>, E> {
+                Ok(Loose(None))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Loose<'de>, E> {
+                Ok(Loose(None))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Loose<'de>, E> {
+                Ok(Loose(None))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Loose<'de>, E> {
+                Ok(Loose(None))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Loose<'de>, E> {
+                Ok(Loose(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Loose<'de>, A::Error> {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Loose(None))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose<'de>, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Loose(None))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
 /// A token count as servers send it: whole, fractional, negative, null, or not a number at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count(pub Option<u64>);
@@ -179,6 +224,39 @@ impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = Value::deserialize(deserializer)?.as_f64();
         Ok(Count(number.filter(|number| number.is_finite()).map(|number| number.max(0.0) as u64)))
+    }
+}
+
+/// The first element of a list; the others are read over.
+pub struct First<T>(pub Option<T>);
+
+impl<T> Default for First<T> {
+    fn default() -> Self {
+        First(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+            type Value = First<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list or null")
+            }
+
+            fn visit_unit<E>(self) -> Result<First<T>, E> {
+                Ok(First(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First<T>, A::Error> {
+                let first = list.next_element()?;
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(first))
+            }
+        }
+        deserializer.deserialize_any(List(PhantomData))
     }
 }
 

@@ -9,12 +9,7 @@ use pith_protocol::{AssistantMessage, Block, Content, Message, json};
 /// Characters of a tool result that are shown.
 const RESULT_CHARS: usize = 2000;
 
-/// One paragraph per message part, separated by blank lines.
-pub(crate) fn conversation(messages: &[Arc<Message>]) -> String {
-    paragraphs(messages).join("\n\n")
-}
-
-/// The paragraphs of the messages, so that a caller can group them by size.
+/// One paragraph per message part; the caller joins them with blank lines.
 pub(crate) fn paragraphs(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().flat_map(|message| of_message(message)).collect()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use pith_agent::{Opening, ToolOutput, now_ms};
 use pith_protocol::commands::SetTodos;
-use pith_protocol::{AssistantMessage, Event, Message, StopReason};
+use pith_protocol::{Event, Message, StopReason};
 use pith_store::{Kind, Role, SessionStore};
 use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
@@ -126,9 +126,10 @@ impl Session {
     }
 
     /// What to go on with when the model stops while tasks are left; nothing once it was reminded often enough.
-    pub(crate) fn reminder(&mut self, answer: Option<&AssistantMessage>) -> Option<Opening> {
+    pub(crate) fn reminder(&mut self) -> Option<Opening> {
         let is_wanted = self.options.todo_reminders && self.todos.is_hosted && !self.is_closing;
-        let has_stopped = answer.is_some_and(|answer| answer.stop_reason == StopReason::Stop);
+        let last = self.store.messages().last().and_then(|message| message.as_assistant());
+        let has_stopped = last.is_some_and(|answer| answer.stop_reason == StopReason::Stop);
         let open = self.todos.open_tasks();
         if !is_wanted || !has_stopped || open.is_empty() || self.todos.n_reminders == MAX_REMINDERS {
             return None;

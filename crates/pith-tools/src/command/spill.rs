@@ -36,6 +36,13 @@ impl OutputDir {
         OutputDir { base, made: Mutex::default() }
     }
 
+    /// Keeps a text in a file of its own, mode 0600.
+    pub fn keep(&self, text: &str) -> io::Result<PathBuf> {
+        let path = self.path()?.join(format!("pith-text-{}.txt", random_hex()));
+        private(&path)?.write_all(text.as_bytes())?;
+        Ok(path)
+    }
+
     /// Makes the directory, readable by nobody else, and clears away what old sessions left.
     fn path(&self) -> io::Result<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -6,6 +6,7 @@ pub enum Takes {
     Nothing,
     /// The name of the value, as help shows it.
     Value(&'static str),
+    Optional(&'static str),
 }
 
 /// What pith does with a flag.
@@ -40,7 +41,7 @@ const fn planned(long: &'static str, short: Option<&'static str>, takes: Takes) 
     Flag { long, short, takes, support: Support::Planned, help: "" }
 }
 
-use Takes::{Nothing, Value};
+use Takes::{Nothing, Optional, Value};
 
 /// The table.
 pub const FLAGS: &[Flag] = &[
@@ -51,6 +52,11 @@ pub const FLAGS: &[Flag] = &[
     flag("--thinking", None, Value("LEVEL"), "off, minimal, low, medium, high, xhigh or max"),
     flag("--api-key", None, Value("KEY"), "key for the model's provider, for this process only"),
     flag("--script", None, Value("FILE"), "answer from a script instead of a model"),
+    flag("--continue", Some("-c"), Nothing, "the newest session of this directory"),
+    flag("--session", None, Value("PATH|ID"), "a session file, or the beginning of a session's id"),
+    flag("--session-id", None, Value("ID"), "the session of that id; begun if there is none"),
+    flag("--fork", None, Value("PATH|ID"), "a copy of a session, for this directory"),
+    flag("--resume", Some("-r"), Optional("ID"), "as --session; there is no list to choose from"),
     flag("--session-dir", None, Value("DIR"), "where session files are kept"),
     flag("--no-session", None, Nothing, "keep the session in memory"),
     flag("--name", Some("-n"), Value("TEXT"), "display name of the session"),
@@ -84,11 +90,6 @@ pub const FLAGS: &[Flag] = &[
     ignored("--no-mcp", None, Nothing),
     ignored("--allow-home", None, Nothing),
     planned("--print", Some("-p"), Nothing),
-    planned("--continue", Some("-c"), Nothing),
-    planned("--resume", Some("-r"), Nothing),
-    planned("--session", None, Value("PATH|ID")),
-    planned("--session-id", None, Value("ID")),
-    planned("--fork", None, Value("PATH|ID")),
     planned("--export", None, Value("FILE")),
     planned("--list-models", None, Nothing),
     planned("--system-prompt", None, Value("TEXT|FILE")),
@@ -108,8 +109,10 @@ pub fn help() -> String {
     for flag in FLAGS.iter().filter(|flag| flag.support == Support::Full) {
         let mut names = flag.short.map_or_else(String::new, |short| format!("{short}, "));
         names.push_str(flag.long);
-        if let Takes::Value(value) = flag.takes {
-            names.push_str(&format!(" <{value}>"));
+        match flag.takes {
+            Takes::Nothing => {}
+            Takes::Value(value) => names.push_str(&format!(" <{value}>")),
+            Takes::Optional(value) => names.push_str(&format!(" [{value}]")),
         }
         text.push_str(&format!("  {names:<32} {}\n", flag.help));
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use pith_protocol::{StreamUpdates, ThinkingLevel};
 
 use crate::dialect::{self, Dialect};
+use crate::sessions::SessionFlags;
 pub use flags::help;
 use flags::{FLAGS, Flag, Support, Takes};
 
@@ -24,7 +25,7 @@ pub struct Cli {
     pub api_key: Option<String>,
     pub script: Option<PathBuf>,
     pub session_dir: Option<PathBuf>,
-    pub no_session: bool,
+    pub sessions: SessionFlags,
     pub name: Option<String>,
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
@@ -88,7 +89,11 @@ impl Cli {
         }
     }
 
-    fn option(&mut self, argument: String, rest: &mut std::iter::Peekable<impl Iterator<Item = String>>) -> Result<(), String> {
+    fn option(
+        &mut self,
+        argument: String,
+        rest: &mut std::iter::Peekable<impl Iterator<Item = String>>,
+    ) -> Result<(), String> {
         let (name, inline) = match argument.split_once('=') {
             Some((name, value)) if argument.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
             _ => (argument.clone(), None),
@@ -99,6 +104,7 @@ impl Cli {
                 let value = match flag.takes {
                     Takes::Nothing => None,
                     Takes::Value(_) => inline.or_else(|| rest.next()),
+                    Takes::Optional(_) => inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@']))),
                 };
                 self.known(flag, value)
             }
@@ -127,6 +133,7 @@ impl Cli {
         let value = match flag.takes {
             Takes::Nothing => String::new(),
             Takes::Value(_) => value.ok_or_else(needed)?,
+            Takes::Optional(_) => value.unwrap_or_default(),
         };
         self.set(flag.long, value)
     }
@@ -141,7 +148,12 @@ impl Cli {
             "--api-key" => self.api_key = Some(value),
             "--script" => self.script = Some(value.into()),
             "--session-dir" => self.session_dir = Some(value.into()),
-            "--no-session" => self.no_session = true,
+            "--no-session" => self.sessions.is_unsaved = true,
+            "--continue" => self.sessions.is_latest = true,
+            "--session" => self.sessions.open = Some(value),
+            "--session-id" => self.sessions.id = Some(value),
+            "--fork" => self.sessions.fork = Some(value),
+            "--resume" => self.sessions.resume = Some(value),
             "--name" if value.trim().is_empty() => return Err("--name requires a non-empty value".to_owned()),
             "--name" => self.name = Some(value.trim().to_owned()),
             "--tools" => self.tools = Some(names(&value)),
@@ -171,6 +183,7 @@ impl Cli {
         if self.action != Action::Serve {
             return Ok(());
         }
+        self.sessions.check()?;
         let is_rpc = self.mode == Some(Mode::Rpc);
         if is_rpc && !self.files.is_empty() {
             return Err("@file arguments are not supported in RPC mode".to_owned());
@@ -200,7 +213,9 @@ fn mode(value: &str) -> Result<Mode, String> {
 
 /// The dialect of a flag or variable value.
 pub fn dialect_named(value: &str) -> Result<&'static Dialect, String> {
-    Dialect::named(value).ok_or_else(|| format!("Invalid dialect \"{value}\". Valid values: {}, {}", dialect::PI.name, dialect::XCSH.name))
+    Dialect::named(value).ok_or_else(|| {
+        format!("Invalid dialect \"{value}\". Valid values: {}, {}", dialect::PI.name, dialect::XCSH.name)
+    })
 }
 
 /// The stream form of a flag or variable value.
@@ -233,10 +248,15 @@ mod tests {
 
     #[test]
     fn flags_reach_their_fields() {
-        let cli = parse("--mode rpc --provider p --model=m -t read,,bash --no-session -n x --stream-updates delta").expect("parses");
+        let cli = parse("--mode rpc --provider p --model=m -t read,,bash --no-session -n x --stream-updates delta")
+            .expect("parses");
         assert_eq!((cli.mode, cli.provider.as_deref(), cli.model.as_deref()), (Some(Mode::Rpc), Some("p"), Some("m")));
         assert_eq!(cli.tools, Some(vec!["read".to_owned(), "bash".to_owned()]));
-        assert!(cli.no_session && cli.name.as_deref() == Some("x") && cli.stream_updates == Some(StreamUpdates::Delta));
+        assert!(
+            cli.sessions.is_unsaved
+                && cli.name.as_deref() == Some("x")
+                && cli.stream_updates == Some(StreamUpdates::Delta)
+        );
     }
 
     #[test]
@@ -250,7 +270,7 @@ mod tests {
         check("--mode rpc @x", "@file arguments are not supported in RPC mode");
         check("--host-tool-timeout-ms 0", "Invalid --host-tool-timeout-ms \"0\": expected a positive number");
         check("--name", "--name requires a value");
-        check("--mode rpc --continue", "not available yet: --continue");
+        check("--mode rpc --fork a -c", "--fork cannot be combined with --continue");
     }
 
     #[test]

@@ -44,12 +44,18 @@ enum Tail {
     #[default]
     None,
     Delta(Delta),
-    ToolUpdate { call: String, line: Vec<u8> },
+    ToolUpdate {
+        call: String,
+        line: Vec<u8>,
+    },
 }
 
 impl FrameQueue {
     /// Starts the writer. `on_broken` is called once when the host has closed its end.
-    pub fn start(sink: impl Write + Send + 'static, on_broken: impl FnOnce() + Send + 'static) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
+    pub fn start(
+        sink: impl Write + Send + 'static,
+        on_broken: impl FnOnce() + Send + 'static,
+    ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
         let queue = Arc::new(FrameQueue::default());
         let shared = queue.clone();
         let writer = std::thread::Builder::new().name("stdout".to_owned()).spawn(move || {
@@ -102,17 +108,21 @@ impl FrameQueue {
     /// Queues a piece of the open answer.
     pub fn push_stream(&self, event: &pith_protocol::AssistantEvent) {
         let mut state = self.lock();
-        // A delta held back must show the answer as it was before this event changes more than its text.
+        // What is held back shows the answer as it was before this event, unless the event only adds to it.
         if !state.merges(event) {
             state.settle_tail();
         }
         let Some(mut live) = state.live.take() else { return };
-        match live.fold(event) {
-            Some(delta) if state.is_full() => state.merge(delta),
+        let delta = live.fold(event);
+        match delta {
+            Some(delta) if state.is_full() || state.holds_delta() => state.merge(delta),
             Some(delta) => state.append(|out| live.append_delta_frame(&delta, out)),
             None => state.append(|out| live.append_event_frame(event, out)),
         }
         state.live = Some(live);
+        if !state.is_full() {
+            state.settle_tail();
+        }
         self.publish(&state);
     }
 
@@ -213,6 +223,10 @@ impl State {
         }
     }
 
+    fn holds_delta(&self) -> bool {
+        matches!(self.tail, Tail::Delta(_))
+    }
+
     fn merge(&mut self, delta: Delta) {
         match &mut self.tail {
             Tail::Delta(held) => held.escaped.extend_from_slice(&delta.escaped),
@@ -231,6 +245,77 @@ impl State {
                     self.live = Some(live);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pith_protocol::{AssistantEvent, AssistantMessage, StreamUpdates};
+    use std::sync::mpsc;
+
+    /// Writes only as fast as it is allowed to.
+    struct Slow {
+        tickets: mpsc::Receiver<()>,
+        written: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.tickets.recv().map_err(|_| io::ErrorKind::BrokenPipe)?;
+            self.written.lock().expect("lock").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn deltas(mode: StreamUpdates, n_deltas: usize) -> (usize, String, String) {
+        let (ticket, tickets) = mpsc::channel();
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let (queue, writer) = FrameQueue::start(Slow { tickets, written: written.clone() }, || {}).expect("threads");
+        let start = AssistantMessage::default();
+        queue.open_answer(LiveMessage::new(mode, &start), |out| out.extend_from_slice(b"{}"));
+        queue.push_stream(&AssistantEvent::TextStart { index: 0 });
+        let mut whole = String::new();
+        for number in 0..n_deltas {
+            let delta = format!("{number} ").repeat(500);
+            whole.push_str(&delta);
+            queue.push_stream(&AssistantEvent::TextDelta { index: 0, delta });
+            if number % 7 == 0 {
+                let _ = ticket.send(()); // the host reads a little now and then
+            }
+        }
+        queue.push_stream(&AssistantEvent::TextEnd { index: 0, content: whole.clone(), signature: None });
+        queue.close();
+        for _ in 0..10_000 {
+            let _ = ticket.send(());
+        }
+        writer.join().expect("the writer ends");
+        let written = String::from_utf8(written.lock().expect("lock").clone()).expect("UTF-8");
+        let mut told = String::new();
+        for line in written.lines() {
+            let frame: serde_json::Value = serde_json::from_str(line).expect("whole frames");
+            let event = &frame["assistantMessageEvent"];
+            if let Some(delta) = event["delta"].as_str() {
+                told.push_str(delta);
+                if mode == StreamUpdates::Full {
+                    assert_eq!(frame["message"]["content"][0]["text"], told.as_str(), "the state at the event");
+                }
+            }
+        }
+        (written.lines().count(), told, whole)
+    }
+
+    #[test]
+    fn merged_deltas_lose_nothing_and_keep_their_order() {
+        for mode in [StreamUpdates::Full, StreamUpdates::Delta] {
+            let (n_frames, told, whole) = deltas(mode, 300);
+            assert!(told == whole, "{mode:?}");
+            assert!(mode == StreamUpdates::Delta || n_frames < 300, "{n_frames} frames");
         }
     }
 }

@@ -95,13 +95,14 @@ fn what_was_received_is_kept_and_its_blocks_are_closed() {
     scene.run("again");
     let request = scene.server.wait_request(1).body;
     let messages = request["messages"].as_array().expect("a list");
-    assert!(messages.iter().all(|message| message["role"] == "user"), "{request}");
+    // The model is told what the user saw of the answer.
+    assert!(messages[1]["content"].to_string().contains("abcd"), "{request}");
     scene.finish();
 }
 
 #[test]
 fn prompt_and_abort_in_one_write_abort_that_prompt() {
-    let mut scene = Scene::new([Turn::text("too late").hold_after(0)]);
+    let mut scene = Scene::new([]);
     scene.send_all([json!({"id": "p", "type": "prompt", "message": "go"}), json!({"id": "x", "type": "abort"})]);
     assert_eq!(scene.response("p")["data"]["disposition"], "started");
     assert_eq!(scene.response("x")["success"], true);
@@ -123,6 +124,7 @@ fn abort_while_idle_does_nothing() {
 fn several_aborts_are_all_answered() {
     let mut scene = Scene::new([Turn::text("x").hold_after(0)]);
     scene.prompt("go");
+    scene.server.wait_request(0);
     scene.send_all((0..3).map(|index| json!({"id": format!("x{index}"), "type": "abort"})));
     for index in 0..3 {
         assert_eq!(scene.response(&format!("x{index}"))["success"], true);

@@ -90,6 +90,7 @@ impl Scene {
     /// Prompts, waits for the end of the activity and gives its frames back.
     #[track_caller]
     pub fn run(&mut self, message: &str) -> Vec<Value> {
+        self.host.catch_up();
         let start = self.host.frames().len();
         self.prompt(message);
         self.host.wait_type("agent_settled");

@@ -119,7 +119,7 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
 
     let base = base_url(model)?;
     let url = if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") };
-    let mut headers = headers(order, KeyStyle::Header("x-api-key"))?;
+    let mut headers = headers(order, KeyStyle::Header("x-api-key"));
     headers.set("anthropic-version", VERSION);
     let betas = betas(call, thinking.is_budgeted);
     if !betas.is_empty() {

@@ -26,7 +26,7 @@ struct Event<'a> {
     #[serde(borrow, default)]
     content_block: Option<BlockStart<'a>>,
     #[serde(borrow, default)]
-    message: Option<Head<'a>>,
+    message: Option<&'a RawValue>,
     #[serde(default)]
     usage: Option<Counts>,
     #[serde(borrow, default)]
@@ -140,6 +140,8 @@ impl Decoder for Stream {
         let mut mended = String::new();
         let parsed = match parse::<Event<'_>>(event.data, &mut mended) {
             Ok(parsed) => parsed,
+            // An event of a kind yet to come may use our field names in its own way.
+            Err(_) if is_unknown(event.name) => return,
             Err(fault) => return message.fail(fault),
         };
         let kind = if parsed.kind.is_empty() { event.name } else { &parsed.kind };
@@ -147,7 +149,10 @@ impl Decoder for Stream {
             "content_block_delta" => self.delta(parsed.index, parsed.delta, message),
             "content_block_start" => self.block_start(parsed.index, parsed.content_block, message),
             "content_block_stop" => self.block_stop(parsed.index, message),
-            "message_start" => self.begin(parsed.message, message),
+            "message_start" => {
+                let head = parsed.message.and_then(|head| serde_json::from_str(head.get()).ok());
+                self.begin(head, message);
+            }
             "message_delta" => self.message_delta(parsed.delta, parsed.usage, message),
             "message_stop" => self.stop(message),
             "error" => {
@@ -168,6 +173,11 @@ impl Decoder for Stream {
         };
         message.fail(fault.unwrap_or_else(|| Fault::new(ErrorKind::Network, text)));
     }
+}
+
+fn is_unknown(name: &str) -> bool {
+    let is_known = name == "error" || name.starts_with("message_") || name.starts_with("content_block_");
+    !name.is_empty() && !is_known
 }
 
 impl Stream {

@@ -3,14 +3,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::wire::common::{Count, Text};
+use crate::wire::common::{Count, First, Text};
 
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
@@ -92,39 +91,6 @@ pub(super) struct PromptDetails {
 #[serde(default)]
 pub(super) struct CompletionDetails {
     pub reasoning_tokens: Count,
-}
-
-/// The first element of a list; the others are read over.
-pub(super) struct First<T>(pub Option<T>);
-
-impl<T> Default for First<T> {
-    fn default() -> Self {
-        First(None)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
-            type Value = First<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list or null")
-            }
-
-            fn visit_unit<E>(self) -> Result<First<T>, E> {
-                Ok(First(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<First<T>, A::Error> {
-                let first = list.next_element()?;
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
-            }
-        }
-        deserializer.deserialize_any(List(PhantomData))
-    }
 }
 
 /// Streamed text: a string, a list of typed parts, or something to be ignored.

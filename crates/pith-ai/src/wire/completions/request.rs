@@ -80,17 +80,11 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     body.optional("provider", compat_key(model, "openRouterRouting"));
     body.optional("providerOptions", gateway_options(Compat::object(model, "vercelGatewayRouting")));
 
-    let mut headers = headers(order, KeyStyle::Bearer)?;
+    let mut headers = headers(order, KeyStyle::Bearer);
     add_affinity(&mut headers, call, &compat);
     headers.apply(&order.credentials.headers);
-    Ok(HttpRequest { url: url(call)?, headers, body: body.finish().into() })
-}
-
-fn url(call: &LlmCall) -> Result<String, Fault> {
-    let base = base_url(&call.model)?;
-    // Mistral's catalogue entry names the host only.
-    let version = if call.model.api == "mistral-conversations" && !base.ends_with("/v1") { "/v1" } else { "" };
-    Ok(format!("{base}{version}/chat/completions"))
+    let url = format!("{}/chat/completions", base_url(model)?);
+    Ok(HttpRequest { url, headers, body: body.finish().into() })
 }
 
 fn id_rule(compat: &Compat<'_>) -> IdRule {

@@ -526,8 +526,8 @@ fn thinking_as_text_and_alternation() {
 }
 
 #[test]
-fn mistral_wants_short_ids_and_its_own_path() {
-    let mistral = Model { api: "mistral-conversations".into(), ..vendor("mistral", "https://api.mistral.ai") };
+fn mistral_wants_short_ids() {
+    let mistral = vendor("mistral", "https://api.mistral.ai/v1");
     let foreign = assistant(json!([{"type":"toolCall","id":"call_abc","name":"read","arguments":{}},
         {"type":"toolCall","id":"Abc123Xyz","name":"read","arguments":{}}]));
     let (url, _, sent) = request(&Completions, &call(mistral, vec![user("q"), Message::Assistant(foreign)]));

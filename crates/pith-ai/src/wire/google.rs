@@ -1,0 +1,40 @@
+//! `google-generative-ai`: the Gemini API.
+
+mod request;
+mod stream;
+
+use pith_protocol::Model;
+use serde_json::Value;
+
+use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut};
+use crate::failure::Fault;
+
+/// The wire module.
+pub struct Google;
+
+impl Wire for Google {
+    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault> {
+        request::build(order)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(stream::Stream::default())
+    }
+
+    fn error_text(&self, _: &Model, status: u16, body: &str) -> String {
+        let is_json = serde_json::from_str::<Value>(body).is_ok_and(|body| body.is_object() || body.is_array());
+        match body.trim() {
+            body if is_json => cut(body, MAX_ERROR_CHARS),
+            "" => bare_status(status),
+            // An HTML page of a front end says no more than its status.
+            _ => format!("{status} {}", status_text(status)),
+        }
+    }
+}
+
+fn status_text(status: u16) -> &'static str {
+    reqwest::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("error")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,329 @@
+//! The event stream of a Responses answer.
+
+use std::borrow::Cow;
+
+use pith_protocol::{ErrorKind, StopReason, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::assemble::MessageBuilder;
+use crate::failure::Fault;
+use crate::sse::SseEvent;
+use crate::wire::common::{Count, Loose};
+use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    output_index: Count,
+    #[serde(borrow, default)]
+    delta: Loose<'a>,
+    #[serde(borrow, default)]
+    arguments: Loose<'a>,
+    #[serde(borrow, default)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Loose<'a>,
+}
+
+/// The parts of an item that are looked at; a reasoning item is kept whole besides.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Item {
+    r#type: String,
+    id: String,
+    call_id: String,
+    name: String,
+    arguments: String,
+    phase: Option<String>,
+    summary: Option<Vec<Piece>>,
+    content: Option<Vec<Piece>>,
+    encrypted_content: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Piece {
+    text: String,
+    refusal: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Response {
+    id: String,
+    status: Option<String>,
+    incomplete_details: Option<Incomplete>,
+    error: Option<ErrorBody>,
+    usage: Option<Counts>,
+    service_tier: Option<String>,
+    output: Option<Vec<Value>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ErrorBody {
+    code: Option<Value>,
+    message: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Counts {
+    input_tokens: Count,
+    output_tokens: Count,
+    total_tokens: Count,
+    input_tokens_details: Option<InputDetails>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct InputDetails {
+    cached_tokens: Count,
+    cache_write_tokens: Count,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    reasoning_tokens: Count,
+}
+
+/// State of one stream.
+#[derive(Default)]
+pub(super) struct Stream {
+    items: Vec<OpenItem>,
+    /// Reasoning items by place, to be completed when the response ends.
+    reasoning: Vec<(usize, Value)>,
+}
+
+struct OpenItem {
+    index: Option<u64>,
+    place: usize,
+    /// A part of the thinking has ended; the next one is set off from it.
+    owes_break: bool,
+}
+
+impl Decoder for Stream {
+    fn event(&mut self, event: SseEvent<'_>, message: &mut MessageBuilder) {
+        if event.data.is_empty() || event.data == "[DONE]" {
+            return;
+        }
+        let mut mended = String::new();
+        let parsed = match parse::<Event<'_>>(event.data, &mut mended) {
+            Ok(parsed) => parsed,
+            Err(fault) => return message.fail(fault),
+        };
+        let kind = if parsed.kind.is_empty() { event.name } else { &parsed.kind };
+        let index = parsed.output_index.0;
+        match kind {
+            "response.output_text.delta"
+            | "response.refusal.delta"
+            | "response.reasoning_summary_text.delta"
+            | "response.reasoning_text.delta"
+            | "response.function_call_arguments.delta" => self.delta(index, parsed.delta, message),
+            "response.reasoning_summary_part.done" => self.part_done(index),
+            "response.function_call_arguments.done" => self.arguments_done(index, parsed.arguments, message),
+            "response.output_item.added" => self.item_added(index, parsed.item, message),
+            "response.output_item.done" => self.item_done(index, parsed.item, message),
+            "response.created" => self.created(parsed.response, message),
+            "response.completed" | "response.incomplete" => self.completed(parsed.response, message),
+            "response.failed" => failed(parsed.response, message),
+            "error" => reported(parsed.code, parsed.message, message),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, fault: Option<Fault>, message: &mut MessageBuilder) {
+        let text = "OpenAI Responses stream ended before a terminal response event";
+        message.fail(fault.unwrap_or_else(|| Fault::new(ErrorKind::Network, text)));
+    }
+}
+
+fn read<T: for<'a> Deserialize<'a> + Default>(raw: Option<&RawValue>) -> T {
+    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+}
+
+impl Stream {
+    fn created(&mut self, response: Option<&RawValue>, message: &mut MessageBuilder) {
+        let response: Response = read(response);
+        message.set_response_id(&response.id);
+        message.begin();
+    }
+
+    fn find(&mut self, index: Option<u64>) -> Option<&mut OpenItem> {
+        self.items.iter_mut().rev().find(|item| item.index == index)
+    }
+
+    fn delta(&mut self, index: Option<u64>, delta: Loose<'_>, message: &mut MessageBuilder) {
+        let (Some(item), Some(delta)) = (self.find(index), delta.0) else { return };
+        if !delta.is_empty() && std::mem::take(&mut item.owes_break) {
+            message.push(item.place, "\n\n".into());
+        }
+        message.push(item.place, delta);
+    }
+
+    fn part_done(&mut self, index: Option<u64>) {
+        if let Some(item) = self.find(index) {
+            item.owes_break = true;
+        }
+    }
+
+    fn arguments_done(&mut self, index: Option<u64>, arguments: Loose<'_>, message: &mut MessageBuilder) {
+        if let (Some(item), Some(arguments)) = (self.find(index), arguments.0) {
+            message.complete(item.place, &arguments);
+        }
+    }
+
+    fn item_added(&mut self, index: Option<u64>, raw: Option<&RawValue>, message: &mut MessageBuilder) {
+        let item: Item = read(raw);
+        if let Some(place) = open(&item, message) {
+            self.items.push(OpenItem { index, place, owes_break: false });
+            message.complete(place, &item.arguments);
+        }
+    }
+
+    fn item_done(&mut self, index: Option<u64>, raw: Option<&RawValue>, message: &mut MessageBuilder) {
+        let item: Item = read(raw);
+        let at = self.items.iter().rposition(|open| open.index == index);
+        let place = match at.map(|at| self.items.remove(at).place).or_else(|| open(&item, message)) {
+            Some(place) => place,
+            None => return,
+        };
+        match item.r#type.as_str() {
+            "reasoning" => {
+                let parts = item.summary.filter(|parts| !parts.is_empty()).or(item.content).unwrap_or_default();
+                let texts: Vec<_> = parts.into_iter().map(|part| part.text).collect();
+                message.complete(place, &texts.join("\n\n"));
+                let whole: Value = read(raw);
+                message.set_signature(place, whole.to_string());
+                if item.encrypted_content.is_none_or(|content| content.is_null()) {
+                    self.reasoning.push((place, whole));
+                }
+            }
+            "message" => {
+                let parts = item.content.unwrap_or_default();
+                let text: String = parts.into_iter().map(|part| part.text + &part.refusal).collect();
+                message.complete(place, &text);
+                let mut signature = json!({"v": 1, "id": item.id});
+                if let Some(phase) = item.phase {
+                    signature["phase"] = json!(phase);
+                }
+                message.set_signature(place, signature.to_string());
+            }
+            _ => message.complete(place, &item.arguments),
+        }
+        message.close(place);
+    }
+
+    fn completed(&mut self, raw: Option<&RawValue>, message: &mut MessageBuilder) {
+        let response: Response = read(raw);
+        message.set_response_id(&response.id);
+        self.complete_reasoning(response.output.unwrap_or_default(), message);
+        if let Some(counts) = response.usage {
+            message.set_usage(usage(&counts));
+            match response.service_tier.as_deref() {
+                Some("flex") => message.scale_cost(0.5),
+                Some("priority") => message.scale_cost(2.0),
+                Some(_) | None => {}
+            }
+        }
+        let status = response.status.unwrap_or_else(|| "completed".to_owned());
+        let reason = response.incomplete_details.and_then(|details| details.reason);
+        message.set_raw_stop_reason(&reason.as_ref().map_or(status.clone(), |reason| format!("{status}.{reason}")));
+        match (status.as_str(), reason.as_deref()) {
+            ("completed", _) => message.finish(StopReason::Stop),
+            ("incomplete", Some("max_output_tokens")) => message.finish(StopReason::Length),
+            ("incomplete", reason) => {
+                let text = format!("Response incomplete: {}", reason.unwrap_or("unknown"));
+                message.fail(Fault::new(ErrorKind::InvalidRequest, text));
+            }
+            _ => failed(raw, message),
+        }
+    }
+
+    /// Some servers give the encrypted reasoning only with the whole response; the next request needs it.
+    fn complete_reasoning(&mut self, output: Vec<Value>, message: &mut MessageBuilder) {
+        for (place, mut item) in self.reasoning.drain(..) {
+            let same = |other: &&Value| other["type"] == "reasoning" && other["id"] == item["id"];
+            let found = output.iter().find(same).and_then(|other| other.get("encrypted_content"));
+            if let Some(content) = found.filter(|content| !content.is_null()).cloned() {
+                item["encrypted_content"] = content;
+                message.set_signature(place, item.to_string());
+            }
+        }
+    }
+}
+
+fn open(item: &Item, message: &mut MessageBuilder) -> Option<usize> {
+    match item.r#type.as_str() {
+        "reasoning" => Some(message.open_thinking()),
+        "message" => Some(message.open_text()),
+        "function_call" => Some(message.open_call(&format!("{}|{}", item.call_id, item.id), &item.name)),
+        // Hosted tools and whatever comes later: nothing we could show or answer.
+        _ => None,
+    }
+}
+
+fn usage(counts: &Counts) -> Usage {
+    let details = counts.input_tokens_details.as_ref();
+    let cache_read = details.map_or(0, |details| details.cached_tokens.or_zero());
+    let cache_write = details.map_or(0, |details| details.cache_write_tokens.or_zero());
+    let reasoning = counts.output_tokens_details.as_ref().map_or(0, |details| details.reasoning_tokens.or_zero());
+    Usage {
+        input: counts.input_tokens.or_zero().saturating_sub(cache_read + cache_write),
+        output: counts.output_tokens.or_zero(),
+        cache_read,
+        cache_write,
+        reasoning: Some(reasoning),
+        total_tokens: counts.total_tokens.or_zero(),
+        ..Usage::default()
+    }
+}
+
+fn as_word(code: &Value) -> String {
+    code.as_str().map_or_else(|| code.to_string(), str::to_owned)
+}
+
+/// The response as a whole failed.
+fn failed(raw: Option<&RawValue>, message: &mut MessageBuilder) {
+    let response: Response = read(raw);
+    if let Some(status) = &response.status {
+        message.set_raw_stop_reason(status);
+    }
+    let provider = message.model().provider.clone();
+    let fault = match (response.error, response.incomplete_details.and_then(|details| details.reason)) {
+        (Some(error), _) => {
+            let code = error.code.as_ref().map_or("unknown".to_owned(), as_word);
+            let text = format!("{code}: {}", error.message.as_deref().unwrap_or("no message"));
+            Fault::reported(&provider, Some(&code), cut(&text, MAX_ERROR_CHARS))
+        }
+        (None, Some(reason)) => Fault::new(ErrorKind::InvalidRequest, format!("incomplete: {reason}")),
+        (None, None) => {
+            let status = response.status.as_deref().unwrap_or("failed");
+            Fault::new(ErrorKind::Protocol, format!("Response {status} without a reason"))
+        }
+    };
+    message.fail(fault);
+}
+
+/// An `error` event.
+fn reported(code: Option<&RawValue>, text: Loose<'_>, message: &mut MessageBuilder) {
+    let code = as_word(&read::<Value>(code));
+    let text = format!("Error Code {code}: {}", text.0.as_deref().unwrap_or("no message"));
+    message.fail(Fault::reported(&message.model().provider, Some(&code), cut(&text, MAX_ERROR_CHARS)));
+}

@@ -1,0 +1,185 @@
+//! The entries of the session as a tree: looking at it, moving in it, and other sessions.
+
+use std::sync::Arc;
+
+use pith_protocol::Message;
+use pith_protocol::commands::{GetEntries, GetTree, ListSessions, NavigateTree, SetLabel};
+use pith_store::{BranchSummaryEntry, EntryId, ForkMessage, Kind, SessionSummary};
+use serde_json::{Value, json};
+
+use crate::activity::JobEnd;
+use crate::compact::{BranchMaterial, FileLists, Source, Summary, SummaryFailure};
+use crate::reply::Reply;
+use crate::session::Session;
+use crate::summary::{Purpose, Work};
+
+const BUSY: &str = "Cannot navigate the session tree while a run or compaction is active";
+
+/// A move that waits for the summary of what is left behind.
+pub(crate) struct Navigation {
+    reply: Reply<NavigateTree>,
+    /// The new position.
+    leaf: Option<EntryId>,
+    /// The prompt that is taken back.
+    text: Option<String>,
+    target: String,
+    label: Option<String>,
+}
+
+impl Session {
+    pub(crate) fn get_entries(&mut self, call: &GetEntries, reply: Reply<GetEntries>) {
+        let entries = self.store.tree().entries_json(call.since.as_deref()).map_err(|error| error.to_string());
+        let answer = entries.map(|entries| format!("{{\"entries\":{entries},\"leafId\":{}}}", self.leaf_json()));
+        reply.send_json(&mut *self.out, answer);
+    }
+
+    pub(crate) fn get_tree(&mut self, reply: Reply<GetTree>) {
+        let answer = format!("{{\"tree\":{},\"leafId\":{}}}", self.store.tree().tree_json(), self.leaf_json());
+        reply.send_json(&mut *self.out, Ok(answer));
+    }
+
+    fn leaf_json(&self) -> Value {
+        json!(self.store.leaf())
+    }
+
+    pub(crate) fn fork_messages(&self) -> Value {
+        let message = |message: ForkMessage| json!({"entryId": &*message.entry_id, "text": message.text});
+        let messages: Vec<_> = self.store.fork_messages().into_iter().map(message).collect();
+        json!({"messages": messages})
+    }
+
+    pub(crate) fn set_label(&mut self, call: &SetLabel, reply: Reply<SetLabel>) {
+        let label = call.label.as_deref().map(str::trim).filter(|label| !label.is_empty());
+        let result = self.store.append_label(&call.entry_id, label);
+        self.report_store();
+        self.answer(reply, result.map(|_| ()).map_err(|error| error.to_string()));
+    }
+
+    /// Reading a thousand files takes a while, so it happens elsewhere.
+    pub(crate) fn list_sessions(&mut self, call: &ListSessions, reply: Reply<ListSessions>) {
+        let (places, cwd) = (self.places.clone(), self.store.cwd().to_owned());
+        // Sessions are looked for where the next one would be put.
+        let directory = self.store.path().and_then(|path| path.parent()).map_or(places.dir, |path| path.to_owned());
+        let all = call.all.unwrap_or(false);
+        self.jobs.spawn_blocking(move || {
+            let sessions =
+                if all { pith_store::list_all(&places.root) } else { pith_store::list(&directory, Some(&cwd)) };
+            JobEnd::Listed { reply, sessions }
+        });
+    }
+
+    pub(crate) fn on_listed(&mut self, reply: Reply<ListSessions>, sessions: Vec<SessionSummary>) {
+        let shown = sessions.into_iter().map(|session| {
+            let mut shown = json!({"path": session.path.to_string_lossy()});
+            if let (Value::Object(all), Ok(Value::Object(members))) = (&mut shown, serde_json::to_value(&session)) {
+                all.extend(members);
+            }
+            shown
+        });
+        let answer = json!({"sessions": shown.collect::<Vec<_>>()});
+        self.answer(reply, Ok(answer));
+    }
+
+    pub(crate) fn navigate_tree(&mut self, call: NavigateTree, reply: Reply<NavigateTree>) {
+        if self.activity.is_busy() {
+            return self.answer(reply, Err(BUSY.to_owned()));
+        }
+        if let Err(why) = self.navigate(call, reply) {
+            let (why, reply) = *why;
+            self.answer(reply, Err(why));
+        }
+    }
+
+    fn navigate(
+        &mut self,
+        call: NavigateTree,
+        reply: Reply<NavigateTree>,
+    ) -> Result<(), Box<(String, Reply<NavigateTree>)>> {
+        let is_here = self.store.leaf() == Some(&call.target_id);
+        let destination = match self.store.destination(&call.target_id) {
+            Ok(destination) if !is_here => destination,
+            Ok(_) => pith_store::Destination { leaf: Some(call.target_id.as_str().into()), text: None },
+            Err(error) => return Err(Box::new((error.to_string(), reply))),
+        };
+        let navigation = Navigation {
+            reply,
+            leaf: destination.leaf,
+            text: destination.text,
+            target: call.target_id,
+            label: call.label,
+        };
+        let left = self.store.left_behind(navigation.leaf.as_deref()).unwrap_or_default();
+        if !call.summarize.unwrap_or(false) || left.is_empty() {
+            self.arrive(navigation, None);
+            return Ok(());
+        }
+        let model = match self.models.usable() {
+            Ok(model) => model.clone(),
+            Err(why) => return Err(Box::new((why, navigation.reply))),
+        };
+        let messages: Vec<Arc<Message>> =
+            left.iter().filter_map(|id| self.store.tree().message(id)).map(Arc::new).collect();
+        let material = BranchMaterial::new(
+            &messages,
+            self.files_of_summaries(&left),
+            model.context_window,
+            self.settings.branch_summary.reserve_tokens,
+            call.custom_instructions.as_deref(),
+            call.replace_instructions.unwrap_or(false),
+        );
+        self.write_summary(model, Source::BranchSummary, Purpose::Branch(navigation), Work::Branch(material));
+        Ok(())
+    }
+
+    /// The files named by summaries of branches within the branch.
+    fn files_of_summaries(&self, entries: &[EntryId]) -> FileLists {
+        let tree = self.store.tree();
+        let summaries =
+            entries.iter().filter(|id| tree.kind(id) == Some(Kind::BranchSummary)).filter_map(|id| tree.entry(id));
+        let own = summaries.filter(|entry| entry.get("fromHook") != Some(&Value::Bool(true)));
+        own.fold(FileLists::default(), |lists, entry| lists.and(FileLists::from_details(entry.get("details"))))
+    }
+
+    pub(crate) fn finish_navigation(&mut self, navigation: Navigation, result: Result<Summary, SummaryFailure>) {
+        match result {
+            Ok(summary) => self.arrive(navigation, Some(summary)),
+            Err(SummaryFailure::Cancelled) => self.answer(navigation.reply, Ok(json!({"cancelled": true}))),
+            Err(SummaryFailure::Failed(why)) => self.answer(navigation.reply, Err(why)),
+        }
+        self.flush_deferred();
+        self.serve_waiters();
+    }
+
+    /// Moves the leaf and leaves the summary there.
+    fn arrive(&mut self, navigation: Navigation, summary: Option<Summary>) {
+        let Navigation { reply, leaf, text, target, label } = navigation;
+        let from_id = self.store.leaf().map(EntryId::from);
+        if let Err(error) = self.store.move_leaf(leaf.as_deref()) {
+            return self.answer(reply, Err(error.to_string()));
+        }
+        let summary = summary.map(|summary| {
+            let usage = (summary.usage != Default::default()).then_some(summary.usage);
+            let entry = BranchSummaryEntry {
+                from_id,
+                summary: summary.text,
+                details: Some(summary.details),
+                usage,
+                from_hook: false,
+            };
+            self.store.append_branch_summary(&entry)
+        });
+        if let Some(label) = label.as_deref().map(str::trim).filter(|label| !label.is_empty()) {
+            // Both exist: one was just written, the other was navigated to.
+            let _ = self.store.append_label(summary.as_deref().unwrap_or(&target), Some(label));
+        }
+        self.report_store();
+        let mut answer = json!({"cancelled": false, "leafId": self.store.leaf()});
+        if let Some(text) = text {
+            answer["text"] = Value::String(text);
+        }
+        if let Some(entry) = summary.and_then(|id| self.store.tree().entry(&id)) {
+            answer["summaryEntry"] = Value::Object(entry);
+        }
+        self.answer(reply, Ok(answer));
+    }
+}

@@ -1,0 +1,176 @@
+//! Which session the command line asks for.
+
+use std::path::{Path, PathBuf};
+
+use pith_ai::agent_dir::AgentDir;
+use pith_ai::environment::Environment;
+use pith_session::SessionPlaces;
+use pith_store::{
+    FoundSession, NewSession, Places, SessionStore, StoreError, find_by_id, find_session, is_session_id, latest,
+};
+
+use crate::warn;
+
+/// The flags that choose a session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFlags {
+    /// `--session`
+    pub open: Option<String>,
+    /// `--session-id`
+    pub id: Option<String>,
+    /// `--fork`
+    pub fork: Option<String>,
+    /// `--continue`
+    pub is_latest: bool,
+    /// `--resume`; empty without an id.
+    pub resume: Option<String>,
+    /// `--no-session`
+    pub is_unsaved: bool,
+}
+
+/// A message that is the whole line on stderr, because scripts compare it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Plain(String);
+
+const BAD_ID: &str = "Session id must be non-empty, contain only alphanumeric characters, '-', '_', and '.', \
+                      and start and end with an alphanumeric character";
+const NO_PICKER: &str = "--resume cannot show a list to choose from here: \
+                         use --continue for the newest session of this directory, or --session <path|id>";
+
+impl SessionFlags {
+    /// Refuses flags that contradict each other; `Err` is the text after `Error: `.
+    pub fn check(&self) -> Result<(), String> {
+        let given = [
+            ("--session", self.open.is_some()),
+            ("--continue", self.is_latest),
+            ("--resume", self.resume.is_some()),
+            ("--no-session", self.is_unsaved),
+        ];
+        let conflicts = |flags: &[(&str, bool)]| {
+            let given: Vec<_> = flags.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
+            (!given.is_empty()).then(|| given.join(", "))
+        };
+        if let Some(flags) = self.fork.as_ref().and_then(|_| conflicts(&given)) {
+            return Err(format!("--fork cannot be combined with {flags}"));
+        }
+        if let Some(flags) = self.id.as_ref().and_then(|_| conflicts(&given[..3])) {
+            return Err(format!("--session-id cannot be combined with {flags}"));
+        }
+        if self.id.as_ref().is_some_and(|id| !is_session_id(id)) {
+            return Err(BAD_ID.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Opens or begins the session.
+    pub fn open(&self, places: &SessionPlaces, cwd: &Path, environment: &Environment) -> anyhow::Result<SessionStore> {
+        let found = |argument: &str| {
+            let places = Places { cwd, session_dir: &places.dir, root: &places.root };
+            find_session(&environment.expand(argument).to_string_lossy(), places).map_err(plain)
+        };
+        let new = |id: Option<String>| NewSession {
+            cwd: cwd.to_owned(),
+            session_dir: places.dir.clone(),
+            id,
+            parent_session: None,
+        };
+        if self.is_unsaved {
+            return Ok(SessionStore::in_memory(cwd, self.id.clone()));
+        }
+        if let Some(source) = &self.fork {
+            if let Some(id) = self.id.as_ref().filter(|id| find_by_id(id, &places.dir, cwd).is_some()) {
+                return Err(Plain(format!("Session already exists with id '{id}'")).into());
+            }
+            let (FoundSession::Path(path) | FoundSession::Here(path) | FoundSession::Elsewhere { path, .. }) =
+                found(source)?;
+            return SessionStore::fork_file(&path, new(self.id.clone())).map_err(plain);
+        }
+        if let Some(argument) = self.open.as_ref().or(self.resume.as_ref()) {
+            anyhow::ensure!(!argument.is_empty() || self.open.is_some(), NO_PICKER);
+            return match found(argument)? {
+                FoundSession::Path(path) => SessionStore::resume_or_create(&path, cwd).map_err(plain),
+                FoundSession::Here(path) => SessionStore::resume(&path, cwd).map_err(plain),
+                FoundSession::Elsewhere { path, cwd } => {
+                    let path = path.display();
+                    anyhow::bail!(
+                        "Session found in different project: {cwd}. Use --fork {path} to copy it, or --session {path}"
+                    )
+                }
+            };
+        }
+        if self.is_latest
+            && let Some(path) = latest(&places.dir, cwd)
+        {
+            return SessionStore::resume(&path, cwd).map_err(plain);
+        }
+        if let Some(id) = &self.id {
+            match find_by_id(id, &places.dir, cwd) {
+                Some(path) => return SessionStore::resume(&path, cwd).map_err(plain),
+                None => warn(&format!(
+                    "Warning: No project session found with id '{id}'; creating a new session with that id."
+                )),
+            }
+        }
+        Ok(SessionStore::create(new(self.id.clone())))
+    }
+}
+
+/// Some refusals are compared literally, so they go without a prefix.
+fn plain(error: StoreError) -> anyhow::Error {
+    match error {
+        StoreError::NoMatch(_) | StoreError::MissingCwd { .. } => Plain(error.to_string()).into(),
+        other => other.into(),
+    }
+}
+
+/// Where sessions are kept: a directory given by flag, variable or setting replaces the usual ones.
+pub fn places(
+    given: Option<PathBuf>,
+    environment: &Environment,
+    setting: Option<&str>,
+    agent_dir: &AgentDir,
+    cwd: &Path,
+) -> SessionPlaces {
+    let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
+    let configured =
+        given.map(|dir| dir.to_string_lossy().into_owned()).or_else(variable).or_else(|| setting.map(str::to_owned));
+    match configured {
+        Some(dir) => {
+            let dir = cwd.join(environment.expand(&dir));
+            SessionPlaces { root: dir.clone(), dir }
+        }
+        None => SessionPlaces {
+            dir: pith_store::session_directory(agent_dir.path(), cwd),
+            root: pith_store::sessions_root(agent_dir.path()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contradictions_are_named() {
+        let check = |flags: SessionFlags, expected: Result<(), &str>| {
+            assert_eq!(flags.check(), expected.map_err(str::to_owned))
+        };
+        let (some, none) = (Some("x".to_owned()), SessionFlags::default());
+        check(none.clone(), Ok(()));
+        let fork = SessionFlags { fork: some.clone(), ..none.clone() };
+        check(
+            SessionFlags { open: some.clone(), is_latest: true, ..fork.clone() },
+            Err("--fork cannot be combined with --session, --continue"),
+        );
+        check(SessionFlags { is_unsaved: true, ..fork.clone() }, Err("--fork cannot be combined with --no-session"));
+        check(SessionFlags { id: some.clone(), ..fork }, Ok(()));
+        let id = SessionFlags { id: some, ..none };
+        check(
+            SessionFlags { resume: Some(String::new()), ..id.clone() },
+            Err("--session-id cannot be combined with --resume"),
+        );
+        check(SessionFlags { is_unsaved: true, ..id.clone() }, Ok(()));
+        check(SessionFlags { id: Some("-x".into()), ..id }, Err(BAD_ID));
+    }
+}
