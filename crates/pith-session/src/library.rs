@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pith_ai::settings::Settings;
 use pith_protocol::Event;
 use pith_protocol::commands::{GetCommands, GetDiagnostics, Reload};
-use pith_resources::{ActiveTool, Resources};
+use pith_resources::{ActiveTool, PromptParts, Resources};
 use serde_json::{Value, json};
 
 use crate::reply::Reply;
@@ -102,7 +102,8 @@ impl Session {
                 .iter()
                 .map(|tool| ActiveTool { name: &tool.spec().name, snippet: tool.snippet(), rules: tool.rules() })
                 .collect();
-            self.library.resources.prompt_parts(&tools, self.store.cwd()).assemble()
+            let parts = self.library.resources.prompt_parts(&tools, self.store.cwd());
+            PromptParts { locale: self.tools.locale(), ..parts }.assemble()
         };
         self.tools.set_prompt(prompt);
     }

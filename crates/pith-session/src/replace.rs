@@ -15,7 +15,6 @@ use crate::activity::{JobEnd, Waiter};
 use crate::compaction::Recovery;
 use crate::reply::Reply;
 use crate::session::Session;
-use crate::tools::Tools;
 
 /// A file read elsewhere, and who asked for it.
 pub(crate) struct Opened {
@@ -150,7 +149,7 @@ impl Session {
     /// Moves the tools to the session's working directory; what they left running elsewhere ends.
     fn relocate(&mut self) {
         let (workbench, tools) = (self.relocation)(self.store.cwd());
-        self.tools = Tools::new(tools, &self.tool_choice);
+        self.tools.relocate(tools);
         // Another directory has other instructions, skills and project settings.
         self.read_again();
         let left = std::mem::replace(&mut self.workbench, workbench);

@@ -1,10 +1,10 @@
 //! From command line, environment and files to the parts of a session. No network.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::agent_dir::{AgentDir, Layout};
+use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
@@ -12,7 +12,9 @@ use pith_ai::select::{self, Recorded, Start, Wanted};
 use pith_ai::settings::{self, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
-use pith_session::{Brought, Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, ToolChoice};
+use pith_session::{
+    Brought, Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, StreamRules, ToolChoice,
+};
 use pith_store::SessionStore;
 use pith_tools::image;
 use pith_tools::process::Guard;
@@ -20,7 +22,7 @@ use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
-use crate::dialect::{Dialect, XCSH};
+use crate::dialect::Dialect;
 use crate::project::{Ask, Project};
 use crate::sessions;
 use crate::warn;
@@ -40,6 +42,7 @@ pub struct Prepared {
     client: Providers,
     start: Start,
     choices: Choices,
+    rules: StreamRules,
 }
 
 /// What flags and variables say about the session, whatever the settings say.
@@ -49,6 +52,7 @@ struct Choices {
     stream_updates: StreamUpdates,
     cache: CacheRetention,
     name: Option<String>,
+    host_tool_timeout: Option<Duration>,
 }
 
 /// Reads what there is to read; `Err` ends the process before the first frame.
@@ -74,6 +78,7 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
             _ => CacheRetention::Short,
         },
         name: cli.name.clone(),
+        host_tool_timeout: cli.host_tool_timeout,
     };
     let brought = project.bring(&cwd, loaded, |settings| choices.options(settings));
     let settings = brought.settings.clone();
@@ -112,13 +117,13 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
             (workbench, tools)
         })
     };
-    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices })
+    let rules = stream_rules(&cli, dialect, &agent_dir, project.trusts(&cwd).then_some(&*cwd));
+    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices, rules })
 }
 
 /// The user's directory in the layout of a dialect.
 pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
-    let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
-    AgentDir::locate(layout, environment)
+    AgentDir::locate(dialect.layout, environment)
 }
 
 /// The scripted model exists only when it is asked for by name.
@@ -133,6 +138,23 @@ fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
     registry.support_api(SCRIPTED);
     registry.register(scripted::provider(id), Visibility::ByNameOnly);
     Ok(scripts)
+}
+
+/// Rules of the trusted project, then of the user.
+fn stream_rules(cli: &Cli, dialect: &Dialect, agent_dir: &AgentDir, project: Option<&Path>) -> StreamRules {
+    if !dialect.has_stream_rules || cli.no_rules {
+        return StreamRules::default();
+    }
+    let mut directories: Vec<PathBuf> = project.map(|cwd| agent_dir.project_dir(cwd)).into_iter().collect();
+    directories.push(agent_dir.path().to_owned());
+    let (rules, found) = pith_resources::load_rules(&directories);
+    for diagnostic in found {
+        let path = diagnostic.path.as_deref().unwrap_or(Path::new("rules"));
+        warn(&format!("Warning: {}: {}", path.display(), diagnostic.message));
+    }
+    let (rules, problems) = StreamRules::compile(rules);
+    problems.iter().for_each(|problem| warn(&format!("Warning: {problem}")));
+    rules
 }
 
 fn client_options(settings: &Settings) -> ClientOptions {
@@ -202,7 +224,9 @@ impl Prepared {
                 none: self.cli.no_tools,
                 exclude: self.cli.exclude_tools,
                 defaults: self.brought.settings.default_tools.clone(),
+                additional: Vec::new(),
             },
+            rules: self.rules,
             brought: self.brought,
             read_again: Box::new(move |cwd| project.read(cwd, |settings| choices.options(settings))),
             start: self.start,
@@ -253,6 +277,14 @@ impl Choices {
             attribution: self.dialect.attribution,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
+            highest_level: self.dialect.highest_level,
+            counts_premium_requests: self.dialect.counts_premium_requests,
+            tells_late_failures: self.dialect.tells_late_failures,
+            reports_aborted_calls: self.dialect.reports_aborted_calls,
+            has_todo_tool: self.dialect.keeps_todos,
+            todo_reminders: self.dialect.keeps_todos,
+            todo_clear_after: settings.tasks.todo_clear_delay,
+            host_tool_timeout: self.host_tool_timeout,
             fsync: settings.session.fsync,
             name: self.name.clone(),
         }
