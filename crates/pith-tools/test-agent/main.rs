@@ -38,6 +38,12 @@ fn main() -> ExitCode {
             }
             "write" => write_forever(&workbench, &subject).await,
             "read" => read_end(&workbench, &subject).await,
+            "call" => {
+                let call_and_arguments: Value = serde_json::from_str(&subject).expect("JSON");
+                let name = call_and_arguments[0].as_str().expect("a name");
+                let output = call(&workbench, name, call_and_arguments[1].clone(), |_| {}).await;
+                say(output.content[0].as_text().expect("text"));
+            }
             "flood" => flood(&workbench, &subject).await,
             _ => panic!("unknown role {role}"),
         }

@@ -129,7 +129,7 @@ fn a_background_writer_does_not_hold_the_call_open() {
         let bench = Bench::new();
         let started = Instant::now();
         check(&bench, "(sleep 20; echo late) & echo bg", "bg\n").await;
-        assert!(started.elapsed() < Duration::from_secs(3));
+        assert!(started.elapsed() < Duration::from_secs(15));
     });
 }
 

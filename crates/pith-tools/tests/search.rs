@@ -86,6 +86,36 @@ fn grep_refusals() {
 }
 
 #[test]
+fn no_program_is_needed() {
+    let bench = tree();
+    for (call, expected) in
+        [(r#"["grep",{"pattern":"alpha"}]"#, "a.txt:1: alpha\n"), (r#"["find",{"pattern":"*.ts"}]"#, "sub/deep/d.ts\n")]
+    {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_test-agent"))
+            .args(["call", bench.workbench.base.cwd.to_str().unwrap(), call])
+            .env("PATH", "")
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
+}
+
+#[test]
+fn the_same_question_gets_the_same_answer() {
+    run(async {
+        let bench = Bench::new();
+        for n in 0..200 {
+            bench.file(&format!("{}/{n}.txt", n % 7), "needle\n");
+        }
+        let arguments = json!({"pattern": "needle", "limit": 50});
+        let first = bench.ok("grep", arguments.clone()).await;
+        for _ in 0..5 {
+            assert_eq!(bench.ok("grep", arguments.clone()).await, first);
+        }
+    });
+}
+
+#[test]
 fn find_matches_names_and_paths() {
     run(async {
         let bench = tree();

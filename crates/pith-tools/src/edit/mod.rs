@@ -35,6 +35,7 @@ pub struct EditTool {
 }
 
 impl EditTool {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         EditTool { spec: spec("edit", DESCRIPTION, parameters()), workbench }
     }
@@ -50,12 +51,12 @@ fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], ca
     let mut original = Vec::new();
     file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
     drop(file);
-    let changed = workbench.seen.has_changed(path, &metadata, || Some(digest(&original)));
+    let changed = workbench.seen.has_changed(path, &metadata, || digest(&original));
     still_wanted(cancel)?;
     let edited = apply(&original, edits, shown_path)?;
     still_wanted(cancel)?;
     let metadata = replace(path, &edited.contents, &workbench.confinement)?;
-    workbench.seen.remember(path, &metadata, Some(digest(&edited.contents)));
+    workbench.seen.remember(path, &metadata, digest(&edited.contents));
     let difference = render::difference(&edited.before, &edited.after, shown_path);
     let remark = if changed { remark(shown_path) } else { String::new() };
     let text = format!("Successfully replaced {} block(s) in {shown_path}.{remark}", edits.len());

@@ -28,6 +28,7 @@ pub struct Find {
 }
 
 impl Find {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Find { spec: spec("find", DESCRIPTION, parameters()), workbench }
     }

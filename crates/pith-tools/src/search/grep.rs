@@ -31,6 +31,7 @@ pub struct Grep {
 }
 
 impl Grep {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Grep { spec: spec("grep", DESCRIPTION, parameters()), workbench }
     }

@@ -26,6 +26,7 @@ pub struct Ls {
 }
 
 impl Ls {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Ls { spec: spec("ls", DESCRIPTION, parameters()), workbench }
     }
