@@ -93,11 +93,9 @@ async fn flood(workbench: &Arc<Workbench>, command: &str) {
         let details = output.details.map_or(0, |details| details.to_string().len());
         count.fetch_add(text + details, Ordering::SeqCst);
     };
-    let started = std::time::Instant::now();
     call(workbench, "bash", json!({"command": command}), update).await;
     let grown = resident().saturating_sub(before);
-    let report = json!({"events": events.load(Ordering::SeqCst), "kilobytes": grown, "ms": started.elapsed().as_millis() as u64});
-    say(&report.to_string());
+    say(&json!({"events": events.load(Ordering::SeqCst), "kilobytes": grown}).to_string());
 }
 
 /// The most memory ever resident, in kilobytes.

@@ -53,7 +53,12 @@ fn an_abort_ends_the_whole_family() {
 fn processes_that_ignore_sigterm_are_killed() {
     run(async {
         let bench = Bench::new();
-        let command = "trap '' TERM; setsid sh -c \"trap '' TERM; echo \\$\\$ >> pids; while :; do sleep 1; done\" & echo $$ >> pids; while :; do sleep 1; done";
+        let command = "
+            trap '' TERM
+            setsid sh -c 'echo $$ >> pids; while :; do sleep 1; done' &
+            echo $$ >> pids
+            while :; do sleep 1; done
+        ";
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
         eventually_async(Duration::from_secs(20), "both run", || pids(&bench.path("pids"), 2).is_some()).await;
         let pids = pids(&bench.path("pids"), 2).unwrap();

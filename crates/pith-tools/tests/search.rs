@@ -61,7 +61,8 @@ fn grep_limits_and_context() {
         let bench = tree();
         let arguments = json!({"pattern": "beta", "context": 1, "limit": 1, "glob": "a.txt"});
         let output = bench.call("grep", arguments.clone()).await;
-        let expected = "a.txt-1- alpha\na.txt:2: beta\na.txt-3- a.b\n\n[1 matches limit reached. Use limit=2 for more, or refine pattern]";
+        let expected = "a.txt-1- alpha\na.txt:2: beta\na.txt-3- a.b\n\n\
+            [1 matches limit reached. Use limit=2 for more, or refine pattern]";
         assert_eq!((common::text(&output).as_str(), output.details), (expected, Some(json!({"matchLimitReached": 1}))));
         assert_eq!(bench.fails("grep", json!({"pattern": "x", "limit": 0})).await, "Invalid limit: must be at least 1");
         bench.file("long.txt", format!("needle{}\n", "x".repeat(600)));
@@ -158,7 +159,8 @@ fn ls_shows_everything() {
         let bench = tree();
         symlink("gone", bench.path("broken")).unwrap();
         symlink("sub", bench.path("zlink")).unwrap();
-        let all = ".git/\n.gitignore\n.hidden/\na.txt\nb.md\nbroken -> gone (broken)\nignored/\nsub/\nsub.txt\nUP.TXT\nzlink/";
+        let all = ".git/\n.gitignore\n.hidden/\na.txt\nb.md\nbroken -> gone (broken)\nignored/\nsub/\nsub.txt\n\
+            UP.TXT\nzlink/";
         check(&bench, "ls", json!({}), all).await;
         check(&bench, "ls", json!({"path": "sub", "limit": 2}), "c.txt\ndeep/").await;
         let output = bench.call("ls", json!({"limit": 2})).await;

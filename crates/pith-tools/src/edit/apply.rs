@@ -180,11 +180,13 @@ impl Failure<'_> {
         let path = self.path;
         if self.is_single {
             return format!(
-                "Could not find the exact text in {path}. The old text must match exactly including all whitespace and newlines."
+                "Could not find the exact text in {path}. The old text must match exactly including all whitespace \
+                 and newlines."
             );
         }
         format!(
-            "Could not find edits[{at}] in {path}. The oldText must match exactly including all whitespace and newlines."
+            "Could not find edits[{at}] in {path}. The oldText must match exactly including all whitespace and \
+             newlines."
         )
     }
 

@@ -116,7 +116,7 @@ impl Tool for EditTool {
         &[
             "With edit, oldText must match the file exactly, including white space",
             "Change several places of one file in one edit call with several entries in edits",
-            "Each oldText is matched against the original file, not after earlier edits of the call; do not let them overlap",
+            "Each oldText is matched against the original file, not against other edits' results; avoid overlaps",
             "Keep oldText as small as is unique in the file",
         ]
     }
@@ -154,8 +154,8 @@ impl Tool for EditTool {
     }
 }
 
-const DESCRIPTION: &str = "Change parts of a file by replacing exact text. Every oldText must occur exactly once in the \
-    original file. All edits refer to the original, not to each other's results, and must not overlap: merge \
+const DESCRIPTION: &str = "Change parts of a file by replacing exact text. Every oldText must occur exactly once in \
+    the original file. All edits refer to the original, not to each other's results, and must not overlap: merge \
     neighbouring changes into one edit. Keep oldText short.";
 
 fn parameters() -> Value {
@@ -171,7 +171,7 @@ fn parameters() -> Value {
                     "type": "object",
                     "required": ["oldText", "newText"],
                     "properties": {
-                        "oldText": {"type": "string", "description": "Exact text to replace; must be unique in the file"},
+                        "oldText": {"type": "string", "description": "Exact text to replace, unique in the file"},
                         "newText": {"type": "string", "description": "Text to put in its place"},
                     },
                 },

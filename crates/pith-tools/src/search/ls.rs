@@ -101,8 +101,8 @@ impl Tool for Ls {
     }
 }
 
-const DESCRIPTION: &str = "List a directory: names in order, dotfiles included, directories with a slash at the end. At \
-    most 500 entries unless a limit is given, at most 50KB.";
+const DESCRIPTION: &str = "List a directory: names in order, dotfiles included, directories with a slash at the end. \
+    At most 500 entries unless a limit is given, at most 50KB.";
 
 fn parameters() -> Value {
     json!({
