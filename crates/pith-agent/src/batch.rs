@@ -53,7 +53,10 @@ impl Batch {
         // One call at a time is a batch of one, again and again.
         let size = if is_sequential { 1 } else { calls.len().max(1) };
         let interrupt = cancel.child_token();
-        for group in calls.chunks(size) {
+        for (index, group) in calls.chunks(size).enumerate() {
+            if index > 0 && !interrupt.is_cancelled() && link.is_interrupted().await {
+                interrupt.cancel();
+            }
             let mut group = Group::start(turn, answer, group, link, cancel, &interrupt).await;
             group.execute(turn, link, cancel, &interrupt).await;
             for (call, output) in group.finished() {
@@ -64,6 +67,31 @@ impl Batch {
         }
         batch
     }
+
+    /// The calls of an answer that was aborted: reported as failed where hosts
+    /// expect a result for every call, left alone elsewhere.
+    pub async fn refuse(turn: &Turn, answer: &AssistantMessage, link: &mut impl Link) -> Vec<Arc<Message>> {
+        let mut results = Vec::new();
+        if answer.stop_reason != StopReason::Aborted || !turn.limits.reports_aborted_calls {
+            return results;
+        }
+        let why = answer.error_message.as_deref().unwrap_or("the answer was stopped");
+        for call in answer.tool_calls() {
+            let call = announce(call, link).await;
+            let output = ToolOutput::error(format!("Tool execution was aborted: {why}"));
+            link.emit(RunEvent::ToolEnd { call: call.clone(), output: output.clone() }).await;
+            results.push(report(&call, output, link).await);
+        }
+        results
+    }
+}
+
+/// Tells that a call is taken up.
+async fn announce(call: &ToolCall, link: &mut impl Link) -> Arc<Call> {
+    let shown = Call { id: call.id.as_str().into(), name: call.name.clone(), arguments: call.arguments.clone() };
+    let shown = Arc::new(shown);
+    link.emit(RunEvent::ToolStart { call: shown.clone() }).await;
+    shown
 }
 
 /// Calls that run side by side.
@@ -93,13 +121,7 @@ impl Group {
     ) -> Group {
         let mut group = Group { calls: Vec::new(), outputs: Vec::new(), ready: Vec::new() };
         for call in calls {
-            let shown = Arc::new(Call {
-                id: call.id.as_str().into(),
-                name: call.name.clone(),
-                arguments: call.arguments.clone(),
-            });
-            link.emit(RunEvent::ToolStart { call: shown.clone() }).await;
-            group.calls.push(shown);
+            group.calls.push(announce(call, link).await);
             group.outputs.push(None);
             let index = group.calls.len() - 1;
             let stopped = stop_text(cancel, interrupt).map(str::to_owned);

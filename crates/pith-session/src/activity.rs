@@ -34,6 +34,8 @@ pub(crate) enum JobEnd {
     Report(StoreReport),
     /// The wait before another attempt is over.
     RetryDue,
+    /// A finished todo has been shown long enough.
+    TodoDue(String),
     /// A session file was read.
     Opened(Box<Opened>),
     Listed {

@@ -21,6 +21,9 @@ impl Session {
         if self.activity.is_busy() && !self.is_streaming() {
             return self.answer(reply, Err(COMPACTING.to_owned()));
         }
+        if let Some(Err(problem)) = call.locale.as_ref().map(|locale| self.take_locale(locale, "prompt")) {
+            return self.answer(reply, Err(problem));
+        }
         match place(self.activity.is_busy(), call.streaming_behavior) {
             Ok(Placement::Start) => {
                 self.freshen();
@@ -41,6 +44,8 @@ impl Session {
             return self.answer(reply, Err(problem));
         }
         self.flush_deferred();
+        self.accept(&reply);
+        self.todos.begin_prompt();
         self.answer(reply, Ok(Placed { disposition: Disposition::Started }));
         let message = UserMessage::new(item.text, item.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
@@ -97,7 +102,7 @@ impl Session {
                 Waiter::Prompt(reply, item) => self.start_prompt(item, reply),
                 Waiter::NewSession(reply, parent) => self.start_new(parent, reply),
                 Waiter::Switch(reply, store) => self.start_opened(*store, reply),
-                Waiter::Reload(reply) => self.reload(reply),
+                Waiter::Reload(reply) => self.reopen(reply),
                 Waiter::Fork(reply, entry) => self.start_fork(&entry, reply),
                 Waiter::Branch(reply, entry) => self.start_fork(&entry, reply),
                 Waiter::Clone(reply) => self.start_clone(reply),

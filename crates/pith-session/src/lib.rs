@@ -5,18 +5,23 @@
 
 mod session;
 
+mod acceptance;
 mod activity;
 mod compact;
 mod compaction;
 mod context;
 mod dispatch;
 mod due;
+mod host_tools;
 mod images;
 mod intake;
+mod integrations;
 mod library;
+mod locale;
 mod models;
 mod navigation;
 mod outbox;
+mod pending;
 mod prompt;
 mod queue;
 mod replace;
@@ -26,7 +31,10 @@ mod run;
 mod shell;
 mod state;
 mod summary;
+mod todos;
+mod tool_link;
 mod tools;
+mod ttsr;
 mod waiting;
 
 pub use library::{Brought, ReadAgain};
@@ -34,3 +42,4 @@ pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
 pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};
 pub use tools::ToolChoice;
+pub use ttsr::StreamRules;

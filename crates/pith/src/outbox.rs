@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pith_protocol::events::Ready;
+use pith_protocol::host::HostToolFrame;
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json};
 use pith_session::{Outbox, Room};
 use serde::Serialize;
@@ -59,6 +60,10 @@ impl Outbox for WireOutbox {
             }
             (Shown::AsIs, event) => self.line(event),
         }
+    }
+
+    fn host_tool(&mut self, frame: &HostToolFrame) {
+        self.line(frame);
     }
 
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {

@@ -81,12 +81,17 @@ impl Project {
         let LoadedSettings { settings, diagnostics } = loaded;
         let resources = Resources::load(&ResourceOptions {
             cwd: cwd.to_owned(),
-            trusted: self.verdicts.get(cwd).copied().unwrap_or(false),
+            trusted: self.trusts(cwd),
             user_lists: lists(&settings.user_resources),
             project_lists: lists(&settings.project_resources),
             ..self.flags.clone()
         });
         Brought { resources, options: options(&settings), settings: Arc::new(settings), diagnostics }
+    }
+
+    /// What was decided about a directory whose settings have been read.
+    pub fn trusts(&self, cwd: &Path) -> bool {
+        self.verdicts.get(cwd).copied().unwrap_or(false)
     }
 
     fn is_trusted(

@@ -1,10 +1,10 @@
 //! From command line, environment and files to the parts of a session. No network.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::agent_dir::{AgentDir, Layout};
+use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
@@ -12,15 +12,17 @@ use pith_ai::select::{self, Recorded, Start, Wanted};
 use pith_ai::settings::{self, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
-use pith_session::{Brought, Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, ToolChoice};
+use pith_session::{
+    Brought, Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, StreamRules, ToolChoice,
+};
 use pith_store::SessionStore;
-use pith_tools::image::{Limits, Rules};
+use pith_tools::image;
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
-use crate::dialect::{Dialect, XCSH};
+use crate::dialect::Dialect;
 use crate::project::{Ask, Project};
 use crate::sessions;
 use crate::warn;
@@ -40,6 +42,7 @@ pub struct Prepared {
     client: Providers,
     start: Start,
     choices: Choices,
+    rules: StreamRules,
 }
 
 /// What flags and variables say about the session, whatever the settings say.
@@ -49,6 +52,7 @@ struct Choices {
     stream_updates: StreamUpdates,
     cache: CacheRetention,
     name: Option<String>,
+    host_tool_timeout: Option<Duration>,
 }
 
 /// Reads what there is to read; `Err` ends the process before the first frame.
@@ -57,7 +61,7 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
     // Where sessions are is read before anybody is asked whether the project is trusted.
-    let setting = settings::load(&agent_dir, &cwd, true).settings.session_dir;
+    let setting = settings::session_dir(&agent_dir, &cwd);
     let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
     let mut store = cli.sessions.open(&places, &cwd, &environment)?;
     // A session belongs to a directory, wherever it is opened from.
@@ -74,6 +78,7 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
             _ => CacheRetention::Short,
         },
         name: cli.name.clone(),
+        host_tool_timeout: cli.host_tool_timeout,
     };
     let brought = project.bring(&cwd, loaded, |settings| choices.options(settings));
     let settings = brought.settings.clone();
@@ -103,22 +108,22 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let relocation: Relocation = {
-        let is_offline = cli.offline;
         let (environment, agent_dir, settings, registry) =
             (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
+        let is_offline = cli.offline;
         Box::new(move |cwd| {
             let workbench = workbench(is_offline, cwd, &environment, &agent_dir, &settings, &registry);
             let tools = builtin_tools(&workbench);
             (workbench, tools)
         })
     };
-    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices })
+    let rules = stream_rules(&cli, dialect, &agent_dir, project.trusts(&cwd).then_some(&*cwd));
+    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices, rules })
 }
 
 /// The user's directory in the layout of a dialect.
 pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
-    let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
-    AgentDir::locate(layout, environment)
+    AgentDir::locate(dialect.layout, environment)
 }
 
 /// The scripted model exists only when it is asked for by name.
@@ -133,6 +138,23 @@ fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
     registry.support_api(SCRIPTED);
     registry.register(scripted::provider(id), Visibility::ByNameOnly);
     Ok(scripts)
+}
+
+/// Rules of the trusted project, then of the user.
+fn stream_rules(cli: &Cli, dialect: &Dialect, agent_dir: &AgentDir, project: Option<&Path>) -> StreamRules {
+    if !dialect.has_stream_rules || cli.no_rules {
+        return StreamRules::default();
+    }
+    let mut directories: Vec<PathBuf> = project.map(|cwd| agent_dir.project_dir(cwd)).into_iter().collect();
+    directories.push(agent_dir.path().to_owned());
+    let (rules, found) = pith_resources::load_rules(&directories);
+    for diagnostic in found {
+        let path = diagnostic.path.as_deref().unwrap_or(Path::new("rules"));
+        warn(&format!("Warning: {}: {}", path.display(), diagnostic.message));
+    }
+    let (rules, problems) = StreamRules::compile(rules);
+    problems.iter().for_each(|problem| warn(&format!("Warning: {problem}")));
+    rules
 }
 
 fn client_options(settings: &Settings) -> ClientOptions {
@@ -202,16 +224,18 @@ impl Prepared {
                 none: self.cli.no_tools,
                 exclude: self.cli.exclude_tools,
                 defaults: self.brought.settings.default_tools.clone(),
+                additional: Vec::new(),
             },
+            rules: self.rules,
             brought: self.brought,
             read_again: Box::new(move |cwd| project.read(cwd, |settings| choices.options(settings))),
             start: self.start,
         }
     }
 
-    /// Where sessions are kept, unless they are not.
-    pub fn sessions(&self) -> Option<&Path> {
-        (!self.cli.sessions.is_unsaved).then_some(&*self.places.dir)
+    /// What pictures of the first prompt may be like.
+    pub fn image_rules(&self) -> image::Rules {
+        image::Rules { auto_resize: self.brought.settings.images.auto_resize, limits: image::Limits::default() }
     }
 
     /// The directory the session works in.
@@ -219,9 +243,9 @@ impl Prepared {
         self.store.cwd()
     }
 
-    /// How pictures are made fit for a model.
-    pub fn image_rules(&self) -> Rules {
-        Rules { auto_resize: self.brought.settings.images.auto_resize, limits: Limits::default() }
+    /// Where sessions are kept, unless they are not.
+    pub fn sessions(&self) -> Option<&Path> {
+        self.store.path().map(|_| self.places.dir.as_path())
     }
 
     /// What is wrong with the resources, for people.
@@ -258,6 +282,14 @@ impl Choices {
             attribution: self.dialect.attribution,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
+            highest_level: self.dialect.highest_level,
+            counts_premium_requests: self.dialect.counts_premium_requests,
+            tells_late_failures: self.dialect.tells_late_failures,
+            reports_aborted_calls: self.dialect.reports_aborted_calls,
+            has_todo_tool: self.dialect.keeps_todos,
+            todo_reminders: self.dialect.keeps_todos,
+            todo_clear_after: settings.tasks.todo_clear_delay,
+            host_tool_timeout: self.host_tool_timeout,
             fsync: settings.session.fsync,
             name: self.name.clone(),
         }

@@ -8,6 +8,7 @@ mod man;
 mod subcommand;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pith_protocol::{StreamUpdates, ThinkingLevel};
 
@@ -53,6 +54,8 @@ pub struct Cli {
     pub dialect: Option<&'static Dialect>,
     pub stream_updates: Option<StreamUpdates>,
     pub max_line_bytes: Option<usize>,
+    pub host_tool_timeout: Option<Duration>,
+    pub no_rules: bool,
     pub messages: Vec<String>,
     pub files: Vec<String>,
     /// For stderr, before anything else.
@@ -234,6 +237,8 @@ impl Cli {
             "--offline" => self.offline = true,
             "--dialect" => self.dialect = Some(dialect_named(&value)?),
             "--stream-updates" => self.stream_updates = Some(stream_updates(&value)?),
+            "--host-tool-timeout-ms" => self.host_tool_timeout = Some(host_tool_timeout(&value)?),
+            "--no-rules" => self.no_rules = true,
             "--max-line-bytes" => self.max_line_bytes = Some(max_line(&value)?),
             "--help" => self.action = Action::Help,
             "--version" => self.action = Action::Version,
@@ -308,6 +313,11 @@ fn max_line(value: &str) -> Result<usize, String> {
     parsed.ok_or_else(|| format!("Invalid --max-line-bytes \"{value}\": expected a positive number"))
 }
 
+fn host_tool_timeout(value: &str) -> Result<Duration, String> {
+    let parsed = value.parse().ok().filter(|limit| *limit > 0).map(Duration::from_millis);
+    parsed.ok_or_else(|| format!("Invalid --host-tool-timeout-ms \"{value}\": expected a positive number"))
+}
+
 fn names(list: &str) -> Vec<String> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
@@ -342,6 +352,7 @@ mod tests {
         check("--unknown-flag", "Unknown option: --unknown-flag");
         check("--one --two=3", "Unknown options: --one, --two");
         check("--mode rpc @x", "@file arguments are not supported in RPC mode");
+        check("--host-tool-timeout-ms 0", "Invalid --host-tool-timeout-ms \"0\": expected a positive number");
         check("--name", "--name requires a value");
         check("--mode rpc --fork a -c", "--fork cannot be combined with --continue");
     }

@@ -3,7 +3,9 @@
 
 mod abort;
 mod bash;
+mod examples;
 mod framing;
+mod host_tools;
 mod lifecycle;
 mod models;
 mod prompt;
@@ -12,5 +14,7 @@ mod resources;
 mod sessions;
 mod streaming;
 mod support;
+mod todos;
 mod tools;
 mod transcripts;
+mod ttsr;

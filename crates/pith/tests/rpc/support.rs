@@ -47,6 +47,11 @@ impl Scene {
         Scene::with(Script::of(turns), |builder| builder.args(["--dialect", "xcsh"]))
     }
 
+    /// The same in a home that was prepared.
+    pub fn in_home(server: ModelServer, home: TempHome, configure: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
+        Scene::start(server, home, Api::Anthropic, configure)
+    }
+
     fn start(
         server: ModelServer,
         home: TempHome,
