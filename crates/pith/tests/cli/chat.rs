@@ -105,3 +105,45 @@ fn a_project_is_trusted_after_a_yes() {
     let trust = std::fs::read_to_string(home.agent().join("trust.json")).expect("saved");
     assert!(trust.contains("true"), "{trust}");
 }
+
+#[test]
+fn earlier_sessions_are_listed_and_resumed() {
+    let (home, server) = scene([Turn::text("the first answer"), Turn::text("the second answer")]);
+    let mut terminal = open(&home, &model());
+    terminal.type_keys("the first question\r");
+    terminal.wait("1 request");
+    terminal.type_keys("/name my errand\r");
+    terminal.wait("Named.");
+    terminal.type_keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+
+    let mut terminal = open(&home, &[&model()[..], &["--resume"]].concat());
+    assert!(terminal.screen().contains("  1  \"my errand\""), "{}", terminal.screen());
+    terminal.type_keys("/resume 1\r");
+    terminal.wait("the first answer");
+    terminal.type_keys("and the next one\r");
+    terminal.wait("the second answer");
+    terminal.wait("› ");
+    terminal.type_keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+    assert_eq!(server.requests()[1].body["messages"].as_array().map(Vec::len), Some(3));
+
+    let mut terminal = open(&home, &[&model()[..], &["-c"]].concat());
+    assert!(terminal.screen().contains("Continuing a session of 4 messages."), "{}", terminal.screen());
+    terminal.type_keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
+#[test]
+fn lines_typed_while_it_works_are_not_lost() {
+    let (home, server) = scene([Turn::text("one").hold_after(1), Turn::text("two")]);
+    let mut terminal = open(&home, &model());
+    terminal.type_keys("first\r");
+    server.wait_held(0);
+    terminal.type_keys("second\r");
+    server.release(0);
+    terminal.wait("two");
+    terminal.wait("› ");
+    terminal.type_keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+}
