@@ -204,8 +204,9 @@ pub fn grouped() -> Vec<(&'static str, Vec<&'static Flag>)> {
 /// The known flag that a mistyped one most likely means.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let candidates = FLAGS.iter().filter(|flag| flag.support == Support::Full);
-    let near = candidates.map(|flag| (distance(name, flag.long), flag.long)).min()?;
-    (near.0 <= 2 && near.0 * 3 < name.len()).then_some(near.1)
+    let (n_changes, _, near) =
+        candidates.map(|flag| (distance(name, flag.long), name.len().abs_diff(flag.long.len()), flag.long)).min()?;
+    (n_changes <= 2 && n_changes * 3 < name.len()).then_some(near)
 }
 
 /// How many characters have to be changed, added, removed or swapped.

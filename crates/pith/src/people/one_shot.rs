@@ -33,6 +33,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
     }
+    let problems = start.resource_problems();
     let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
     let stdout = take_stdout()?;
     let ending = Ending::default();
@@ -43,6 +44,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         activity_on: abilities.1,
         on_broken: Box::new(move || on_broken.host_gone()),
     })?;
+    problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
     let (follower, notices) = Follower::new();
     let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
     let outcome = run(parts, notices, &ending, prompts)?;

@@ -3,11 +3,11 @@
 use std::os::unix::ffi::OsStrExt;
 
 use pith_testkit::process;
-use pith_testkit::{TempHome, Turn};
+use pith_testkit::{TempHome, Terminal, Turn};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::support::{finish, model, run, run_with, scene, start};
+use super::support::{PITH, finish, model, run, run_with, scene, start};
 
 const PIXEL: &[u8] = &[
     0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0, 1, 0, 0, 0, 1, 8,
@@ -146,4 +146,15 @@ fn an_interrupt_ends_the_work_and_what_it_started() {
         session.messages().iter().any(|message| message["role"] == "toolResult"),
         "the file is complete: {session:?}"
     );
+}
+
+#[test]
+fn a_person_at_a_terminal_sees_what_goes_on() {
+    let (home, _server) = scene([Turn::call("bash", json!({"command": "echo checking"})), Turn::text("All is well.")]);
+    let arguments: Vec<&str> = model().into_iter().chain(["-p", "check it"]).collect();
+    let mut terminal = Terminal::spawn(PITH, &arguments, &home);
+    terminal.wait("✓ $ echo checking");
+    terminal.wait("All is well.");
+    terminal.wait("2 requests");
+    assert_eq!(terminal.exit_code(), 0);
 }

@@ -100,7 +100,7 @@ fn editor(words: Words, has_colour: bool) -> anyhow::Result<Editor<Typist, FileH
     let mut editor = Editor::with_config(config)?;
     editor.set_helper(Some(Typist { words, has_colour }));
     editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-    editor.bind_sequence(KeyEvent(KeyCode::Char('J'), Modifiers::CTRL), Cmd::Newline);
+    // Ctrl-J stays Enter: that is how the terminal hands over a line typed while the agent worked.
     Ok(editor)
 }
 

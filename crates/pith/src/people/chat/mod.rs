@@ -30,7 +30,9 @@ use crate::{startup, warn};
 const HISTORY: &str = "pith-history";
 
 /// Opens the chat and returns the exit code.
-pub fn chat(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    // Here there is a list to choose from.
+    let wants_list = cli.sessions.resume.take_if(|id| id.is_empty()).is_some();
     let (messages, files) = (cli.messages.clone(), cli.files.clone());
     let environment = Environment::of_process();
     let agent_dir = startup::agent_dir(dialect, &environment);
@@ -50,7 +52,7 @@ pub fn chat(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let mut chat = Chat {
         screen: screen.clone(),
         lines: Lines::start(agent_dir.path().join(HISTORY), on.has_colour)?,
-        cwd: std::env::current_dir()?,
+        cwd: start.cwd().to_owned(),
         home: environment.home().to_owned(),
         sessions: start.sessions().map(Path::to_owned),
         rules: start.image_rules(),
@@ -66,6 +68,9 @@ pub fn chat(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         drive(parts, notices, &ending, async |client| {
             problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
             chat.greet(client).await;
+            if wants_list {
+                chat.list_sessions(client).await;
+            }
             let first = chat.draft(&messages.join("\n"), &files)?;
             chat.talk(client, &mut interrupts, first).await;
             anyhow::Ok(())
@@ -141,6 +146,7 @@ impl Chat {
     /// Sends a command that makes the agent work, and waits until it has stopped.
     async fn turn(&mut self, client: &mut Client, interrupts: &mut Signal, command: Value, stop: Value) {
         let is_prompt = command["type"] == "prompt";
+        forget(interrupts).await;
         let sent = client.send(command).await;
         loop {
             let notice = tokio::select! {
@@ -184,5 +190,16 @@ impl Chat {
 
     fn complain(&self, text: &str) {
         self.say(&format!("✗ {text}"));
+    }
+}
+
+/// An interrupt from before a turn is not meant for it.
+async fn forget(interrupts: &mut Signal) {
+    loop {
+        tokio::select! {
+            biased;
+            Some(()) = interrupts.recv() => {}
+            () = std::future::ready(()) => return,
+        }
     }
 }
