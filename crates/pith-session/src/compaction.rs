@@ -144,7 +144,7 @@ impl Session {
         let is_stopping = matches!(&self.activity, Activity::Running(run) if run.cancel.is_cancelled());
         let model = self.models.usable().ok().filter(|_| self.options.auto_compaction && !is_stopping).cloned();
         let is_full = |model: &Arc<Model>| {
-            let threshold = Division::of(model, &self.library.settings).threshold();
+            let threshold = Division::of(model, &self.settings).threshold();
             threshold.is_some_and(|threshold| self.context().tokens() > threshold)
         };
         let then = Then::Turn(go);
@@ -185,7 +185,7 @@ impl Session {
         if !context.is_newer(answer) {
             return None;
         }
-        let found = due(answer, &model, Division::of(&model, &self.library.settings), || context.tokens());
+        let found = due(answer, &model, Division::of(&model, &self.settings), || context.tokens());
         Some((model, found))
     }
 
@@ -238,7 +238,7 @@ impl Session {
 
     /// Takes the middle out of messages too large for the window; `false` if that changes nothing.
     fn shorten_messages(&mut self, model: &Model, n_fixed: usize) -> bool {
-        let division = Division::of(model, &self.library.settings);
+        let division = Division::of(model, &self.settings);
         let Some(threshold) = division.threshold() else { return false };
         let context = self.context();
         let room = threshold.saturating_sub(context.fixed_tokens() + estimate(&context.messages[..n_fixed]));
@@ -260,7 +260,7 @@ impl Session {
 
     /// Where the conversation is cut and what is to be summarised; `None` if nothing is.
     fn plan(&self, model: &Model, focus: Option<String>) -> Option<(Kept, Material)> {
-        let division = Division::of(model, &self.library.settings);
+        let division = Division::of(model, &self.settings);
         let messages = self.store.messages();
         let cut = find_cut(messages, division.keep)?;
         let (previous, carried) = match messages.first().map(|message| &**message) {

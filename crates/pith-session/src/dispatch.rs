@@ -75,7 +75,10 @@ impl Session {
                 if let Some(level) = next {
                     self.set_level(level);
                 }
-                self.respond::<commands::CycleThinkingLevel>(id, Ok(next.map(|level| Level { level: self.shown(level) })));
+                self.respond::<commands::CycleThinkingLevel>(
+                    id,
+                    Ok(next.map(|level| Level { level: self.shown(level) })),
+                );
             }
             Command::GetAvailableThinkingLevels(_) => {
                 self.respond::<commands::GetAvailableThinkingLevels>(id, Ok(Levels { levels: self.shown_levels() }));
@@ -111,7 +114,7 @@ impl Session {
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
             Command::GetCommands(_) => self.get_commands(self.reply(id)),
             Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
-            Command::Reload(_) => self.reload(self.reply(id)),
+            Command::Reload(_) => self.reload_files(self.reply(id)),
             Command::ExportHtml(_) => self.not_available(&id, command.name()),
         }
     }

@@ -123,7 +123,7 @@ impl Session {
             &messages,
             self.files_of_summaries(&left),
             model.context_window,
-            self.library.settings.branch_summary.reserve_tokens,
+            self.settings.branch_summary.reserve_tokens,
             call.custom_instructions.as_deref(),
             call.replace_instructions.unwrap_or(false),
         );

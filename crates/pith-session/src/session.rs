@@ -10,7 +10,7 @@ use std::time::Duration;
 use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
-use pith_ai::settings::Fsync;
+use pith_ai::settings::{Fsync, Settings};
 use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates, ThinkingLevel};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -119,6 +119,7 @@ pub struct Session {
     pub(crate) relocation: Relocation,
     pub(crate) client: Arc<dyn ModelClient>,
     pub(crate) models: Models,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) tools: Tools,
     pub(crate) library: Library,
     pub(crate) workbench: Arc<Workbench>,
@@ -188,6 +189,7 @@ impl Session {
         }
         let mut session = Session {
             models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
+            settings: parts.brought.settings.clone(),
             tools: Tools::new(known, tool_choice),
             library: Library::new(parts.brought, parts.read_again),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),

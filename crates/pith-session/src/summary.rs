@@ -43,7 +43,7 @@ impl Session {
         let summariser = Summariser {
             client: self.client.clone(),
             thinking: self.models.level(),
-            reserve: Division::of(&model, &self.library.settings).reserve,
+            reserve: Division::of(&model, &self.settings).reserve,
             model,
             retry: self.options.retry.clone(),
             session_id: new_session_id().into(),

@@ -233,6 +233,11 @@ impl Prepared {
         }
     }
 
+    /// The directory the session works in.
+    pub fn cwd(&self) -> &Path {
+        self.store.cwd()
+    }
+
     /// What pictures of the first prompt may be like.
     pub fn image_rules(&self) -> image::Rules {
         image::Rules { auto_resize: self.brought.settings.images.auto_resize, limits: image::Limits::default() }
