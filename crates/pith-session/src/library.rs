@@ -29,15 +29,14 @@ pub type ReadAgain = Box<dyn FnMut(&Path) -> Brought + Send>;
 /// The latest reading and the way to another one.
 pub(crate) struct Library {
     pub resources: Resources,
-    pub settings: Arc<Settings>,
     diagnostics: Vec<pith_ai::diagnostic::Diagnostic>,
     read_again: ReadAgain,
 }
 
 impl Library {
     pub fn new(brought: Brought, read_again: ReadAgain) -> Self {
-        let Brought { resources, settings, options: _, diagnostics } = brought;
-        Library { resources, settings, diagnostics, read_again }
+        let Brought { resources, settings: _, options: _, diagnostics } = brought;
+        Library { resources, diagnostics, read_again }
     }
 }
 
@@ -70,7 +69,7 @@ impl Session {
         }
     }
 
-    pub(crate) fn reload(&mut self, reply: Reply<Reload>) {
+    pub(crate) fn reload_files(&mut self, reply: Reply<Reload>) {
         self.models.registry().reload();
         let changes = self.read_again();
         self.answer(reply, Ok(json!({ "changes": changes })));
@@ -82,13 +81,13 @@ impl Session {
         let value = |change| serde_json::to_value(change).expect("wire types always serialize");
         let mut changes: Vec<Value> =
             brought.resources.changes_since(&self.library.resources).into_iter().map(value).collect();
-        if brought.settings != self.library.settings {
+        if brought.settings != self.settings {
             changes.push(json!({"change": "changed", "resource": "settings"}));
             self.models.set_settings(brought.settings.clone());
             self.options.take_over(&brought.options);
+            self.settings = brought.settings;
         }
         self.library.resources = brought.resources;
-        self.library.settings = brought.settings;
         self.library.diagnostics = brought.diagnostics;
         self.assemble_prompt();
         changes
