@@ -12,6 +12,7 @@ mod compaction;
 mod context;
 mod dispatch;
 mod due;
+mod export;
 mod host_tools;
 mod images;
 mod intake;

@@ -298,6 +298,7 @@ impl Session {
             Ok(JobEnd::RetryDue) => self.on_retry_due(),
             Ok(JobEnd::TodoDue(id)) => self.on_todo_due(&id),
             Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
+            Ok(JobEnd::Exported { reply, answer }) => self.on_exported(reply, answer),
             Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
             Err(error) if error.is_cancelled() => {}
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
