@@ -92,6 +92,7 @@ pub const FLAGS: &[Flag] = &[
     flag("--no-rules", None, Nothing, "do not watch the model with stream rules (dialect xcsh)"),
     flag("--max-line-bytes", None, Value("N"), "longest accepted input line (default 134217728)"),
     flag("--offline", None, Nothing, "no network but model calls"),
+    flag("--export", None, Value("FILE"), "a session file as an HTML page; a message names the page"),
     flag("--help", Some("-h"), Nothing, "this text"),
     flag("--version", Some("-v"), Nothing, "the version"),
     ignored("--no-extensions", Some("-ne"), Nothing),
@@ -112,7 +113,6 @@ pub const FLAGS: &[Flag] = &[
     foreign("--smol", Value("MODEL")),
     foreign("--slow", Value("MODEL")),
     foreign("--plan", Value("MODEL")),
-    planned("--export", None, Value("FILE")),
     planned("--extension", Some("-e"), Value("PATH")),
 ];
 

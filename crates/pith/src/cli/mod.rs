@@ -72,6 +72,8 @@ pub enum Action {
     Help,
     Version,
     ListModels,
+    /// A session file as a page.
+    Export(PathBuf),
     Tour,
     ConfigCheck,
     /// `auth`, with its own arguments.
@@ -240,6 +242,7 @@ impl Cli {
             "--host-tool-timeout-ms" => self.host_tool_timeout = Some(host_tool_timeout(&value)?),
             "--no-rules" => self.no_rules = true,
             "--max-line-bytes" => self.max_line_bytes = Some(max_line(&value)?),
+            "--export" => self.action = Action::Export(value.into()),
             "--help" => self.action = Action::Help,
             "--version" => self.action = Action::Version,
             _ => {}
