@@ -243,11 +243,6 @@ impl Prepared {
         image::Rules { auto_resize: self.brought.settings.images.auto_resize, limits: image::Limits::default() }
     }
 
-    /// The directory the session works in.
-    pub fn cwd(&self) -> &Path {
-        self.store.cwd()
-    }
-
     /// Where sessions are kept, unless they are not.
     pub fn sessions(&self) -> Option<&Path> {
         self.store.path().map(|_| self.places.dir.as_path())
