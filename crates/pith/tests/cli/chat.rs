@@ -12,6 +12,14 @@ fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
     terminal
 }
 
+/// Ctrl-D counts only on a prompt.
+fn leave(mut terminal: Terminal) {
+    terminal.type_keys("\r");
+    terminal.wait("› ");
+    terminal.type_keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
 #[test]
 fn a_message_is_answered_and_the_next_one_waited_for() {
     let turns = [Turn::call("bash", json!({"command": "echo one; echo two"})), Turn::text("**Both** lines are there.")];
@@ -24,8 +32,7 @@ fn a_message_is_answered_and_the_next_one_waited_for() {
     terminal.wait("› ");
     terminal.type_keys("/stats\r");
     terminal.wait("1 tool calls");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
     assert_eq!(home.sessions().len(), 1);
 }
 
@@ -66,8 +73,7 @@ fn a_message_may_have_several_lines_and_is_remembered() {
     // Two lines up: the command that left, then the message.
     terminal.type_keys("\x1b[A\x1b[A\r");
     terminal.wait("second");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
 }
 
 #[test]
@@ -100,8 +106,7 @@ fn a_project_is_trusted_after_a_yes() {
     terminal.wait("› ");
     terminal.type_keys("/commands\r");
     terminal.wait("/local");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
     let trust = std::fs::read_to_string(home.agent().join("trust.json")).expect("saved");
     assert!(trust.contains("true"), "{trust}");
 }
@@ -114,8 +119,7 @@ fn earlier_sessions_are_listed_and_resumed() {
     terminal.wait("1 request");
     terminal.type_keys("/name my errand\r");
     terminal.wait("Named.");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
 
     let mut terminal = open(&home, &[&model()[..], &["--resume"]].concat());
     assert!(terminal.screen().contains("  1  \"my errand\""), "{}", terminal.screen());
@@ -124,14 +128,12 @@ fn earlier_sessions_are_listed_and_resumed() {
     terminal.type_keys("and the next one\r");
     terminal.wait("the second answer");
     terminal.wait("› ");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
     assert_eq!(server.requests()[1].body["messages"].as_array().map(Vec::len), Some(3));
 
     let mut terminal = open(&home, &[&model()[..], &["-c"]].concat());
     assert!(terminal.screen().contains("Continuing a session of 4 messages."), "{}", terminal.screen());
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
 }
 
 #[test]
@@ -144,6 +146,5 @@ fn lines_typed_while_it_works_are_not_lost() {
     server.release(0);
     terminal.wait("two");
     terminal.wait("› ");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
 }
