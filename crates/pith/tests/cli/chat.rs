@@ -12,11 +12,9 @@ fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
     terminal
 }
 
-/// Ctrl-D counts only on a prompt.
+/// A line is taken whenever it was typed; Ctrl-D counts only on a prompt.
 fn leave(mut terminal: Terminal) {
-    terminal.type_keys("\r");
-    terminal.wait("› ");
-    terminal.type_keys("\x04");
+    terminal.type_keys("/quit\r");
     assert_eq!(terminal.exit_code(), 0);
 }
 
@@ -31,8 +29,10 @@ fn a_message_is_answered_and_the_next_one_waited_for() {
     terminal.wait("2 requests");
     terminal.wait("› ");
     terminal.type_keys("/stats\r");
-    terminal.wait("1 tool calls");
-    leave(terminal);
+    terminal.wait(".jsonl");
+    terminal.wait("› ");
+    terminal.type_keys("\x04");
+    assert_eq!(terminal.exit_code(), 0);
     assert_eq!(home.sessions().len(), 1);
 }
 
@@ -131,7 +131,7 @@ fn earlier_sessions_are_listed_and_resumed() {
     leave(terminal);
     assert_eq!(server.requests()[1].body["messages"].as_array().map(Vec::len), Some(3));
 
-    let mut terminal = open(&home, &[&model()[..], &["-c"]].concat());
+    let terminal = open(&home, &[&model()[..], &["-c"]].concat());
     assert!(terminal.screen().contains("Continuing a session of 4 messages."), "{}", terminal.screen());
     leave(terminal);
 }
