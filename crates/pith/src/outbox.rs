@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pith_protocol::events::Ready;
-use pith_protocol::host::HostToolFrame;
+use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json};
 use pith_session::{Outbox, Room};
 use serde::Serialize;
@@ -63,6 +63,10 @@ impl Outbox for WireOutbox {
     }
 
     fn host_tool(&mut self, frame: &HostToolFrame) {
+        self.line(frame);
+    }
+
+    fn ui_request(&mut self, frame: &UiRequest) {
         self.line(frame);
     }
 
