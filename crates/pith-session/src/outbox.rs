@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pith_protocol::host::HostToolFrame;
+use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
 use tokio::sync::Notify;
 
@@ -21,6 +21,9 @@ pub trait Outbox: Send {
 
     /// A call of a host tool, or its withdrawal.
     fn host_tool(&mut self, frame: &HostToolFrame);
+
+    /// A question or a display change of an extension.
+    fn ui_request(&mut self, request: &UiRequest);
 
     /// Opens an answer: `message_start`, then `stream` until its `MessageEnd`.
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage);

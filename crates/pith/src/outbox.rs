@@ -3,24 +3,25 @@
 use std::sync::Arc;
 
 use pith_protocol::events::Ready;
-use pith_protocol::host::HostToolFrame;
+use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json};
 use pith_session::{Outbox, Room};
 use serde::Serialize;
 
-use crate::dialect::{Dialect, Shown};
+use crate::dialect::{Dialect, Shown, UiWishes};
 use crate::transport::writer::FrameQueue;
 
 /// The session's outbox in rpc mode.
 pub struct WireOutbox {
     queue: Arc<FrameQueue>,
     dialect: &'static Dialect,
+    wishes: UiWishes,
 }
 
 impl WireOutbox {
     /// Opens the stream, with the greeting where hosts wait for one.
-    pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect) -> Self {
-        let outbox = WireOutbox { queue, dialect };
+    pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect, wishes: UiWishes) -> Self {
+        let outbox = WireOutbox { queue, dialect, wishes };
         if dialect.has_greeting {
             outbox.line(&Ready { version: env!("CARGO_PKG_VERSION"), server: "pith" });
         }
@@ -59,6 +60,12 @@ impl Outbox for WireOutbox {
 
     fn host_tool(&mut self, frame: &HostToolFrame) {
         self.line(frame);
+    }
+
+    fn ui_request(&mut self, request: &UiRequest) {
+        if self.dialect.shows_request(&request.method, self.wishes) {
+            self.line(request);
+        }
     }
 
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {
