@@ -94,9 +94,11 @@ fn texts(fields: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>,
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(vec![text.clone()])),
-        Some(Value::Array(items)) => {
-            items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect::<Result<_, _>>().map(Some)
-        }
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong))
+            .collect::<Result<_, _>>()
+            .map(Some),
         Some(_) => Err(wrong()),
     }
 }
@@ -109,7 +111,9 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary directory");
         for (name, content) in files {
             let path = root.path().join(name);
-            fs::create_dir_all(path.parent().expect("in a directory")).and_then(|()| fs::write(path, content)).expect("written");
+            fs::create_dir_all(path.parent().expect("in a directory"))
+                .and_then(|()| fs::write(path, content))
+                .expect("written");
         }
         let (rules, found) = load_rules(&[root.path().join("project"), root.path().join("user")]);
         (rules, found.iter().map(|diagnostic| diagnostic.code).collect())
@@ -124,12 +128,16 @@ mod tests {
             ("user/rules/plain.md", "no head at all"),
             ("user/rules/advice.md", "---\ndescription: no condition\n---\nadvice"),
         ]);
-        let shown: Vec<_> = rules.iter().map(|rule| (&*rule.name, &*rule.content, &rule.condition[..], &rule.scope[..])).collect();
+        let shown: Vec<_> =
+            rules.iter().map(|rule| (&*rule.name, &*rule.content, &rule.condition[..], &rule.scope[..])).collect();
         let text = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        assert_eq!(shown, [
-            ("no-any", "Use `unknown`.", &text(&["\\bany\\b"])[..], &text(&["text"])[..]),
-            ("no-sql", "No.", &text(&["a", "b"])[..], &text(&["thinking", "tool:bash"])[..]),
-        ]);
+        assert_eq!(
+            shown,
+            [
+                ("no-any", "Use `unknown`.", &text(&["\\bany\\b"])[..], &text(&["text"])[..]),
+                ("no-sql", "No.", &text(&["a", "b"])[..], &text(&["thinking", "tool:bash"])[..]),
+            ]
+        );
         assert!(found.is_empty(), "{found:?}");
     }
 

@@ -30,7 +30,8 @@ impl Session {
 
     /// The first answer decides: a credential that could not be had means that nothing was ever asked.
     pub(crate) fn judge_accepted(&mut self, answer: &AssistantMessage) {
-        let is_refused = answer.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Auth && error.status.is_none());
+        let is_refused =
+            answer.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Auth && error.status.is_none());
         match answer.error_message.as_deref().filter(|_| is_refused) {
             Some(why) => self.fail_accepted(why),
             None => self.accepted = None,

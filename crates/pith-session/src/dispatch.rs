@@ -75,7 +75,10 @@ impl Session {
                 if let Some(level) = next {
                     self.set_level(level);
                 }
-                self.respond::<commands::CycleThinkingLevel>(id, Ok(next.map(|level| Level { level: self.shown(level) })));
+                self.respond::<commands::CycleThinkingLevel>(
+                    id,
+                    Ok(next.map(|level| Level { level: self.shown(level) })),
+                );
             }
             Command::GetAvailableThinkingLevels(_) => {
                 self.respond::<commands::GetAvailableThinkingLevels>(id, Ok(Levels { levels: self.shown_levels() }));

@@ -121,7 +121,11 @@ impl Session {
     pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
         let answer = self.models.cycle().map(|changed| {
             self.record_model(&changed);
-            CycledModel { thinking_level: self.shown(self.models.level()), model: changed.model, is_scoped: changed.is_scoped }
+            CycledModel {
+                thinking_level: self.shown(self.models.level()),
+                model: changed.model,
+                is_scoped: changed.is_scoped,
+            }
         });
         self.answer(reply, Ok(answer));
     }

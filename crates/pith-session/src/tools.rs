@@ -81,7 +81,8 @@ impl Tools {
     /// Replaces the host's tools. One that was there before stays as visible as it was.
     pub fn set_host(&mut self, tools: Vec<(Arc<dyn Tool>, bool)>) {
         let before = std::mem::take(&mut self.host);
-        let was = |name: &str| before.iter().find(|(tool, _)| &*tool.spec().name == name).map(|(_, is_shown)| *is_shown);
+        let was =
+            |name: &str| before.iter().find(|(tool, _)| &*tool.spec().name == name).map(|(_, is_shown)| *is_shown);
         let keep = |(tool, is_shown): (Arc<dyn Tool>, bool)| {
             let is_shown = was(&tool.spec().name).unwrap_or(is_shown);
             (tool, is_shown)
@@ -111,12 +112,14 @@ impl Tools {
         let mut active = self.choice.select(&self.known);
         let is_added = |tool: &&Arc<dyn Tool>| self.added.iter().any(|name| **name == *tool.spec().name);
         active.extend(self.known.iter().filter(is_added).cloned());
-        let shown = self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
+        let shown =
+            self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
         active.extend(shown.map(|(tool, _)| tool.clone()));
         self.active = Arc::new(Toolset::new(active));
         let mut prompt = system_prompt::assemble(&self.active, &self.cwd);
         if let Some(locale) = &self.locale {
-            prompt = format!("{prompt}\n\n<language>\nAnswer in the language of the locale {locale}.\n</language>").into();
+            prompt =
+                format!("{prompt}\n\n<language>\nAnswer in the language of the locale {locale}.\n</language>").into();
         }
         self.prompt = prompt;
     }

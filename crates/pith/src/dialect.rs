@@ -184,13 +184,21 @@ mod tests {
     #[test]
     fn titles_reach_xcsh_hosts_only_on_request() {
         let title = || UiMethod::SetTitle { title: "t".to_owned() };
-        assert!(shows(&PI, title(), false, false) && !shows(&XCSH, title(), false, true) && shows(&XCSH, title(), true, false));
+        assert!(
+            shows(&PI, title(), false, false)
+                && !shows(&XCSH, title(), false, true)
+                && shows(&XCSH, title(), true, false)
+        );
     }
 
     #[test]
     fn withdrawn_dialogs_are_told_to_xcsh_hosts_and_on_request() {
         let cancel = || UiMethod::Cancel { target_id: "d".to_owned() };
-        assert!(!shows(&PI, cancel(), true, false) && shows(&PI, cancel(), false, true) && shows(&XCSH, cancel(), false, false));
+        assert!(
+            !shows(&PI, cancel(), true, false)
+                && shows(&PI, cancel(), false, true)
+                && shows(&XCSH, cancel(), false, false)
+        );
         let notify = UiMethod::Notify { message: "m".to_owned(), notify_type: None };
         assert!(shows(&PI, notify.clone(), false, false) && shows(&XCSH, notify, false, false));
     }

@@ -15,8 +15,10 @@ pub(super) struct Definition {
 
 /// Reads the whole set; the first problem refuses all of it.
 pub(super) fn read(tools: Vec<Value>) -> Result<Vec<Definition>, String> {
-    let definitions = tools.into_iter().enumerate().map(|(index, tool)| one(index, tool)).collect::<Result<Vec<_>, _>>()?;
-    let is_repeated = |(at, tool): (usize, &Definition)| definitions[..at].iter().any(|earlier| earlier.name == tool.name);
+    let definitions =
+        tools.into_iter().enumerate().map(|(index, tool)| one(index, tool)).collect::<Result<Vec<_>, _>>()?;
+    let is_repeated =
+        |(at, tool): (usize, &Definition)| definitions[..at].iter().any(|earlier| earlier.name == tool.name);
     if definitions.iter().enumerate().any(is_repeated) {
         return Err("RPC host tool names must be unique".to_owned());
     }
@@ -30,7 +32,8 @@ fn one(index: usize, tool: Value) -> Result<Definition, String> {
     let text = |tool: &Map<String, Value>, name: &str| {
         tool.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    let name = text(&tool, "name").ok_or_else(|| format!("Host tool at index {index} must provide a non-empty name"))?;
+    let name =
+        text(&tool, "name").ok_or_else(|| format!("Host tool at index {index} must provide a non-empty name"))?;
     let description = text(&tool, "description")
         .ok_or_else(|| format!("Host tool \"{name}\" must provide a non-empty description"))?;
     let Some(Value::Object(parameters)) = tool.remove("parameters") else {
@@ -54,19 +57,26 @@ mod tests {
     #[test]
     fn refusals_say_which_tool_lacks_what() {
         assert_eq!(refusal(json!([7])), "Host tool at index 0 must provide a non-empty name");
-        assert_eq!(refusal(json!([{"name": " ", "description": "d"}])), "Host tool at index 0 must provide a non-empty name");
+        assert_eq!(
+            refusal(json!([{"name": " ", "description": "d"}])),
+            "Host tool at index 0 must provide a non-empty name"
+        );
         let good = json!({"name": "a", "description": "d", "parameters": {}});
         assert_eq!(refusal(json!([good, {"description": "d"}])), "Host tool at index 1 must provide a non-empty name");
         assert_eq!(refusal(json!([{"name": "x"}])), "Host tool \"x\" must provide a non-empty description");
         let schema = "Host tool \"x\" must provide a JSON Schema object";
         assert_eq!(refusal(json!([{"name": "x", "description": "d"}])), schema);
         assert_eq!(refusal(json!([{"name": "x", "description": "d", "parameters": []}])), schema);
-        assert_eq!(refusal(json!([good, {"name": " a ", "description": "e", "parameters": {}}])), "RPC host tool names must be unique");
+        assert_eq!(
+            refusal(json!([good, {"name": " a ", "description": "e", "parameters": {}}])),
+            "RPC host tool names must be unique"
+        );
     }
 
     #[test]
     fn texts_are_trimmed_and_the_label_is_optional() {
-        let tool = json!({"name": " x ", "description": " d\n", "parameters": {"type": "object"}, "hidden": true, "label": 5});
+        let tool =
+            json!({"name": " x ", "description": " d\n", "parameters": {"type": "object"}, "hidden": true, "label": 5});
         let read = read(vec![tool]).expect("usable").remove(0);
         assert_eq!((&*read.name, &*read.label, &*read.description, read.is_hidden), ("x", "x", "d", true));
     }

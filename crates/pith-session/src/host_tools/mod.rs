@@ -153,7 +153,9 @@ impl Session {
                 let output = match result::read(result) {
                     Ok(output) if is_error => result::failure(&output),
                     Ok(output) => output,
-                    Err(why) => ToolOutput::error(format!("Host tool \"{}\" returned an invalid result: {why}", call.tool)),
+                    Err(why) => {
+                        ToolOutput::error(format!("Host tool \"{}\" returned an invalid result: {why}", call.tool))
+                    }
                 };
                 call.end(output);
             }

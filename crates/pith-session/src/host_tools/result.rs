@@ -19,11 +19,16 @@ pub(super) fn read(value: Option<Value>) -> Result<ToolOutput, String> {
         Some(other) => return Err(format!("content: expected an array, got {}", type_name(&other))),
         None => return Err("content is missing".to_owned()),
     };
-    let content = items.into_iter().enumerate().map(|(index, item)| {
-        block(item).map_err(|why| format!("content[{index}]: {why}"))
-    });
+    let content = items
+        .into_iter()
+        .enumerate()
+        .map(|(index, item)| block(item).map_err(|why| format!("content[{index}]: {why}")));
     let content = content.collect::<Result<_, _>>()?;
-    Ok(ToolOutput { content, details: object.remove("details").filter(|details| !details.is_null()), ..ToolOutput::default() })
+    Ok(ToolOutput {
+        content,
+        details: object.remove("details").filter(|details| !details.is_null()),
+        ..ToolOutput::default()
+    })
 }
 
 /// The failure a host reports: its texts, one per line.
@@ -73,13 +78,17 @@ mod tests {
         assert_eq!(refusal(Some(json!({"content": [{"type": "text"}]}))), "content[0]: text is missing");
         let mixed = json!({"content": [{"type": "text", "text": "a"}, {"type": "video"}]});
         assert_eq!(refusal(Some(mixed)), "content[1]: type must be \"text\" or \"image\", got \"video\"");
-        let output = read(Some(json!({"content": [{"type": "text", "text": "a"}], "details": {"n": 1}}))).expect("usable");
+        let output =
+            read(Some(json!({"content": [{"type": "text", "text": "a"}], "details": {"n": 1}}))).expect("usable");
         assert_eq!(output, ToolOutput::text("a").with_details(json!({"n": 1})));
     }
 
     #[test]
     fn failures_join_their_texts() {
-        let output = |texts: &[&str]| ToolOutput { content: texts.iter().map(|text| Block::text(*text)).collect(), ..Default::default() };
+        let output = |texts: &[&str]| ToolOutput {
+            content: texts.iter().map(|text| Block::text(*text)).collect(),
+            ..Default::default()
+        };
         assert_eq!(failure(&output(&["a", "b"])), ToolOutput::error("a\nb"));
         assert_eq!(failure(&output(&[])), ToolOutput::error("Host tool execution failed"));
     }

@@ -213,8 +213,12 @@ mod tests {
             "Missing required field \"phases[0].tasks[1].content\" for command \"set_todos\"",
         );
         let words = "expected one of \"pending\", \"in_progress\", \"completed\", \"abandoned\", got \"done\"";
-        check(json!([{"name": "x", "tasks": [{"content": "a", "status": "done"}]}]), &field("phases[0].tasks[0].status", words));
-        let twice = json!([{"name": "x", "tasks": [{"id": "task-1", "content": "a"}, {"id": "task-1", "content": "b"}]}]);
+        check(
+            json!([{"name": "x", "tasks": [{"content": "a", "status": "done"}]}]),
+            &field("phases[0].tasks[0].status", words),
+        );
+        let twice =
+            json!([{"name": "x", "tasks": [{"id": "task-1", "content": "a"}, {"id": "task-1", "content": "b"}]}]);
         check(twice, "Duplicate todo id \"task-1\"");
         check(json!([{"id": "p", "name": "x"}, {"id": "p", "name": "y"}]), "Duplicate todo id \"p\"");
     }

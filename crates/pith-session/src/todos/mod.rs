@@ -134,7 +134,8 @@ impl Session {
         if !is_wanted || !has_stopped || open.is_empty() || self.todos.n_reminders == MAX_REMINDERS {
             return None;
         }
-        let todos: Vec<_> = open.iter().map(|task| serde_json::to_value(task).expect("tasks always serialize")).collect();
+        let todos: Vec<_> =
+            open.iter().map(|task| serde_json::to_value(task).expect("tasks always serialize")).collect();
         let attempt = self.todos.n_reminders + 1;
         let text = reminder_text(&self.todos.list, attempt);
         self.todos.n_reminders = attempt;

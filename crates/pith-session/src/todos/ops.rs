@@ -164,7 +164,8 @@ mod tests {
         let mut list = TodoList::default();
         assert_eq!(apply(&mut list, &ops), failures);
         let shown = |phase: &Phase| {
-            let tasks: Vec<_> = phase.tasks.iter().map(|task| format!("{}{} {}", task.status.mark(), task.id, task.content)).collect();
+            let tasks: Vec<_> =
+                phase.tasks.iter().map(|task| format!("{}{} {}", task.status.mark(), task.id, task.content)).collect();
             format!("{} {}: {}", phase.id, phase.name, tasks.join(", "))
         };
         assert_eq!(list.phases.iter().map(shown).collect::<Vec<_>>(), lines);
@@ -209,7 +210,12 @@ mod tests {
     fn the_description_lists_what_is_left_first() {
         let mut list = TodoList::default();
         assert_eq!(describe(&list), "Todo list cleared.");
-        apply(&mut list, &[json!({"op": "replace", "phases": [{"name": "P", "tasks": [{"content": "a", "status": "completed"}, {"content": "b"}]}]})]);
+        apply(
+            &mut list,
+            &[
+                json!({"op": "replace", "phases": [{"name": "P", "tasks": [{"content": "a", "status": "completed"}, {"content": "b"}]}]}),
+            ],
+        );
         assert_eq!(
             describe(&list),
             "Left to do (1):\n[>] task-2 b (P)\n\nCurrent phase: P (1 of 2 done)\n\nP (phase-1)\n  [x] task-1 a\n  [>] task-2 b"

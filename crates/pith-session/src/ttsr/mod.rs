@@ -43,7 +43,9 @@ impl Ttsr {
         self.is_told.fill(false);
         self.pending.clear();
         for message in messages {
-            let Message::Custom(CustomMessage { custom_type, details: Some(details), .. }) = &**message else { continue };
+            let Message::Custom(CustomMessage { custom_type, details: Some(details), .. }) = &**message else {
+                continue;
+            };
             let names = details.get("rules").and_then(Value::as_array).filter(|_| custom_type == INJECTION);
             for rule in names.into_iter().flatten().filter_map(|name| self.rules.find(name.as_str()?)) {
                 self.is_told[rule] = true;
@@ -77,12 +79,19 @@ impl Ttsr {
         if pending.is_empty() {
             return None;
         }
-        let mut text = String::from("Your answer was stopped because it goes against the following. Take it into account and answer again.\n");
+        let mut text = String::from(
+            "Your answer was stopped because it goes against the following. Take it into account and answer again.\n",
+        );
         let mut names = Vec::new();
         for rule in pending {
             self.is_told[rule] = true;
             let rule = self.rules.get(rule);
-            text.push_str(&format!("\n<rule name=\"{}\" path=\"{}\">\n{}\n</rule>\n", rule.name, rule.path.display(), rule.content));
+            text.push_str(&format!(
+                "\n<rule name=\"{}\" path=\"{}\">\n{}\n</rule>\n",
+                rule.name,
+                rule.path.display(),
+                rule.content
+            ));
             names.push(Value::from(rule.name.as_str()));
         }
         Some(CustomMessage {
@@ -121,7 +130,8 @@ impl Session {
     /// The model must not take the stopped answer for its own word, even if it
     /// was quicker to finish than we were to stop it.
     fn omit_stopped_answer(&mut self) {
-        let said_something = |message: &Arc<Message>| message.as_assistant().is_some_and(|answer| !answer.content.is_empty());
+        let said_something =
+            |message: &Arc<Message>| message.as_assistant().is_some_and(|answer| !answer.content.is_empty());
         let Some(at) = self.store.messages().iter().rposition(said_something) else { return };
         let target = self.store.message_entries().nth(at).map(str::to_owned);
         if let Some(target) = target {

@@ -117,7 +117,9 @@ impl Scope {
 
     fn covers(&self, block: &Watched) -> bool {
         match (self, block) {
-            (Scope::Text, Watched::Text) | (Scope::Thinking, Watched::Thinking) | (Scope::AnyTool, Watched::Tool(_)) => true,
+            (Scope::Text, Watched::Text)
+            | (Scope::Thinking, Watched::Thinking)
+            | (Scope::AnyTool, Watched::Tool(_)) => true,
             (Scope::Tool(wanted), Watched::Tool(name)) => wanted == name,
             (Scope::Text | Scope::Thinking | Scope::AnyTool | Scope::Tool(_), _) => false,
         }
@@ -137,7 +139,8 @@ fn prepare(rule: &StreamRule, room: usize) -> Result<(Vec<Scope>, Vec<Hir>, usiz
 }
 
 fn parse(pattern: &str) -> Result<Hir, String> {
-    let hir = regex_syntax::parse(pattern).map_err(|error| format!("condition {pattern:?}: {}", last_line(&error.to_string())))?;
+    let hir = regex_syntax::parse(pattern)
+        .map_err(|error| format!("condition {pattern:?}: {}", last_line(&error.to_string())))?;
     if hir.properties().minimum_len().is_none_or(|len| len == 0) {
         return Err(format!("condition {pattern:?} matches the empty text, so it would stop every answer"));
     }

@@ -1,3 +1,5 @@
+//! Rules over streams, without a session.
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,7 +10,13 @@ use super::*;
 fn rule(name: &str, condition: &[&str], scope: &[&str]) -> StreamRule {
     let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
     let path = PathBuf::from(format!("/rules/{name}.md"));
-    StreamRule { name: name.to_owned(), path, content: "advice".to_owned(), condition: texts(condition), scope: texts(scope) }
+    StreamRule {
+        name: name.to_owned(),
+        path,
+        content: "advice".to_owned(),
+        condition: texts(condition),
+        scope: texts(scope),
+    }
 }
 
 fn compile(rules: Vec<StreamRule>) -> StreamRules {

@@ -16,7 +16,8 @@ fn the_python_host_plays_its_session() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/host.py");
     let mut command = Command::new("python3");
     command.arg(example).args(["--pith", env!("CARGO_BIN_EXE_pith")]);
-    let output = command.env_clear().envs(home.environment()).current_dir(home.work()).output().expect("python3 starts");
+    let output =
+        command.env_clear().envs(home.environment()).current_dir(home.work()).output().expect("python3 starts");
     let (printed, problems) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let wanted = "todos: ['task-1', 'task-2']\n\
                   tool: looking out of the window in Oslo\n\

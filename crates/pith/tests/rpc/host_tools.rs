@@ -14,7 +14,9 @@ fn set(scene: &mut Scene, tools: Value) {
 }
 
 fn answer(scene: &Scene, call: &Value, text: &str) {
-    scene.send(json!({"type": "host_tool_result", "id": call["id"], "result": {"content": [{"type": "text", "text": text}]}}));
+    scene.send(
+        json!({"type": "host_tool_result", "id": call["id"], "result": {"content": [{"type": "text", "text": text}]}}),
+    );
 }
 
 /// The names of the tools the model was offered with its n-th request.
@@ -26,7 +28,11 @@ fn offered(scene: &Scene, request: usize) -> Vec<String> {
 
 #[test]
 fn calls_run_side_by_side_and_are_told_apart_by_id() {
-    let calls = [Block::call("host", json!({"n": 1})), Block::call("host", json!({"n": 2})), Block::call("bash", json!({"command": "echo mine"}))];
+    let calls = [
+        Block::call("host", json!({"n": 1})),
+        Block::call("host", json!({"n": 2})),
+        Block::call("bash", json!({"command": "echo mine"})),
+    ];
     let mut scene = Scene::new([Turn::blocks(calls), Turn::text("done")]);
     set(&mut scene, json!([tool("host")]));
     scene.prompt("go");
@@ -38,7 +44,12 @@ fn calls_run_side_by_side_and_are_told_apart_by_id() {
     scene.wait(|frame| frame["type"] == "tool_execution_end" && frame["toolCallId"] == second["toolCallId"]);
     answer(&scene, &first, "one");
     scene.wait_type("agent_settled");
-    let results: Vec<_> = scene.messages().iter().filter(|message| message["role"] == "toolResult").map(|message| texts(&message["content"])).collect();
+    let results: Vec<_> = scene
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "toolResult")
+        .map(|message| texts(&message["content"]))
+        .collect();
     assert_eq!(results, ["one", "two", "mine\n"], "results follow the order of the calls");
     scene.finish();
 }
@@ -54,14 +65,21 @@ fn a_set_replaced_in_a_run_counts_from_the_next_request_and_leaves_running_calls
     scene.wait_type("agent_settled");
     let last = |names: Vec<String>| names.last().cloned().expect("tools");
     assert_eq!((last(offered(&scene, 0)), last(offered(&scene, 1))), ("old".to_owned(), "new".to_owned()));
-    let results: Vec<_> = scene.messages().iter().filter(|message| message["role"] == "toolResult").map(|message| texts(&message["content"])).collect();
+    let results: Vec<_> = scene
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "toolResult")
+        .map(|message| texts(&message["content"]))
+        .collect();
     assert_eq!(results, ["from the old tool", "Tool old not found"]);
     scene.finish();
 }
 
 #[test]
 fn hidden_tools_and_excluded_ones_are_not_offered() {
-    let mut scene = Scene::with(Script::of([Turn::text("done")]), |builder| builder.args(["--exclude-tools", "barred", "--no-tools"]));
+    let mut scene = Scene::with(Script::of([Turn::text("done")]), |builder| {
+        builder.args(["--exclude-tools", "barred", "--no-tools"])
+    });
     let mut hidden = tool("hidden");
     hidden["hidden"] = json!(true);
     set(&mut scene, json!([tool("shown"), hidden, tool("barred")]));
@@ -79,7 +97,8 @@ fn a_host_that_disconnects_fails_its_calls() {
     let home = scene.home.clone();
     scene.finish();
     let session = home.sessions().remove(0);
-    let result = session.messages().into_iter().find(|message| message["role"] == "toolResult").expect("recorded").clone();
+    let result =
+        session.messages().into_iter().find(|message| message["role"] == "toolResult").expect("recorded").clone();
     let text = "RPC client disconnected before host tool execution completed";
     assert_like(&result, &json!({"isError": true, "content": [{"type": "text", "text": text}]}));
 }
@@ -113,7 +132,8 @@ fn pictures_of_the_host_reach_the_model() {
     scene.prompt("go");
     let call = scene.wait_type("host_tool_call");
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-    let content = json!([{"type": "text", "text": "a picture"}, {"type": "image", "data": pixel, "mimeType": "image/png"}]);
+    let content =
+        json!([{"type": "text", "text": "a picture"}, {"type": "image", "data": pixel, "mimeType": "image/png"}]);
     scene.send(json!({"type": "host_tool_result", "id": call["id"], "result": {"content": content}}));
     scene.wait_type("agent_settled");
     assert!(scene.server.wait_request(1).body.to_string().contains(pixel));

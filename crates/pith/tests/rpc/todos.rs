@@ -16,10 +16,12 @@ fn set(scene: &mut Scene) {
 #[test]
 fn the_model_reads_and_changes_the_list_of_the_host() {
     let done = json!({"ops": [{"op": "update", "id": "task-1", "status": "completed"}, {"op": "update", "id": "task-2", "status": "abandoned"}]});
-    let mut scene = Scene::xcsh([Turn::call("todo_write", json!({"ops": []})), Turn::call("todo_write", done), Turn::text("done")]);
+    let mut scene =
+        Scene::xcsh([Turn::call("todo_write", json!({"ops": []})), Turn::call("todo_write", done), Turn::text("done")]);
     set(&mut scene);
     let frames = scene.run("go");
-    let results: Vec<_> = of_type(&frames, "tool_execution_end").iter().map(|end| texts(&end["result"]["content"])).collect();
+    let results: Vec<_> =
+        of_type(&frames, "tool_execution_end").iter().map(|end| texts(&end["result"]["content"])).collect();
     assert!(results[0].starts_with("Left to do (2):\n[ ] task-1 first (Work)"), "{}", results[0]);
     assert!(results[1].starts_with("Nothing is left to do."), "{}", results[1]);
     assert!(of_type(&frames, "todo_reminder").is_empty());
@@ -31,15 +33,19 @@ fn the_model_reads_and_changes_the_list_of_the_host() {
 fn an_operation_that_cannot_be_done_does_not_stop_the_others() {
     let ops = json!({"ops": [{"op": "remove_task", "id": "task-9"}, {"op": "add_phase", "name": "More", "tasks": [{"content": "third"}]}]});
     let nothing = json!({"ops": [{"op": "remove_task", "id": "task-9"}]});
-    let mut scene = Scene::with(Script::of([Turn::call("todo_write", ops), Turn::call("todo_write", nothing), Turn::text("ok")]), |builder| {
-        builder.args(["--dialect", "xcsh", "--no-session"])
-    });
+    let mut scene = Scene::with(
+        Script::of([Turn::call("todo_write", ops), Turn::call("todo_write", nothing), Turn::text("ok")]),
+        |builder| builder.args(["--dialect", "xcsh", "--no-session"]),
+    );
     let frames = scene.run("go");
     let ends = of_type(&frames, "tool_execution_end");
     assert!(texts(&ends[0]["result"]["content"]).starts_with("Not done: no such task: task-9\n"));
     assert_eq!((&ends[0]["isError"], &ends[1]["isError"]), (&json!(false), &json!(true)));
     assert_eq!(ends[0]["result"]["details"]["storage"], "memory");
-    assert_eq!(scene.state()["todoPhases"][0]["tasks"], json!([{"id": "task-1", "content": "third", "status": "in_progress"}]));
+    assert_eq!(
+        scene.state()["todoPhases"][0]["tasks"],
+        json!([{"id": "task-1", "content": "third", "status": "in_progress"}])
+    );
     scene.finish();
 }
 
@@ -47,7 +53,9 @@ fn an_operation_that_cannot_be_done_does_not_stop_the_others() {
 fn reminders_reach_the_model_and_start_anew_with_each_prompt() {
     let mut scene = Scene::xcsh((0..8).map(|n| Turn::text(format!("answer {n}"))));
     set(&mut scene);
-    let attempts = |frames: &[Value]| of_type(frames, "todo_reminder").iter().map(|event| event["attempt"].clone()).collect::<Vec<_>>();
+    let attempts = |frames: &[Value]| {
+        of_type(frames, "todo_reminder").iter().map(|event| event["attempt"].clone()).collect::<Vec<_>>()
+    };
     let first = scene.run("go");
     assert_eq!(attempts(&first), [1, 2, 3]);
     assert_eq!(of_type(&first, "agent_settled").len(), 1, "reminders belong to the same activity");
@@ -80,7 +88,9 @@ fn lists_of_the_model_alone_are_no_reason_to_remind() {
 #[test]
 fn waiting_to_clear_does_not_keep_the_process_alive() {
     let mut scene = Scene::xcsh([]);
-    scene.command(json!({"type": "set_todos", "phases": [{"name": "P", "tasks": [{"content": "x", "status": "completed"}]}]}));
+    scene.command(
+        json!({"type": "set_todos", "phases": [{"name": "P", "tasks": [{"content": "x", "status": "completed"}]}]}),
+    );
     // A minute would be left; `finish` has less patience than that.
     scene.finish();
 }

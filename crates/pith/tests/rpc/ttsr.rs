@@ -17,13 +17,22 @@ fn scene(rules: &[(&str, &str, &str)], turns: impl IntoIterator<Item = Turn>) ->
 }
 
 fn triggered(frames: &[Value]) -> Vec<String> {
-    let names = |event: &&Value| event["rules"].as_array().expect("rules").iter().map(|rule| rule["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>().join("+");
+    let names = |event: &&Value| {
+        event["rules"]
+            .as_array()
+            .expect("rules")
+            .iter()
+            .map(|rule| rule["name"].as_str().expect("a name").to_owned())
+            .collect::<Vec<_>>()
+            .join("+")
+    };
     of_type(frames, "ttsr_triggered").iter().map(names).collect()
 }
 
 #[test]
 fn the_model_is_told_the_rule_instead_of_its_own_words() {
-    let mut scene = scene(&[("calm", "text", "!!!")], [Turn::text("great!!! and more").hold_after(2), Turn::text("fine")]);
+    let mut scene =
+        scene(&[("calm", "text", "!!!")], [Turn::text("great!!! and more").hold_after(2), Turn::text("fine")]);
     let frames = scene.run("go");
     assert_eq!(triggered(&frames), ["calm"]);
     let sent = sent_texts(&scene.server.wait_request(1).body);
@@ -35,7 +44,11 @@ fn the_model_is_told_the_rule_instead_of_its_own_words() {
 #[test]
 fn several_rules_of_one_delta_are_told_together_and_others_later() {
     let rules = [("a", "text", "alpha"), ("b", "text", "beta"), ("c", "text", "gamma")];
-    let turns = [Turn::text("alphabeta and on").chunk(20).hold_after(1), Turn::text("gamma then").chunk(20).hold_after(1), Turn::text("alpha gamma, allowed by now")];
+    let turns = [
+        Turn::text("alphabeta and on").chunk(20).hold_after(1),
+        Turn::text("gamma then").chunk(20).hold_after(1),
+        Turn::text("alpha gamma, allowed by now"),
+    ];
     let mut scene = scene(&rules, turns);
     assert_eq!(triggered(&scene.run("go")), ["a+b", "c"]);
     scene.finish();
@@ -44,7 +57,10 @@ fn several_rules_of_one_delta_are_told_together_and_others_later() {
 #[test]
 fn a_call_that_a_rule_stops_is_not_executed() {
     let call = Block::call("bash", json!({"command": "rm -rf precious; touch executed"}));
-    let mut scene = scene(&[("careful", "tool:bash", "rm -rf")], [Turn::blocks([call]).chunk(8).hold_after(4), Turn::text("sorry")]);
+    let mut scene = scene(
+        &[("careful", "tool:bash", "rm -rf")],
+        [Turn::blocks([call]).chunk(8).hold_after(4), Turn::text("sorry")],
+    );
     let frames = scene.run("go");
     assert_eq!(triggered(&frames), ["careful"]);
     assert_eq!(scene.home.read_file("executed"), None);
