@@ -46,7 +46,13 @@ pub struct Credentials {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("has_key", &self.api_key.is_some()).finish_non_exhaustive()
+        // Values stay out of logs; names are enough to see what was sent.
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Credentials")
+            .field("has_key", &self.api_key.is_some())
+            .field("bearer", &self.bearer)
+            .field("headers", &names)
+            .finish_non_exhaustive()
     }
 }
 

@@ -112,7 +112,10 @@ impl Session {
             Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
             Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
-            Command::GetCommands(_) | Command::ExportHtml(_) => self.not_available(&id, command.name()),
+            Command::GetCommands(_) => self.get_commands(self.reply(id)),
+            Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
+            Command::Reload(_) => self.reload_files(self.reply(id)),
+            Command::ExportHtml(call) => self.export_html(call, self.reply(id)),
         }
     }
 
@@ -122,10 +125,6 @@ impl Session {
             HostReply::ToolUpdate { .. } | HostReply::ToolResult { .. } => self.on_host_tool_reply(reply),
             HostReply::Ui { .. } => {}
         }
-    }
-
-    fn not_available(&mut self, id: &Id, name: &str) {
-        self.out.respond(&Response::failure(id.raw(), name, &format!("not available yet: {name}")));
     }
 
     pub(crate) fn reply<C: Call>(&self, id: Id) -> Reply<C> {

@@ -20,6 +20,7 @@ impl Session {
             format!("Invalid field \"locale\" for command \"{command}\": expected a language tag such as \"de\" or \"zh-TW\", got \"{locale}\"")
         })?;
         self.tools.set_locale(&tag);
+        self.assemble_prompt();
         Ok(())
     }
 }

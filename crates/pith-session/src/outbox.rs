@@ -19,11 +19,11 @@ pub trait Outbox: Send {
     /// Any event but `message_update`.
     fn event(&mut self, event: &Event<'_>);
 
-    /// A call of a host tool, or its withdrawal.
-    fn host_tool(&mut self, frame: &HostToolFrame);
+    /// A call of a host tool, or its withdrawal. Without a host nobody registers such tools.
+    fn host_tool(&mut self, _frame: &HostToolFrame) {}
 
-    /// A question or a display change of an extension.
-    fn ui_request(&mut self, request: &UiRequest);
+    /// A question or a display change of an extension. Where nobody can answer, nobody is asked.
+    fn ui_request(&mut self, _request: &UiRequest) {}
 
     /// Opens an answer: `message_start`, then `stream` until its `MessageEnd`.
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage);

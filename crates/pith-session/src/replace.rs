@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// The file that is open already: only what was not written is forgotten.
-    pub(crate) fn reload(&mut self, reply: Reply<SwitchSession>) {
+    pub(crate) fn reopen(&mut self, reply: Reply<SwitchSession>) {
         self.store.settle_leaf();
         self.store.refresh();
         self.forget_unwritten();
@@ -149,7 +149,9 @@ impl Session {
     /// Moves the tools to the session's working directory; what they left running elsewhere ends.
     fn relocate(&mut self) {
         let (workbench, tools) = (self.relocation)(self.store.cwd());
-        self.tools.relocate(tools, self.store.cwd());
+        self.tools.relocate(tools);
+        // Another directory has other instructions, skills and project settings.
+        self.read_again();
         let left = std::mem::replace(&mut self.workbench, workbench);
         self.jobs.spawn(async move {
             left.jobs.shutdown_all(pith_tools::process::SHUTDOWN_GRACE).await;

@@ -22,6 +22,7 @@ use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
+use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
 use crate::pending::{DISCONNECTED, Pending};
@@ -45,7 +46,10 @@ pub struct SessionParts {
     pub relocation: Relocation,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
-    pub settings: Arc<Settings>,
+    /// Settings, options and resources of the session's directory.
+    pub brought: Brought,
+    /// Reads them again, for `reload` and when a file has changed.
+    pub read_again: ReadAgain,
     /// The model, level and scope to start with.
     pub start: Start,
     pub workbench: Arc<Workbench>,
@@ -53,7 +57,6 @@ pub struct SessionParts {
     pub tool_choice: ToolChoice,
     /// Rules that watch the model's answers.
     pub rules: StreamRules,
-    pub options: SessionOptions,
 }
 
 /// Makes the tools of a working directory.
@@ -118,6 +121,7 @@ pub struct Session {
     pub(crate) models: Models,
     pub(crate) settings: Arc<Settings>,
     pub(crate) tools: Tools,
+    pub(crate) library: Library,
     pub(crate) workbench: Arc<Workbench>,
     pub(crate) queues: Queues,
     pub(crate) shell: Shell,
@@ -176,7 +180,7 @@ impl Session {
         let (tool_link, tool_events) = ToolLink::new();
         let (owed, owed_events) = mpsc::unbounded_channel();
         let (summary_news, summary_events) = mpsc::unbounded_channel();
-        let options = parts.options;
+        let options = parts.brought.options.clone();
         let mut known = parts.tools;
         known.push(Arc::new(TodoWrite::new(tool_link.clone())));
         let mut tool_choice = parts.tool_choice;
@@ -184,9 +188,10 @@ impl Session {
             tool_choice.additional.push(TODO_WRITE);
         }
         let mut session = Session {
-            models: Models::new(parts.registry, parts.settings.clone(), parts.start),
-            settings: parts.settings,
-            tools: Tools::new(known, tool_choice, parts.store.cwd()),
+            models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
+            settings: parts.brought.settings.clone(),
+            tools: Tools::new(known, tool_choice),
+            library: Library::new(parts.brought, parts.read_again),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,
             store: parts.store,
@@ -217,6 +222,7 @@ impl Session {
             owed_events,
             is_closing: false,
         };
+        session.assemble_prompt();
         session.begin();
         if let Some(name) = session.options.name.take() {
             session.store.append_session_info(&name);
@@ -292,6 +298,7 @@ impl Session {
             Ok(JobEnd::RetryDue) => self.on_retry_due(),
             Ok(JobEnd::TodoDue(id)) => self.on_todo_due(&id),
             Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
+            Ok(JobEnd::Exported { reply, answer }) => self.on_exported(reply, answer),
             Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
             Err(error) if error.is_cancelled() => {}
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),

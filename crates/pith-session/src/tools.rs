@@ -1,11 +1,8 @@
 //! Which tools the model has, and the prompt that follows from them.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pith_agent::{Tool, Toolset};
-
-use crate::system_prompt;
 
 /// All known tools and the active ones among them.
 pub(crate) struct Tools {
@@ -16,7 +13,6 @@ pub(crate) struct Tools {
     added: Vec<String>,
     /// The host's tools, and whether the model sees them.
     host: Vec<(Arc<dyn Tool>, bool)>,
-    cwd: PathBuf,
     locale: Option<String>,
     active: Arc<Toolset>,
     prompt: Arc<str>,
@@ -40,13 +36,13 @@ pub struct ToolChoice {
 const DEFAULTS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 impl Tools {
-    pub fn new(known: Vec<Arc<dyn Tool>>, choice: ToolChoice, cwd: &Path) -> Self {
+    /// The prompt is empty until it is set.
+    pub fn new(known: Vec<Arc<dyn Tool>>, choice: ToolChoice) -> Self {
         let mut tools = Tools {
             known,
             choice,
             added: Vec::new(),
             host: Vec::new(),
-            cwd: cwd.to_owned(),
             locale: None,
             active: Arc::new(Toolset::new(Vec::new())),
             prompt: "".into(),
@@ -61,6 +57,12 @@ impl Tools {
 
     pub fn prompt(&self) -> &Arc<str> {
         &self.prompt
+    }
+
+    pub fn set_prompt(&mut self, prompt: String) {
+        if *self.prompt != prompt {
+            self.prompt = prompt.into();
+        }
     }
 
     /// Whether a tool that is not the host's has that name, active or not.
@@ -92,20 +94,20 @@ impl Tools {
     }
 
     /// Takes tools that work in another directory in the place of their namesakes; all else stays.
-    pub fn relocate(&mut self, moved: Vec<Arc<dyn Tool>>, cwd: &Path) {
+    pub fn relocate(&mut self, moved: Vec<Arc<dyn Tool>>) {
         let is_moved = |tool: &Arc<dyn Tool>| moved.iter().any(|other| other.spec().name == tool.spec().name);
         let kept: Vec<_> = self.known.iter().filter(|tool| !is_moved(tool)).cloned().collect();
         self.known = moved.into_iter().chain(kept).collect();
-        self.cwd = cwd.to_owned();
         self.rebuild();
     }
 
     /// The language answers should have.
     pub fn set_locale(&mut self, tag: &str) {
-        if self.locale.as_deref() != Some(tag) {
-            self.locale = Some(tag.to_owned());
-            self.rebuild();
-        }
+        self.locale = Some(tag.to_owned());
+    }
+
+    pub fn locale(&self) -> Option<&str> {
+        self.locale.as_deref()
     }
 
     fn rebuild(&mut self) {
@@ -116,12 +118,6 @@ impl Tools {
             self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
         active.extend(shown.map(|(tool, _)| tool.clone()));
         self.active = Arc::new(Toolset::new(active));
-        let mut prompt = system_prompt::assemble(&self.active, &self.cwd);
-        if let Some(locale) = &self.locale {
-            prompt =
-                format!("{prompt}\n\n<language>\nAnswer in the language of the locale {locale}.\n</language>").into();
-        }
-        self.prompt = prompt;
     }
 }
 

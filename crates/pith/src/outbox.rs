@@ -28,6 +28,11 @@ impl WireOutbox {
         outbox
     }
 
+    /// For streams that nobody waits to be greeted on.
+    pub fn without_greeting(queue: Arc<FrameQueue>, dialect: &'static Dialect) -> Self {
+        WireOutbox { queue, dialect, wishes: UiWishes::default() }
+    }
+
     fn line<T: Serialize>(&self, frame: &T) {
         self.queue.push(|out| json::append(out, frame));
     }

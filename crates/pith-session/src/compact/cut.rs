@@ -39,7 +39,7 @@ fn cut_point(messages: &[Arc<Message>], start: usize, keep: u64) -> Option<usize
     let candidates = || (start..messages.len()).filter(|at| can_open_context(&messages[*at]));
     match reached {
         None => candidates().next(),
-        Some(at) => candidates().find(|candidate| *candidate >= at).or_else(|| candidates().last()),
+        Some(at) => candidates().find(|candidate| *candidate >= at).or_else(|| candidates().next_back()),
     }
 }
 

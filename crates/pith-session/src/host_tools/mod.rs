@@ -98,6 +98,7 @@ impl Session {
         });
         let tools = tools.collect();
         self.tools.set_host(tools);
+        self.assemble_prompt();
         Ok(names)
     }
 

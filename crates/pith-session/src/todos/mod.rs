@@ -64,6 +64,7 @@ impl Session {
             self.todos.stop_clearing();
             self.clear_when_due();
             self.tools.activate(TODO_WRITE);
+            self.assemble_prompt();
             json!({"todoPhases": self.todos.to_values()})
         });
         self.answer(reply, answer);

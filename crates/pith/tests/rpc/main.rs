@@ -10,6 +10,7 @@ mod lifecycle;
 mod models;
 mod prompt;
 mod queue;
+mod resources;
 mod sessions;
 mod streaming;
 mod support;
