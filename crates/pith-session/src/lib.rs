@@ -35,10 +35,11 @@ mod summary;
 mod todos;
 mod tool_link;
 mod tools;
+mod trust;
 mod ttsr;
 mod waiting;
 
-pub use library::{Brought, ReadAgain};
+pub use library::{Brought, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
 pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};
