@@ -247,7 +247,10 @@ impl Session {
     fn plan(&self, model: &Model, focus: Option<String>) -> Option<(Kept, Material)> {
         let division = Division::of(model, &self.settings);
         let messages = self.store.messages();
-        let cut = find_cut(messages, division.keep)?;
+        // Beside what stays, the window holds the system prompt, the tools and the summary.
+        let taken = self.context().fixed_tokens() + division.reserve;
+        let most = division.threshold().map_or(u64::MAX, |threshold| threshold.saturating_sub(taken));
+        let cut = find_cut(messages, division.keep, most)?;
         let (previous, carried) = match messages.first().map(|message| &**message) {
             Some(Message::CompactionSummary(summary)) => {
                 let (text, request) = split_previous(&summary.summary);

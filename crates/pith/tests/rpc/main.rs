@@ -3,12 +3,19 @@
 
 mod abort;
 mod bash;
+mod compaction;
+mod compaction_auto;
 mod framing;
 mod lifecycle;
 mod models;
 mod prompt;
 mod queue;
 mod sessions;
+mod sessions_faults;
+mod sessions_flags;
+mod sessions_peer;
+mod sessions_replace;
+mod sessions_tree;
 mod streaming;
 mod support;
 mod tools;
