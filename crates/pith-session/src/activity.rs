@@ -20,7 +20,9 @@ pub(crate) enum Activity {
     Idle,
     Running(ActiveRun),
     /// Waiting to ask again after a failure.
-    Retrying { wait: AbortHandle },
+    Retrying {
+        wait: AbortHandle,
+    },
     /// A summary is being written and no run waits for it.
     Summarising,
 }
@@ -34,7 +36,10 @@ pub(crate) enum JobEnd {
     RetryDue,
     /// A session file was read.
     Opened(Box<Opened>),
-    Listed { reply: Reply<ListSessions>, sessions: Vec<SessionSummary> },
+    Listed {
+        reply: Reply<ListSessions>,
+        sessions: Vec<SessionSummary>,
+    },
 }
 
 /// A run and what it has begun without ending.

@@ -82,7 +82,8 @@ impl Session {
         let reason = CompactionReason::Manual;
         self.out.event(&Event::CompactionStart { reason });
         let plan = self.models.usable().cloned().and_then(|model| {
-            let is_compacted = self.store.leaf().and_then(|leaf| self.store.tree().kind(leaf)) == Some(Kind::Compaction);
+            let is_compacted =
+                self.store.leaf().and_then(|leaf| self.store.tree().kind(leaf)) == Some(Kind::Compaction);
             if is_compacted {
                 return Err(ALREADY.to_owned());
             }
@@ -92,7 +93,12 @@ impl Session {
         match plan {
             Ok((model, kept, material)) => {
                 let compaction = Compaction { reason, kept, then: Then::Answer(reply) };
-                self.write_summary(model, Source::Compaction(reason), Purpose::Compaction(compaction), Work::Compaction(material));
+                self.write_summary(
+                    model,
+                    Source::Compaction(reason),
+                    Purpose::Compaction(compaction),
+                    Work::Compaction(material),
+                );
             }
             Err(why) => {
                 self.tell_failure(reason, &SummaryFailure::Failed(why.clone()));
@@ -156,7 +162,9 @@ impl Session {
         use pith_protocol::StopReason::{Aborted, Stop, ToolUse};
         match message {
             Message::User(_) => self.recovery = Recovery::default(),
-            Message::Assistant(answer) if matches!(answer.stop_reason, Stop | ToolUse | Aborted) => self.recovery.has_retried = false,
+            Message::Assistant(answer) if matches!(answer.stop_reason, Stop | ToolUse | Aborted) => {
+                self.recovery.has_retried = false
+            }
             _ => {}
         }
     }
@@ -186,7 +194,12 @@ impl Session {
         let Some((kept, material)) = self.plan(model, None) else { return Err(then) };
         self.out.event(&Event::CompactionStart { reason });
         let compaction = Compaction { reason, kept, then };
-        self.write_summary(model.clone(), Source::Compaction(reason), Purpose::Compaction(compaction), Work::Compaction(material));
+        self.write_summary(
+            model.clone(),
+            Source::Compaction(reason),
+            Purpose::Compaction(compaction),
+            Work::Compaction(material),
+        );
         Ok(())
     }
 
@@ -233,7 +246,9 @@ impl Session {
         let shortened = shorten_tail(&context.messages[n_fixed..], room, &keep).unwrap_or_default();
         let edits: Vec<_> = shortened
             .into_iter()
-            .filter_map(|shortening| Some((self.store.message_entries().nth(n_fixed + shortening.at)?.to_owned(), shortening.content)))
+            .filter_map(|shortening| {
+                Some((self.store.message_entries().nth(n_fixed + shortening.at)?.to_owned(), shortening.content))
+            })
             .collect();
         let n_edits = edits.len();
         for (target, content) in edits {
@@ -274,7 +289,10 @@ impl Session {
         files.add(turn_prefix);
         let material =
             Material { previous, history: history.to_vec(), turn_prefix: turn_prefix.to_vec(), request, files, focus };
-        Some((Kept { first_entry: self.first_entry(cut.first_kept)?, tokens_before: self.context().tokens() }, material))
+        Some((
+            Kept { first_entry: self.first_entry(cut.first_kept)?, tokens_before: self.context().tokens() },
+            material,
+        ))
     }
 
     /// The entry of a message, or of the settings and labels right before it.
@@ -290,14 +308,20 @@ impl Session {
 
     /// The file lists of the compaction in force, unless an extension made it.
     fn earlier_files(&self) -> FileLists {
-        let compaction = self.store.message_entries().next().filter(|id| self.store.tree().kind(id) == Some(Kind::Compaction));
+        let compaction =
+            self.store.message_entries().next().filter(|id| self.store.tree().kind(id) == Some(Kind::Compaction));
         let entry = compaction.and_then(|id| self.store.tree().entry(id));
         let entry = entry.filter(|entry| entry.get("fromHook") != Some(&Value::Bool(true)));
         FileLists::from_details(entry.as_ref().and_then(|entry| entry.get("details")))
     }
 
     /// Stores the summary, tells the host, and goes on.
-    pub(crate) fn finish_compaction(&mut self, compaction: Compaction, result: Result<Summary, SummaryFailure>, was_cancelled: bool) {
+    pub(crate) fn finish_compaction(
+        &mut self,
+        compaction: Compaction,
+        result: Result<Summary, SummaryFailure>,
+        was_cancelled: bool,
+    ) {
         let Compaction { reason, kept, then } = compaction;
         let will_retry = matches!(then, Then::Retry);
         let outcome = result.map(|summary| self.store_compaction(kept, summary));
@@ -306,17 +330,23 @@ impl Session {
             Err(failure) => self.tell_failure(reason, failure),
         }
         self.recovery.has_failed = outcome.is_err();
-        if outcome.is_ok() && reason == CompactionReason::Overflow && let Some(model) = self.models.current().cloned() {
+        if outcome.is_ok()
+            && reason == CompactionReason::Overflow
+            && let Some(model) = self.models.current().cloned()
+        {
             self.shorten_messages(&model, 1);
         }
         match then {
             Then::Answer(reply) => {
                 self.activity = Activity::Idle;
                 self.flush_deferred();
-                self.answer(reply, outcome.map_err(|failure| match failure {
-                    SummaryFailure::Cancelled => CANCELLED.to_owned(),
-                    SummaryFailure::Failed(why) => why,
-                }));
+                self.answer(
+                    reply,
+                    outcome.map_err(|failure| match failure {
+                        SummaryFailure::Cancelled => CANCELLED.to_owned(),
+                        SummaryFailure::Failed(why) => why,
+                    }),
+                );
                 self.serve_waiters();
             }
             Then::Retry if outcome.is_ok() && !was_cancelled => self.start_run(Opening::Continue),
@@ -365,13 +395,25 @@ impl Session {
         };
         match failure {
             SummaryFailure::Cancelled => {
-                self.out.event(&Event::CompactionEnd { reason, result: None, aborted: true, will_retry: false, error_message: None });
+                self.out.event(&Event::CompactionEnd {
+                    reason,
+                    result: None,
+                    aborted: true,
+                    will_retry: false,
+                    error_message: None,
+                });
             }
             SummaryFailure::Failed(why) => self.tell_end(reason, None, Some(&format!("{prefix}{why}")), false),
         }
     }
 
-    fn tell_end(&mut self, reason: CompactionReason, result: Option<&Value>, error_message: Option<&str>, will_retry: bool) {
+    fn tell_end(
+        &mut self,
+        reason: CompactionReason,
+        result: Option<&Value>,
+        error_message: Option<&str>,
+        will_retry: bool,
+    ) {
         self.out.event(&Event::CompactionEnd { reason, result, aborted: false, will_retry, error_message });
     }
 }

@@ -24,7 +24,8 @@ impl Context<'_> {
         }
         let has_count = |answer: &AssistantMessage| !answer.failed() && answer.usage.context_tokens() > 0;
         let answers = || self.messages.iter().rev().filter_map(|message| message.as_assistant());
-        let is_known = self.compacted_at().is_none() || answers().any(|answer| has_count(answer) && self.is_newer(answer));
+        let is_known =
+            self.compacted_at().is_none() || answers().any(|answer| has_count(answer) && self.is_newer(answer));
         let tokens = is_known.then(|| self.tokens());
         let percent = tokens.map(|tokens| 100.0 * tokens as f64 / window as f64);
         Some(ContextUsage { tokens, context_window: window, percent })
@@ -48,7 +49,8 @@ impl Context<'_> {
 
     /// What every request carries beside the messages.
     pub fn fixed_tokens(&self) -> u64 {
-        let schema = |tool: &ToolSpec| tool.name.len() + tool.description.len() + json::to_string(&*tool.parameters).len();
+        let schema =
+            |tool: &ToolSpec| tool.name.len() + tool.description.len() + json::to_string(&*tool.parameters).len();
         let schemas: usize = self.tools.iter().map(schema).sum();
         ((self.prompt.encode_utf16().count() + schemas) as u64).div_ceil(4)
     }

@@ -2,7 +2,7 @@
 
 use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
-use pith_protocol::{Call, Command, commands, HostReply, Id, Inbound, Response};
+use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response, commands};
 
 use crate::reply::Reply;
 use crate::session::Session;
@@ -57,7 +57,9 @@ impl Session {
                 let messages = Messages { messages: self.store.messages().to_vec() };
                 self.respond::<commands::GetMessages>(id, Ok(messages));
             }
-            Command::GetLastAssistantText(_) => self.respond::<commands::GetLastAssistantText>(id, Ok(self.last_text())),
+            Command::GetLastAssistantText(_) => {
+                self.respond::<commands::GetLastAssistantText>(id, Ok(self.last_text()))
+            }
             Command::GetSessionStats(_) => self.respond::<commands::GetSessionStats>(id, Ok(self.stats())),
             Command::SetModel(call) => self.set_model(&call, self.reply(id)),
             Command::CycleModel(_) => self.cycle_model(self.reply(id)),

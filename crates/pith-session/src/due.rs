@@ -43,7 +43,13 @@ mod tests {
     use pith_protocol::Usage;
 
     fn check(stop_reason: StopReason, error: Option<&str>, input: u64, output: u64, estimate: u64, expected: Due) {
-        let model = Model { provider: "p".into(), id: "m".into(), context_window: 20_000, max_tokens: 4000, ..Model::default() };
+        let model = Model {
+            provider: "p".into(),
+            id: "m".into(),
+            context_window: 20_000,
+            max_tokens: 4000,
+            ..Model::default()
+        };
         let division = Division { window: 20_000, reserve: 5000, keep: 1000 };
         let answer = AssistantMessage {
             provider: "p".into(),

@@ -32,7 +32,14 @@ pub(crate) struct Changed {
 
 impl Models {
     pub fn new(registry: Arc<Registry>, settings: Arc<Settings>, start: select::Start) -> Self {
-        Models { registry, settings, initial: start.model.clone(), current: start.model, level: start.thinking, scope: start.scope.models }
+        Models {
+            registry,
+            settings,
+            initial: start.model.clone(),
+            current: start.model,
+            level: start.thinking,
+            scope: start.scope.models,
+        }
     }
 
     pub fn current(&self) -> Option<&Arc<Model>> {
@@ -62,7 +69,8 @@ impl Models {
     /// to the one the process started with; that is worth a warning.
     pub fn restore(&mut self, recorded: &BranchSettings) -> Option<String> {
         let wanted = recorded.model.as_ref();
-        let found = wanted.map(|(provider, id)| self.registry.find(provider, id).filter(|model| self.registry.is_usable(model)));
+        let found = wanted
+            .map(|(provider, id)| self.registry.find(provider, id).filter(|model| self.registry.is_usable(model)));
         let warning = match (wanted, &found) {
             (Some((provider, id)), Some(None)) => Some(format!("Could not restore model {provider}/{id}")),
             _ => None,

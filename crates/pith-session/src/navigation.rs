@@ -62,7 +62,8 @@ impl Session {
         let directory = self.store.path().and_then(|path| path.parent()).map_or(places.dir, |path| path.to_owned());
         let all = call.all.unwrap_or(false);
         self.jobs.spawn_blocking(move || {
-            let sessions = if all { pith_store::list_all(&places.root) } else { pith_store::list(&directory, Some(&cwd)) };
+            let sessions =
+                if all { pith_store::list_all(&places.root) } else { pith_store::list(&directory, Some(&cwd)) };
             JobEnd::Listed { reply, sessions }
         });
     }
@@ -89,15 +90,24 @@ impl Session {
         }
     }
 
-    fn navigate(&mut self, call: NavigateTree, reply: Reply<NavigateTree>) -> Result<(), Box<(String, Reply<NavigateTree>)>> {
+    fn navigate(
+        &mut self,
+        call: NavigateTree,
+        reply: Reply<NavigateTree>,
+    ) -> Result<(), Box<(String, Reply<NavigateTree>)>> {
         let is_here = self.store.leaf() == Some(&call.target_id);
         let destination = match self.store.destination(&call.target_id) {
             Ok(destination) if !is_here => destination,
             Ok(_) => pith_store::Destination { leaf: Some(call.target_id.as_str().into()), text: None },
             Err(error) => return Err(Box::new((error.to_string(), reply))),
         };
-        let navigation =
-            Navigation { reply, leaf: destination.leaf, text: destination.text, target: call.target_id, label: call.label };
+        let navigation = Navigation {
+            reply,
+            leaf: destination.leaf,
+            text: destination.text,
+            target: call.target_id,
+            label: call.label,
+        };
         let left = self.store.left_behind(navigation.leaf.as_deref()).unwrap_or_default();
         if !call.summarize.unwrap_or(false) || left.is_empty() {
             self.arrive(navigation, None);
@@ -107,7 +117,8 @@ impl Session {
             Ok(model) => model.clone(),
             Err(why) => return Err(Box::new((why, navigation.reply))),
         };
-        let messages: Vec<Arc<Message>> = left.iter().filter_map(|id| self.store.tree().message(id)).map(Arc::new).collect();
+        let messages: Vec<Arc<Message>> =
+            left.iter().filter_map(|id| self.store.tree().message(id)).map(Arc::new).collect();
         let material = BranchMaterial::new(
             &messages,
             self.files_of_summaries(&left),
@@ -123,7 +134,8 @@ impl Session {
     /// The files named by summaries of branches within the branch.
     fn files_of_summaries(&self, entries: &[EntryId]) -> FileLists {
         let tree = self.store.tree();
-        let summaries = entries.iter().filter(|id| tree.kind(id) == Some(Kind::BranchSummary)).filter_map(|id| tree.entry(id));
+        let summaries =
+            entries.iter().filter(|id| tree.kind(id) == Some(Kind::BranchSummary)).filter_map(|id| tree.entry(id));
         let own = summaries.filter(|entry| entry.get("fromHook") != Some(&Value::Bool(true)));
         own.fold(FileLists::default(), |lists, entry| lists.and(FileLists::from_details(entry.get("details"))))
     }
@@ -147,7 +159,13 @@ impl Session {
         }
         let summary = summary.map(|summary| {
             let usage = (summary.usage != Default::default()).then_some(summary.usage);
-            let entry = BranchSummaryEntry { from_id, summary: summary.text, details: Some(summary.details), usage, from_hook: false };
+            let entry = BranchSummaryEntry {
+                from_id,
+                summary: summary.text,
+                details: Some(summary.details),
+                usage,
+                from_hook: false,
+            };
             self.store.append_branch_summary(&entry)
         });
         if let Some(label) = label.as_deref().map(str::trim).filter(|label| !label.is_empty()) {

@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use pith_protocol::Call;
 use pith_protocol::answers::Cancelled;
 use pith_protocol::commands::{Branch, CloneSession, Fork, NewSession, SwitchSession};
-use pith_protocol::Call;
 use pith_store::{Kind, Role, SessionStore, StoreError};
 use serde_json::{Value, json};
 

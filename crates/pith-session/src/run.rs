@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pith_agent::link::{Call, Limits};
+use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_ai::registry::NO_MODEL;
 use pith_ai::settings::Fsync;
-use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
 use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
@@ -41,7 +41,8 @@ impl Session {
         let cancel = CancellationToken::new();
         let (to_session, run_events) = mpsc::channel(BACKLOG);
         let rules = self.workbench.image_rules();
-        let mut link = SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images: rules, n_turns: 0 };
+        let mut link =
+            SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images: rules, n_turns: 0 };
         let token = cancel.clone();
         let task = self.jobs.spawn(async move {
             let opening = match opening {

@@ -250,7 +250,11 @@ impl Session {
     }
 
     fn answer_owed(&mut self, owed: &Owed) {
-        self.out.respond(&Response::failure(owed.id.raw(), owed.command, "Internal error: the command was not answered"));
+        self.out.respond(&Response::failure(
+            owed.id.raw(),
+            owed.command,
+            "Internal error: the command was not answered",
+        ));
     }
 
     /// Whatever was never answered is answered before the stream ends.

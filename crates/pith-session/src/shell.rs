@@ -93,7 +93,15 @@ impl Session {
             }
         };
         let task = self.jobs.spawn(work).id();
-        self.shell.running.push(Running { key, task, cancel, id: reply.id(), reply, call, session_id: self.store.id().to_owned() });
+        self.shell.running.push(Running {
+            key,
+            task,
+            cancel,
+            id: reply.id(),
+            reply,
+            call,
+            session_id: self.store.id().to_owned(),
+        });
     }
 
     /// Cancels one command, or all of them; answered before they are.
@@ -101,7 +109,8 @@ impl Session {
         let target = call.target_id;
         for command in &self.shell.running {
             let is_meant = target.as_ref().is_none_or(|target| {
-                command.id.raw().and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok()).as_ref() == Some(target)
+                command.id.raw().and_then(|raw| serde_json::from_str::<serde_json::Value>(raw.get()).ok()).as_ref()
+                    == Some(target)
             });
             if is_meant {
                 command.cancel.cancel();
@@ -171,7 +180,8 @@ impl Session {
     pub(crate) fn publish_conditions(&self) {
         let model = self.models.current();
         let mut session = vec![("PI_SESSION_ID".to_owned(), self.store.id().to_owned())];
-        session.extend(self.store.path().map(|path| ("PI_SESSION_FILE".to_owned(), path.to_string_lossy().into_owned())));
+        session
+            .extend(self.store.path().map(|path| ("PI_SESSION_FILE".to_owned(), path.to_string_lossy().into_owned())));
         if let Some(model) = model {
             session.push(("PI_PROVIDER".to_owned(), model.provider.clone()));
             session.push(("PI_MODEL".to_owned(), model.id.clone()));

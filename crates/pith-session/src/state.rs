@@ -53,13 +53,16 @@ impl Session {
 
     fn dump_tools(&self) -> Vec<serde_json::Value> {
         let tools = self.tools.active().specs().iter();
-        tools.map(|tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters})).collect()
+        tools
+            .map(|tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters}))
+            .collect()
     }
 
     /// Trimmed text of the last answer; aborted answers without content do not count.
     pub(crate) fn last_text(&self) -> LastText {
         let answers = self.store.messages().iter().rev().filter_map(|message| message.as_assistant());
-        let last = answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
+        let last =
+            answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
         let text: String = last.into_iter().flat_map(|answer| &answer.content).filter_map(Block::as_text).collect();
         let text = text.trim();
         LastText { text: (!text.is_empty()).then(|| text.to_owned()) }

@@ -68,12 +68,14 @@ impl Session {
 
     pub(crate) fn on_summary(&mut self, message: FromSummary) {
         match message {
-            FromSummary::RetryScheduled { attempt, delay, error } => self.out.event(&Event::SummarizationRetryScheduled {
-                attempt,
-                max_attempts: self.options.retry.max_retries,
-                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                error_message: &error,
-            }),
+            FromSummary::RetryScheduled { attempt, delay, error } => {
+                self.out.event(&Event::SummarizationRetryScheduled {
+                    attempt,
+                    max_attempts: self.options.retry.max_retries,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    error_message: &error,
+                })
+            }
             FromSummary::AttemptStart => {
                 let (source, reason) = match self.summary.as_ref().map(|summary| summary.source) {
                     Some(Source::Compaction(reason)) => ("compaction", Some(reason)),

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_session::SessionPlaces;
-use pith_store::{FoundSession, NewSession, Places, SessionStore, StoreError, find_by_id, find_session, is_session_id, latest};
+use pith_store::{
+    FoundSession, NewSession, Places, SessionStore, StoreError, find_by_id, find_session, is_session_id, latest,
+};
 
 use crate::warn;
 
@@ -67,7 +69,12 @@ impl SessionFlags {
             let places = Places { cwd, session_dir: &places.dir, root: &places.root };
             find_session(&environment.expand(argument).to_string_lossy(), places).map_err(plain)
         };
-        let new = |id: Option<String>| NewSession { cwd: cwd.to_owned(), session_dir: places.dir.clone(), id, parent_session: None };
+        let new = |id: Option<String>| NewSession {
+            cwd: cwd.to_owned(),
+            session_dir: places.dir.clone(),
+            id,
+            parent_session: None,
+        };
         if self.is_unsaved {
             return Ok(SessionStore::in_memory(cwd, self.id.clone()));
         }
@@ -75,7 +82,8 @@ impl SessionFlags {
             if let Some(id) = self.id.as_ref().filter(|id| find_by_id(id, &places.dir, cwd).is_some()) {
                 return Err(Plain(format!("Session already exists with id '{id}'")).into());
             }
-            let (FoundSession::Path(path) | FoundSession::Here(path) | FoundSession::Elsewhere { path, .. }) = found(source)?;
+            let (FoundSession::Path(path) | FoundSession::Here(path) | FoundSession::Elsewhere { path, .. }) =
+                found(source)?;
             return SessionStore::fork_file(&path, new(self.id.clone())).map_err(plain);
         }
         if let Some(argument) = self.open.as_ref().or(self.resume.as_ref()) {
@@ -85,17 +93,23 @@ impl SessionFlags {
                 FoundSession::Here(path) => SessionStore::resume(&path, cwd).map_err(plain),
                 FoundSession::Elsewhere { path, cwd } => {
                     let path = path.display();
-                    anyhow::bail!("Session found in different project: {cwd}. Use --fork {path} to copy it, or --session {path}")
+                    anyhow::bail!(
+                        "Session found in different project: {cwd}. Use --fork {path} to copy it, or --session {path}"
+                    )
                 }
             };
         }
-        if self.is_latest && let Some(path) = latest(&places.dir, cwd) {
+        if self.is_latest
+            && let Some(path) = latest(&places.dir, cwd)
+        {
             return SessionStore::resume(&path, cwd).map_err(plain);
         }
         if let Some(id) = &self.id {
             match find_by_id(id, &places.dir, cwd) {
                 Some(path) => return SessionStore::resume(&path, cwd).map_err(plain),
-                None => warn(&format!("Warning: No project session found with id '{id}'; creating a new session with that id.")),
+                None => warn(&format!(
+                    "Warning: No project session found with id '{id}'; creating a new session with that id."
+                )),
             }
         }
         Ok(SessionStore::create(new(self.id.clone())))
@@ -111,9 +125,16 @@ fn plain(error: StoreError) -> anyhow::Error {
 }
 
 /// Where sessions are kept: a directory given by flag, variable or setting replaces the usual ones.
-pub fn places(given: Option<PathBuf>, environment: &Environment, setting: Option<&str>, agent_dir: &AgentDir, cwd: &Path) -> SessionPlaces {
+pub fn places(
+    given: Option<PathBuf>,
+    environment: &Environment,
+    setting: Option<&str>,
+    agent_dir: &AgentDir,
+    cwd: &Path,
+) -> SessionPlaces {
     let variable = || environment.get("PITH_SESSION_DIR").or_else(|| environment.get("PI_CODING_AGENT_SESSION_DIR"));
-    let configured = given.map(|dir| dir.to_string_lossy().into_owned()).or_else(variable).or_else(|| setting.map(str::to_owned));
+    let configured =
+        given.map(|dir| dir.to_string_lossy().into_owned()).or_else(variable).or_else(|| setting.map(str::to_owned));
     match configured {
         Some(dir) => {
             let dir = cwd.join(environment.expand(&dir));
@@ -132,15 +153,23 @@ mod tests {
 
     #[test]
     fn contradictions_are_named() {
-        let check = |flags: SessionFlags, expected: Result<(), &str>| assert_eq!(flags.check(), expected.map_err(str::to_owned));
+        let check = |flags: SessionFlags, expected: Result<(), &str>| {
+            assert_eq!(flags.check(), expected.map_err(str::to_owned))
+        };
         let (some, none) = (Some("x".to_owned()), SessionFlags::default());
         check(none.clone(), Ok(()));
         let fork = SessionFlags { fork: some.clone(), ..none.clone() };
-        check(SessionFlags { open: some.clone(), is_latest: true, ..fork.clone() }, Err("--fork cannot be combined with --session, --continue"));
+        check(
+            SessionFlags { open: some.clone(), is_latest: true, ..fork.clone() },
+            Err("--fork cannot be combined with --session, --continue"),
+        );
         check(SessionFlags { is_unsaved: true, ..fork.clone() }, Err("--fork cannot be combined with --no-session"));
         check(SessionFlags { id: some.clone(), ..fork }, Ok(()));
         let id = SessionFlags { id: some, ..none };
-        check(SessionFlags { resume: Some(String::new()), ..id.clone() }, Err("--session-id cannot be combined with --resume"));
+        check(
+            SessionFlags { resume: Some(String::new()), ..id.clone() },
+            Err("--session-id cannot be combined with --resume"),
+        );
         check(SessionFlags { is_unsaved: true, ..id.clone() }, Ok(()));
         check(SessionFlags { id: Some("-x".into()), ..id }, Err(BAD_ID));
     }

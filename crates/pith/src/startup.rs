@@ -59,7 +59,8 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let scripts = scripts(&cli, &registry)?;
     let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
-    let scope: Vec<String> = cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
+    let scope: Vec<String> =
+        cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
     let wanted = Wanted {
         provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
         model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
@@ -73,13 +74,15 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
         thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
     };
     let has_talked = !store.messages().is_empty();
-    let start = select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded)).map_err(anyhow::Error::msg)?;
+    let start =
+        select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded)).map_err(anyhow::Error::msg)?;
     if has_talked && cli.thinking.is_some() && recorded.thinking != Some(start.thinking) {
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let relocation: Relocation = {
-        let (environment, agent_dir, settings, registry) = (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
+        let (environment, agent_dir, settings, registry) =
+            (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
         Box::new(move |cwd| {
             let workbench = workbench(cwd, &environment, &agent_dir, &settings, &registry);
             let tools = builtin_tools(&workbench);
@@ -127,7 +130,13 @@ fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<Stream
     }
 }
 
-fn workbench(cwd: &Path, environment: &Environment, agent_dir: &AgentDir, settings: &Settings, registry: &Registry) -> Arc<Workbench> {
+fn workbench(
+    cwd: &Path,
+    environment: &Environment,
+    agent_dir: &AgentDir,
+    settings: &Settings,
+    registry: &Registry,
+) -> Arc<Workbench> {
     let options = WorkbenchOptions {
         home: Some(environment.home().to_owned()),
         shell: Shell {

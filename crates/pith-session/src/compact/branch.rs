@@ -9,7 +9,7 @@ use super::files::FileLists;
 use super::material::Summary;
 use super::prompts;
 use super::serialise::paragraphs;
-use super::summariser::{Instructions, SummaryFailure, Summariser};
+use super::summariser::{Instructions, Summariser, SummaryFailure};
 
 /// The window assumed for a model that does not name its own.
 const USUAL_WINDOW: u64 = 128_000;
@@ -87,7 +87,9 @@ mod tests {
         let user = |n| Arc::new(Message::User(UserMessage { content: Content::Text(text(n)), ..Default::default() }));
         let summary = |n| Arc::new(Message::BranchSummary(BranchSummary { summary: text(n), ..Default::default() }));
         let result = Arc::new(Message::ToolResult(ToolResultMessage::default()));
-        let check = |messages: &[Arc<Message>], budget, expected: &[Arc<Message>]| assert_eq!(newest(messages, budget), expected);
+        let check = |messages: &[Arc<Message>], budget, expected: &[Arc<Message>]| {
+            assert_eq!(newest(messages, budget), expected)
+        };
         check(&[user(10), user(11), user(12)], 23, &[user(11), user(12)]);
         check(&[user(10), result, user(12)], 30, &[user(10), user(12)]);
         check(&[summary(50), user(12)], 20, &[summary(50), user(12)]);

@@ -40,10 +40,10 @@ fn cut_point(messages: &[Arc<Message>], start: usize, keep: u64, most: u64) -> O
     let candidates = || (start..messages.len()).filter(|at| can_open_context(&messages[*at]));
     let first = match reached {
         None => candidates().next(),
-        Some(at) => candidates().find(|candidate| *candidate >= at).or_else(|| candidates().last()),
+        Some(at) => candidates().find(|candidate| *candidate >= at).or_else(|| candidates().next_back()),
     }?;
     let fits = |at: &usize| messages[*at..].iter().map(|message| message_tokens(message)).sum::<u64>() <= most;
-    candidates().filter(|at| *at >= first).find(fits).or_else(|| candidates().last())
+    candidates().filter(|at| *at >= first).find(fits).or_else(|| candidates().next_back())
 }
 
 /// A tool result is never separated from its call.

@@ -32,7 +32,8 @@ impl FileLists {
 
     /// Adds what the tool calls of the messages did.
     pub fn add(&mut self, messages: &[Arc<Message>]) {
-        for call in messages.iter().filter_map(|message| message.as_assistant()).flat_map(|answer| answer.tool_calls()) {
+        for call in messages.iter().filter_map(|message| message.as_assistant()).flat_map(|answer| answer.tool_calls())
+        {
             let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
             match call.name.as_str() {
                 "read" => self.read.insert(path.to_owned()),
@@ -80,6 +81,9 @@ mod tests {
         let mut lists = FileLists::from_details(Some(&json!({"readFiles":["z"],"modifiedFiles":["m"]})));
         lists.add(&[message]);
         assert_eq!(lists.details(), json!({"readFiles":["a","z"],"modifiedFiles":["b","m"]}));
-        assert_eq!(lists.blocks(), "\n\n<read-files>\na\nz\n</read-files>\n\n<modified-files>\nb\nm\n</modified-files>");
+        assert_eq!(
+            lists.blocks(),
+            "\n\n<read-files>\na\nz\n</read-files>\n\n<modified-files>\nb\nm\n</modified-files>"
+        );
     }
 }

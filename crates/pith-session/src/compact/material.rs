@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::files::FileLists;
 use super::prompts;
 use super::serialise::paragraphs;
-use super::summariser::{Instructions, SummaryFailure, Summariser};
+use super::summariser::{Instructions, Summariser, SummaryFailure};
 
 /// Everything a summary is written from.
 pub(crate) struct Material {
@@ -102,7 +102,11 @@ pub(crate) fn request_text(content: &Content) -> String {
         Content::Text(_) => 0,
         Content::Blocks(blocks) => blocks.iter().filter(|block| matches!(block, Block::Image(_))).count(),
     };
-    let note = if n_images == 0 { String::new() } else { format!("\n[{n_images} image(s) of this request are no longer shown]") };
+    let note = if n_images == 0 {
+        String::new()
+    } else {
+        format!("\n[{n_images} image(s) of this request are no longer shown]")
+    };
     content.text() + &note
 }
 
@@ -124,7 +128,8 @@ mod tests {
             assert_eq!(split_previous(text), (summary.to_owned(), request.map(str::to_owned)));
         };
         check("plain", "plain", None);
-        let text = format!("s{REQUEST_START}say </request> twice{REQUEST_END}\n\nprefix\n\n<read-files>\na\n</read-files>");
+        let text =
+            format!("s{REQUEST_START}say </request> twice{REQUEST_END}\n\nprefix\n\n<read-files>\na\n</read-files>");
         check(&text, "s\n\nprefix", Some("say </request> twice"));
     }
 }

@@ -13,23 +13,30 @@ const SECTIONS: &str = "Use exactly these Markdown sections:\n\n\
 
 const CRITICAL: &str = "\n\n## Critical Context\n- Facts, data and references needed to go on, or \"(none)\"";
 
-const TERSE: &str = "\n\nBe terse. Keep file paths, names of functions and other identifiers, and error texts literally.";
+const TERSE: &str =
+    "\n\nBe terse. Keep file paths, names of functions and other identifiers, and error texts literally.";
 
 /// The first summary of a conversation.
 pub(crate) fn history(focus: Option<&str>) -> String {
-    with_focus(format!(
-        "The text above is a conversation to summarise, so that another model can go on with the work from your summary alone.\n\n\
+    with_focus(
+        format!(
+            "The text above is a conversation to summarise, so that another model can go on with the work from your summary alone.\n\n\
          {SECTIONS}{CRITICAL}{TERSE}"
-    ), focus)
+        ),
+        focus,
+    )
 }
 
 /// A summary that takes over an earlier one.
 pub(crate) fn update(focus: Option<&str>) -> String {
-    with_focus(format!(
-        "The conversation above goes on after the summary in <previous-summary>. Write one summary of both: \
+    with_focus(
+        format!(
+            "The conversation above goes on after the summary in <previous-summary>. Write one summary of both: \
          keep what still holds, add what is new, move finished work to Done, refresh the next steps, \
          and drop only what no longer matters.\n\n{SECTIONS}{CRITICAL}{TERSE}"
-    ), focus)
+        ),
+        focus,
+    )
 }
 
 /// The beginning of a turn whose end stays as it is.
@@ -45,17 +52,23 @@ pub(crate) fn turn_prefix() -> String {
 
 /// More of the same beginning.
 pub(crate) fn turn_prefix_update() -> String {
-    format!("{}\n\nThe part before this one is summarised in <previous-summary>; write one summary of both.", turn_prefix())
+    format!(
+        "{}\n\nThe part before this one is summarised in <previous-summary>; write one summary of both.",
+        turn_prefix()
+    )
 }
 
 /// A branch that is being left.
 pub(crate) fn branch(focus: Option<&str>, replaces: bool) -> String {
     match focus {
         Some(instructions) if replaces => instructions.to_owned(),
-        focus => with_focus(format!(
-            "The text above is one branch of a conversation that is now being left to go on elsewhere. \
+        focus => with_focus(
+            format!(
+                "The text above is one branch of a conversation that is now being left to go on elsewhere. \
              Summarise it, so that what was tried and learned is not lost.\n\n{SECTIONS}{TERSE}"
-        ), focus),
+            ),
+            focus,
+        ),
     }
 }
 
@@ -68,6 +81,7 @@ fn with_focus(instructions: String, focus: Option<&str>) -> String {
 
 /// The user text of a summary request.
 pub(crate) fn request(conversation: &str, previous: Option<&str>, instructions: &str) -> String {
-    let previous = previous.map(|text| format!("<previous-summary>\n{text}\n</previous-summary>\n\n")).unwrap_or_default();
+    let previous =
+        previous.map(|text| format!("<previous-summary>\n{text}\n</previous-summary>\n\n")).unwrap_or_default();
     format!("<conversation>\n{conversation}\n</conversation>\n\n{previous}{instructions}")
 }

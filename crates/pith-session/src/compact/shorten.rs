@@ -100,12 +100,14 @@ mod tests {
     #[test]
     fn the_largest_messages_give_way() {
         let messages = [user(300), user(2000), user(1000)];
-        let at = |room| shorten_tail(&messages, room, &no_file).map(|all| all.iter().map(|one| one.at).collect::<Vec<_>>());
+        let at =
+            |room| shorten_tail(&messages, room, &no_file).map(|all| all.iter().map(|one| one.at).collect::<Vec<_>>());
         assert_eq!(at(4000), Some(vec![]));
         assert_eq!(at(2000), Some(vec![1]));
         assert_eq!(at(1400), Some(vec![1, 2]));
         assert_eq!(at(100), None);
-        let answer = Message::Assistant(AssistantMessage { content: vec![Block::text("x".repeat(9999))], ..Default::default() });
+        let answer =
+            Message::Assistant(AssistantMessage { content: vec![Block::text("x".repeat(9999))], ..Default::default() });
         assert_eq!(shorten_tail(&[Arc::new(answer)], 100, &no_file), None);
     }
 }

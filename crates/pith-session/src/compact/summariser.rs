@@ -8,8 +8,8 @@ use pith_agent::{ModelClient, now_ms};
 use pith_ai::failure::is_overflow;
 use pith_ai::limits;
 use pith_protocol::{
-    AssistantEvent, AssistantMessage, Block, CacheRetention, CompactionReason, LlmCall, Message, Model, StopReason, ThinkingLevel, Usage,
-    UserMessage,
+    AssistantEvent, AssistantMessage, Block, CacheRetention, CompactionReason, LlmCall, Message, Model, StopReason,
+    ThinkingLevel, Usage, UserMessage,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

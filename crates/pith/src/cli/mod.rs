@@ -86,7 +86,11 @@ impl Cli {
         }
     }
 
-    fn option(&mut self, argument: String, rest: &mut std::iter::Peekable<impl Iterator<Item = String>>) -> Result<(), String> {
+    fn option(
+        &mut self,
+        argument: String,
+        rest: &mut std::iter::Peekable<impl Iterator<Item = String>>,
+    ) -> Result<(), String> {
         let (name, inline) = match argument.split_once('=') {
             Some((name, value)) if argument.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
             _ => (argument.clone(), None),
@@ -204,7 +208,9 @@ fn mode(value: &str) -> Result<Mode, String> {
 
 /// The dialect of a flag or variable value.
 pub fn dialect_named(value: &str) -> Result<&'static Dialect, String> {
-    Dialect::named(value).ok_or_else(|| format!("Invalid dialect \"{value}\". Valid values: {}, {}", dialect::PI.name, dialect::XCSH.name))
+    Dialect::named(value).ok_or_else(|| {
+        format!("Invalid dialect \"{value}\". Valid values: {}, {}", dialect::PI.name, dialect::XCSH.name)
+    })
 }
 
 /// The stream form of a flag or variable value.
@@ -232,10 +238,15 @@ mod tests {
 
     #[test]
     fn flags_reach_their_fields() {
-        let cli = parse("--mode rpc --provider p --model=m -t read,,bash --no-session -n x --stream-updates delta").expect("parses");
+        let cli = parse("--mode rpc --provider p --model=m -t read,,bash --no-session -n x --stream-updates delta")
+            .expect("parses");
         assert_eq!((cli.mode, cli.provider.as_deref(), cli.model.as_deref()), (Some(Mode::Rpc), Some("p"), Some("m")));
         assert_eq!(cli.tools, Some(vec!["read".to_owned(), "bash".to_owned()]));
-        assert!(cli.sessions.is_unsaved && cli.name.as_deref() == Some("x") && cli.stream_updates == Some(StreamUpdates::Delta));
+        assert!(
+            cli.sessions.is_unsaved
+                && cli.name.as_deref() == Some("x")
+                && cli.stream_updates == Some(StreamUpdates::Delta)
+        );
     }
 
     #[test]

@@ -75,14 +75,21 @@ fn a_summary_takes_the_place_of_what_was_said() {
     // The entry has everything a later compaction and the totals need.
     let sessions = scene.home.sessions();
     let entry = sessions[0].entries.last().expect("entries");
-    assert_like(entry, &json!({"type": "compaction", "firstKeptEntryId": result["firstKeptEntryId"], "usage": {"totalTokens": 120}}));
+    assert_like(
+        entry,
+        &json!({"type": "compaction", "firstKeptEntryId": result["firstKeptEntryId"], "usage": {"totalTokens": 120}}),
+    );
     assert_like(
         &scene.data(json!({"type": "get_session_stats"})),
         &json!({"totalMessages": 4, "tokens": {"total": 360}, "contextUsage": {"tokens": null, "percent": null}}),
     );
     scene.run("third");
     let text = sent_texts(&scene.server.wait_request(3).body);
-    assert!(text.contains("<summary>\n## Goal\nGo on.\n</summary>") && text.contains("second second") && !text.contains("alpha"));
+    assert!(
+        text.contains("<summary>\n## Goal\nGo on.\n</summary>")
+            && text.contains("second second")
+            && !text.contains("alpha")
+    );
     assert_like(&scene.data(json!({"type": "get_session_stats"})), &json!({"contextUsage": {"tokens": 120}}));
     scene.finish();
 }
@@ -168,7 +175,10 @@ fn prompts_wait_for_the_host_while_a_compaction_runs() {
     scene.send(json!({"id": "c", "type": "compact"}));
     scene.server.wait_held(2);
     assert_like(&scene.state(), &json!({"isCompacting": true, "isStreaming": false}));
-    for prompt in [json!({"type": "prompt", "message": "x"}), json!({"type": "prompt", "message": "x", "streamingBehavior": "steer"})] {
+    for prompt in [
+        json!({"type": "prompt", "message": "x"}),
+        json!({"type": "prompt", "message": "x", "streamingBehavior": "steer"}),
+    ] {
         assert_eq!(
             scene.refusal(prompt),
             "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry."
@@ -244,7 +254,10 @@ fn a_wait_for_another_attempt_can_be_aborted() {
     scene.command(json!({"type": "abort"}));
     assert_eq!(scene.response("c")["error"], "Compaction cancelled");
     let frames = scene.finish();
-    assert!(position(&frames, &json!({"type": "summarization_retry_finished"})) < position(&frames, &json!({"type": "compaction_end"})));
+    assert!(
+        position(&frames, &json!({"type": "summarization_retry_finished"}))
+            < position(&frames, &json!({"type": "compaction_end"}))
+    );
 }
 
 #[test]
@@ -267,10 +280,16 @@ fn later_summaries_take_over_earlier_ones() {
     let n_before = scene.server.requests().len();
     let second = scene.data(compact());
     assert_eq!(second["details"], json!({"readFiles": ["a.txt", "c.txt"], "modifiedFiles": ["b.txt"]}));
-    assert!(second["summary"].as_str().is_some_and(|text| text.starts_with("SECOND SUMMARY\n\n<read-files>\na.txt\nc.txt\n")));
+    assert!(
+        second["summary"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("SECOND SUMMARY\n\n<read-files>\na.txt\nc.txt\n"))
+    );
     let asked = sent_texts(&scene.server.wait_request(n_before).body);
     assert!(asked.contains("<previous-summary>\nFIRST SUMMARY\n</previous-summary>"), "{asked}");
-    assert!(asked.contains("two two") && asked.contains("gamma") && !asked.contains("alpha") && !asked.contains("four"));
+    assert!(
+        asked.contains("two two") && asked.contains("gamma") && !asked.contains("alpha") && !asked.contains("four")
+    );
     let summaries = scene.messages().iter().filter(|message| message["role"] == "compactionSummary").count();
     assert_eq!(summaries, 1);
     scene.finish();

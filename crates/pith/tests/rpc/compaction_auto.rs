@@ -33,7 +33,10 @@ fn a_full_window_is_compacted_after_the_run() {
     let frames = scene.run("second");
     assert_eq!(summaries(&frames), ["agent_start", "agent_end", "compaction_start", "compaction_end", "agent_settled"]);
     let end = of_type(&frames, "compaction_end")[0];
-    assert_like(end, &json!({"reason": "threshold", "aborted": false, "willRetry": false, "result": {"tokensBefore": 199_020}}));
+    assert_like(
+        end,
+        &json!({"reason": "threshold", "aborted": false, "willRetry": false, "result": {"tokensBefore": 199_020}}),
+    );
     let frames = scene.run("third");
     assert_eq!(summaries(&frames), ["agent_start", "agent_end", "agent_settled"]);
     scene.finish();
@@ -41,7 +44,8 @@ fn a_full_window_is_compacted_after_the_run() {
 
 #[test]
 fn nothing_happens_when_it_is_switched_off_or_there_is_nothing_to_cut() {
-    let mut scene = Scene::with_window(Script::of([Turn::text("a").usage(full(199_000)).times(2)]), 200_000, &settings(100));
+    let mut scene =
+        Scene::with_window(Script::of([Turn::text("a").usage(full(199_000)).times(2)]), 200_000, &settings(100));
     scene.command(json!({"type": "set_auto_compaction", "enabled": false}));
     scene.run(&long("first", 200));
     scene.command(json!({"type": "new_session"}));
@@ -53,7 +57,8 @@ fn nothing_happens_when_it_is_switched_off_or_there_is_nothing_to_cut() {
 
 #[test]
 fn a_model_may_have_numbers_of_its_own() {
-    let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("b").usage(full(50_000))]).route(SUMMARY, [Turn::text("sum")]);
+    let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("b").usage(full(50_000))])
+        .route(SUMMARY, [Turn::text("sum")]);
     let settings = json!({"compaction": {"modelOverrides": {"mock-anthropic/claude-mock": {"reserveTokens": 50_000, "keepRecentTokens": 10}}}});
     let mut scene = Scene::with_window(script, 99_999, &settings);
     scene.run("first");
@@ -73,7 +78,8 @@ fn a_long_run_is_compacted_between_its_turns() {
         Turn::call("bash", json!({"command": "echo one"})).usage(full(198_500)),
         Turn::text("done"),
     ]);
-    let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
+    let mut scene =
+        Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
     scene.run("first");
     let start = scene.frames().len();
     scene.prompt(&long("second", 120));
@@ -103,7 +109,8 @@ fn an_abort_during_a_compaction_between_turns_ends_the_run() {
         Turn::text(long("alpha", 300)),
         Turn::call("bash", json!({"command": "true"})).usage(full(198_500)),
     ]);
-    let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
+    let mut scene =
+        Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
     scene.run("first");
     scene.prompt("second");
     scene.server.wait_held(2);
@@ -141,7 +148,8 @@ fn a_full_window_is_compacted_before_the_next_prompt() {
 #[test]
 fn a_prompt_that_was_accepted_survives_an_abort_during_its_compaction() {
     let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("b").usage(full(199_000))]);
-    let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
+    let mut scene =
+        Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
     scene.command(json!({"type": "set_auto_compaction", "enabled": false}));
     scene.run("first");
     scene.run("second");
@@ -169,7 +177,10 @@ fn an_overflow_is_recovered_once() {
         summaries(&frames),
         ["agent_start", "agent_end", "compaction_start", "compaction_end", "agent_start", "agent_end", "agent_settled"]
     );
-    assert_like(of_type(&frames, "compaction_end")[0], &json!({"reason": "overflow", "willRetry": true, "aborted": false}));
+    assert_like(
+        of_type(&frames, "compaction_end")[0],
+        &json!({"reason": "overflow", "willRetry": true, "aborted": false}),
+    );
     assert_eq!(of_type(&frames, "agent_end")[0]["willRetry"], false);
     let text = sent_texts(&scene.server.wait_request(3).body);
     assert!(text.contains("sum") && text.contains("second") && !text.contains("alpha"));
@@ -202,7 +213,10 @@ fn small_windows_work_with_default_settings() {
     scene.run(&long("one", 600));
     scene.run(&long("two", 600));
     let frames = scene.run(&long("three", 600));
-    assert_like(of_type(&frames, "compaction_end")[0], &json!({"reason": "overflow", "result": {"summary": "sum"}, "willRetry": true}));
+    assert_like(
+        of_type(&frames, "compaction_end")[0],
+        &json!({"reason": "overflow", "result": {"summary": "sum"}, "willRetry": true}),
+    );
     assert_eq!(scene.data(json!({"type": "get_last_assistant_text"}))["text"], "fits now");
     // Small windows still leave room to answer.
     let asked = scene.server.requests();
@@ -222,7 +236,8 @@ fn the_current_request_survives_verbatim() {
     scene.finish();
 
     // Repeated in the summary: the turn it opened is too long to be kept whole, twice over.
-    let call = |n: usize| Turn::call("bash", json!({"command": format!("echo {}", "y".repeat(4 * n))})).usage(full(6500));
+    let call =
+        |n: usize| Turn::call("bash", json!({"command": format!("echo {}", "y".repeat(4 * n))})).usage(full(6500));
     let script = Script::of([call(300), call(300), call(300), Turn::text("done")]).route(SUMMARY, [Turn::text("sum")]);
     let mut scene = Scene::with_window(script, 8000, &settings(350));
     let request = long("please", 100);
@@ -240,7 +255,10 @@ fn a_request_too_large_for_the_window_loses_its_middle() {
     let mut scene = Scene::with_window(script, 8000, &json!({}));
     let request = format!("BEGIN {} END", long("huge", 20_000));
     let frames = scene.run(&request);
-    assert_like(of_type(&frames, "compaction_end")[0], &json!({"reason": "overflow", "result": null, "willRetry": true}));
+    assert_like(
+        of_type(&frames, "compaction_end")[0],
+        &json!({"reason": "overflow", "result": null, "willRetry": true}),
+    );
     let text = sent_texts(&scene.server.wait_request(1).body);
     assert!(text.contains("BEGIN") && text.contains("END") && text.len() < 4 * 6000, "{}", text.len());
     let path = text.split("the whole text is in ").nth(1).and_then(|rest| rest.split(']').next()).expect("a path");
@@ -262,9 +280,13 @@ fn long_histories_are_summarised_piece_by_piece() {
     scene.command(json!({"type": "set_auto_compaction", "enabled": true}));
     // Counted far below the threshold by the scripted model, so only the overflow acts.
     let frames = scene.run("now");
-    assert_like(of_type(&frames, "compaction_end")[0], &json!({"willRetry": true, "result": {"summary": "sum so far"}}));
+    assert_like(
+        of_type(&frames, "compaction_end")[0],
+        &json!({"willRetry": true, "result": {"summary": "sum so far"}}),
+    );
     let requests = scene.server.requests();
-    let asked: Vec<String> = requests.iter().filter(|request| request.route != "main").map(|request| sent_texts(&request.body)).collect();
+    let asked: Vec<String> =
+        requests.iter().filter(|request| request.route != "main").map(|request| sent_texts(&request.body)).collect();
     assert!(asked.len() >= 4, "{}", asked.len());
     assert!(asked.iter().all(|text| text.len() < 3 * 8000), "each fits the window");
     assert!(asked[1..].iter().all(|text| text.contains("<previous-summary>\nsum so far")));
@@ -276,7 +298,12 @@ fn long_histories_are_summarised_piece_by_piece() {
 
 #[test]
 fn a_short_answer_that_was_cut_off_is_no_overflow() {
-    let script = Script::of([Turn::text("cut").stop("length").usage(TurnUsage { input: 900, output: 50, cache_read: 0, cache_write: 0 })]);
+    let script = Script::of([Turn::text("cut").stop("length").usage(TurnUsage {
+        input: 900,
+        output: 50,
+        cache_read: 0,
+        cache_write: 0,
+    })]);
     let mut scene = Scene::with_window(script, 20_000, &settings(10));
     scene.run(&long("question", 200));
     assert_eq!(scene.server.requests().len(), 1);
@@ -286,7 +313,12 @@ fn a_short_answer_that_was_cut_off_is_no_overflow() {
 
 #[test]
 fn an_answer_squeezed_by_a_full_window_is_asked_for_again() {
-    let squeezed = Turn::text("half an ans").stop("length").usage(TurnUsage { input: 15_000, output: 50, cache_read: 0, cache_write: 0 });
+    let squeezed = Turn::text("half an ans").stop("length").usage(TurnUsage {
+        input: 15_000,
+        output: 50,
+        cache_read: 0,
+        cache_write: 0,
+    });
     let script = Script::of([Turn::text(long("alpha", 300)), squeezed, Turn::text("whole answer")]);
     let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum")]), 20_000, &settings(100));
     scene.run("first");
@@ -313,7 +345,8 @@ fn a_failed_compaction_ends_the_activity_and_is_told() {
 #[test]
 fn messages_queued_during_a_compaction_start_another_run() {
     let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("b").usage(full(199_000)), Turn::text("c")]);
-    let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
+    let mut scene =
+        Scene::with_window(script.route(SUMMARY, [Turn::text("sum").hold_after(0)]), 200_000, &settings(100));
     scene.run("first");
     let start = scene.frames().len();
     scene.prompt("second");
@@ -331,11 +364,18 @@ fn messages_queued_during_a_compaction_start_another_run() {
 
 #[test]
 fn xcsh_hosts_hear_of_automatic_compaction_in_their_words() {
-    let script = Script::of([Turn::text(long("alpha", 20_100)), Turn::text("b").usage(full(199_000))]).route(SUMMARY, [Turn::text("sum")]);
+    let script = Script::of([Turn::text(long("alpha", 20_100)), Turn::text("b").usage(full(199_000))])
+        .route(SUMMARY, [Turn::text("sum")]);
     let mut scene = Scene::with(script, |builder| builder.args(["--dialect", "xcsh"]));
     scene.run("first");
     let frames = scene.run("second");
-    assert_like(of_type(&frames, "auto_compaction_start")[0], &json!({"reason": "threshold", "action": "context-full"}));
-    assert_like(of_type(&frames, "auto_compaction_end")[0], &json!({"action": "context-full", "result": {"summary": "[ANY]"}}));
+    assert_like(
+        of_type(&frames, "auto_compaction_start")[0],
+        &json!({"reason": "threshold", "action": "context-full"}),
+    );
+    assert_like(
+        of_type(&frames, "auto_compaction_end")[0],
+        &json!({"action": "context-full", "result": {"summary": "[ANY]"}}),
+    );
     scene.finish();
 }

@@ -23,9 +23,18 @@ impl Dice {
 
 fn busy_script() -> Script {
     let call = |n: usize| Turn::call("bash", json!({"command": format!("echo {n}")})).chunk(8);
-    let write = |n: usize| Turn::call("write", json!({"path": format!("f{n}.txt"), "content": "x".repeat(500)})).chunk(64);
-    Script::of([call(1), write(1), call(2), Turn::text("some words to say").chunk(3), write(2), call(3), Turn::text("the end").chunk(2)])
-        .after(pith_testkit::server::After::Loop)
+    let write =
+        |n: usize| Turn::call("write", json!({"path": format!("f{n}.txt"), "content": "x".repeat(500)})).chunk(64);
+    Script::of([
+        call(1),
+        write(1),
+        call(2),
+        Turn::text("some words to say").chunk(3),
+        write(2),
+        call(3),
+        Turn::text("the end").chunk(2),
+    ])
+    .after(pith_testkit::server::After::Loop)
 }
 
 /// What the host was told is over, in order.
@@ -105,7 +114,8 @@ fn a_writer_that_does_not_lock_hides_nothing() {
     scene.run("second");
     let after = SessionFile::read(&file.path);
     assert_eq!(after.messages().len(), 5);
-    let second = after.entries.iter().find(|entry| texts(&entry["message"]["content"]) == "second").expect("the prompt");
+    let second =
+        after.entries.iter().find(|entry| texts(&entry["message"]["content"]) == "second").expect("the prompt");
     assert_eq!(second["parentId"], leaf, "both turns hang below the same entry");
     assert!(scene.data(json!({"type": "get_tree"})).to_string().contains("from elsewhere"));
     assert_eq!(scene.messages().len(), 4);
@@ -127,7 +137,8 @@ fn damage_is_mended_and_told_once() {
     let told = host.wait_type("extension_error");
     assert_like(&told, &json!({"extensionPath": "<session>", "event": "session_repair"}));
     let all = host.data(json!({"type": "get_messages"}));
-    let said: Vec<_> = all["messages"].as_array().expect("a list").iter().map(|message| texts(&message["content"])).collect();
+    let said: Vec<_> =
+        all["messages"].as_array().expect("a list").iter().map(|message| texts(&message["content"])).collect();
     assert_eq!(said, ["first", "second", "two"]);
     host.data(json!({"type": "prompt", "message": "third"}));
     host.wait_type("agent_settled");
@@ -148,7 +159,10 @@ fn a_parent_cycle_does_not_hang() {
             "message": {"role": "user", "content": id, "timestamp": 1}})
     };
     let header = json!({"type": "session", "version": 3, "id": "cycle", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": scene.home.work()});
-    scene.home.write_file("s.jsonl", [header, entry("aaaa", "bbbb"), entry("bbbb", "aaaa")].map(|line| line.to_string() + "\n").concat());
+    scene.home.write_file(
+        "s.jsonl",
+        [header, entry("aaaa", "bbbb"), entry("bbbb", "aaaa")].map(|line| line.to_string() + "\n").concat(),
+    );
     scene.command(json!({"type": "switch_session", "sessionPath": "s.jsonl"}));
     assert_eq!(scene.state()["messageCount"], 2);
     scene.data(json!({"type": "get_tree"}));

@@ -54,7 +54,8 @@ fn continuing_nothing_begins_a_session() {
     assert_eq!(scene.state()["messageCount"], 0);
     // Another directory's sessions are not this one's, even where their names collide.
     let work = scene.home.work();
-    let directory = scene.state()["sessionFile"].as_str().map(|path| Path::new(path).parent().expect("a directory").to_owned());
+    let directory =
+        scene.state()["sessionFile"].as_str().map(|path| Path::new(path).parent().expect("a directory").to_owned());
     let header = json!({"type": "session", "version": 3, "id": "foreign", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/tmp"});
     let file = directory.expect("a path").join("2026-01-01T00-00-00-000Z_foreign.jsonl");
     scene.home.write_file(file.to_str().expect("UTF-8"), format!("{header}\n"));
@@ -68,7 +69,9 @@ fn continuing_nothing_begins_a_session() {
 fn a_session_is_named_by_path_id_or_the_beginning_of_its_id() {
     let (scene, old) = talked();
     let (path, id) = (old["sessionFile"].as_str().expect("a path"), old["sessionId"].as_str().expect("an id"));
-    for arguments in [["--session", path], ["--session", id], ["--session", &id[..8]], ["--session-id", id], ["--resume", id]] {
+    for arguments in
+        [["--session", path], ["--session", id], ["--session", &id[..8]], ["--session-id", id], ["--resume", id]]
+    {
         let mut host = scene.again(&arguments);
         assert_eq!(host.data(json!({"type": "get_state"}))["sessionId"], id, "{arguments:?}");
         assert_eq!(n_messages(&mut host), 2);
@@ -76,7 +79,10 @@ fn a_session_is_named_by_path_id_or_the_beginning_of_its_id() {
     }
     // A path that does not exist is where the session will be.
     let new = scene.home.work().join("new.jsonl");
-    let mut host = scene.again(&["--session", "new.jsonl"].map(|argument| if argument == "new.jsonl" { new.to_str().expect("UTF-8") } else { argument }));
+    let mut host = scene.again(
+        &["--session", "new.jsonl"]
+            .map(|argument| if argument == "new.jsonl" { new.to_str().expect("UTF-8") } else { argument }),
+    );
     host.data(json!({"type": "prompt", "message": "second"}));
     host.wait_type("agent_settled");
     host.finish();
@@ -109,7 +115,10 @@ fn a_fork_is_a_copy_for_this_directory() {
     let copy = SessionFile::read(Path::new(state["sessionFile"].as_str().expect("a path")));
     assert_eq!(copy.entries[0]["parentSession"], path);
     assert_eq!(copy.entries[1..], SessionFile::read(Path::new(path)).entries[1..]);
-    assert_eq!(refused(&scene.home, &["--fork", id, "--session-id", "copy"]), "Session already exists with id 'copy'\n");
+    assert_eq!(
+        refused(&scene.home, &["--fork", id, "--session-id", "copy"]),
+        "Session already exists with id 'copy'\n"
+    );
 }
 
 #[test]
@@ -120,11 +129,21 @@ fn a_session_of_another_project_is_not_taken_by_accident() {
     std::fs::create_dir(&elsewhere).expect("a directory");
     let agent = scene.home.agent().display().to_string();
     let start = |arguments: &[&str]| {
-        builder().rpc(Api::Anthropic).home(&scene.home).env("PITH_AGENT_DIR", &agent).directory(&elsewhere).args(arguments).spawn()
+        builder()
+            .rpc(Api::Anthropic)
+            .home(&scene.home)
+            .env("PITH_AGENT_DIR", &agent)
+            .directory(&elsewhere)
+            .args(arguments)
+            .spawn()
     };
     let mut host = start(&["--session", id]);
     assert_eq!(host.finish().1, 1);
-    assert!(host.stderr().contains("Session found in different project: ") && host.stderr().contains("--fork"), "{}", host.stderr());
+    assert!(
+        host.stderr().contains("Session found in different project: ") && host.stderr().contains("--fork"),
+        "{}",
+        host.stderr()
+    );
     let mut host = start(&["--fork", id]);
     assert_eq!(n_messages(&mut host), 2);
     host.finish();
@@ -139,10 +158,14 @@ fn a_session_of_another_project_is_not_taken_by_accident() {
 fn refusals_name_what_is_wrong() {
     let scene = Scene::new([]);
     let home = &scene.home;
-    let check = |arguments: &[&str], text: &str| assert_eq!(refused(home, arguments), format!("{text}\n"), "{arguments:?}");
+    let check =
+        |arguments: &[&str], text: &str| assert_eq!(refused(home, arguments), format!("{text}\n"), "{arguments:?}");
     check(&["--session", "nope"], "No session found matching 'nope'");
     check(&["--fork", "nope"], "No session found matching 'nope'");
-    check(&["--fork", "a", "--continue", "--no-session"], "Error: --fork cannot be combined with --continue, --no-session");
+    check(
+        &["--fork", "a", "--continue", "--no-session"],
+        "Error: --fork cannot be combined with --continue, --no-session",
+    );
     check(&["--session-id", "a", "--session", "b"], "Error: --session-id cannot be combined with --session");
     check(
         &["--session-id", "a b"],
@@ -161,7 +184,9 @@ fn refusals_name_what_is_wrong() {
     let cwd = home.work().display().to_string();
     check(
         &["--session", &path],
-        &format!("Stored session working directory does not exist: /no/where\nSession file: {path}\nCurrent working directory: {cwd}"),
+        &format!(
+            "Stored session working directory does not exist: /no/where\nSession file: {path}\nCurrent working directory: {cwd}"
+        ),
     );
     scene.finish();
 }
@@ -178,7 +203,10 @@ fn a_directory_of_ones_own_holds_sessions_of_several_projects() {
     assert_eq!(Path::new(state["sessionFile"].as_str().expect("a path")).parent(), Some(&*own));
     host.finish();
     let mut host = scene.again(&[flag[0], flag[1], "--continue", "--name", "again"]);
-    assert_like(&host.data(json!({"type": "get_state"})), &json!({"sessionId": state["sessionId"], "sessionName": "again"}));
+    assert_like(
+        &host.data(json!({"type": "get_state"})),
+        &json!({"sessionId": state["sessionId"], "sessionName": "again"}),
+    );
     host.finish();
     // A setting does the same.
     scene.home.write_settings(&json!({"sessionDir": own}));
@@ -199,7 +227,10 @@ fn model_and_level_are_those_of_the_session_unless_flags_say_otherwise() {
     let agent = scene.home.agent().display().to_string();
     let plain = || builder().args(["--mode", "rpc", "-c"]).home(&scene.home).env("PITH_AGENT_DIR", &agent);
     let mut host = plain().spawn();
-    assert_like(&host.data(json!({"type": "get_state"})), &json!({"model": {"id": "claude-mock"}, "thinkingLevel": "high"}));
+    assert_like(
+        &host.data(json!({"type": "get_state"})),
+        &json!({"model": {"id": "claude-mock"}, "thinkingLevel": "high"}),
+    );
     host.finish();
     let mut host = plain().args(["--thinking", "low"]).spawn();
     assert_eq!(host.data(json!({"type": "get_state"}))["thinkingLevel"], "low");

@@ -136,7 +136,10 @@ fn a_peer_opens_and_continues_what_pith_wrote() {
         let mut pith = scene.again(&["--session", &path]);
         let after = said(&mut pith);
         assert_eq!(after[..expected.len()], expected, "pi {version}");
-        assert_eq!(after[expected.len()..], [("user", "asked by pi"), ("assistant", "from pi")].map(|(role, text)| (role.to_owned(), text.to_owned())));
+        assert_eq!(
+            after[expected.len()..],
+            [("user", "asked by pi"), ("assistant", "from pi")].map(|(role, text)| (role.to_owned(), text.to_owned()))
+        );
         scene.server.push(Turn::text("from pith"));
         talk(&mut pith, "asked by pith");
         pith.finish();
@@ -156,7 +159,11 @@ fn pith_opens_and_continues_what_a_peer_wrote() {
             Turn::text(long("two", 100)),
             Turn::text("three"),
         ]);
-        let scene = Scene::with_window(script.route("(?i)summar", [Turn::text("what happened")]), 200_000, &json!({"compaction": {"keepRecentTokens": 20}}));
+        let scene = Scene::with_window(
+            script.route("(?i)summar", [Turn::text("what happened")]),
+            200_000,
+            &json!({"compaction": {"keepRecentTokens": 20}}),
+        );
         let mut pi = peer.start(&scene.home, &[]);
         talk(&mut pi, "first");
         talk(&mut pi, "second");

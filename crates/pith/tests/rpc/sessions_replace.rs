@@ -60,7 +60,10 @@ fn a_run_is_stopped_and_written_down_before_the_switch() {
     let left = file(&mut scene);
     scene.wait_update("text_delta");
     // The prompt behind the switch is for the session that was switched to.
-    scene.send_all([json!({"id": "s", "type": "switch_session", "sessionPath": old}), json!({"id": "p", "type": "prompt", "message": "third"})]);
+    scene.send_all([
+        json!({"id": "s", "type": "switch_session", "sessionPath": old}),
+        json!({"id": "p", "type": "prompt", "message": "third"}),
+    ]);
     scene.response("p");
     let frames = scene.frames();
     assert_order(
@@ -74,7 +77,10 @@ fn a_run_is_stopped_and_written_down_before_the_switch() {
     );
     scene.wait(|frame| frame["type"] == "agent_settled" && frame["aborted"] == false);
     assert_eq!(prompts(&mut scene), ["first", "third"]);
-    assert_like(SessionFile::read(Path::new(&left)).messages()[1], &json!({"stopReason": "aborted", "content": [{"text": "ab"}]}));
+    assert_like(
+        SessionFile::read(Path::new(&left)).messages()[1],
+        &json!({"stopReason": "aborted", "content": [{"text": "ab"}]}),
+    );
     scene.finish();
 }
 
@@ -83,7 +89,9 @@ fn a_refused_switch_changes_nothing() {
     let mut scene = Scene::new([Turn::text("abcdef").chunk(2).hold_after(1)]);
     let work = scene.home.work();
     let header = |version: u64, cwd: &str| {
-        json!({"type": "session", "version": version, "id": "x", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": cwd}).to_string() + "\n"
+        json!({"type": "session", "version": version, "id": "x", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": cwd})
+            .to_string()
+            + "\n"
     };
     scene.home.write_file("text.jsonl", "not a session\n");
     scene.home.write_file("binary.jsonl", [0u8, 159, 146, 150, 10, 0]);
@@ -104,7 +112,13 @@ fn a_refused_switch_changes_nothing() {
     check("text.jsonl", &["Session file is not a valid pi session: ", "text.jsonl"]);
     check("binary.jsonl", &["Session file is not a valid pi session: "]);
     check("newer.jsonl", &["newer.jsonl", "version 9", "version 3", "--fork"]);
-    check("moved.jsonl", &["Stored session working directory does not exist: /nowhere/at/all\nSession file: ", "\nCurrent working directory: "]);
+    check(
+        "moved.jsonl",
+        &[
+            "Stored session working directory does not exist: /nowhere/at/all\nSession file: ",
+            "\nCurrent working directory: ",
+        ],
+    );
     check("", &["Session file"]);
     assert_eq!(fs::read_to_string(path("text.jsonl")).expect("there"), "not a session\n");
     assert!(!Path::new(&path("missing.jsonl")).exists());
@@ -183,7 +197,10 @@ fn a_fork_begins_before_a_prompt() {
     let old = scene.state();
     let messages = scene.data(json!({"type": "get_fork_messages"}));
     let list = messages["messages"].as_array().expect("a list").clone();
-    assert_eq!(list.iter().map(|message| message["text"].as_str()).collect::<Vec<_>>(), [Some("first"), Some("second")]);
+    assert_eq!(
+        list.iter().map(|message| message["text"].as_str()).collect::<Vec<_>>(),
+        [Some("first"), Some("second")]
+    );
     assert_eq!(scene.data(json!({"type": "get_branch_messages"})), messages);
 
     let forked = scene.data(json!({"type": "fork", "entryId": list[1]["entryId"]}));
@@ -242,7 +259,10 @@ fn a_clone_has_the_whole_branch() {
 fn there_is_nothing_to_clone_without_content() {
     let mut scene = Scene::new([]);
     let error = scene.refusal(json!({"type": "clone"}));
-    assert_eq!(error, "This session has not been saved yet. Wait for the first assistant response before cloning or forking it.");
+    assert_eq!(
+        error,
+        "This session has not been saved yet. Wait for the first assistant response before cloning or forking it."
+    );
     scene.finish();
 }
 
@@ -287,6 +307,9 @@ fn two_switches_in_one_write_happen_in_order() {
         json!({"id": "3", "type": "get_state"}),
     ]);
     assert_eq!(scene.response("3")["data"]["sessionFile"], second);
-    assert_eq!((scene.response("1")["success"].clone(), scene.response("2")["success"].clone()), (json!(true), json!(true)));
+    assert_eq!(
+        (scene.response("1")["success"].clone(), scene.response("2")["success"].clone()),
+        (json!(true), json!(true))
+    );
     scene.finish();
 }

@@ -59,7 +59,12 @@ fn branches_and_labels_show_in_the_tree() {
     let tree = scene.data(json!({"type": "get_tree"}));
     let answer = &tree["tree"][0]["children"][0]["children"][0]["children"][0];
     assert_eq!(texts(&answer["entry"]["message"]["content"]), "one");
-    let branches: Vec<_> = answer["children"].as_array().expect("a list").iter().map(|node| texts(&node["entry"]["message"]["content"])).collect();
+    let branches: Vec<_> = answer["children"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|node| texts(&node["entry"]["message"]["content"]))
+        .collect();
     assert_eq!(branches, ["second", "second, otherwise"]);
     assert_like(&answer["children"][0], &json!({"label": "here", "labelTimestamp": "[TIME]"}));
     assert_eq!(answer["children"][1].get("label"), None);
@@ -86,7 +91,8 @@ fn a_move_survives_the_end_of_the_process() {
     let mut again = scene.again(&["--continue"]);
     let messages = again.data(json!({"type": "get_messages"}));
     assert_eq!(messages["messages"].as_array().map(Vec::len), Some(2));
-    let last = again.data(json!({"type": "get_entries"}))["entries"].as_array().and_then(|entries| entries.last().cloned());
+    let last =
+        again.data(json!({"type": "get_entries"}))["entries"].as_array().and_then(|entries| entries.last().cloned());
     assert_like(&last.expect("entries"), &json!({"type": "custom", "customType": "pith.leaf"}));
     again.finish();
 }
@@ -135,13 +141,24 @@ fn what_is_left_behind_can_be_summarised() {
     let call = json!({"type": "navigate_tree", "targetId": id_of(&all, "second"), "summarize": true,
         "customInstructions": "mind the gap", "label": "came back"});
     let moved = scene.data(call);
-    assert_like(&moved, &json!({"cancelled": false, "text": "second", "summaryEntry": {"type": "branch_summary",
+    assert_like(
+        &moved,
+        &json!({"cancelled": false, "text": "second", "summaryEntry": {"type": "branch_summary",
         "fromId": old_leaf, "parentId": id_of(&all, "one"), "usage": {"totalTokens": 120},
-        "details": {"readFiles": [], "modifiedFiles": ["w.txt"]}}}));
+        "details": {"readFiles": [], "modifiedFiles": ["w.txt"]}}}),
+    );
     let summary = moved["summaryEntry"]["summary"].as_str().expect("a text");
-    assert!(summary.contains("it was tried") && summary.ends_with("<modified-files>\nw.txt\n</modified-files>"), "{summary}");
+    assert!(
+        summary.contains("it was tried") && summary.ends_with("<modified-files>\nw.txt\n</modified-files>"),
+        "{summary}"
+    );
     let asked = sent_texts(&scene.server.wait_request(3).body);
-    assert!(asked.contains("[User]: second") && asked.contains("mind the gap") && !asked.contains("[Tool result]") && !asked.contains("first"));
+    assert!(
+        asked.contains("[User]: second")
+            && asked.contains("mind the gap")
+            && !asked.contains("[Tool result]")
+            && !asked.contains("first")
+    );
     let roles: Vec<_> = scene.messages().iter().map(|message| message["role"].clone()).collect();
     assert_eq!(roles, ["user", "assistant", "branchSummary"]);
     scene.run("second, otherwise");
@@ -153,7 +170,8 @@ fn what_is_left_behind_can_be_summarised() {
 #[test]
 fn a_branch_summary_can_be_aborted_or_fail() {
     let summaries = [Turn::text("slow").hold_after(0), Turn::status(400)];
-    let mut scene = Scene::with(Script::of([Turn::text("one"), Turn::text("two")]).route(SUMMARY, summaries), |builder| builder);
+    let mut scene =
+        Scene::with(Script::of([Turn::text("one"), Turn::text("two")]).route(SUMMARY, summaries), |builder| builder);
     scene.run("first");
     scene.run("second");
     let all = entries(&mut scene);
@@ -184,7 +202,10 @@ fn sessions_of_the_directory_are_listed() {
     scene.home.write_file(elsewhere.to_str().expect("UTF-8"), format!("{header}\n"));
     let listed = scene.data(json!({"type": "list_sessions"}));
     let sessions = listed["sessions"].as_array().expect("a list");
-    assert_eq!(sessions.iter().map(|session| session["firstMessage"].as_str()).collect::<Vec<_>>(), [Some("second"), Some("first")]);
+    assert_eq!(
+        sessions.iter().map(|session| session["firstMessage"].as_str()).collect::<Vec<_>>(),
+        [Some("second"), Some("first")]
+    );
     assert_like(
         &sessions[1],
         &json!({"path": first["sessionFile"], "id": first["sessionId"], "name": "named", "messageCount": 2,
