@@ -16,6 +16,7 @@ mod intake;
 mod models;
 mod navigation;
 mod outbox;
+mod plan;
 mod prompt;
 mod queue;
 mod replace;
