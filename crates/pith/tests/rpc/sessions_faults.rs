@@ -3,8 +3,9 @@
 //!
 //! `PITH_KILLS=200 cargo test -p pith --test rpc kill -- --nocapture` is the long form.
 
+use std::cell::Cell;
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pith_testkit::{Script, SessionFile, Turn};
 use serde_json::{Value, json};
@@ -51,11 +52,11 @@ fn a_kill_at_any_moment_loses_nothing_that_was_told() {
         scene.prompt("work");
         scene.send(json!({"type": "follow_up", "message": "and more"}));
         // So many frames, then a little longer: every place in the code gets its turn.
-        let n_frames = dice.roll(60) as usize;
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while scene.frames().len() < n_frames && Instant::now() < deadline && !settled_twice(&scene.frames()) {
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        let (n_frames, n_seen) = (dice.roll(60), Cell::new(0));
+        scene.wait(|frame| {
+            n_seen.set(n_seen.get() + 1);
+            n_seen.get() > n_frames || frame["type"] == "agent_settled"
+        });
         std::thread::sleep(Duration::from_micros(dice.roll(3000)));
         scene.kill();
         let told = ended(&scene.frames());
@@ -74,10 +75,6 @@ fn a_kill_at_any_moment_loses_nothing_that_was_told() {
         }
         again.finish();
     }
-}
-
-fn settled_twice(frames: &[Value]) -> bool {
-    !of_type(frames, "agent_settled").is_empty()
 }
 
 #[test]
