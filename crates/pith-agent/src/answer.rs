@@ -45,6 +45,7 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
     message
 }
 
+#[allow(clippy::large_enum_variant, reason = "lives for one step of a loop")]
 enum Next {
     Event(AssistantEvent),
     Closed,

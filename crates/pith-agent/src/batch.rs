@@ -53,7 +53,10 @@ impl Batch {
         // One call at a time is a batch of one, again and again.
         let size = if is_sequential { 1 } else { calls.len().max(1) };
         let interrupt = cancel.child_token();
-        for group in calls.chunks(size) {
+        for (index, group) in calls.chunks(size).enumerate() {
+            if index > 0 && !interrupt.is_cancelled() && link.is_interrupted().await {
+                interrupt.cancel();
+            }
             let mut group = Group::start(turn, answer, group, link, cancel, &interrupt).await;
             group.execute(turn, link, cancel, &interrupt).await;
             for (call, output) in group.finished() {
@@ -64,6 +67,31 @@ impl Batch {
         }
         batch
     }
+
+    /// The calls of an answer that was aborted: reported as failed where hosts
+    /// expect a result for every call, left alone elsewhere.
+    pub async fn refuse(turn: &Turn, answer: &AssistantMessage, link: &mut impl Link) -> Vec<Arc<Message>> {
+        let mut results = Vec::new();
+        if answer.stop_reason != StopReason::Aborted || !turn.limits.reports_aborted_calls {
+            return results;
+        }
+        let why = answer.error_message.as_deref().unwrap_or("the answer was stopped");
+        for call in answer.tool_calls() {
+            let call = announce(call, link).await;
+            let output = ToolOutput::error(format!("Tool execution was aborted: {why}"));
+            link.emit(RunEvent::ToolEnd { call: call.clone(), output: output.clone() }).await;
+            results.push(report(&call, output, link).await);
+        }
+        results
+    }
+}
+
+/// Tells that a call is taken up.
+async fn announce(call: &ToolCall, link: &mut impl Link) -> Arc<Call> {
+    let shown = Call { id: call.id.as_str().into(), name: call.name.clone(), arguments: call.arguments.clone() };
+    let shown = Arc::new(shown);
+    link.emit(RunEvent::ToolStart { call: shown.clone() }).await;
+    shown
 }
 
 /// Calls that run side by side.
@@ -72,7 +100,13 @@ struct Group {
     /// Filled as calls finish; `None` while one runs.
     outputs: Vec<Option<ToolOutput>>,
     /// Calls that passed preparation and wait to run.
-    ready: Vec<(usize, Arc<dyn Tool>, Map<String, Value>)>,
+    ready: Vec<(usize, Prepared)>,
+}
+
+/// A call that can run: its tool, and arguments that fit it.
+struct Prepared {
+    tool: Arc<dyn Tool>,
+    arguments: Map<String, Value>,
 }
 
 impl Group {
@@ -87,19 +121,13 @@ impl Group {
     ) -> Group {
         let mut group = Group { calls: Vec::new(), outputs: Vec::new(), ready: Vec::new() };
         for call in calls {
-            let shown = Arc::new(Call {
-                id: call.id.as_str().into(),
-                name: call.name.clone(),
-                arguments: call.arguments.clone(),
-            });
-            link.emit(RunEvent::ToolStart { call: shown.clone() }).await;
-            group.calls.push(shown);
+            group.calls.push(announce(call, link).await);
             group.outputs.push(None);
             let index = group.calls.len() - 1;
-            let stopped = stop_text(cancel, interrupt).map(ToolOutput::error);
+            let stopped = stop_text(cancel, interrupt).map(str::to_owned);
             match stopped.map_or_else(|| prepare(turn, answer, call), Err) {
-                Ok((tool, arguments)) => group.ready.push((index, tool, arguments)),
-                Err(output) => group.end(index, output, link).await,
+                Ok(prepared) => group.ready.push((index, prepared)),
+                Err(text) => group.end(index, ToolOutput::error(text), link).await,
             }
         }
         group
@@ -121,18 +149,9 @@ impl Group {
         let (progress, mut updates) = mpsc::unbounded_channel();
         let mut running: FuturesUnordered<_> = std::mem::take(&mut self.ready)
             .into_iter()
-            .map(|(index, tool, arguments)| {
+            .map(|(index, prepared)| {
                 let call_id = self.calls[index].id.clone();
-                spawn(
-                    index,
-                    tool,
-                    arguments,
-                    call_id,
-                    places.clone(),
-                    progress.clone(),
-                    cancel.clone(),
-                    interrupt.clone(),
-                )
+                spawn(index, prepared, call_id, places.clone(), progress.clone(), cancel.clone(), interrupt.clone())
             })
             .collect();
         let mut deadline = None;
@@ -193,8 +212,7 @@ impl Group {
 #[allow(clippy::too_many_arguments, reason = "each is a different thing the task takes with it")]
 async fn spawn(
     index: usize,
-    tool: Arc<dyn Tool>,
-    arguments: Map<String, Value>,
+    Prepared { tool, arguments }: Prepared,
     call_id: Arc<str>,
     places: Arc<Semaphore>,
     progress: mpsc::UnboundedSender<(usize, ToolOutput)>,
@@ -231,26 +249,19 @@ fn stop_text(cancel: &CancellationToken, interrupt: &CancellationToken) -> Optio
     }
 }
 
-/// Finds the tool and checks the arguments; `Err` is the result the model reads.
-fn prepare(
-    turn: &Turn,
-    answer: &AssistantMessage,
-    call: &ToolCall,
-) -> Result<(Arc<dyn Tool>, Map<String, Value>), ToolOutput> {
+/// Finds the tool and checks the arguments; `Err` is what the model reads.
+fn prepare(turn: &Turn, answer: &AssistantMessage, call: &ToolCall) -> Result<Prepared, String> {
     if answer.stop_reason == StopReason::Length {
-        return Err(ToolOutput::error(CUT_OFF));
+        return Err(CUT_OFF.to_owned());
     }
     let Some((tool, schema)) = turn.tools.get(&call.name) else {
-        return Err(ToolOutput::error(format!("Tool {} not found", call.name)));
+        return Err(format!("Tool {} not found", call.name));
     };
     if call.arguments_truncated == Some(true) {
-        return Err(ToolOutput::error(incomplete(answer, call)));
+        return Err(incomplete(answer, call));
     }
-    let arguments = tool.adapt(call.arguments.clone());
-    match schema.check(&call.name, &arguments) {
-        Ok(arguments) => Ok((tool.clone(), arguments)),
-        Err(text) => Err(ToolOutput::error(text)),
-    }
+    let arguments = schema.check(&call.name, &tool.adapt(call.arguments.clone()))?;
+    Ok(Prepared { tool: tool.clone(), arguments })
 }
 
 /// Broken argument JSON is quoted back, never repaired and run.

@@ -64,11 +64,13 @@ pub struct Limits {
     pub max_parallel: usize,
     /// Every batch runs one call after the other.
     pub is_sequential: bool,
+    /// Calls of an aborted answer are reported as failed instead of left without a result.
+    pub reports_aborted_calls: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_parallel: 8, is_sequential: false }
+        Limits { max_parallel: 8, is_sequential: false, reports_aborted_calls: false }
     }
 }
 

@@ -37,7 +37,9 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
         messages.push(message.clone());
         let answer = message.as_assistant().expect("answers are assistant messages");
         if answer.failed() {
-            link.emit(RunEvent::TurnEnd { message, results: Vec::new() }).await;
+            let results = Batch::refuse(&turn, answer, link).await;
+            messages.extend(results.iter().cloned());
+            link.emit(RunEvent::TurnEnd { message, results }).await;
             break;
         }
         let batch = Batch::run(&turn, answer, link, cancel, &mut repeats).await;

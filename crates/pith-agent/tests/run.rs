@@ -85,6 +85,7 @@ struct Recorder {
     steering: VecDeque<&'static str>,
     follow_ups: VecDeque<&'static str>,
     interrupts: bool,
+    reports_aborted_calls: bool,
     /// Called with each line of the log, to act at an exact moment.
     on_line: Box<dyn FnMut(&str, &mut VecDeque<&'static str>) + Send>,
 }
@@ -159,7 +160,7 @@ impl Link for Recorder {
             blank: AssistantMessage::default(),
             call: Ok((self.player.clone(), call)),
             tools: self.tools.clone(),
-            limits: Limits::default(),
+            limits: Limits { reports_aborted_calls: self.reports_aborted_calls, ..Limits::default() },
         }
     }
 
@@ -192,6 +193,7 @@ fn recorder(answers: Vec<AssistantMessage>, tools: Vec<Function>) -> Recorder {
         steering: VecDeque::new(),
         follow_ups: VecDeque::new(),
         interrupts: false,
+        reports_aborted_calls: false,
         on_line: Box::new(|_, _| {}),
     }
 }
@@ -364,6 +366,42 @@ fn immediate_interruption_skips_what_has_not_started() {
     assert!(done.log.contains(&"end result a Command aborted".to_owned()), "{:#?}", done.log);
     assert!(done.log.contains(&"end result b ran".to_owned()));
     assert!(done.log.contains(&"start user stop that".to_owned()));
+}
+
+#[test]
+fn interruption_also_reaches_calls_that_run_one_by_one() {
+    let step = Function { is_sequential: true, ..tool("step", |_, _| async { ToolOutput::text("ran") }) };
+    let mut recorder = recorder(vec![calls(&[("a", "step"), ("b", "step"), ("c", "step")]), text()], vec![step]);
+    recorder.interrupts = true;
+    recorder.on_line = Box::new(|line, steering| {
+        if line == "tool_start a" {
+            steering.push_back("stop that");
+        }
+    });
+    let done = go(recorder, &CancellationToken::new());
+    let results: Vec<_> = done.log.iter().filter(|line| line.starts_with("end result")).map(String::as_str).collect();
+    let skipped = "Skipped due to queued user message.";
+    assert_eq!(results, ["end result a ran", &format!("end result b {skipped}"), &format!("end result c {skipped}")]);
+}
+
+#[test]
+fn calls_of_an_aborted_answer_are_reported_where_hosts_want_it() {
+    let aborted = || AssistantMessage {
+        stop_reason: StopReason::Aborted,
+        error_message: Some("Request was aborted.".to_owned()),
+        ..calls(&[("a", "fine")])
+    };
+    let mut loud = recorder(vec![aborted()], vec![]);
+    loud.reports_aborted_calls = true;
+    let tail = |recorder: Recorder| {
+        let log = go(recorder, &CancellationToken::new()).log;
+        let end = log.iter().position(|line| line == "end assistant Aborted").expect("an answer");
+        log[end + 1..].to_vec()
+    };
+    let text = "result a Tool execution was aborted: Request was aborted.";
+    let (start, end) = (format!("start {text}"), format!("end {text}"));
+    assert_eq!(tail(loud), ["tool_start a", "tool_end a error", &start, &end, "turn_end 1", "agent_end 3"]);
+    assert_eq!(tail(recorder(vec![aborted()], vec![])), ["turn_end 0", "agent_end 2"]);
 }
 
 #[test]

@@ -182,11 +182,14 @@ impl MessageBuilder {
         index
     }
 
-    /// Opens a tool call and returns its index.
+    /// Opens a tool call and returns its index. Results are matched by id, so one that is missing or taken is
+    /// replaced.
     pub fn open_call(&mut self, id: &str, name: &str) -> usize {
-        let call = ToolCall { id: id.to_owned(), name: name.to_owned(), ..ToolCall::default() };
+        let is_usable = !id.is_empty() && self.message.tool_calls().all(|call| call.id != id);
+        let id = if is_usable { id.to_owned() } else { format!("call_{}", uuid::Uuid::new_v4().simple()) };
+        let call = ToolCall { id: id.clone(), name: name.to_owned(), ..ToolCall::default() };
         let index = self.open(Block::ToolCall(call));
-        self.events.push_back(AssistantEvent::ToolCallStart { index, id: id.to_owned(), name: name.to_owned() });
+        self.events.push_back(AssistantEvent::ToolCallStart { index, id, name: name.to_owned() });
         index
     }
 
@@ -493,6 +496,18 @@ mod tests {
         builder.set_response_id("r2");
         builder.finish(StopReason::Stop);
         assert_eq!(names(&mut builder), ["Start", "Meta", "Meta", "Meta", "End"]);
+    }
+
+    #[test]
+    fn every_call_has_an_id_of_its_own() {
+        let mut builder = builder();
+        for id in ["a", "a", ""] {
+            builder.open_call(id, "ls");
+        }
+        builder.finish(StopReason::ToolUse);
+        let message = end(&mut builder);
+        let ids: std::collections::HashSet<_> = message.tool_calls().map(|call| call.id.as_str()).collect();
+        assert_eq!((ids.len(), ids.contains("a"), ids.contains("")), (3, true, false));
     }
 
     #[test]

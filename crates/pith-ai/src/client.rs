@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
-use crate::http::{self, Answer, Clients, CredentialSource, Credentials, Patience, redact, secrets, timed_out};
+use crate::http::{Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, redact, secrets, timed_out};
 use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
@@ -36,6 +36,8 @@ pub struct ClientOptions {
     pub taste: Taste,
     /// Used where the environment names none.
     pub proxy: Option<String>,
+    /// Calls are recorded or replayed.
+    pub tape: Tape,
     /// Told about things worth showing while a call runs. Must not block.
     pub notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
 }
@@ -66,7 +68,7 @@ impl From<&Settings> for ClientOptions {
         };
         let attribution = settings.enable_install_telemetry;
         let taste = Taste { budgets: settings.thinking_budgets, foreign_thinking, attribution };
-        ClientOptions { patience, taste, proxy: settings.http_proxy.clone(), notice: None }
+        ClientOptions { patience, taste, proxy: settings.http_proxy.clone(), tape: Tape::from_env(), notice: None }
     }
 }
 
@@ -101,7 +103,7 @@ pub struct Providers {
 struct Shared {
     source: Arc<dyn CredentialSource>,
     options: ClientOptions,
-    clients: Clients,
+    sender: Sender,
     scripts: Scripts,
     /// What servers have refused in this process, by address and model. Held for a few lines at a time.
     refused: Mutex<HashMap<String, Refused>>,
@@ -116,7 +118,8 @@ impl Providers {
     /// The same, with a script for the models of provider `scripted`.
     pub fn with_scripts(source: Arc<dyn CredentialSource>, options: ClientOptions, scripts: Scripts) -> Self {
         let clients = Clients::with_proxy(options.proxy.clone());
-        Providers { shared: Arc::new(Shared { source, options, clients, scripts, refused: Mutex::default() }) }
+        let sender = Sender::new(clients, options.patience, options.tape.clone());
+        Providers { shared: Arc::new(Shared { source, options, sender, scripts, refused: Mutex::default() }) }
     }
 }
 
@@ -200,7 +203,8 @@ impl Conversation<'_> {
     async fn request(&self) -> Result<Answer, Fault> {
         let (call, model) = (self.call, &self.call.model);
         let server = format!("{} {}", model.base_url, model.id);
-        let patience = &self.shared.options.patience;
+        let secrets = secrets(self.credentials);
+        let on_silence = |elapsed| self.silence(elapsed);
         let mut refused = self.refused().get(&server).cloned().unwrap_or_default();
         loop {
             let order = Order {
@@ -211,7 +215,8 @@ impl Conversation<'_> {
                 input_tokens: self.input_tokens,
             };
             let request = self.wire.request(&order)?;
-            let refusal = match http::send(&self.shared.clients, self.wire, model, &request, patience).await {
+            let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
+            let refusal = match sending.await {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };
@@ -224,7 +229,7 @@ impl Conversation<'_> {
             self.shared.tell(Notice::FieldRefused {
                 provider: model.provider.clone(),
                 model: model.id.clone(),
-                text: redact(refusal.fault.text, &secrets(self.credentials)),
+                text: redact(refusal.fault.text, &secrets),
             });
         }
     }

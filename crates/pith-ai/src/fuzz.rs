@@ -82,3 +82,33 @@ fn check_blocks(events: &[AssistantEvent]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::fixture;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(150))]
+
+        /// Pieces of real streams in any order, with anything between them.
+        #[test]
+        fn any_mixture_of_streams_ends_cleanly(
+            cuts in prop::collection::vec((0usize..4, 0usize..5000, 1usize..400), 0..8),
+            noise in prop::collection::vec(any::<u8>(), 0..20),
+        ) {
+            let streams = ["anthropic", "completions", "responses", "google"].map(|name| fixture(&format!("{name}.sse")));
+            let mut bytes = Vec::new();
+            for (stream, start, length) in cuts {
+                let stream = streams[stream].as_bytes();
+                let start = start % stream.len();
+                bytes.extend_from_slice(&stream[start..(start + length).min(stream.len())]);
+                bytes.extend_from_slice(&noise);
+            }
+            for entry in [fuzz_sse, fuzz_anthropic, fuzz_completions, fuzz_responses, fuzz_google] {
+                entry(&bytes);
+            }
+        }
+    }
+}

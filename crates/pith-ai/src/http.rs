@@ -5,6 +5,7 @@
 
 mod clients;
 mod fault;
+mod record;
 mod retry_after;
 
 use std::fmt;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use pith_protocol::{ErrorKind, Model};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{sleep, timeout};
 
 use crate::failure::{Fault, is_retryable_kind, kind_of_status};
@@ -23,6 +24,9 @@ use crate::wire::{HttpRequest, Wire};
 pub use clients::Clients;
 pub(crate) use fault::timed_out;
 pub use fault::{redact, secrets};
+pub use record::Tape;
+
+use record::{Counter, Recorded, Recording};
 pub(crate) use retry_after::server_delay;
 
 /// Longest part of an error body that is read.
@@ -42,7 +46,13 @@ pub struct Credentials {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("has_key", &self.api_key.is_some()).finish_non_exhaustive()
+        // Values stay out of logs; names are enough to see what was sent.
+        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Credentials")
+            .field("has_key", &self.api_key.is_some())
+            .field("bearer", &self.bearer)
+            .field("headers", &names)
+            .finish_non_exhaustive()
     }
 }
 
@@ -88,7 +98,15 @@ impl Default for Patience {
 /// An accepted request whose body is to be read.
 #[derive(Debug)]
 pub struct Answer {
-    response: reqwest::Response,
+    content_type: String,
+    body: Body,
+    recording: Option<Recording>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Live(reqwest::Response),
+    Recorded(Option<Bytes>),
 }
 
 /// A refused request.
@@ -99,103 +117,168 @@ pub struct Refusal {
     pub answer: Option<(u16, String)>,
 }
 
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Refusal { fault, answer: None }
+    }
+}
+
+/// Waits for `future` as long as `limit` allows; `on_silence` is called when half of it has passed.
+async fn wait<T>(
+    limit: Option<Duration>,
+    on_silence: impl FnOnce(Duration),
+    future: impl Future<Output = T>,
+) -> Result<T, Fault> {
+    let Some(limit) = limit else { return Ok(future.await) };
+    let mut future = std::pin::pin!(future);
+    let half = limit / 2;
+    if let Ok(done) = timeout(half, &mut future).await {
+        return Ok(done);
+    }
+    on_silence(half);
+    timeout(limit - half, future).await.map_err(|_| fault::silent(limit))
+}
+
 impl Answer {
     /// The media type the server claims.
     pub fn content_type(&self) -> &str {
-        self.response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("no content type")
+        &self.content_type
     }
 
     /// The next bytes, nothing at the end. `on_silence` is called when half the idle limit has passed.
     pub async fn chunk(
         &mut self,
         idle: Option<Duration>,
-        mut on_silence: impl FnMut(Duration),
+        on_silence: impl FnOnce(Duration),
     ) -> Result<Option<Bytes>, Fault> {
-        let lost = |error: reqwest::Error| fault::lost(&error);
-        let Some(idle) = idle else { return self.response.chunk().await.map_err(lost) };
-        let half = idle / 2;
-        if let Ok(chunk) = timeout(half, self.response.chunk()).await {
-            return chunk.map_err(lost);
-        }
-        on_silence(half);
-        match timeout(idle - half, self.response.chunk()).await {
-            Ok(chunk) => chunk.map_err(lost),
-            Err(_) => Err(fault::silent(idle)),
-        }
-    }
-}
-
-/// Sends a request until a server accepts it or patience ends.
-pub async fn send(
-    clients: &Clients,
-    wire: &dyn Wire,
-    model: &Model,
-    request: &HttpRequest,
-    patience: &Patience,
-) -> Result<Answer, Refusal> {
-    let mut attempt = 0;
-    loop {
-        let refusal = match send_once(clients, wire, model, request, patience).await {
-            Ok(answer) => return Ok(answer),
-            Err(refusal) => refusal,
+        let chunk = match &mut self.body {
+            Body::Recorded(body) => body.take(),
+            Body::Live(response) => {
+                wait(idle, on_silence, response.chunk()).await?.map_err(|error| fault::lost(&error))?
+            }
         };
-        if attempt == patience.retries || !is_retryable_kind(refusal.fault.failure.kind) {
-            return Err(refusal);
+        if let (Some(recording), Some(chunk)) = (&mut self.recording, &chunk) {
+            recording.push(chunk);
         }
-        let asked = refusal.fault.failure.retry_after_ms.map(Duration::from_millis);
-        if asked.is_some_and(|asked| retry_after::is_too_long(asked, patience.max_retry_delay)) {
-            return Err(refusal);
-        }
-        sleep(asked.unwrap_or_else(|| retry_after::back_off(attempt))).await;
-        attempt += 1;
+        Ok(chunk)
     }
 }
 
-async fn send_once(
-    clients: &Clients,
-    wire: &dyn Wire,
-    model: &Model,
-    request: &HttpRequest,
-    patience: &Patience,
-) -> Result<Answer, Refusal> {
-    let unanswered = |fault| Refusal { fault, answer: None };
-    let headers = header_map(request).map_err(unanswered)?;
-    let client = clients.get(&request.url, patience.connect).map_err(unanswered)?;
-    let sending = client.post(&request.url).headers(headers).body(request.body.clone()).send();
-    let response = match patience.first_byte {
-        Some(limit) => timeout(limit, sending).await.map_err(|_| unanswered(fault::silent(limit)))?,
-        None => sending.await,
-    };
-    let response = response.map_err(|error| unanswered(fault::unreachable(&request.url, &error)))?;
-    if response.status().is_success() {
-        return Ok(Answer { response });
-    }
-    Err(refusal(wire, model, response, patience).await)
+/// Everything needed to send requests of one process.
+#[derive(Debug, Default)]
+pub struct Sender {
+    pub clients: Clients,
+    pub patience: Patience,
+    pub tape: Tape,
+    counter: Counter,
 }
 
-/// Turns an error answer into a fault with everything a caller can act on.
-async fn refusal(wire: &dyn Wire, model: &Model, response: reqwest::Response, patience: &Patience) -> Refusal {
-    let status = response.status().as_u16();
-    let headers = response.headers().clone();
-    let body = error_body(response, patience.idle).await;
-    let mut kind = kind_of_status(&model.provider, status, &body);
-    match header(&headers, "x-should-retry") {
-        Some("true") if !is_retryable_kind(kind) => kind = ErrorKind::Overloaded,
-        Some("false") if is_retryable_kind(kind) => kind = ErrorKind::InvalidRequest,
-        _ => {}
+impl Sender {
+    /// A sender that has connected to nothing yet.
+    pub fn new(clients: Clients, patience: Patience, tape: Tape) -> Self {
+        Sender { clients, patience, tape, counter: Counter::default() }
     }
-    let mut fault = Fault::new(kind, wire.error_text(model, status, &body));
-    fault.failure.status = Some(status);
-    fault.failure.request_id =
-        header(&headers, "request-id").or_else(|| header(&headers, "x-request-id")).map(str::to_owned);
-    if let Some(asked) = retry_after::server_delay(|name| header(&headers, name)) {
-        fault.failure.retry_after_ms = Some(asked.as_millis() as u64);
-        if is_retryable_kind(kind) && retry_after::is_too_long(asked, patience.max_retry_delay) {
-            let (asked, max) = (asked.as_secs_f64().ceil(), patience.max_retry_delay.as_secs());
-            fault.text = format!("Server requested {asked}s retry delay (max: {max}s). {}", fault.text);
+
+    /// Sends a request until a server accepts it or patience ends.
+    pub async fn send(
+        &self,
+        wire: &dyn Wire,
+        model: &Model,
+        request: &HttpRequest,
+        secrets: &[String],
+        on_silence: &(dyn Fn(Duration) + Sync),
+    ) -> Result<Answer, Refusal> {
+        if let Tape::Replay(directory) = &self.tape {
+            return self.replayed(wire, model, record::replay(directory, &self.counter)?);
+        }
+        let mut attempt = 0;
+        loop {
+            let refusal = match self.send_once(wire, model, request, secrets, on_silence).await {
+                Ok(answer) => return Ok(answer),
+                Err(refusal) => refusal,
+            };
+            if attempt == self.patience.retries || !is_retryable_kind(refusal.fault.failure.kind) {
+                return Err(refusal);
+            }
+            let asked = refusal.fault.failure.retry_after_ms.map(Duration::from_millis);
+            if asked.is_some_and(|asked| retry_after::is_too_long(asked, self.patience.max_retry_delay)) {
+                return Err(refusal);
+            }
+            sleep(asked.unwrap_or_else(|| retry_after::back_off(attempt))).await;
+            attempt += 1;
         }
     }
-    Refusal { fault, answer: Some((status, body)) }
+
+    async fn send_once(
+        &self,
+        wire: &dyn Wire,
+        model: &Model,
+        request: &HttpRequest,
+        secrets: &[String],
+        on_silence: &(dyn Fn(Duration) + Sync),
+    ) -> Result<Answer, Refusal> {
+        let client = self.clients.get(&request.url, self.patience.connect)?;
+        let sending = client.post(&request.url).headers(header_map(request)?).body(request.body.clone()).send();
+        let response = wait(self.patience.first_byte, on_silence, sending).await?;
+        let response = response.map_err(|error| fault::unreachable(&request.url, &error))?;
+        let (status, headers) = (response.status().as_u16(), header_list(response.headers()));
+        let mut recording = match &self.tape {
+            Tape::Record(directory) => {
+                let head = (status, headers.clone());
+                Some(Recording::start(directory, &self.counter, request, head, secrets.to_vec())?)
+            }
+            Tape::Off | Tape::Replay(_) => None,
+        };
+        if response.status().is_success() {
+            let content_type = header(&headers, "content-type").unwrap_or("no content type").to_owned();
+            return Ok(Answer { content_type, body: Body::Live(response), recording });
+        }
+        let body = error_body(response, self.patience.idle).await;
+        if let Some(recording) = &mut recording {
+            recording.push(body.as_bytes());
+        }
+        Err(self.refusal(wire, model, status, &headers, body))
+    }
+
+    fn replayed(&self, wire: &dyn Wire, model: &Model, recorded: Recorded) -> Result<Answer, Refusal> {
+        let Recorded { status, headers, body } = recorded;
+        if !(200..300).contains(&status) {
+            let body = String::from_utf8_lossy(&body).into_owned();
+            return Err(self.refusal(wire, model, status, &headers, body));
+        }
+        let content_type = header(&headers, "content-type").unwrap_or("no content type").to_owned();
+        Ok(Answer { content_type, body: Body::Recorded(Some(body)), recording: None })
+    }
+
+    /// Turns an error answer into a fault with everything a caller can act on.
+    fn refusal(
+        &self,
+        wire: &dyn Wire,
+        model: &Model,
+        status: u16,
+        headers: &[(String, String)],
+        body: String,
+    ) -> Refusal {
+        let mut kind = kind_of_status(&model.provider, status, &body);
+        match header(headers, "x-should-retry") {
+            Some("true") if !is_retryable_kind(kind) => kind = ErrorKind::Overloaded,
+            Some("false") if is_retryable_kind(kind) => kind = ErrorKind::InvalidRequest,
+            _ => {}
+        }
+        let mut fault = Fault::new(kind, wire.error_text(model, status, &body));
+        fault.failure.status = Some(status);
+        fault.failure.request_id =
+            header(headers, "request-id").or_else(|| header(headers, "x-request-id")).map(str::to_owned);
+        if let Some(asked) = retry_after::server_delay(|name| header(headers, name)) {
+            let max = self.patience.max_retry_delay;
+            fault.failure.retry_after_ms = Some(asked.as_millis() as u64);
+            if is_retryable_kind(kind) && retry_after::is_too_long(asked, max) {
+                let (asked, max) = (asked.as_secs_f64().ceil(), max.as_secs());
+                fault.text = format!("Server requested {asked}s retry delay (max: {max}s). {}", fault.text);
+            }
+        }
+        Refusal { fault, answer: Some((status, body)) }
+    }
 }
 
 /// The body of an error answer, as far as it is worth reading.
@@ -215,8 +298,14 @@ async fn error_body(mut response: reqwest::Response, idle: Option<Duration>) -> 
     String::from_utf8_lossy(&body).into_owned()
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim())
+}
+
+/// The readable headers of a response, names in lower case.
+fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?))).collect()
 }
 
 fn header_map(request: &HttpRequest) -> Result<HeaderMap, Fault> {

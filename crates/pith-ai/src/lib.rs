@@ -37,5 +37,5 @@ mod testing;
 pub mod wire;
 
 pub use client::{ClientOptions, Notice, Providers};
-pub use http::{CredentialSource, Credentials, Patience};
+pub use http::{CredentialSource, Credentials, Patience, Tape};
 pub use scripted::Scripts;

@@ -1,1 +1,35 @@
 //! A session as one self-contained HTML page.
+//!
+//! Everything in a session is hostile input: model text, file contents, command
+//! output, even ids. The page is therefore written through one type (`Html`), which
+//! takes markup only from the program text and escapes everything else.
+
+mod page;
+
+mod export;
+
+mod outline;
+
+mod entry;
+mod header;
+mod navigator;
+mod raw;
+
+mod blocks;
+mod call;
+mod card;
+
+mod ansi;
+mod diff;
+mod highlight;
+mod image;
+mod languages;
+mod link;
+mod markdown;
+mod words;
+
+mod html;
+mod sha256;
+
+pub use export::{ExportError, default_name, export};
+pub use page::{Page, render};

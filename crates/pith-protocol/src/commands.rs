@@ -99,6 +99,10 @@ commands! {
     "get_last_assistant_text" => GetLastAssistantText {} -> LastText;
     "get_session_stats" => GetSessionStats {} -> SessionStats;
     "get_commands" => GetCommands {} -> Value;
+    /// What is wrong with settings, models and resources.
+    "get_diagnostics" => GetDiagnostics {} -> Value;
+    /// Reads settings, models and resources again; answers what changed.
+    "reload" => Reload {} -> Value;
 
     // model
     "set_model" => SetModel { provider: String, model_id as "modelId": String } -> Model;

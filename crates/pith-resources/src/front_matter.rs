@@ -104,7 +104,8 @@ fn has_whole_head(bytes: &[u8]) -> bool {
     end.is_some_and(|end| rest.len() - end > BODY_SAMPLE)
 }
 
-fn fields(yaml: &str) -> Result<Map<String, Value>, HeadError> {
+/// The fields of a head.
+pub(crate) fn fields(yaml: &str) -> Result<Map<String, Value>, HeadError> {
     if yaml.trim().is_empty() {
         return Ok(Map::new());
     }

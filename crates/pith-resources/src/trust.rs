@@ -19,13 +19,14 @@ use crate::text;
 pub const HOST_ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// Entries of a project's configuration directory that are not used without trust.
-const GATED: [&str; 11] = [
+const GATED: [&str; 12] = [
     "settings.json",
     "settings.yml",
     "config.yml",
     "config.yaml",
     "extensions",
     "skills",
+    "rules",
     "prompts",
     OLD_PROMPTS,
     "themes",

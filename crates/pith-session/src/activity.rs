@@ -5,9 +5,10 @@ use std::sync::Arc;
 use pith_agent::link::Call;
 use pith_protocol::Message;
 use pith_protocol::commands::{
-    Abort, AbortAndPrompt, Branch, CloneSession, Compact, Fork, ListSessions, NewSession, SwitchSession,
+    Abort, AbortAndPrompt, Branch, CloneSession, Compact, ExportHtml, Fork, ListSessions, NewSession, SwitchSession,
 };
 use pith_store::{SessionStore, SessionSummary, StoreReport};
+use serde_json::Value;
 use tokio::task::{AbortHandle, Id as TaskId};
 use tokio_util::sync::CancellationToken;
 
@@ -34,8 +35,14 @@ pub(crate) enum JobEnd {
     Report(StoreReport),
     /// The wait before another attempt is over.
     RetryDue,
+    /// A finished todo has been shown long enough.
+    TodoDue(String),
     /// A session file was read.
     Opened(Box<Opened>),
+    Exported {
+        reply: Reply<ExportHtml>,
+        answer: Result<Value, String>,
+    },
     Listed {
         reply: Reply<ListSessions>,
         sessions: Vec<SessionSummary>,

@@ -12,7 +12,7 @@ impl Session {
     pub(crate) fn dispatch(&mut self, line: Inbound) {
         match line {
             Inbound::Command(id, command) => self.command(id, command),
-            Inbound::Reply(reply) => self.host_reply(&reply),
+            Inbound::Reply(reply) => self.host_reply(reply),
             Inbound::Unknown { id, name } => self.out.respond_unknown(&id, &name),
             Inbound::Malformed { id, error } => self.out.respond(&Response::failure(id.raw(), "parse", &error)),
             Inbound::BadFields { id, name, error } => self.out.respond(&Response::failure(id.raw(), name, &error)),
@@ -75,10 +75,13 @@ impl Session {
                 if let Some(level) = next {
                     self.set_level(level);
                 }
-                self.respond::<commands::CycleThinkingLevel>(id, Ok(next.map(|level| Level { level })));
+                self.respond::<commands::CycleThinkingLevel>(
+                    id,
+                    Ok(next.map(|level| Level { level: self.shown(level) })),
+                );
             }
             Command::GetAvailableThinkingLevels(_) => {
-                self.respond::<commands::GetAvailableThinkingLevels>(id, Ok(Levels { levels: self.models.levels() }));
+                self.respond::<commands::GetAvailableThinkingLevels>(id, Ok(Levels { levels: self.shown_levels() }));
             }
             Command::SetAutoCompaction(call) => {
                 self.options.auto_compaction = call.enabled;
@@ -93,6 +96,10 @@ impl Session {
             Command::AbortBash(call) => self.abort_bash(call, self.reply(id)),
             Command::NewSession(call) => self.new_session(call, self.reply(id)),
             Command::SetSessionName(call) => self.set_session_name(&call, self.reply(id)),
+            Command::SetTodos(call) => self.set_todos(call, self.reply(id)),
+            Command::SetHostTools(call) => self.set_host_tools(call, self.reply(id)),
+            Command::SetLocale(call) => self.set_locale(&call, self.reply(id)),
+            Command::GetIntegrations(_) => self.respond::<commands::GetIntegrations>(id, Ok(self.integrations())),
             Command::Compact(call) => self.compact(call, self.reply(id)),
             Command::SwitchSession(call) => self.switch_session(&call, self.reply(id)),
             Command::Fork(call) => self.fork(call, self.reply(id)),
@@ -105,21 +112,19 @@ impl Session {
             Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
             Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
-            Command::GetCommands(_)
-            | Command::ExportHtml(_)
-            | Command::SetTodos(_)
-            | Command::SetHostTools(_)
-            | Command::SetLocale(_)
-            | Command::GetIntegrations(_) => self.not_available(&id, command.name()),
+            Command::GetCommands(_) => self.get_commands(self.reply(id)),
+            Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
+            Command::Reload(_) => self.reload_files(self.reply(id)),
+            Command::ExportHtml(call) => self.export_html(call, self.reply(id)),
         }
     }
 
-    /// Answers of the host to questions of extensions and host tools. Nothing asks
-    /// any yet, and an unknown id is ignored by the protocol.
-    fn host_reply(&mut self, _reply: &HostReply) {}
-
-    fn not_available(&mut self, id: &Id, name: &str) {
-        self.out.respond(&Response::failure(id.raw(), name, &format!("not available yet: {name}")));
+    /// Answers of the host to questions of extensions and host tools; an unknown id is ignored by the protocol.
+    fn host_reply(&mut self, reply: HostReply) {
+        match reply {
+            HostReply::ToolUpdate { .. } | HostReply::ToolResult { .. } => self.on_host_tool_reply(reply),
+            HostReply::Ui { .. } => {}
+        }
     }
 
     pub(crate) fn reply<C: Call>(&self, id: Id) -> Reply<C> {

@@ -21,10 +21,16 @@ impl Session {
         if self.activity.is_busy() && !self.is_streaming() {
             return self.answer(reply, Err(COMPACTING.to_owned()));
         }
-        let item = Waiting { text: call.message, images: call.images };
+        if let Some(Err(problem)) = call.locale.as_ref().map(|locale| self.take_locale(locale, "prompt")) {
+            return self.answer(reply, Err(problem));
+        }
         match place(self.activity.is_busy(), call.streaming_behavior) {
-            Ok(Placement::Start) => self.start_prompt(item, reply),
-            Ok(Placement::Queue(queue)) => self.enqueue(queue, item.text, item.images, reply),
+            Ok(Placement::Start) => {
+                self.freshen();
+                let item = Waiting { text: self.expand(call.message), images: call.images };
+                self.start_prompt(item, reply);
+            }
+            Ok(Placement::Queue(queue)) => self.enqueue(queue, call.message, call.images, reply),
             Err(Busy) => self.answer(reply, Err(self.options.busy_text.to_owned())),
         }
     }
@@ -38,6 +44,8 @@ impl Session {
             return self.answer(reply, Err(problem));
         }
         self.flush_deferred();
+        self.accept(&reply);
+        self.todos.begin_prompt();
         self.answer(reply, Ok(Placed { disposition: Disposition::Started }));
         let message = UserMessage::new(item.text, item.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
@@ -54,6 +62,7 @@ impl Session {
         images: Vec<ImageBlock>,
         reply: Reply<C>,
     ) {
+        let text = self.expand(text);
         self.queues.push(queue, Waiting { text, images }, &mut *self.out);
         self.answer(reply, Ok(Placed { disposition: Disposition::Queued }));
     }
@@ -63,7 +72,8 @@ impl Session {
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
-        self.when_settled(Waiter::Prompt(reply, Waiting { text: call.message, images: call.images }));
+        let item = Waiting { text: self.expand(call.message), images: call.images };
+        self.when_settled(Waiter::Prompt(reply, item));
     }
 
     pub(crate) fn new_session(&mut self, call: NewSession, reply: Reply<NewSession>) {
@@ -92,7 +102,7 @@ impl Session {
                 Waiter::Prompt(reply, item) => self.start_prompt(item, reply),
                 Waiter::NewSession(reply, parent) => self.start_new(parent, reply),
                 Waiter::Switch(reply, store) => self.start_opened(*store, reply),
-                Waiter::Reload(reply) => self.reload(reply),
+                Waiter::Reload(reply) => self.reopen(reply),
                 Waiter::Fork(reply, entry) => self.start_fork(&entry, reply),
                 Waiter::Branch(reply, entry) => self.start_fork(&entry, reply),
                 Waiter::Clone(reply) => self.start_clone(reply),

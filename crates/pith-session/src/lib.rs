@@ -5,17 +5,24 @@
 
 mod session;
 
+mod acceptance;
 mod activity;
 mod compact;
 mod compaction;
 mod context;
 mod dispatch;
 mod due;
+mod export;
+mod host_tools;
 mod images;
 mod intake;
+mod integrations;
+mod library;
+mod locale;
 mod models;
 mod navigation;
 mod outbox;
+mod pending;
 mod plan;
 mod prompt;
 mod queue;
@@ -26,11 +33,15 @@ mod run;
 mod shell;
 mod state;
 mod summary;
-mod system_prompt;
+mod todos;
+mod tool_link;
 mod tools;
+mod ttsr;
 mod waiting;
 
+pub use library::{Brought, ReadAgain};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
 pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};
 pub use tools::ToolChoice;
+pub use ttsr::StreamRules;

@@ -46,6 +46,15 @@ impl Models {
         self.current.as_ref()
     }
 
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// Settings that were read again; the current choice stays.
+    pub fn set_settings(&mut self, settings: Arc<Settings>) {
+        self.settings = settings;
+    }
+
     pub fn level(&self) -> ThinkingLevel {
         self.level
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pith_protocol::host::HostToolFrame;
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
 use tokio::sync::Notify;
 
@@ -17,6 +18,9 @@ pub trait Outbox: Send {
 
     /// Any event but `message_update`.
     fn event(&mut self, event: &Event<'_>);
+
+    /// A call of a host tool, or its withdrawal. Without a host nobody registers such tools.
+    fn host_tool(&mut self, _frame: &HostToolFrame) {}
 
     /// Opens an answer: `message_start`, then `stream` until its `MessageEnd`.
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage);

@@ -15,7 +15,6 @@ use crate::activity::{JobEnd, Waiter};
 use crate::compaction::Recovery;
 use crate::reply::Reply;
 use crate::session::Session;
-use crate::tools::Tools;
 
 /// A file read elsewhere, and who asked for it.
 pub(crate) struct Opened {
@@ -96,7 +95,7 @@ impl Session {
     }
 
     /// The file that is open already: only what was not written is forgotten.
-    pub(crate) fn reload(&mut self, reply: Reply<SwitchSession>) {
+    pub(crate) fn reopen(&mut self, reply: Reply<SwitchSession>) {
         self.store.settle_leaf();
         self.store.refresh();
         self.forget_unwritten();
@@ -150,7 +149,9 @@ impl Session {
     /// Moves the tools to the session's working directory; what they left running elsewhere ends.
     fn relocate(&mut self) {
         let (workbench, tools) = (self.relocation)(self.store.cwd());
-        self.tools = Tools::new(tools, &self.tool_choice, self.store.cwd());
+        self.tools.relocate(tools);
+        // Another directory has other instructions, skills and project settings.
+        self.read_again();
         let left = std::mem::replace(&mut self.workbench, workbench);
         self.jobs.spawn(async move {
             left.jobs.shutdown_all(pith_tools::process::SHUTDOWN_GRACE).await;

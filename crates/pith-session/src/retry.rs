@@ -40,9 +40,14 @@ pub(crate) struct Retry {
 pub(crate) enum Next {
     /// Nothing failed, or nothing can be done and nothing was tried.
     Settle,
-    Wait { attempt: u32, delay: Duration },
+    Wait {
+        attempt: u32,
+        delay: Duration,
+    },
     /// Attempts were made and have not helped.
-    GiveUp { attempt: u32 },
+    GiveUp {
+        attempt: u32,
+    },
 }
 
 impl Retry {

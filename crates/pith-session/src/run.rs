@@ -18,6 +18,7 @@ use crate::retry::Next;
 use crate::session::Session;
 
 /// What a run sends to the session.
+#[allow(clippy::large_enum_variant, reason = "the large one is the common one: a delta passes without a box")]
 pub(crate) enum FromRun {
     /// `oneshot` is answered when the session has dealt with the event.
     Event(RunEvent, Option<oneshot::Sender<()>>),
@@ -63,7 +64,10 @@ impl Session {
         }
         match &self.activity {
             Activity::Idle | Activity::Summarising => {}
-            Activity::Running(run) => run.cancel.cancel(),
+            Activity::Running(run) => {
+                run.cancel.cancel();
+                self.ttsr.forget_pending();
+            }
             Activity::Retrying { .. } => {
                 self.cancel_retry();
                 self.settle(true);
@@ -99,8 +103,14 @@ impl Session {
                 }
                 self.out.event(&Event::MessageStart { message: &message });
             }
-            RunEvent::AnswerStart(start) => self.out.open_answer(self.options.stream_updates, &start),
-            RunEvent::Stream(event) => self.out.stream(&event),
+            RunEvent::AnswerStart(start) => {
+                self.ttsr.begin_answer();
+                self.out.open_answer(self.options.stream_updates, &start);
+            }
+            RunEvent::Stream(event) => {
+                self.out.stream(&event);
+                self.watch_stream(&event);
+            }
             RunEvent::MessageEnd(message) => return self.on_message_end(&message, taken),
             RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
                 tool_call_id: &call.id,
@@ -133,6 +143,9 @@ impl Session {
         self.out.event(&Event::MessageEnd { message });
         self.note_success(message);
         self.note_progress(message);
+        if let Some(answer) = message.as_assistant() {
+            self.judge_accepted(answer);
+        }
         let must_wait = matches!(**message, Message::User(_)) || self.options.fsync == Fsync::Always;
         match self.sync_task() {
             Some(task) => {
@@ -201,14 +214,18 @@ impl Session {
             }
             Next::Settle => {}
         }
+        if let Some(opening) = self.rule_opening() {
+            return self.start_run(opening);
+        }
         if was_aborted || !self.compact_after_run(answer) {
             self.go_on(was_aborted);
         }
     }
 
-    /// The next run, if something is queued; the end of the activity otherwise.
+    /// The next run, if something is queued or left to do; the end of the activity otherwise.
     pub(crate) fn go_on(&mut self, was_aborted: bool) {
-        match self.continuation().filter(|_| !was_aborted) {
+        let opening = if was_aborted { None } else { self.continuation().or_else(|| self.reminder()) };
+        match opening {
             Some(opening) => self.start_run(opening),
             None => self.settle(was_aborted),
         }
@@ -252,7 +269,11 @@ impl Session {
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.client.clone(), self.request(model))),
         };
-        Turn { blank, call, tools: self.tools.active().clone(), limits: Limits::default() }
+        Turn { blank, call, tools: self.tools.active().clone(), limits: self.limits() }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { reports_aborted_calls: self.options.reports_aborted_calls, ..Limits::default() }
     }
 
     fn request(&self, model: Arc<pith_protocol::Model>) -> LlmCall {

@@ -5,30 +5,37 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
 use pith_ai::settings::{Fsync, Settings};
-use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates};
+use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates, ThinkingLevel};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
 use tokio::sync::mpsc;
 use tokio::task::{Id as TaskId, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
+use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
+use crate::pending::{DISCONNECTED, Pending};
 use crate::queue::Queues;
 use crate::reply::Owed;
 use crate::retry::{Retry, RetryPolicy};
 use crate::run::FromRun;
 use crate::shell::{FromShell, Shell};
 use crate::summary::Summarising;
+use crate::todos::{TODO_WRITE, TodoWrite, Todos};
+use crate::tool_link::{FromTool, ToolLink};
 use crate::tools::{ToolChoice, Tools};
+use crate::ttsr::{StreamRules, Ttsr};
 
 /// Everything a session is made of.
 pub struct SessionParts {
@@ -39,13 +46,17 @@ pub struct SessionParts {
     pub relocation: Relocation,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
-    pub settings: Arc<Settings>,
+    /// Settings, options and resources of the session's directory.
+    pub brought: Brought,
+    /// Reads them again, for `reload` and when a file has changed.
+    pub read_again: ReadAgain,
     /// The model, level and scope to start with.
     pub start: Start,
     pub workbench: Arc<Workbench>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub tool_choice: ToolChoice,
-    pub options: SessionOptions,
+    /// Rules that watch the model's answers.
+    pub rules: StreamRules,
 }
 
 /// Makes the tools of a working directory.
@@ -78,6 +89,22 @@ pub struct SessionOptions {
     pub busy_text: &'static str,
     /// Whether `get_state` repeats the system prompt and the tools.
     pub state_has_prompt: bool,
+    /// The strongest thinking level the host knows; stronger ones are shown as this one.
+    pub highest_level: ThinkingLevel,
+    /// Whether `get_session_stats` counts premium requests.
+    pub counts_premium_requests: bool,
+    /// Whether an accepted prompt that turns out to be impossible is answered a second time.
+    pub tells_late_failures: bool,
+    /// Whether tool calls of an aborted answer are reported as failed.
+    pub reports_aborted_calls: bool,
+    /// Whether the model has the todo tool before the host has set todos.
+    pub has_todo_tool: bool,
+    /// Whether a model that stops is reminded of the host's open todos.
+    pub todo_reminders: bool,
+    /// When finished todos disappear; `None` keeps them.
+    pub todo_clear_after: Option<Duration>,
+    /// How long a host tool may take; `None` waits for ever.
+    pub host_tool_timeout: Option<Duration>,
     /// When data must have reached the disk.
     pub fsync: Fsync,
     /// The session's display name, from the command line.
@@ -94,10 +121,15 @@ pub struct Session {
     pub(crate) models: Models,
     pub(crate) settings: Arc<Settings>,
     pub(crate) tools: Tools,
-    pub(crate) tool_choice: ToolChoice,
+    pub(crate) library: Library,
     pub(crate) workbench: Arc<Workbench>,
     pub(crate) queues: Queues,
     pub(crate) shell: Shell,
+    pub(crate) pending: Pending,
+    pub(crate) todos: Todos,
+    pub(crate) ttsr: Ttsr,
+    /// The prompt the active run began with, while it may still turn out to be impossible.
+    pub(crate) accepted: Option<Accepted>,
     pub(crate) activity: Activity,
     /// The summary being written, for its own sake or while a run waits.
     pub(crate) summary: Option<Summarising>,
@@ -114,6 +146,10 @@ pub struct Session {
     pub(crate) run_events: Option<mpsc::Receiver<FromRun>>,
     /// From the host's shell commands; lives as long as the session.
     shell_events: mpsc::Receiver<FromShell>,
+    /// Handed to the tools that are part of the session.
+    pub(crate) tool_link: ToolLink,
+    /// From those tools; lives as long as the session.
+    tool_events: mpsc::Receiver<FromTool>,
     /// Handed to each summary.
     pub(crate) summary_news: mpsc::UnboundedSender<FromSummary>,
     /// From the summary being written; lives as long as the session.
@@ -130,6 +166,7 @@ enum Event {
     Line(Inbound),
     Run(FromRun),
     Shell(FromShell),
+    Tool(FromTool),
     Summary(FromSummary),
     Owed(Owed),
     Job(TaskId, Result<JobEnd, JoinError>),
@@ -140,22 +177,33 @@ impl Session {
     /// Puts the parts together and records what the session starts with.
     pub fn new(parts: SessionParts) -> Self {
         let (shell, shell_events) = Shell::new();
+        let (tool_link, tool_events) = ToolLink::new();
         let (owed, owed_events) = mpsc::unbounded_channel();
         let (summary_news, summary_events) = mpsc::unbounded_channel();
-        let options = parts.options;
+        let options = parts.brought.options.clone();
+        let mut known = parts.tools;
+        known.push(Arc::new(TodoWrite::new(tool_link.clone())));
+        let mut tool_choice = parts.tool_choice;
+        if options.has_todo_tool {
+            tool_choice.additional.push(TODO_WRITE);
+        }
         let mut session = Session {
-            models: Models::new(parts.registry, parts.settings.clone(), parts.start),
-            settings: parts.settings,
-            tools: Tools::new(parts.tools, &parts.tool_choice, parts.store.cwd()),
+            models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
+            settings: parts.brought.settings.clone(),
+            tools: Tools::new(known, tool_choice),
+            library: Library::new(parts.brought, parts.read_again),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,
             store: parts.store,
-            tool_choice: parts.tool_choice,
             places: parts.places,
             relocation: parts.relocation,
             client: parts.client,
             workbench: parts.workbench,
             shell,
+            pending: Pending::default(),
+            todos: Todos::default(),
+            ttsr: Ttsr::new(parts.rules),
+            accepted: None,
             activity: Activity::Idle,
             summary: None,
             recovery: Recovery::default(),
@@ -166,12 +214,15 @@ impl Session {
             jobs: JoinSet::new(),
             run_events: None,
             shell_events,
+            tool_link,
+            tool_events,
             summary_news,
             summary_events,
             owed,
             owed_events,
             is_closing: false,
         };
+        session.assemble_prompt();
         session.begin();
         if let Some(name) = session.options.name.take() {
             session.store.append_session_info(&name);
@@ -191,6 +242,8 @@ impl Session {
                 line = inbox.recv(), if self.takes_lines() => line.map_or(Event::Close, Event::Line),
                 Some(message) = next_of(&mut self.run_events) => Event::Run(message),
                 Some(message) = self.shell_events.recv() => Event::Shell(message),
+                // Behind the run's events: a call is announced before the host gets it.
+                Some(question) = self.tool_events.recv() => Event::Tool(question),
                 Some(message) = self.summary_events.recv() => Event::Summary(message),
                 Some(owed) = self.owed_events.recv() => Event::Owed(owed),
                 Some(ended) = self.jobs.join_next_with_id() => match ended {
@@ -211,6 +264,7 @@ impl Session {
             Event::Line(line) => self.dispatch(line),
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
+            Event::Tool(question) => self.on_tool(question),
             Event::Summary(message) => self.on_summary(message),
             Event::Owed(owed) => self.answer_owed(&owed),
             Event::Job(task, ended) => self.on_job_end(task, ended),
@@ -230,6 +284,9 @@ impl Session {
     /// The host is gone: stop what runs; the loop ends when it has stopped.
     fn close(&mut self) {
         self.is_closing = true;
+        // Before the run is cancelled, so that the calls end for this reason and not as aborted.
+        self.pending.fail_all(DISCONNECTED);
+        self.todos.stop_clearing();
         self.cancel_run();
         self.shell.abort_all();
     }
@@ -239,7 +296,9 @@ impl Session {
             Ok(JobEnd::Done) => {}
             Ok(JobEnd::Report(report)) => self.report(&report),
             Ok(JobEnd::RetryDue) => self.on_retry_due(),
+            Ok(JobEnd::TodoDue(id)) => self.on_todo_due(&id),
             Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
+            Ok(JobEnd::Exported { reply, answer }) => self.on_exported(reply, answer),
             Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
             Err(error) if error.is_cancelled() => {}
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),

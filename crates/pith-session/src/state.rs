@@ -24,6 +24,8 @@ impl Session {
         if self.store.settings().thinking_level.is_none() {
             self.store.append_thinking_level(self.models.level());
         }
+        self.resume_todos();
+        self.ttsr.resume(self.store.messages());
         self.publish_conditions();
     }
 
@@ -31,7 +33,7 @@ impl Session {
         let n_waiting = self.queues.len();
         State {
             model: self.models.current().cloned(),
-            thinking_level: self.models.level(),
+            thinking_level: self.shown(self.models.level()),
             is_streaming: self.is_streaming(),
             is_compacting: self.summary.is_some(),
             steering_mode: self.queues.mode(Queue::Steering),
@@ -44,7 +46,7 @@ impl Session {
             message_count: self.store.messages().len(),
             pending_message_count: n_waiting,
             queued_message_count: n_waiting,
-            todo_phases: Vec::new(),
+            todo_phases: self.todos.to_values(),
             session_write_error: self.store.write_error().map(str::to_owned),
             system_prompt: self.options.state_has_prompt.then(|| self.tools.prompt().clone()),
             dump_tools: self.options.state_has_prompt.then(|| self.dump_tools()),
@@ -87,7 +89,7 @@ impl Session {
                 total: tally.total_tokens(),
             },
             cost: tally.cost,
-            premium_requests: None,
+            premium_requests: self.options.counts_premium_requests.then_some(0),
             context_usage: self.context().usage(window),
         }
     }
@@ -119,7 +121,11 @@ impl Session {
     pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
         let answer = self.models.cycle().map(|changed| {
             self.record_model(&changed);
-            CycledModel { thinking_level: self.models.level(), model: changed.model, is_scoped: changed.is_scoped }
+            CycledModel {
+                thinking_level: self.shown(self.models.level()),
+                model: changed.model,
+                is_scoped: changed.is_scoped,
+            }
         });
         self.answer(reply, Ok(answer));
     }
@@ -144,7 +150,18 @@ impl Session {
 
     fn record_level(&mut self, level: ThinkingLevel) {
         self.store.append_thinking_level(level);
-        self.out.event(&Event::ThinkingLevelChanged { level });
+        self.out.event(&Event::ThinkingLevelChanged { level: self.shown(level) });
+    }
+
+    /// A level in words the host knows.
+    pub(crate) fn shown(&self, level: ThinkingLevel) -> ThinkingLevel {
+        level.min(self.options.highest_level)
+    }
+
+    pub(crate) fn shown_levels(&self) -> Vec<ThinkingLevel> {
+        let mut levels: Vec<_> = self.models.levels().into_iter().map(|level| self.shown(level)).collect();
+        levels.dedup();
+        levels
     }
 
     /// Repairs and failed writes: told once, on the wire and on stderr.

@@ -64,6 +64,11 @@ impl TempHome {
         self.write(&self.work().join(path), content.as_ref());
     }
 
+    /// Writes a file below the agent directory.
+    pub fn write_agent_file(&self, path: &str, content: impl AsRef<[u8]>) {
+        self.write(&self.agent().join(path), content.as_ref());
+    }
+
     /// Reads a file of the work directory.
     pub fn read_file(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.work().join(path)).ok()

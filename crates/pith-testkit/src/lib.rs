@@ -8,11 +8,13 @@ pub mod home;
 pub mod host;
 pub mod process;
 pub mod server;
+pub mod terminal;
 pub mod transcript;
 
 pub use home::{SessionFile, TempHome};
 pub use host::{Host, HostBuilder, Signal};
 pub use server::{Api, Block, Fault, ModelServer, Script, Turn};
+pub use terminal::Terminal;
 
 use std::time::Duration;
 

@@ -4,6 +4,8 @@
 //! # Why the case exists.
 //! #! args --stream-updates delta
 //! #! settings {"retry":{"enabled":false}}
+//! #! env PI_RPC_EMIT_TITLE=1
+//! #! file agent/rules/a.md "---\ncondition: x\n---\nno x"
 //! ~ call bash {"command":"echo hi"}
 //! ~ text "done"
 //! > {"id":"1","type":"prompt","message":"go"}
@@ -15,6 +17,9 @@
 //! `>` is sent, `<` is the next frame (listed members must match, see
 //! [`matching`]), `...` stands for any number of frames, `~` is the next answer
 //! of the scripted model: `text`, `thinking`, `call`, or a whole turn as JSON.
+//! An expected `"[ID:name]"` remembers the identifier it matched; `[ID:name]` in
+//! later lines stands for it. A file below `agent/` goes to the agent directory,
+//! any other to the work directory.
 //! When all steps are done stdin is closed; frames nobody asked for and an exit
 //! code other than 0 are failures. With `UPDATE_TRANSCRIPTS=1` expectations that
 //! fail are rewritten from what came, for review.
@@ -99,12 +104,20 @@ impl Transcript {
         let server = ModelServer::start(Script::of(self.answers().cloned()));
         let home = TempHome::for_server(&server);
         home.write_settings(&self.settings);
-        let host = Host::builder(program)
-            .rpc(Api::Anthropic)
-            .args(&self.arguments)
-            .home(&home)
-            .patience(self.patience)
-            .spawn();
+        for (path, content) in &self.files {
+            match path.strip_prefix("agent/") {
+                Some(path) => home.write_agent_file(path, content),
+                None => home.write_file(path, content),
+            }
+        }
+        let agent = home.agent().display().to_string();
+        let mut builder = Host::builder(program).rpc(Api::Anthropic).args(&self.arguments).home(&home);
+        // Dialects look in different places; this one is meant in all of them.
+        builder = builder.env("PITH_AGENT_DIR", &agent).patience(self.patience);
+        for (name, value) in &self.environment {
+            builder = builder.env(name, value);
+        }
+        let host = builder.spawn();
         let places = Places::new(&home);
         let mut player = Player { host, places, next: 0, is_free: false, purpose, problem: None, lines: Vec::new() };
         for line in &self.lines {
@@ -160,12 +173,17 @@ impl Player {
             let frame = self.host.try_frame(self.next).ok_or("no frame came")?;
             matching::matches(pattern, &frame.value, &self.places)
                 .map_err(|difference| format!("{difference}\n  frame:  {}", frame.value))?;
+            self.places.remember(pattern, &frame.value);
             self.next += 1;
             return Ok(());
         }
         let places = self.places.clone();
         let found = self.host.try_find(self.next, |frame| matching::matches(pattern, &frame.value, &places).is_ok());
-        self.next = found.ok_or("no such frame came")? + 1;
+        let found = found.ok_or("no such frame came")?;
+        if let Some(frame) = self.host.try_frame(found) {
+            self.places.remember(pattern, &frame.value);
+        }
+        self.next = found + 1;
         Ok(())
     }
 

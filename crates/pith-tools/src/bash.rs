@@ -36,6 +36,7 @@ pub struct Bash {
 }
 
 impl Bash {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Bash { spec: spec("bash", DESCRIPTION, parameters()), workbench }
     }

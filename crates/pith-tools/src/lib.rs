@@ -27,6 +27,8 @@ mod replace;
 mod seen;
 mod tool;
 
+pub use confine::Confinement;
+pub use paths::Base;
 pub use workbench::{Conditions, Workbench, WorkbenchOptions};
 
 use std::sync::Arc;

@@ -228,7 +228,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn both_ends_stay_within_their_limits(text in "(\\PC|\n|é|😀){0,60}", lines in 1usize..6, bytes in 4usize..40) {
+        fn both_ends_stay_within_their_limits(
+            text in "(\\PC|\n|é|😀){0,60}",
+            lines in 1usize..6,
+            bytes in 4usize..40,
+        ) {
             let limits = Limits { lines, bytes };
             for (kept, truncation) in [head(&text, limits), tail(&text, limits)] {
                 prop_assert!(kept.len() <= bytes && Extent::of(kept).lines <= lines);

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use pith_protocol::ImageBlock;
 use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 
 use crate::command::environment::{CommandEnv, Shell};
 use crate::command::spill::OutputDir;
 use crate::confine::Confinement;
-use crate::image;
+use crate::image::{self, Normalised};
 use crate::mutation::MutationQueue;
 use crate::paths::Base;
 use crate::process::{Guard, Jobs};
@@ -104,6 +106,15 @@ impl Workbench {
     /// Changes the conditions for all calls from now on.
     pub fn update_conditions(&self, change: impl FnOnce(&mut Conditions)) {
         change(&mut self.conditions.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Fits an inline image to the current model, on a thread of its own and one at a time.
+    pub async fn normalise_image(&self, block: ImageBlock) -> Normalised {
+        let rules = self.image_rules();
+        // Never closed, so a missing permit cannot happen; decoding without one would be harmless.
+        let _turn = self.decoding.acquire().await;
+        let thread = spawn_blocking(move || image::normalise_block(block, rules));
+        thread.await.unwrap_or_else(|_| Normalised::Omitted("[Image omitted: it could not be decoded.]".to_owned()))
     }
 
     /// What images may be like for the current model.

@@ -24,6 +24,7 @@ pub struct Write {
 }
 
 impl Write {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Write { spec: spec("write", DESCRIPTION, parameters()), workbench }
     }
@@ -36,12 +37,12 @@ fn write(workbench: &Workbench, shown_path: &str, path: &Path, content: &str, ca
         std::fs::create_dir_all(parent).map_err(|error| os_error::on_path(&error, "mkdir", parent))?;
     }
     let changed = path.metadata().is_ok_and(|metadata| {
-        let contents = || (metadata.len() <= COMPARED).then(|| std::fs::read(path).ok().map(|bytes| digest(&bytes)));
-        metadata.is_file() && workbench.seen.has_changed(path, &metadata, || contents().flatten())
+        let contents = || if metadata.len() <= COMPARED { digest(&std::fs::read(path).ok()?) } else { None };
+        metadata.is_file() && workbench.seen.has_changed(path, &metadata, contents)
     });
     still_wanted(cancel)?;
     let metadata = replace(path, content.as_bytes(), &workbench.confinement)?;
-    workbench.seen.remember(path, &metadata, Some(digest(content.as_bytes())));
+    workbench.seen.remember(path, &metadata, digest(content.as_bytes()));
     let remark = if changed { remark(shown_path) } else { String::new() };
     Ok(ToolOutput::text(format!("Successfully wrote to {shown_path}{remark}")))
 }

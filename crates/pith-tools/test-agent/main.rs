@@ -38,6 +38,12 @@ fn main() -> ExitCode {
             }
             "write" => write_forever(&workbench, &subject).await,
             "read" => read_end(&workbench, &subject).await,
+            "call" => {
+                let call_and_arguments: Value = serde_json::from_str(&subject).expect("JSON");
+                let name = call_and_arguments[0].as_str().expect("a name");
+                let output = call(&workbench, name, call_and_arguments[1].clone(), |_| {}).await;
+                say(output.content[0].as_text().expect("text"));
+            }
             "flood" => flood(&workbench, &subject).await,
             _ => panic!("unknown role {role}"),
         }
@@ -87,11 +93,9 @@ async fn flood(workbench: &Arc<Workbench>, command: &str) {
         let details = output.details.map_or(0, |details| details.to_string().len());
         count.fetch_add(text + details, Ordering::SeqCst);
     };
-    let started = std::time::Instant::now();
     call(workbench, "bash", json!({"command": command}), update).await;
     let grown = resident().saturating_sub(before);
-    let report = json!({"events": events.load(Ordering::SeqCst), "kilobytes": grown, "ms": started.elapsed().as_millis() as u64});
-    say(&report.to_string());
+    say(&json!({"events": events.load(Ordering::SeqCst), "kilobytes": grown}).to_string());
 }
 
 /// The most memory ever resident, in kilobytes.

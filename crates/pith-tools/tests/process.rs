@@ -20,8 +20,12 @@ const FAMILY: &str = "
     while [ $(wc -l < pids) -lt 4 ]; do :; done
 ";
 
+/// All is over within a second on an idle machine; a busy one may take its time.
+const SOON: Duration = Duration::from_secs(4);
+
 async fn family(bench: &Bench) -> Vec<u32> {
-    eventually_async(Duration::from_secs(5), "the family is complete", || pids(&bench.path("pids"), 4).is_some()).await;
+    eventually_async(Duration::from_secs(20), "the family is complete", || pids(&bench.path("pids"), 4).is_some())
+        .await;
     pids(&bench.path("pids"), 4).expect("complete")
 }
 
@@ -39,7 +43,7 @@ fn an_abort_ends_the_whole_family() {
         bench.cancel.cancel();
         let output = call.await.unwrap();
         assert!(output.is_error && text(&output).ends_with("Command aborted"), "{output:?}");
-        assert!(aborted.elapsed() < Duration::from_millis(900), "took {:?}", aborted.elapsed());
+        assert!(aborted.elapsed() < SOON, "took {:?}", aborted.elapsed());
         assert!(none_is_alive(&pids), "{pids:?}");
         assert_eq!(bench.workbench.jobs.count(), 0);
     });
@@ -49,18 +53,19 @@ fn an_abort_ends_the_whole_family() {
 fn processes_that_ignore_sigterm_are_killed() {
     run(async {
         let bench = Bench::new();
-        let command = "trap '' TERM; setsid sh -c \"trap '' TERM; echo \\$\\$ >> pids; while :; do sleep 1; done\" & echo $$ >> pids; while :; do sleep 1; done";
+        let command = "
+            trap '' TERM
+            setsid sh -c 'echo $$ >> pids; while :; do sleep 1; done' &
+            echo $$ >> pids
+            while :; do sleep 1; done
+        ";
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
-        eventually_async(Duration::from_secs(5), "both run", || pids(&bench.path("pids"), 2).is_some()).await;
+        eventually_async(Duration::from_secs(20), "both run", || pids(&bench.path("pids"), 2).is_some()).await;
         let pids = pids(&bench.path("pids"), 2).unwrap();
         let aborted = Instant::now();
         bench.cancel.cancel();
         call.await.unwrap();
-        assert!(
-            (Duration::from_millis(450)..Duration::from_millis(1200)).contains(&aborted.elapsed()),
-            "{:?}",
-            aborted.elapsed()
-        );
+        assert!((Duration::from_millis(450)..SOON).contains(&aborted.elapsed()), "{:?}", aborted.elapsed());
         assert!(none_is_alive(&pids));
     });
 }
@@ -71,7 +76,7 @@ fn sigterm_comes_first_so_that_commands_can_clean_up() {
         let bench = Bench::new();
         let command = "trap 'echo tidied; exit' TERM; echo ready > ready; while :; do sleep 0.01; done";
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
-        eventually_async(Duration::from_secs(5), "it runs", || bench.path("ready").exists()).await;
+        eventually_async(Duration::from_secs(20), "it runs", || bench.path("ready").exists()).await;
         bench.cancel.cancel();
         // bash itself remarks on the sleep that was ended under it.
         let text = text(&call.await.unwrap());
@@ -116,7 +121,7 @@ fn background_jobs_live_until_the_session_ends() {
             .ok("bash", json!({"command": "sleep 30 & echo $! >> pids; setsid sleep 30 & echo $! >> pids; echo bg"}))
             .await;
         assert_eq!(output, "bg\n");
-        assert!(started.elapsed() < Duration::from_secs(5));
+        assert!(started.elapsed() < Duration::from_secs(20));
         let pids = pids(&bench.path("pids"), 2).unwrap();
         assert!(pids.iter().all(|pid| is_alive(*pid)));
         assert_eq!(bench.workbench.jobs.count(), 1);
@@ -132,7 +137,7 @@ fn a_dropped_call_is_ended() {
         let call = tokio::spawn(bench.start("bash", json!({"command": format!("{FAMILY} sleep 60")})));
         let pids = family(&bench).await;
         call.abort();
-        eventually_async(Duration::from_secs(1), "all are gone", || none_is_alive(&pids)).await;
+        eventually_async(SOON, "all are gone", || none_is_alive(&pids)).await;
     });
 }
 
@@ -144,7 +149,7 @@ fn a_dropped_workbench_ends_its_background_jobs() {
         let pids = pids(&bench.path("pids"), 1).unwrap();
         let Bench { dir, workbench, .. } = bench;
         drop(workbench);
-        eventually_async(Duration::from_secs(1), "it is gone", || none_is_alive(&pids)).await;
+        eventually_async(SOON, "it is gone", || none_is_alive(&pids)).await;
         drop(dir);
     });
 }
@@ -170,7 +175,7 @@ fn finished_commands_leave_no_zombies() {
                 })
                 .count()
         };
-        eventually_async(Duration::from_secs(2), "all guards are reaped", || zombies() == 0).await;
+        eventually_async(SOON, "all guards are reaped", || zombies() == 0).await;
     });
 }
 
@@ -182,7 +187,7 @@ fn killing_the_guard_does_not_free_the_command() {
         let output = bench.call("bash", json!({"command": command})).await;
         assert!(output.is_error && text(&output).contains("guard"), "{output:?}");
         let pids = pids(&bench.path("pids"), 2).unwrap();
-        eventually_async(Duration::from_secs(1), "all are gone", || none_is_alive(&pids)).await;
+        eventually_async(SOON, "all are gone", || none_is_alive(&pids)).await;
     });
 }
 
@@ -200,7 +205,7 @@ fn without_a_guard_groups_and_children_are_still_ended() {
         assert!(none_is_alive(&common::pids(&bench.path("bg"), 1).unwrap()));
         let command = "sleep 60 & echo $! >> pids; setsid sleep 60 & echo $! >> pids; echo $$ >> pids; wait";
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
-        eventually_async(Duration::from_secs(5), "all run", || pids(&bench.path("pids"), 3).is_some()).await;
+        eventually_async(Duration::from_secs(20), "all run", || pids(&bench.path("pids"), 3).is_some()).await;
         let pids = pids(&bench.path("pids"), 3).unwrap();
         bench.cancel.cancel();
         assert_eq!(text(&call.await.unwrap()), "Command aborted");
@@ -218,7 +223,7 @@ fn agent(role: &str, cwd: &Path, subject: &str) -> Child {
 }
 
 fn family_of(dir: &Path) -> Vec<u32> {
-    eventually(Duration::from_secs(10), "the family is complete", || pids(&dir.join("pids"), 4).is_some());
+    eventually(Duration::from_secs(20), "the family is complete", || pids(&dir.join("pids"), 4).is_some());
     pids(&dir.join("pids"), 4).expect("complete")
 }
 
@@ -229,7 +234,7 @@ fn kill_9_of_the_agent_leaves_no_survivor() {
     let pids = family_of(dir.path());
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually(Duration::from_secs(1), "all are gone", || none_is_alive(&pids));
+    eventually(SOON, "all are gone", || none_is_alive(&pids));
 }
 
 #[test]
@@ -242,7 +247,7 @@ fn kill_9_of_the_agent_also_ends_background_jobs() {
     assert!(pids[1..].iter().all(|pid| is_alive(*pid)));
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually(Duration::from_secs(1), "all are gone", || none_is_alive(&pids));
+    eventually(SOON, "all are gone", || none_is_alive(&pids));
 }
 
 #[test]

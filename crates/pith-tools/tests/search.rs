@@ -61,7 +61,8 @@ fn grep_limits_and_context() {
         let bench = tree();
         let arguments = json!({"pattern": "beta", "context": 1, "limit": 1, "glob": "a.txt"});
         let output = bench.call("grep", arguments.clone()).await;
-        let expected = "a.txt-1- alpha\na.txt:2: beta\na.txt-3- a.b\n\n[1 matches limit reached. Use limit=2 for more, or refine pattern]";
+        let expected = "a.txt-1- alpha\na.txt:2: beta\na.txt-3- a.b\n\n\
+            [1 matches limit reached. Use limit=2 for more, or refine pattern]";
         assert_eq!((common::text(&output).as_str(), output.details), (expected, Some(json!({"matchLimitReached": 1}))));
         assert_eq!(bench.fails("grep", json!({"pattern": "x", "limit": 0})).await, "Invalid limit: must be at least 1");
         bench.file("long.txt", format!("needle{}\n", "x".repeat(600)));
@@ -82,6 +83,36 @@ fn grep_refusals() {
         assert!(bad.starts_with("rg: regex parse error:\n") && bad.ends_with("error: unclosed group"), "{bad}");
         let bad = bench.fails("grep", json!({"pattern": "x", "glob": "{a"})).await;
         assert!(bad.starts_with("rg: error parsing glob '{a': unclosed alternate group"), "{bad}");
+    });
+}
+
+#[test]
+fn no_program_is_needed() {
+    let bench = tree();
+    for (call, expected) in
+        [(r#"["grep",{"pattern":"alpha"}]"#, "a.txt:1: alpha\n"), (r#"["find",{"pattern":"*.ts"}]"#, "sub/deep/d.ts\n")]
+    {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_test-agent"))
+            .args(["call", bench.workbench.base.cwd.to_str().unwrap(), call])
+            .env("PATH", "")
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    }
+}
+
+#[test]
+fn the_same_question_gets_the_same_answer() {
+    run(async {
+        let bench = Bench::new();
+        for n in 0..200 {
+            bench.file(&format!("{}/{n}.txt", n % 7), "needle\n");
+        }
+        let arguments = json!({"pattern": "needle", "limit": 50});
+        let first = bench.ok("grep", arguments.clone()).await;
+        for _ in 0..5 {
+            assert_eq!(bench.ok("grep", arguments.clone()).await, first);
+        }
     });
 }
 
@@ -128,7 +159,8 @@ fn ls_shows_everything() {
         let bench = tree();
         symlink("gone", bench.path("broken")).unwrap();
         symlink("sub", bench.path("zlink")).unwrap();
-        let all = ".git/\n.gitignore\n.hidden/\na.txt\nb.md\nbroken -> gone (broken)\nignored/\nsub/\nsub.txt\nUP.TXT\nzlink/";
+        let all = ".git/\n.gitignore\n.hidden/\na.txt\nb.md\nbroken -> gone (broken)\nignored/\nsub/\nsub.txt\n\
+            UP.TXT\nzlink/";
         check(&bench, "ls", json!({}), all).await;
         check(&bench, "ls", json!({"path": "sub", "limit": 2}), "c.txt\ndeep/").await;
         let output = bench.call("ls", json!({"limit": 2})).await;

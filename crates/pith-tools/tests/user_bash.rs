@@ -9,8 +9,11 @@ use pith_tools::shell::{UserBash, run_user_command};
 
 async fn command(bench: &Bench, command: &str) -> (UserBash, Vec<String>) {
     let mut deltas = Vec::new();
-    let result =
-        run_user_command(&bench.workbench, command, &bench.cancel, |delta| deltas.push(delta.to_owned())).await;
+    let result = run_user_command(&bench.workbench, command, &bench.cancel, |delta| {
+        deltas.push(delta.to_owned());
+        true
+    })
+    .await;
     (result.expect("the shell can be started"), deltas)
 }
 
@@ -65,7 +68,10 @@ fn a_large_output_arrives_whole() {
     run(async {
         let bench = Bench::new();
         let mut bytes = 0;
-        let count = |delta: &str| bytes += delta.len();
+        let count = |delta: &str| {
+            bytes += delta.len();
+            true
+        };
         run_user_command(&bench.workbench, "yes | head -c 5000000", &bench.cancel, count).await.unwrap();
         assert_eq!(bytes, 5_000_000);
     });
@@ -77,9 +83,9 @@ fn a_cancelled_command_has_no_exit_code() {
         let bench = Bench::new();
         let (workbench, cancel) = (bench.workbench.clone(), bench.cancel.clone());
         let call = tokio::spawn(async move {
-            run_user_command(&workbench, "echo begun; touch begun; sleep 30; echo never", &cancel, |_| {}).await
+            run_user_command(&workbench, "echo begun; touch begun; sleep 30; echo never", &cancel, |_| true).await
         });
-        eventually_async(Duration::from_secs(5), "it runs", || bench.path("begun").exists()).await;
+        eventually_async(Duration::from_secs(20), "it runs", || bench.path("begun").exists()).await;
         bench.cancel.cancel();
         let result = call.await.unwrap().unwrap();
         assert!(result.cancelled && result.exit_code.is_none() && !result.truncated);
@@ -104,7 +110,7 @@ fn session_variables_are_not_for_the_host() {
 fn only_a_missing_shell_is_a_failure() {
     run(async {
         let bench = Bench::with(|options| options.shell.path = Some("/no/shell".into()));
-        let failure = run_user_command(&bench.workbench, "true", &bench.cancel, |_| {}).await.unwrap_err();
+        let failure = run_user_command(&bench.workbench, "true", &bench.cancel, |_| true).await.unwrap_err();
         assert_eq!(failure, "Custom shell path not found: /no/shell");
     });
 }

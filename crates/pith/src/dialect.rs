@@ -1,6 +1,10 @@
 //! The two tongues of hosts, as data. Nothing below this crate knows of them.
+//!
+//! Each field is a row of the table in `docs/dialects.md`, which names the
+//! transcript that proves it.
 
-use pith_protocol::{CompactionReason, Event};
+use pith_ai::agent_dir::Layout;
+use pith_protocol::{CompactionReason, Event, ThinkingLevel};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -8,42 +12,70 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct Dialect {
     pub name: &'static str,
+    /// Where the user's files are.
+    pub layout: Layout,
     /// A `ready` frame opens the stream.
     pub has_greeting: bool,
     /// An unknown command's id comes back as `id`, or as `requestId` only.
     pub echoes_unknown_id: bool,
+    /// An accepted prompt that turns out to be impossible is answered again under its id.
+    pub tells_late_failures: bool,
     /// The refusal of a second prompt.
     pub busy_text: &'static str,
     /// Who user messages are attributed to.
     pub attribution: Option<&'static str>,
     /// `get_state` repeats the system prompt and the tools.
     pub state_has_prompt: bool,
+    /// `get_session_stats` has `premiumRequests`.
+    pub counts_premium_requests: bool,
+    /// The strongest thinking level hosts know.
+    pub highest_level: ThinkingLevel,
     /// Compaction is reported as `auto_compaction_*`, and only when automatic.
     pub renames_compaction: bool,
     /// Events only this dialect's newer hosts know.
     pub has_side_events: bool,
+    /// Tool calls of an aborted answer get a result.
+    pub reports_aborted_calls: bool,
+    /// The model has `todo_write` from the start, and is reminded of the host's open todos.
+    pub keeps_todos: bool,
+    /// Rules in `rules/*.md` watch what the model says.
+    pub has_stream_rules: bool,
 }
 
 pub static PI: Dialect = Dialect {
     name: "pi",
+    layout: Layout::Pi,
     has_greeting: false,
     echoes_unknown_id: true,
+    tells_late_failures: false,
     busy_text: "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
     attribution: None,
     state_has_prompt: false,
+    counts_premium_requests: false,
+    highest_level: ThinkingLevel::Max,
     renames_compaction: false,
     has_side_events: true,
+    reports_aborted_calls: false,
+    keeps_todos: false,
+    has_stream_rules: false,
 };
 
 pub static XCSH: Dialect = Dialect {
     name: "xcsh",
+    layout: Layout::Xcsh,
     has_greeting: true,
     echoes_unknown_id: false,
+    tells_late_failures: true,
     busy_text: "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.",
     attribution: Some("user"),
     state_has_prompt: true,
+    counts_premium_requests: true,
+    highest_level: ThinkingLevel::Xhigh,
     renames_compaction: true,
     has_side_events: false,
+    reports_aborted_calls: true,
+    keeps_todos: true,
+    has_stream_rules: true,
 };
 
 /// An event as a dialect shows it.
@@ -57,7 +89,10 @@ pub enum Shown<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AutoCompaction<'a> {
-    AutoCompactionStart { reason: CompactionReason, action: &'static str },
+    AutoCompactionStart {
+        reason: CompactionReason,
+        action: &'static str,
+    },
     AutoCompactionEnd {
         action: &'static str,
         result: Option<&'a Value>,
@@ -74,24 +109,29 @@ impl Dialect {
         [&PI, &XCSH].into_iter().find(|dialect| dialect.name == name)
     }
 
-
     /// How an event is shown.
     pub fn show<'a>(&self, event: &Event<'a>) -> Shown<'a> {
         match event {
             Event::CompactionStart { reason } if self.renames_compaction => match reason {
                 CompactionReason::Manual => Shown::Hidden,
-                reason => Shown::Renamed(AutoCompaction::AutoCompactionStart { reason: *reason, action: "context-full" }),
+                reason => {
+                    Shown::Renamed(AutoCompaction::AutoCompactionStart { reason: *reason, action: "context-full" })
+                }
             },
-            Event::CompactionEnd { reason, result, aborted, will_retry, error_message } if self.renames_compaction => match reason {
-                CompactionReason::Manual => Shown::Hidden,
-                CompactionReason::Threshold | CompactionReason::Overflow => Shown::Renamed(AutoCompaction::AutoCompactionEnd {
-                    action: "context-full",
-                    result: *result,
-                    aborted: *aborted,
-                    will_retry: *will_retry,
-                    error_message: *error_message,
-                }),
-            },
+            Event::CompactionEnd { reason, result, aborted, will_retry, error_message } if self.renames_compaction => {
+                match reason {
+                    CompactionReason::Manual => Shown::Hidden,
+                    CompactionReason::Threshold | CompactionReason::Overflow => {
+                        Shown::Renamed(AutoCompaction::AutoCompactionEnd {
+                            action: "context-full",
+                            result: *result,
+                            aborted: *aborted,
+                            will_retry: *will_retry,
+                            error_message: *error_message,
+                        })
+                    }
+                }
+            }
             Event::EntryAppended { .. }
             | Event::BashExecutionUpdate { .. }
             | Event::SummarizationRetryScheduled { .. }

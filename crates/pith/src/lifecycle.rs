@@ -11,9 +11,12 @@ use tokio_util::sync::CancellationToken;
 /// Nothing may keep the process longer than this once it should end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
+/// The exit code after an interrupt.
+pub const INTERRUPTED: i32 = 130;
+
 /// Signals that end the process, with their exit codes.
 const SIGNALS: [(fn() -> SignalKind, i32); 3] =
-    [(SignalKind::terminate, 143), (SignalKind::interrupt, 130), (SignalKind::hangup, 129)];
+    [(SignalKind::terminate, 143), (SignalKind::interrupt, INTERRUPTED), (SignalKind::hangup, 129)];
 
 /// Decides the exit code and fires the stop token.
 #[derive(Clone, Default)]
@@ -44,7 +47,17 @@ impl Ending {
 
     /// Turns signals into an orderly end; a second one ends the process at once.
     pub fn watch_signals(&self) {
-        for (kind, code) in SIGNALS {
+        self.watch(&SIGNALS);
+    }
+
+    /// The same for all signals but the interrupt, which means something else to whoever calls this.
+    pub fn watch_all_but_interrupt(&self) {
+        let others: Vec<_> = SIGNALS.into_iter().filter(|(_, code)| *code != INTERRUPTED).collect();
+        self.watch(&others);
+    }
+
+    fn watch(&self, signals: &[(fn() -> SignalKind, i32)]) {
+        for &(kind, code) in signals {
             // A signal that cannot be caught keeps its default, which also ends the process.
             let Ok(mut stream) = signal(kind()) else { continue };
             let ending = self.clone();

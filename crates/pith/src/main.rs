@@ -1,17 +1,22 @@
 //! The pith binary: argv, stdin, stdout, dialects, exit codes.
 
+mod auth;
+mod check;
 mod cli;
 mod dialect;
+mod export;
 mod lifecycle;
 mod outbox;
+mod people;
 mod program;
+mod project;
 mod rpc;
 mod sessions;
 mod startup;
 mod tour;
 mod transport;
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use cli::{Action, Cli, Mode};
@@ -41,22 +46,44 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
     for warning in &cli.warnings {
         warn(&format!("Warning: {warning}"));
     }
-    match (cli.action, cli.mode) {
-        (Action::Help, _) => show(&cli::help()),
-        (Action::Version, _) => show(&format!("{}\n", program.version())),
-        (Action::Tour, _) => tour::play(),
-        (Action::Serve, Some(Mode::Rpc)) => rpc::serve(cli, program),
-        (Action::Serve, Some(Mode::Json)) => anyhow::bail!("not available yet: --mode json"),
-        (Action::Serve, Some(Mode::Text) | None) => {
-            warn("pith is driven by a host: use --mode rpc, or see pith --help");
+    match &cli.action {
+        Action::Help => show(&cli::help()),
+        Action::Version => show(&format!("{}\n", program.version())),
+        Action::Completions(shell) => show(&cli::completions(*shell)),
+        Action::Man => show(&cli::man()),
+        Action::Tour => tour::play(),
+        Action::ListModels => check::list_models(&cli, rpc::dialect(&cli, program)?),
+        Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
+        Action::Auth(arguments) => auth::run(arguments, program),
+        Action::Export(file) => export::page(file, cli.messages.first()),
+        Action::Refuse(text) => {
+            warn(text);
             Ok(2)
         }
+        Action::Serve => converse(cli, program),
+    }
+}
+
+/// The conversation, in the mode that flags and streams ask for.
+fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
+    let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if cli.mode == Some(Mode::Rpc) {
+        return rpc::serve(cli, program);
+    }
+    let dialect = rpc::dialect(&cli, program)?;
+    match cli.mode {
+        Some(Mode::Json) => people::json(cli, dialect),
+        _ if cli.print || !is_attended => people::print(cli, dialect),
+        _ => people::chat(cli, dialect),
     }
 }
 
 fn show(text: &str) -> anyhow::Result<u8> {
-    std::io::stdout().write_all(text.as_bytes())?;
-    Ok(0)
+    match io::stdout().write_all(text.as_bytes()) {
+        // A pager that has seen enough is no failure.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        written => written.map(|()| 0).map_err(Into::into),
+    }
 }
 
 /// One line for a person, on stderr.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use pith_protocol::events::Ready;
-use pith_protocol::{
-    AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json,
-};
+use pith_protocol::host::HostToolFrame;
+use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json};
 use pith_session::{Outbox, Room};
 use serde::Serialize;
 
@@ -26,6 +25,11 @@ impl WireOutbox {
             outbox.line(&Ready { version: env!("CARGO_PKG_VERSION"), server: "pith" });
         }
         outbox
+    }
+
+    /// For streams that nobody waits to be greeted on.
+    pub fn without_greeting(queue: Arc<FrameQueue>, dialect: &'static Dialect) -> Self {
+        WireOutbox { queue, dialect }
     }
 
     fn line<T: Serialize>(&self, frame: &T) {
@@ -56,6 +60,10 @@ impl Outbox for WireOutbox {
             }
             (Shown::AsIs, event) => self.line(event),
         }
+    }
+
+    fn host_tool(&mut self, frame: &HostToolFrame) {
+        self.line(frame);
     }
 
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {

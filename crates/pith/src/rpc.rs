@@ -1,7 +1,5 @@
 //! `--mode rpc`: everything put together, served, and taken apart again.
 
-use std::time::Duration;
-
 use pith_session::Session;
 use pith_tools::process::SHUTDOWN_GRACE;
 
@@ -12,19 +10,17 @@ use crate::outbox::WireOutbox;
 use crate::program::Program;
 use crate::startup;
 use crate::transport::writer::FrameQueue;
-use crate::transport::{reader, take_stdout};
+use crate::transport::{finish, reader, take_stdout};
 use crate::warn;
 
 /// Longest accepted line unless the command line says otherwise.
 const MAX_LINE: usize = 128 << 20;
-/// How long the last frames may take to leave.
-const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
 /// Serves the host until it goes, and returns the exit code.
 pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let dialect = dialect(&cli, program)?;
     let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
-    let start = startup::prepare(cli, dialect)?;
+    let start = startup::prepare(cli, dialect, None)?;
     // From here on nothing but frames reaches the host.
     let stdout = take_stdout()?;
     let ending = Ending::default();
@@ -54,15 +50,8 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     std::process::exit(ending.code());
 }
 
-/// Waits for the last frames, but not for a host that does not read them.
-fn finish(writer: std::thread::JoinHandle<()>) {
-    let deadline = std::time::Instant::now() + FLUSH_LIMIT;
-    while !writer.is_finished() && std::time::Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn dialect(cli: &Cli, program: &Program) -> anyhow::Result<&'static Dialect> {
+/// The dialect of flag, variable or program name.
+pub fn dialect(cli: &Cli, program: &Program) -> anyhow::Result<&'static Dialect> {
     if let Some(dialect) = cli.dialect {
         return Ok(dialect);
     }

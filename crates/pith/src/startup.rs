@@ -1,10 +1,10 @@
 //! From command line, environment and files to the parts of a session. No network.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::agent_dir::{AgentDir, Layout};
+use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
@@ -12,14 +12,18 @@ use pith_ai::select::{self, Recorded, Start, Wanted};
 use pith_ai::settings::{self, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
-use pith_session::{Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, ToolChoice};
+use pith_session::{
+    Brought, Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, StreamRules, ToolChoice,
+};
 use pith_store::SessionStore;
+use pith_tools::image;
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
-use crate::dialect::{Dialect, XCSH};
+use crate::dialect::Dialect;
+use crate::project::{Ask, Project};
 use crate::sessions;
 use crate::warn;
 
@@ -29,32 +33,55 @@ const SCRIPT_FILE: &str = "file";
 /// Everything but the outbox.
 pub struct Prepared {
     cli: Cli,
-    dialect: &'static Dialect,
     store: SessionStore,
     places: SessionPlaces,
     relocation: Relocation,
     registry: Arc<Registry>,
-    settings: Arc<Settings>,
+    project: Project,
+    brought: Brought,
     client: Providers,
     start: Start,
+    choices: Choices,
+    rules: StreamRules,
+}
+
+/// What flags and variables say about the session, whatever the settings say.
+#[derive(Clone)]
+struct Choices {
+    dialect: &'static Dialect,
     stream_updates: StreamUpdates,
+    cache: CacheRetention,
+    name: Option<String>,
+    host_tool_timeout: Option<Duration>,
 }
 
 /// Reads what there is to read; `Err` ends the process before the first frame.
-pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> {
+pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow::Result<Prepared> {
     let environment = Environment::of_process();
-    let layout = if std::ptr::eq(dialect, &XCSH) { Layout::Xcsh } else { Layout::Pi };
-    let agent_dir = AgentDir::locate(layout, &environment);
+    let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
     // Where sessions are is read before anybody is asked whether the project is trusted.
-    let setting = settings::load(&agent_dir, &cwd, true).settings.session_dir;
+    let setting = settings::session_dir(&agent_dir, &cwd);
     let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
     let mut store = cli.sessions.open(&places, &cwd, &environment)?;
     // A session belongs to a directory, wherever it is opened from.
     let cwd = store.cwd().to_owned();
-    let loaded = settings::load(&agent_dir, &cwd, false);
+    let mut project = Project::new(&cli, &agent_dir, &environment, ask);
+    let loaded = project.settings(&cwd);
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
-    let settings = Arc::new(loaded.settings);
+    let choices = Choices {
+        dialect,
+        stream_updates: stream_updates(&cli, &environment)?,
+        cache: match environment.get("PI_CACHE_RETENTION").as_deref() {
+            Some("long") => CacheRetention::Long,
+            Some("none") => CacheRetention::None,
+            _ => CacheRetention::Short,
+        },
+        name: cli.name.clone(),
+        host_tool_timeout: cli.host_tool_timeout,
+    };
+    let brought = project.bring(&cwd, loaded, |settings| choices.options(settings));
+    let settings = brought.settings.clone();
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let scripts = scripts(&cli, &registry)?;
@@ -83,24 +110,20 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Prepared> 
     let relocation: Relocation = {
         let (environment, agent_dir, settings, registry) =
             (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
+        let is_offline = cli.offline;
         Box::new(move |cwd| {
-            let workbench = workbench(cwd, &environment, &agent_dir, &settings, &registry);
+            let workbench = workbench(is_offline, cwd, &environment, &agent_dir, &settings, &registry);
             let tools = builtin_tools(&workbench);
             (workbench, tools)
         })
     };
-    Ok(Prepared {
-        stream_updates: stream_updates(&cli, &environment)?,
-        cli,
-        dialect,
-        store,
-        places,
-        relocation,
-        registry,
-        settings,
-        client,
-        start,
-    })
+    let rules = stream_rules(&cli, dialect, &agent_dir, project.trusts(&cwd).then_some(&*cwd));
+    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices, rules })
+}
+
+/// The user's directory in the layout of a dialect.
+pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
+    AgentDir::locate(dialect.layout, environment)
 }
 
 /// The scripted model exists only when it is asked for by name.
@@ -117,6 +140,23 @@ fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
     Ok(scripts)
 }
 
+/// Rules of the trusted project, then of the user.
+fn stream_rules(cli: &Cli, dialect: &Dialect, agent_dir: &AgentDir, project: Option<&Path>) -> StreamRules {
+    if !dialect.has_stream_rules || cli.no_rules {
+        return StreamRules::default();
+    }
+    let mut directories: Vec<PathBuf> = project.map(|cwd| agent_dir.project_dir(cwd)).into_iter().collect();
+    directories.push(agent_dir.path().to_owned());
+    let (rules, found) = pith_resources::load_rules(&directories);
+    for diagnostic in found {
+        let path = diagnostic.path.as_deref().unwrap_or(Path::new("rules"));
+        warn(&format!("Warning: {}: {}", path.display(), diagnostic.message));
+    }
+    let (rules, problems) = StreamRules::compile(rules);
+    problems.iter().for_each(|problem| warn(&format!("Warning: {problem}")));
+    rules
+}
+
 fn client_options(settings: &Settings) -> ClientOptions {
     let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
     ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
@@ -131,6 +171,7 @@ fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<Stream
 }
 
 fn workbench(
+    is_offline: bool,
     cwd: &Path,
     environment: &Environment,
     agent_dir: &AgentDir,
@@ -152,9 +193,12 @@ fn workbench(
     };
     let workbench = Workbench::new(cwd.to_owned(), options);
     let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
-    let marks = [("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
+    let mut marks = vec![("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
+    if is_offline {
+        marks.extend([("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
+    }
     workbench.update_conditions(|conditions| {
-        conditions.env.common = marks.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        conditions.env.common = marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         conditions.env.hidden = hidden;
         conditions.env.bin = Some(agent_dir.path().join("bin"));
     });
@@ -164,7 +208,7 @@ fn workbench(
 impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
-        let options = self.options();
+        let (mut project, choices) = (self.project, self.choices);
         let (workbench, tools) = (self.relocation)(self.store.cwd());
         SessionParts {
             out,
@@ -179,16 +223,43 @@ impl Prepared {
                 only: self.cli.tools,
                 none: self.cli.no_tools,
                 exclude: self.cli.exclude_tools,
-                defaults: self.settings.default_tools.clone(),
+                defaults: self.brought.settings.default_tools.clone(),
+                additional: Vec::new(),
             },
-            settings: self.settings,
+            rules: self.rules,
+            brought: self.brought,
+            read_again: Box::new(move |cwd| project.read(cwd, |settings| choices.options(settings))),
             start: self.start,
-            options,
         }
     }
 
-    fn options(&self) -> SessionOptions {
-        let settings = &self.settings;
+    /// The directory the session works in.
+    pub fn cwd(&self) -> &Path {
+        self.store.cwd()
+    }
+
+    /// What pictures of the first prompt may be like.
+    pub fn image_rules(&self) -> image::Rules {
+        image::Rules { auto_resize: self.brought.settings.images.auto_resize, limits: image::Limits::default() }
+    }
+
+    /// Where sessions are kept, unless they are not.
+    pub fn sessions(&self) -> Option<&Path> {
+        self.store.path().map(|_| self.places.dir.as_path())
+    }
+
+    /// What is wrong with the resources, for people.
+    pub fn resource_problems(&self) -> Vec<String> {
+        let one = |found: &pith_resources::Diagnostic| match &found.path {
+            Some(path) => format!("{}: {}", path.display(), found.message),
+            None => found.message.clone(),
+        };
+        self.brought.resources.diagnostics().iter().map(one).collect()
+    }
+}
+
+impl Choices {
+    fn options(&self, settings: &Settings) -> SessionOptions {
         SessionOptions {
             steering_mode: queue_mode(settings.steering_mode),
             follow_up_mode: queue_mode(settings.follow_up_mode),
@@ -207,16 +278,20 @@ impl Prepared {
             },
             max_turns: settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
             block_images: settings.images.block_images,
-            cache: match std::env::var("PI_CACHE_RETENTION").as_deref() {
-                Ok("long") => CacheRetention::Long,
-                Ok("none") => CacheRetention::None,
-                _ => CacheRetention::Short,
-            },
+            cache: self.cache,
             attribution: self.dialect.attribution,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
+            highest_level: self.dialect.highest_level,
+            counts_premium_requests: self.dialect.counts_premium_requests,
+            tells_late_failures: self.dialect.tells_late_failures,
+            reports_aborted_calls: self.dialect.reports_aborted_calls,
+            has_todo_tool: self.dialect.keeps_todos,
+            todo_reminders: self.dialect.keeps_todos,
+            todo_clear_after: settings.tasks.todo_clear_delay,
+            host_tool_timeout: self.host_tool_timeout,
             fsync: settings.session.fsync,
-            name: self.cli.name.clone(),
+            name: self.name.clone(),
         }
     }
 }

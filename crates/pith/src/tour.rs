@@ -12,7 +12,17 @@ const STEER: &str = r#"{"id":"2","type":"steer","message":"Keep it short, please
 /// Plays the tour and returns the exit code.
 pub fn play() -> anyhow::Result<u8> {
     let mut pith = Command::new(std::env::current_exe()?)
-        .args(["--mode", "rpc", "--dialect", "pi", "--model", "scripted/tour", "--no-session", "--stream-updates", "delta"])
+        .args([
+            "--mode",
+            "rpc",
+            "--dialect",
+            "pi",
+            "--model",
+            "scripted/tour",
+            "--no-session",
+            "--stream-updates",
+            "delta",
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -40,7 +50,7 @@ pub fn play() -> anyhow::Result<u8> {
             _ => {}
         }
     }
-    drop(say);
+    // End of input ends pith.
     drop(input);
     Ok(if pith.wait()?.success() { 0 } else { 1 })
 }

@@ -50,6 +50,7 @@ fn every_module_says_what_it_is_for() {
     for directory in fs::read_dir(root().join("crates")).expect("crates").flatten() {
         sources(&directory.path().join("src"), &mut found);
     }
-    let bare: Vec<_> = found.iter().filter(|path| !fs::read_to_string(path).expect("UTF-8 source").starts_with("//!")).collect();
+    let bare: Vec<_> =
+        found.iter().filter(|path| !fs::read_to_string(path).expect("UTF-8 source").starts_with("//!")).collect();
     assert!(bare.is_empty(), "without an opening paragraph: {bare:?}");
 }

@@ -352,6 +352,22 @@ async fn nobody_listens() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_a_connection_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base_url = format!("https://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let model = Model { api: "anthropic-messages".into(), base_url, ..Model::default() };
+    let message = end(providers(ClientOptions::default()).stream(call(model, vec![]), CancellationToken::new())).await;
+    let (kind, text) = failure(&message);
+    assert_eq!(kind, ErrorKind::Network, "{text}");
+    assert!(text.starts_with("Connection error: could not reach 127.0.0.1:"), "{text}");
+}
+
+#[tokio::test]
 async fn silence_has_a_limit_and_comments_break_it() {
     let limit = Duration::from_millis(200);
     let message = ask(patience(|patience| patience.first_byte = Some(limit)), vec![Act::AwaitClose]).await;
@@ -451,4 +467,37 @@ fn settings_become_options() {
     let options = ClientOptions::from(&settings);
     assert_eq!((options.patience.retries, options.patience.idle, options.patience.first_byte), (2, None, None));
     assert_eq!((options.taste.budgets.high, options.taste.attribution), (5, false));
+}
+
+#[tokio::test]
+async fn recordings_replay_without_a_network() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = serve(|n, _| match n {
+        1 => whole("503 Busy", "x-request-id: r1\r\n", "busy for sk-secret-123456"),
+        _ => event_stream(&fixture("anthropic.sse")),
+    })
+    .await;
+    let run = async |tape: Tape| {
+        let providers = providers(ClientOptions { tape, ..ClientOptions::default() });
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            let mut message =
+                end(providers.stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
+            message.timestamp = 0;
+            answers.push(message);
+        }
+        answers
+    };
+    let recorded = run(Tape::Record(directory.path().into())).await;
+    assert_eq!((recorded[0].stop_reason, recorded[1].stop_reason), (StopReason::Error, StopReason::ToolUse));
+    assert_eq!(run(Tape::Replay(directory.path().into())).await, recorded);
+    assert_eq!(server.requests.lock().expect("no panics").len(), 2);
+    for entry in std::fs::read_dir(directory.path()).expect("files") {
+        let text = std::fs::read_to_string(entry.expect("a file").path()).expect("text");
+        assert!(!text.contains("sk-secret"), "{text}");
+    }
+    let providers =
+        providers(ClientOptions { tape: Tape::Replay(directory.path().join("none")), ..ClientOptions::default() });
+    let message = end(providers.stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
+    assert!(failure(&message).1.starts_with("replay "), "{message:?}");
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use pith_protocol::{BashExecution, Block, Content, Message};
+use serde_json::{Map, Value};
 
 use super::Part;
 
@@ -25,7 +26,19 @@ pub(super) fn user_parts(message: &Message) -> Option<Vec<Part<'_>>> {
              <summary>\n{}</summary>",
             message.summary
         )),
+        Message::Other(object) if object.get("role").is_some_and(|role| role == "developer") => developer(object),
         Message::Assistant(_) | Message::ToolResult(_) | Message::Other(_) => None,
+    }
+}
+
+/// A reminder of pith or of another agent that uses the role.
+fn developer(object: &Map<String, Value>) -> Option<Vec<Part<'_>>> {
+    fn text(value: &Value) -> Option<Part<'_>> {
+        value.as_str().map(|text| Part::Text(Cow::Borrowed(text)))
+    }
+    match object.get("content")? {
+        Value::Array(blocks) => Some(blocks.iter().filter_map(|block| text(block.get("text")?)).collect()),
+        content => text(content).map(|part| vec![part]),
     }
 }
 

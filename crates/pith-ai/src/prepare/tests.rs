@@ -69,6 +69,7 @@ fn roles_only_pith_knows_become_user_text() {
             message(json!({"role":"compactionSummary","summary":"S"})),
             message(json!({"role":"branchSummary","summary":"B"})),
             message(json!({"role":"system","content":"dropped"})),
+            message(json!({"role":"developer","content":[{"type":"text","text":"remember"}]})),
             message(json!({"role":"user","content":null})),
         ],
         &[
@@ -79,6 +80,7 @@ fn roles_only_pith_knows_become_user_text() {
             "user: hello",
             r"user: The conversation history before this point was compacted into the following summary:\n\n<summary>\nS\n</summary>",
             r"user: The following is a summary of a branch that this conversation came back from:\n\n<summary>\nB</summary>",
+            "user: remember",
             "user: ",
         ],
     );

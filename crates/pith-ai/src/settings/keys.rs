@@ -24,6 +24,8 @@ enum Kind {
     Flag,
     /// A whole number; JavaScript's safe range.
     Count,
+    /// A number, fractions and negative ones included.
+    Seconds,
     /// Milliseconds as number or text, or `"disabled"`.
     Timeout,
     Level,
@@ -94,6 +96,7 @@ const KEYS: &[Key] = &[
     key("bash.keepBackground", Kind::Flag),
     key("tools.root", Kind::Texts),
     key("maxTurns", Kind::Count),
+    key("tasks.todoClearDelay", Kind::Seconds),
     user_key("defaultProjectTrust", Kind::Word(DefaultTrust::WORDS)),
     key("enableSkillCommands", Kind::Flag),
     key("skills", Kind::Texts),
@@ -174,6 +177,7 @@ impl Kind {
             Kind::Flag => value.is_boolean(),
             Kind::List => value.is_array(),
             Kind::Count => whole(value).map(|number| *value = number.into()).is_some(),
+            Kind::Seconds => value.is_number(),
             Kind::Timeout => timeout(value).map(|number| *value = number.into()).is_some(),
             Kind::Level => value.as_str().is_some_and(|name| ThinkingLevel::parse(name).is_some()),
             Kind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
@@ -199,6 +203,7 @@ impl Kind {
             Kind::Flag => "true or false".into(),
             Kind::List => "an array".into(),
             Kind::Count => "a non-negative safe integer".into(),
+            Kind::Seconds => "a number of seconds".into(),
             Kind::Timeout => "a number of milliseconds or \"disabled\"".into(),
             Kind::Level => format!("one of {}", ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ")),
             Kind::Word(words) => format!("one of {}", words.join(", ")),

@@ -53,6 +53,7 @@ pub struct Settings {
     pub tools: Tools,
     /// Most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
+    pub tasks: Tasks,
     pub default_project_trust: DefaultTrust,
     pub enable_skill_commands: bool,
     /// Whether attribution headers are sent.
@@ -96,6 +97,7 @@ impl Default for Settings {
             bash: Bash::default(),
             tools: Tools::default(),
             max_turns: None,
+            tasks: Tasks::default(),
             default_project_trust: DefaultTrust::default(),
             enable_skill_commands: true,
             enable_install_telemetry: false,
@@ -249,6 +251,21 @@ pub struct Tools {
     pub root: Vec<String>,
 }
 
+/// What becomes of todos.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Tasks {
+    /// How long a finished todo stays; `None` for ever. Seconds in the file, negative for ever.
+    #[serde(deserialize_with = "optional_seconds")]
+    pub todo_clear_delay: Option<Duration>,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Tasks { todo_clear_delay: Some(Duration::from_secs(60)) }
+    }
+}
+
 /// How session files are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -318,6 +335,10 @@ fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Err
 
 fn optional_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     millis(deserializer).map(Some)
+}
+
+fn optional_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    f64::deserialize(deserializer).map(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
 /// Zero switches the limit off.

@@ -1,9 +1,12 @@
 //! Whether a frame is what a transcript expects.
 //!
 //! Members a pattern does not list are free; lists have to agree in length. In
-//! strings `[ID]` stands for an identifier, `[TIME]` for a moment, `[CWD]` and
+//! strings `[ID]` stands for an identifier, `[ID:name]` for one that is remembered
+//! under that name or was remembered before, `[TIME]` for a moment, `[CWD]` and
 //! `[HOME]` for the host's directories. `"[TIME]"` alone also matches a number,
 //! `"[ANY]"` matches everything and `"[ABSENT]"` a member that is not there.
+
+use std::collections::BTreeMap;
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -15,17 +18,42 @@ use crate::home::TempHome;
 pub struct Places {
     cwd: String,
     home: String,
+    /// Identifiers by the whole placeholder, such as `[ID:call]`.
+    named: BTreeMap<String, String>,
 }
 
 impl Places {
     /// Those of a test home.
     pub fn new(home: &TempHome) -> Self {
-        Places { cwd: home.work().display().to_string(), home: home.home().display().to_string() }
+        Places {
+            cwd: home.work().display().to_string(),
+            home: home.home().display().to_string(),
+            named: BTreeMap::new(),
+        }
     }
 
     /// Puts the directories in for their placeholders.
     pub fn fill(&self, text: &str) -> String {
-        text.replace("[CWD]", &self.cwd).replace("[HOME]", &self.home)
+        let text = text.replace("[CWD]", &self.cwd).replace("[HOME]", &self.home);
+        self.named.iter().fold(text, |text, (name, value)| text.replace(name.as_str(), value))
+    }
+
+    /// Keeps what the named placeholders of a matched pattern stood for; the first meaning stays.
+    pub fn remember(&mut self, pattern: &Value, frame: &Value) {
+        match (pattern, frame) {
+            (Value::Object(members), Value::Object(frame)) => {
+                for (name, member) in members {
+                    self.remember(member, frame.get(name).unwrap_or(&Value::Null));
+                }
+            }
+            (Value::Array(items), Value::Array(frame)) => {
+                items.iter().zip(frame).for_each(|(item, frame)| self.remember(item, frame));
+            }
+            (Value::String(name), Value::String(value)) if name.starts_with("[ID:") && name.ends_with(']') => {
+                self.named.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+            _ => {}
+        }
     }
 
     /// Puts placeholders in for the directories.
@@ -83,7 +111,10 @@ fn text_matches(pattern: &str, actual: &str, places: &Places) -> bool {
     if !pattern.contains('[') {
         return pattern == actual;
     }
-    let expression = regex::escape(&places.fill(pattern))
+    let filled = places.fill(pattern);
+    // A name that means nothing yet stands for any identifier.
+    let filled = if filled.starts_with("[ID:") && filled.ends_with(']') { "[ID]".to_owned() } else { filled };
+    let expression = regex::escape(&filled)
         .replace(r"\[ID\]", "[0-9A-Za-z_-]+")
         .replace(r"\[TIME\]", "[0-9TZ:.-]+")
         .replace(r"\[ANY\]", "(?s:.*)");

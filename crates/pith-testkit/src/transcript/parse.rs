@@ -15,6 +15,10 @@ pub struct Transcript {
     pub(super) arguments: Vec<String>,
     /// The user's settings.
     pub(super) settings: Value,
+    /// Further environment variables.
+    pub(super) environment: Vec<(String, String)>,
+    /// Files to be there before the start; `agent/` stands for the agent directory.
+    pub(super) files: Vec<(String, String)>,
     /// How long a frame is waited for.
     pub(super) patience: Duration,
 }
@@ -44,8 +48,14 @@ pub(super) enum Step {
 impl Transcript {
     /// Reads a file's text; a line that means nothing is an error naming it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (arguments, settings) = (Vec::new(), json!({}));
-        let mut transcript = Transcript { lines: Vec::new(), arguments, settings, patience: patience() };
+        let mut transcript = Transcript {
+            lines: Vec::new(),
+            arguments: Vec::new(),
+            settings: json!({}),
+            environment: Vec::new(),
+            files: Vec::new(),
+            patience: patience(),
+        };
         for (index, text) in text.lines().enumerate() {
             let number = index + 1;
             let step = transcript.line(text).map_err(|problem| format!("line {number}: {problem}"))?;
@@ -89,6 +99,16 @@ impl Transcript {
             }
             Some(("settings", settings)) => {
                 self.settings = json(settings)?;
+                Ok(())
+            }
+            Some(("env", assignment)) => {
+                let (name, value) = assignment.split_once('=').ok_or("env needs NAME=VALUE")?;
+                self.environment.push((name.to_owned(), value.to_owned()));
+                Ok(())
+            }
+            Some(("file", file)) => {
+                let (path, content) = file.split_once(' ').ok_or("file needs a path and a JSON string")?;
+                self.files.push((path.to_owned(), string(content)?));
                 Ok(())
             }
             _ => Err(format!("no such directive: {directive}")),

@@ -74,7 +74,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_do_not_matter(bytes in proptest::collection::vec(any::<u8>(), 0..40), cut in 0usize..40, other in 0usize..40) {
+        fn the_pieces_do_not_matter(
+            bytes in proptest::collection::vec(any::<u8>(), 0..40),
+            cut in 0usize..40,
+            other in 0usize..40,
+        ) {
             let (first, second) = (cut.min(other).min(bytes.len()), cut.max(other).min(bytes.len()));
             let whole = decoded([bytes.as_slice()]);
             prop_assert_eq!(&whole, &String::from_utf8_lossy(&bytes).into_owned());

@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_long_text_equals_cutting_the_whole() {
-        let whole: String = (0..40_000).map(|n| format!("line {n} é\n")).collect();
-        for piece in [1, 7, 1000, 70_000] {
+        let whole: String = (0..12_000).map(|n| format!("line {n} é\n")).collect();
+        for piece in [7, 1000, 70_000] {
             let mut tail = Tail::default();
             let mut rest = whole.as_str();
             while !rest.is_empty() {

@@ -17,16 +17,16 @@ pub struct Edit {
 
 /// The outcome of edits on a file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Edited {
+pub struct Edited<'a> {
     /// The new contents of the file.
     pub contents: Vec<u8>,
     /// The text before and after, with LF line ends and without a byte order mark, for showing the difference.
-    pub before: Vec<u8>,
+    pub before: Cow<'a, [u8]>,
     pub after: Vec<u8>,
 }
 
 /// Applies all edits to `original`, the bytes of a file of any encoding, or says why not one of them is applied.
-pub fn apply(original: &[u8], edits: &[Edit], path: &str) -> Result<Edited, String> {
+pub fn apply<'a>(original: &'a [u8], edits: &[Edit], path: &str) -> Result<Edited<'a>, String> {
     let failure = Failure { path, is_single: edits.len() == 1 };
     if edits.is_empty() {
         return Err("Edit tool input is invalid. edits must contain at least one replacement.".to_owned());
@@ -49,7 +49,7 @@ pub fn apply(original: &[u8], edits: &[Edit], path: &str) -> Result<Edited, Stri
         return Err(failure.no_change());
     }
     let contents = document.assemble(&changed);
-    Ok(Edited { contents, before: document.text.into_owned(), after: changed.text })
+    Ok(Edited { contents, before: document.text, after: changed.text })
 }
 
 /// An edit with LF line ends.
@@ -180,11 +180,13 @@ impl Failure<'_> {
         let path = self.path;
         if self.is_single {
             return format!(
-                "Could not find the exact text in {path}. The old text must match exactly including all whitespace and newlines."
+                "Could not find the exact text in {path}. The old text must match exactly including all whitespace \
+                 and newlines."
             );
         }
         format!(
-            "Could not find edits[{at}] in {path}. The oldText must match exactly including all whitespace and newlines."
+            "Could not find edits[{at}] in {path}. The oldText must match exactly including all whitespace and \
+             newlines."
         )
     }
 

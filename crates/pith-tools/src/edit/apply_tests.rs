@@ -83,7 +83,8 @@ fn refusals() {
     refuse(
         b"a a b",
         &[("b", "x"), ("a", "y")],
-        "Found 2 occurrences of edits[1] in f. Each oldText must be unique. Please provide more context to make it unique.",
+        "Found 2 occurrences of edits[1] in f. Each oldText must be unique. Please provide more context to make it \
+         unique.",
     );
     refuse(
         b"dup\nx\ndup\n",

@@ -1,7 +1,7 @@
 //! The difference between two versions of a text, line by line.
 
 /// Edit distances beyond this are not searched; the changed middle is then shown as one replacement.
-const MAX_DISTANCE: usize = 1500;
+const MAX_DISTANCE: usize = 1000;
 /// How far a common end takes part in the search, so that equal lines are matched in the usual way.
 const COMMON_END: usize = 4096;
 

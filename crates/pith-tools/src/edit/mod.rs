@@ -35,6 +35,7 @@ pub struct EditTool {
 }
 
 impl EditTool {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         EditTool { spec: spec("edit", DESCRIPTION, parameters()), workbench }
     }
@@ -50,12 +51,12 @@ fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], ca
     let mut original = Vec::new();
     file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
     drop(file);
-    let changed = workbench.seen.has_changed(path, &metadata, || Some(digest(&original)));
+    let changed = workbench.seen.has_changed(path, &metadata, || digest(&original));
     still_wanted(cancel)?;
     let edited = apply(&original, edits, shown_path)?;
     still_wanted(cancel)?;
     let metadata = replace(path, &edited.contents, &workbench.confinement)?;
-    workbench.seen.remember(path, &metadata, Some(digest(&edited.contents)));
+    workbench.seen.remember(path, &metadata, digest(&edited.contents));
     let difference = render::difference(&edited.before, &edited.after, shown_path);
     let remark = if changed { remark(shown_path) } else { String::new() };
     let text = format!("Successfully replaced {} block(s) in {shown_path}.{remark}", edits.len());
@@ -115,7 +116,7 @@ impl Tool for EditTool {
         &[
             "With edit, oldText must match the file exactly, including white space",
             "Change several places of one file in one edit call with several entries in edits",
-            "Each oldText is matched against the original file, not after earlier edits of the call; do not let them overlap",
+            "Each oldText is matched against the original file, not against other edits' results; avoid overlaps",
             "Keep oldText as small as is unique in the file",
         ]
     }
@@ -153,8 +154,8 @@ impl Tool for EditTool {
     }
 }
 
-const DESCRIPTION: &str = "Change parts of a file by replacing exact text. Every oldText must occur exactly once in the \
-    original file. All edits refer to the original, not to each other's results, and must not overlap: merge \
+const DESCRIPTION: &str = "Change parts of a file by replacing exact text. Every oldText must occur exactly once in \
+    the original file. All edits refer to the original, not to each other's results, and must not overlap: merge \
     neighbouring changes into one edit. Keep oldText short.";
 
 fn parameters() -> Value {
@@ -170,7 +171,7 @@ fn parameters() -> Value {
                     "type": "object",
                     "required": ["oldText", "newText"],
                     "properties": {
-                        "oldText": {"type": "string", "description": "Exact text to replace; must be unique in the file"},
+                        "oldText": {"type": "string", "description": "Exact text to replace, unique in the file"},
                         "newText": {"type": "string", "description": "Text to put in its place"},
                     },
                 },

@@ -65,7 +65,7 @@ pub(super) async fn attend(mut child: Child, mut line: UnixStream, leftovers: Le
             }
             Event::Look => {}
         }
-        if exited && !tree::group_is_alive(shell) {
+        if exited && !tree::group_is_alive(shell) && !known.iter().any(|pid| tree::is_alive(*pid)) {
             let _ = line.write_all(&Report::Gone.encode()).await;
             return;
         }

@@ -19,6 +19,9 @@ use super::{ORPHANED_GRACE, tree};
 /// The hidden first argument that makes pith's binary a guard.
 pub const GUARD_ARGUMENT: &str = "__guard";
 
+/// What withstands SIGKILL this long cannot be ended by us.
+const GIVE_UP: Duration = Duration::from_secs(10);
+
 /// How to start a guard.
 #[derive(Clone, Debug)]
 pub struct Guard {
@@ -173,11 +176,13 @@ fn obey(mut line: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicB
 /// Kills until nothing is left; more than one pass, because something may fork meanwhile.
 fn end_now(shell: Pid) -> ! {
     let mut pause = Duration::from_millis(5);
-    loop {
+    while pause < GIVE_UP {
         signal_all(shell, Signal::KILL);
         thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(500));
+        pause *= 2;
     }
+    // Processes of another user, or stuck in the kernel: nothing we could still do about them.
+    std::process::exit(1);
 }
 
 fn signal_all(shell: Pid, signal: Signal) {

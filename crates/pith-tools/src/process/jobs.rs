@@ -20,6 +20,7 @@ use super::guard::{Guard, Leftovers};
 use super::line::Line;
 
 /// A pipe this large spares a busy command most of its waiting.
+#[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 256 * 1024;
 /// What is not gone this long after SIGKILL is stuck in the kernel.
 const HOPELESS: Duration = Duration::from_secs(1);
@@ -67,23 +68,24 @@ impl Jobs {
         let (reader, writer) = io::pipe()?;
         #[cfg(target_os = "linux")]
         let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE_SIZE);
+        let job = self.spawn_to(command, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
+        Ok(Running { job, output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))? })
+    }
+
+    /// Like [`Jobs::spawn`], with output and errors going where the caller wants them.
+    pub fn spawn_to(&self, command: CommandLine, stdout: Stdio, stderr: Stdio) -> io::Result<Job> {
         let (ours, theirs) = BlockingStream::pair()?;
         ours.set_nonblocking(true)?;
         let ours = UnixStream::from_std(ours)?;
-        let output = (Stdio::from(writer.try_clone()?), Stdio::from(writer));
-        let line = match &self.guard {
-            Some(guard) => self.spawn_guarded(guard, command, output, ours, theirs)?,
-            None => self.spawn_attended(command, output, ours, theirs)?,
-        };
-        let line = Arc::new(line);
+        let line = Arc::new(match &self.guard {
+            Some(guard) => self.spawn_guarded(guard, command, (stdout, stderr), ours, theirs)?,
+            None => self.spawn_attended(command, (stdout, stderr), ours, theirs)?,
+        });
         let mut lines = self.lines();
         lines.retain(|line| !line.is_over());
         lines.push(Arc::clone(&line));
         drop(lines);
-        Ok(Running {
-            job: Job { line, released: false },
-            output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
-        })
+        Ok(Job { line, released: false })
     }
 
     fn spawn_guarded(

@@ -34,6 +34,18 @@ pub(super) fn group_is_alive(group: Pid) -> bool {
         || processes().any(|process| process.group == group.as_raw_nonzero().get() && !process.is_zombie)
 }
 
+/// Whether a process lives; a dead one that nobody reaps does not.
+pub(super) fn is_alive(pid: Pid) -> bool {
+    if rustix::process::test_kill_process(pid).is_err() {
+        return false;
+    }
+    let pid = pid.as_raw_nonzero().get();
+    match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(stat) => parse(pid, &stat).is_some_and(|process| !process.is_zombie),
+        Err(_) => !cfg!(target_os = "linux"),
+    }
+}
+
 /// Sends a signal; a process that is gone already is fine.
 pub(super) fn send(pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);

@@ -43,6 +43,7 @@ struct Opened {
 }
 
 impl Read {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Read { spec: spec("read", DESCRIPTION, parameters()), workbench }
     }

@@ -216,7 +216,8 @@ mod tests {
             scan(lines.as_bytes(), window, None, &CancellationToken::new()).unwrap().render(window, "f").unwrap();
         let expected = json!({"truncation": {
             "truncated": true, "truncatedBy": "lines", "totalLines": 2500, "totalBytes": 23892, "outputLines": 2000,
-            "outputBytes": 18892, "lastLinePartial": false, "firstLineExceedsLimit": false, "maxLines": 2000, "maxBytes": 51200,
+            "outputBytes": 18892, "lastLinePartial": false, "firstLineExceedsLimit": false, "maxLines": 2000,
+            "maxBytes": 51200,
         }});
         assert_eq!(output.details, Some(expected));
     }
@@ -250,7 +251,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_and_windows_agree_with_splitting(text in "(a|é|\n){0,30}", piece in 1usize..9, offset in 1usize..12, limit in 1usize..12) {
+        fn pieces_and_windows_agree_with_splitting(
+            text in "(a|é|\n){0,30}",
+            piece in 1usize..9,
+            offset in 1usize..12,
+            limit in 1usize..12,
+        ) {
             let lines: Vec<&str> = text.split('\n').collect();
             let window = Window::new(Some(offset), Some(limit));
             let scan = scan(Trickle(text.as_bytes(), piece), window, None, &CancellationToken::new()).unwrap();

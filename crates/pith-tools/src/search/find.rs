@@ -28,6 +28,7 @@ pub struct Find {
 }
 
 impl Find {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Find { spec: spec("find", DESCRIPTION, parameters()), workbench }
     }
@@ -114,15 +115,16 @@ impl Tool for Find {
     }
 }
 
-const DESCRIPTION: &str = "Find files and directories by glob pattern. Returns paths relative to the searched directory, \
-    in order. Ignored files (.gitignore) are left out. At most 1000 results unless a limit is given, at most 50KB.";
+const DESCRIPTION: &str = "Find files and directories by glob pattern. Returns paths relative to the searched \
+    directory, in order. Ignored files (.gitignore) are left out. At most 1000 results unless a limit is given, at \
+    most 50KB.";
 
 fn parameters() -> Value {
     json!({
         "type": "object",
         "required": ["pattern"],
         "properties": {
-            "pattern": {"type": "string", "description": "Glob for names, or for paths if it has a slash: '*.ts', 'src/**/*.test.ts'"},
+            "pattern": {"type": "string", "description": "Glob for names, or with a slash for paths: *.ts, src/**/*.md"},
             "path": {"type": "string", "description": "Directory to search (default: working directory)"},
             "limit": {"type": "number", "description": "Most results to return (default: 1000)"},
         },

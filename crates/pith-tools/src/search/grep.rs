@@ -31,6 +31,7 @@ pub struct Grep {
 }
 
 impl Grep {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Grep { spec: spec("grep", DESCRIPTION, parameters()), workbench }
     }
@@ -137,9 +138,9 @@ impl Tool for Grep {
     }
 }
 
-const DESCRIPTION: &str = "Search the contents of files. Returns matching lines with path and line number, in the order \
-    of paths. Ignored files (.gitignore) are left out. At most 100 matches unless a limit is given, at most 50KB; lines \
-    beyond 500 characters are cut.";
+const DESCRIPTION: &str = "Search the contents of files. Returns matching lines with path and line number, in the \
+    order of paths. Ignored files (.gitignore) are left out. At most 100 matches unless a limit is given, at most 50KB; \
+    lines beyond 500 characters are cut.";
 
 fn parameters() -> Value {
     json!({

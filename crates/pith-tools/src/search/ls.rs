@@ -26,6 +26,7 @@ pub struct Ls {
 }
 
 impl Ls {
+    /// The tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Ls { spec: spec("ls", DESCRIPTION, parameters()), workbench }
     }
@@ -100,8 +101,8 @@ impl Tool for Ls {
     }
 }
 
-const DESCRIPTION: &str = "List a directory: names in order, dotfiles included, directories with a slash at the end. At \
-    most 500 entries unless a limit is given, at most 50KB.";
+const DESCRIPTION: &str = "List a directory: names in order, dotfiles included, directories with a slash at the end. \
+    At most 500 entries unless a limit is given, at most 50KB.";
 
 fn parameters() -> Value {
     json!({

@@ -1,4 +1,7 @@
-//! Every flag: its names, what it takes, what it is for. Parser and help both read this table.
+//! Every flag: its names, what it takes, what it is for. The parser, the help,
+//! the completions and the manual page all read this table.
+
+use pith_protocol::ThinkingLevel;
 
 /// Whether a flag has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -6,6 +9,7 @@ pub enum Takes {
     Nothing,
     /// The name of the value, as help shows it.
     Value(&'static str),
+    /// The next argument, if it looks like neither a flag nor a file.
     Optional(&'static str),
 }
 
@@ -15,6 +19,8 @@ pub enum Support {
     Full,
     /// Accepted without effect: it concerns terminal interfaces, or features this pith has none of.
     Ignored,
+    /// Accepted with a warning: it asks for something of another agent that pith does not do.
+    Foreign,
     /// Known from other agents, refused until pith can do it.
     Planned,
 }
@@ -37,6 +43,10 @@ const fn ignored(long: &'static str, short: Option<&'static str>, takes: Takes) 
     Flag { long, short, takes, support: Support::Ignored, help: "" }
 }
 
+const fn foreign(long: &'static str, takes: Takes) -> Flag {
+    Flag { long, short: None, takes, support: Support::Foreign, help: "" }
+}
+
 const fn planned(long: &'static str, short: Option<&'static str>, takes: Takes) -> Flag {
     Flag { long, short, takes, support: Support::Planned, help: "" }
 }
@@ -45,18 +55,22 @@ use Takes::{Nothing, Optional, Value};
 
 /// The table.
 pub const FLAGS: &[Flag] = &[
-    flag("--mode", None, Value("rpc"), "how to talk: rpc reads and writes JSON lines"),
+    flag("--mode", None, Value("text|json|rpc"), "text prints the answer, json prints events, rpc serves a host"),
+    flag("--print", Some("-p"), Nothing, "answer once and leave; the next argument is the message"),
     flag("--provider", None, Value("NAME"), "provider of the model"),
     flag("--model", None, Value("PATTERN"), "model id, provider/id, or id:level; scripted/tour needs no key"),
-    flag("--models", None, Value("LIST"), "models that cycle_model goes through, comma-separated"),
+    flag("--models", None, Value("LIST"), "models to switch between, comma-separated, globs allowed"),
     flag("--thinking", None, Value("LEVEL"), "off, minimal, low, medium, high, xhigh or max"),
     flag("--api-key", None, Value("KEY"), "key for the model's provider, for this process only"),
+    flag("--list-models", None, Optional("SEARCH"), "models you can use now, and leave"),
     flag("--script", None, Value("FILE"), "answer from a script instead of a model"),
     flag("--continue", Some("-c"), Nothing, "the newest session of this directory"),
     flag("--session", None, Value("PATH|ID"), "a session file, or the beginning of a session's id"),
     flag("--session-id", None, Value("ID"), "the session of that id; begun if there is none"),
     flag("--fork", None, Value("PATH|ID"), "a copy of a session, for this directory"),
     flag("--resume", Some("-r"), Optional("ID"), "as --session; there is no list to choose from"),
+    flag("--system-prompt", None, Value("TEXT|FILE"), "replaces the built-in system prompt"),
+    flag("--append-system-prompt", None, Value("TEXT|FILE"), "adds to the system prompt; may be repeated"),
     flag("--session-dir", None, Value("DIR"), "where session files are kept"),
     flag("--no-session", None, Nothing, "keep the session in memory"),
     flag("--name", Some("-n"), Value("TEXT"), "display name of the session"),
@@ -64,58 +78,155 @@ pub const FLAGS: &[Flag] = &[
     flag("--exclude-tools", Some("-xt"), Value("LIST"), "all but these tools"),
     flag("--no-builtin-tools", Some("-nbt"), Nothing, "start without the built-in tools"),
     flag("--no-tools", Some("-nt"), Nothing, "start without any tool"),
+    flag("--skill", None, Value("PATH"), "a skill file or directory; may be repeated"),
+    flag("--no-skills", Some("-ns"), Nothing, "only skills named with --skill"),
+    flag("--skills", None, Value("GLOBS"), "only skills with these names, comma-separated"),
+    flag("--prompt-template", None, Value("PATH"), "a prompt template or a directory of them; may be repeated"),
+    flag("--no-prompt-templates", Some("-np"), Nothing, "only templates named with --prompt-template"),
+    flag("--no-context-files", Some("-nc"), Nothing, "do not read AGENTS.md and CLAUDE.md"),
+    flag("--approve", Some("-a"), Nothing, "trust this project's settings and resources"),
+    flag("--no-approve", Some("-na"), Nothing, "do not trust them, whatever was decided before"),
     flag("--dialect", None, Value("pi|xcsh"), "which hosts to speak to"),
     flag("--stream-updates", None, Value("full|delta"), "cumulative or linear-size message_update frames"),
+    flag("--host-tool-timeout-ms", None, Value("N"), "how long a host tool may take (default: no limit)"),
+    flag("--no-rules", None, Nothing, "do not watch the model with stream rules (dialect xcsh)"),
     flag("--max-line-bytes", None, Value("N"), "longest accepted input line (default 134217728)"),
     flag("--offline", None, Nothing, "no network but model calls"),
+    flag("--export", None, Value("FILE"), "a session file as an HTML page; a message names the page"),
     flag("--help", Some("-h"), Nothing, "this text"),
     flag("--version", Some("-v"), Nothing, "the version"),
     ignored("--no-extensions", Some("-ne"), Nothing),
-    ignored("--no-skills", Some("-ns"), Nothing),
-    ignored("--no-prompt-templates", Some("-np"), Nothing),
-    ignored("--no-context-files", Some("-nc"), Nothing),
     ignored("--no-themes", None, Nothing),
     ignored("--theme", None, Value("PATH")),
     ignored("--use-theme", None, Value("NAME")),
     ignored("--tui-mode", None, Value("MODE")),
     ignored("--verbose", None, Nothing),
-    ignored("--approve", Some("-a"), Nothing),
-    ignored("--no-approve", Some("-na"), Nothing),
     ignored("--ui-cancel", None, Nothing),
-    ignored("--host-tool-timeout-ms", None, Value("N")),
-    ignored("--no-rules", None, Nothing),
     ignored("--no-title", None, Nothing),
     ignored("--no-lsp", None, Nothing),
     ignored("--no-pty", None, Nothing),
     ignored("--no-mcp", None, Nothing),
     ignored("--allow-home", None, Nothing),
-    planned("--print", Some("-p"), Nothing),
-    planned("--export", None, Value("FILE")),
-    planned("--list-models", None, Nothing),
-    planned("--system-prompt", None, Value("TEXT|FILE")),
-    planned("--append-system-prompt", None, Value("TEXT|FILE")),
+    ignored("--provider-session-id", None, Value("ID")),
+    foreign("--plugin-dir", Value("PATH")),
+    foreign("--hook", Value("PATH")),
+    foreign("--smol", Value("MODEL")),
+    foreign("--slow", Value("MODEL")),
+    foreign("--plan", Value("MODEL")),
     planned("--extension", Some("-e"), Value("PATH")),
-    planned("--skill", None, Value("PATH")),
-    planned("--prompt-template", None, Value("PATH")),
 ];
 
-/// The help text.
-pub fn help() -> String {
-    let mut text = String::from(
-        "pith: a headless coding agent driven over JSON lines\n\n\
-         Usage:\n  pith --mode rpc [options]   serve a host on stdin and stdout\n  \
-         pith tour                   watch a scripted session: no key, no network\n\nOptions:\n",
-    );
-    for flag in FLAGS.iter().filter(|flag| flag.support == Support::Full) {
-        let mut names = flag.short.map_or_else(String::new, |short| format!("{short}, "));
-        names.push_str(flag.long);
-        match flag.takes {
-            Takes::Nothing => {}
-            Takes::Value(value) => names.push_str(&format!(" <{value}>")),
-            Takes::Optional(value) => names.push_str(&format!(" [{value}]")),
-        }
-        text.push_str(&format!("  {names:<32} {}\n", flag.help));
+impl Flag {
+    /// The flag of a name, long or short.
+    pub fn named(name: &str) -> Option<&'static Flag> {
+        FLAGS.iter().find(|flag| flag.long == name || flag.short == Some(name))
     }
-    text.push_str("\nTry it:\n  echo '{\"type\":\"get_state\"}' | pith --mode rpc\n");
-    text
+
+    /// The values to choose from, for flags that have such a list.
+    pub fn choices(&self) -> Vec<&'static str> {
+        match self.takes {
+            Takes::Value("LEVEL") => ThinkingLevel::ALL.map(ThinkingLevel::as_str).to_vec(),
+            Takes::Value(value) if value.starts_with(char::is_lowercase) => value.split('|').collect(),
+            Takes::Value(_) | Takes::Optional(_) | Takes::Nothing => Vec::new(),
+        }
+    }
+
+    /// Whether the value names a file or a directory.
+    pub fn takes_path(&self) -> bool {
+        matches!(self.takes, Takes::Value(value) if value.split('|').any(|word| ["PATH", "FILE", "DIR"].contains(&word)))
+    }
+
+    /// The names and the value, as help and manual show them.
+    pub fn usage(&self) -> String {
+        let mut usage = self.short.map_or_else(String::new, |short| format!("{short}, "));
+        usage.push_str(self.long);
+        match self.takes {
+            Takes::Nothing => {}
+            Takes::Value(value) => usage.push_str(&format!(" <{value}>")),
+            Takes::Optional(value) => usage.push_str(&format!(" [{value}]")),
+        }
+        usage
+    }
+}
+
+/// A heading of the help and the flags below it.
+pub struct Group {
+    pub title: &'static str,
+    longs: &'static [&'static str],
+}
+
+const GROUPS: &[Group] = &[
+    Group { title: "What to do", longs: &["--print", "--mode", "--list-models", "--export", "--help", "--version"] },
+    Group { title: "Model", longs: &["--model", "--provider", "--thinking", "--models", "--api-key", "--script"] },
+    Group {
+        title: "Session",
+        longs: &[
+            "--continue",
+            "--resume",
+            "--session",
+            "--session-id",
+            "--fork",
+            "--name",
+            "--no-session",
+            "--session-dir",
+        ],
+    },
+    Group { title: "Tools", longs: &["--tools", "--exclude-tools", "--no-tools", "--no-builtin-tools"] },
+    Group {
+        title: "Instructions",
+        longs: &[
+            "--system-prompt",
+            "--append-system-prompt",
+            "--skill",
+            "--skills",
+            "--no-skills",
+            "--prompt-template",
+            "--no-prompt-templates",
+            "--no-context-files",
+            "--approve",
+            "--no-approve",
+        ],
+    },
+    Group { title: "Extensions", longs: &["--extension", "--no-extensions"] },
+];
+
+/// Flags that work, under their headings; those without one come last.
+pub fn grouped() -> Vec<(&'static str, Vec<&'static Flag>)> {
+    let works = |flag: &&Flag| flag.support == Support::Full;
+    let of = |group: &Group| group.longs.iter().filter_map(|long| Flag::named(long)).filter(works).collect::<Vec<_>>();
+    let mut all: Vec<_> =
+        GROUPS.iter().map(|group| (group.title, of(group))).filter(|(_, flags)| !flags.is_empty()).collect();
+    let is_loose = |flag: &&Flag| !GROUPS.iter().any(|group| group.longs.contains(&flag.long));
+    all.push(("Hosts and rare cases", FLAGS.iter().filter(works).filter(is_loose).collect()));
+    all
+}
+
+/// The known flag that a mistyped one most likely means.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let candidates = FLAGS.iter().filter(|flag| flag.support == Support::Full);
+    let (n_changes, _, near) =
+        candidates.map(|flag| (distance(name, flag.long), name.len().abs_diff(flag.long.len()), flag.long)).min()?;
+    (n_changes <= 2 && n_changes * 3 < name.len()).then_some(near)
+}
+
+/// How many characters have to be changed, added, removed or swapped.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
+    for row in 1..=one.len() {
+        let mut current = vec![row];
+        for column in 1..=other.len() {
+            let previous = &rows[row - 1];
+            let change = previous[column - 1] + usize::from(one[row - 1] != other[column - 1]);
+            let mut best = change.min(previous[column] + 1).min(current[column - 1] + 1);
+            let is_swap =
+                row > 1 && column > 1 && one[row - 1] == other[column - 2] && one[row - 2] == other[column - 1];
+            if is_swap {
+                best = best.min(rows[row - 2][column - 2] + 1);
+            }
+            current.push(best);
+        }
+        rows.push(current);
+    }
+    rows[one.len()][other.len()]
 }

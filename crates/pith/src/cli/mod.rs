@@ -1,22 +1,33 @@
 //! The command line. Hosts pass flags written for other agents and other
 //! versions, so what rpc mode does not know is warned about, not refused.
 
+mod completions;
 mod flags;
+mod help;
+mod man;
+mod subcommand;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pith_protocol::{StreamUpdates, ThinkingLevel};
 
 use crate::dialect::{self, Dialect};
 use crate::sessions::SessionFlags;
-pub use flags::help;
-use flags::{FLAGS, Flag, Support, Takes};
+pub use completions::completions;
+use flags::{Flag, Support, Takes};
+pub use help::help;
+pub use man::man;
+pub use subcommand::{Shell, Subcommand};
 
 /// The command line, read.
 #[derive(Debug, Default)]
 pub struct Cli {
     pub action: Action,
     pub mode: Option<Mode>,
+    pub print: bool,
+    /// What `--list-models` looks for.
+    pub search: Option<String>,
     pub provider: Option<String>,
     pub model: Option<String>,
     pub models: Option<String>,
@@ -29,9 +40,22 @@ pub struct Cli {
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
     pub no_tools: bool,
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Vec<String>,
+    pub skill_paths: Vec<String>,
+    pub skill_names: Vec<String>,
+    pub no_skills: bool,
+    pub prompt_paths: Vec<String>,
+    pub no_prompt_templates: bool,
+    pub no_context_files: bool,
+    /// `--approve` or `--no-approve`, the last one given.
+    pub approve: Option<bool>,
+    pub offline: bool,
     pub dialect: Option<&'static Dialect>,
     pub stream_updates: Option<StreamUpdates>,
     pub max_line_bytes: Option<usize>,
+    pub host_tool_timeout: Option<Duration>,
+    pub no_rules: bool,
     pub messages: Vec<String>,
     pub files: Vec<String>,
     /// For stderr, before anything else.
@@ -40,13 +64,24 @@ pub struct Cli {
 }
 
 /// What the process is asked to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Action {
+    /// A conversation, in whatever mode.
     #[default]
     Serve,
     Help,
     Version,
+    ListModels,
+    /// A session file as a page.
+    Export(PathBuf),
     Tour,
+    ConfigCheck,
+    /// `auth`, with its own arguments.
+    Auth(Vec<String>),
+    Completions(Shell),
+    Man,
+    /// Something pith does not do; the text says so.
+    Refuse(String),
 }
 
 /// The `--mode` values.
@@ -60,11 +95,30 @@ pub enum Mode {
 impl Cli {
     /// Reads the arguments after the program name; `Err` is the text after `Error: `.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Cli, String> {
+        let arguments: Vec<String> = arguments.into_iter().collect();
+        let first = arguments.first().and_then(|first| Subcommand::of(first, arguments.get(1).map(String::as_str)));
         let mut cli = Cli::default();
         let mut arguments = arguments.into_iter().peekable();
-        if arguments.peek().map(String::as_str) == Some("tour") {
-            cli.action = Action::Tour;
-            return Ok(cli);
+        if let Some(subcommand) = first {
+            arguments.next();
+            cli.action = match subcommand {
+                Subcommand::Rpc => {
+                    cli.mode = Some(Mode::Rpc);
+                    Action::Serve
+                }
+                Subcommand::Tour => Action::Tour,
+                Subcommand::Man => Action::Man,
+                Subcommand::Auth => return Ok(Cli { action: Action::Auth(arguments.collect()), ..cli }),
+                Subcommand::Refused(text) => return Ok(Cli { action: Action::Refuse(text), ..cli }),
+                Subcommand::Completions(shell) => {
+                    arguments.next();
+                    Action::Completions(shell)
+                }
+                Subcommand::ConfigCheck => {
+                    arguments.next();
+                    Action::ConfigCheck
+                }
+            };
         }
         while let Some(argument) = arguments.next() {
             if argument == "--" {
@@ -95,15 +149,22 @@ impl Cli {
             Some((name, value)) if argument.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
             _ => (argument.clone(), None),
         };
-        let known = FLAGS.iter().find(|flag| flag.long == name || flag.short == Some(&*name));
-        match known {
+        match Flag::named(&name) {
             Some(flag) => {
                 let value = match flag.takes {
                     Takes::Nothing => None,
                     Takes::Value(_) => inline.or_else(|| rest.next()),
                     Takes::Optional(_) => inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@']))),
                 };
-                self.known(flag, value)
+                self.known(flag, value)?;
+                // A front-matter document is a message although it begins with dashes.
+                let is_message = |next: &String| !next.starts_with(['-', '@']) || next.starts_with("---");
+                if flag.long == "--print"
+                    && let Some(message) = rest.next_if(is_message)
+                {
+                    self.messages.push(message);
+                }
+                Ok(())
             }
             None if argument.starts_with("--") => {
                 // Another agent's flag; what follows it may be its value.
@@ -120,6 +181,10 @@ impl Cli {
     fn known(&mut self, flag: &Flag, value: Option<String>) -> Result<(), String> {
         match flag.support {
             Support::Ignored => return Ok(()),
+            Support::Foreign => {
+                self.warnings.push(format!("{} has no effect in pith", flag.long));
+                return Ok(());
+            }
             Support::Planned => return Err(format!("not available yet: {}", flag.long)),
             Support::Full => {}
         }
@@ -138,6 +203,11 @@ impl Cli {
     fn set(&mut self, long: &str, value: String) -> Result<(), String> {
         match long {
             "--mode" => self.mode = Some(mode(&value)?),
+            "--print" => self.print = true,
+            "--list-models" => {
+                self.action = Action::ListModels;
+                self.search = Some(value).filter(|search| !search.trim().is_empty());
+            }
             "--provider" => self.provider = Some(value),
             "--model" => self.model = Some(value),
             "--models" => self.models = Some(value),
@@ -156,9 +226,23 @@ impl Cli {
             "--tools" => self.tools = Some(names(&value)),
             "--exclude-tools" => self.exclude_tools = names(&value),
             "--no-tools" | "--no-builtin-tools" => self.no_tools = true,
+            "--system-prompt" => self.system_prompt = Some(value),
+            "--append-system-prompt" => self.append_system_prompt.push(value),
+            "--skill" => self.skill_paths.push(value),
+            "--skills" => self.skill_names.extend(names(&value)),
+            "--no-skills" => self.no_skills = true,
+            "--prompt-template" => self.prompt_paths.push(value),
+            "--no-prompt-templates" => self.no_prompt_templates = true,
+            "--no-context-files" => self.no_context_files = true,
+            "--approve" => self.approve = Some(true),
+            "--no-approve" => self.approve = Some(false),
+            "--offline" => self.offline = true,
             "--dialect" => self.dialect = Some(dialect_named(&value)?),
             "--stream-updates" => self.stream_updates = Some(stream_updates(&value)?),
+            "--host-tool-timeout-ms" => self.host_tool_timeout = Some(host_tool_timeout(&value)?),
+            "--no-rules" => self.no_rules = true,
             "--max-line-bytes" => self.max_line_bytes = Some(max_line(&value)?),
+            "--export" => self.action = Action::Export(value.into()),
             "--help" => self.action = Action::Help,
             "--version" => self.action = Action::Version,
             _ => {}
@@ -175,8 +259,13 @@ impl Cli {
     }
 
     fn check(&mut self) -> Result<(), String> {
-        if self.action != Action::Serve {
-            return Ok(());
+        match self.action {
+            Action::Serve => {}
+            // The conversation these came with would never see them.
+            Action::ConfigCheck | Action::Man | Action::Completions(_) | Action::Tour if !self.messages.is_empty() => {
+                return Err(format!("unexpected argument: {}", self.messages[0]));
+            }
+            _ => return Ok(()),
         }
         self.sessions.check()?;
         let is_rpc = self.mode == Some(Mode::Rpc);
@@ -189,7 +278,10 @@ impl Cli {
         let listed = self.unknown.join(", ");
         match (self.unknown.len(), is_rpc) {
             (0, _) => {}
-            (1, false) => return Err(format!("Unknown option: {listed}")),
+            (1, false) => {
+                let hint = flags::nearest(&listed).map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+                return Err(format!("Unknown option: {listed}{hint}"));
+            }
             (_, false) => return Err(format!("Unknown options: {listed}")),
             (_, true) => self.warnings.push(format!("ignoring unknown options: {listed}")),
         }
@@ -222,6 +314,11 @@ pub fn stream_updates(value: &str) -> Result<StreamUpdates, String> {
 fn max_line(value: &str) -> Result<usize, String> {
     let parsed = value.parse().ok().filter(|limit| *limit > 0);
     parsed.ok_or_else(|| format!("Invalid --max-line-bytes \"{value}\": expected a positive number"))
+}
+
+fn host_tool_timeout(value: &str) -> Result<Duration, String> {
+    let parsed = value.parse().ok().filter(|limit| *limit > 0).map(Duration::from_millis);
+    parsed.ok_or_else(|| format!("Invalid --host-tool-timeout-ms \"{value}\": expected a positive number"))
 }
 
 fn names(list: &str) -> Vec<String> {
@@ -258,6 +355,7 @@ mod tests {
         check("--unknown-flag", "Unknown option: --unknown-flag");
         check("--one --two=3", "Unknown options: --one, --two");
         check("--mode rpc @x", "@file arguments are not supported in RPC mode");
+        check("--host-tool-timeout-ms 0", "Invalid --host-tool-timeout-ms \"0\": expected a positive number");
         check("--name", "--name requires a value");
         check("--mode rpc --fork a -c", "--fork cannot be combined with --continue");
     }
@@ -274,5 +372,54 @@ mod tests {
     #[test]
     fn help_lists_what_works() {
         assert!(help().contains("--stream-updates <full|delta>") && !help().contains("--tui-mode"));
+        let too_wide = help().lines().filter(|line| line.chars().count() > 108).map(str::to_owned).collect::<Vec<_>>();
+        assert!(too_wide.is_empty(), "{too_wide:#?}");
+    }
+
+    #[test]
+    fn print_takes_the_next_argument_as_its_message() {
+        let check = |line: &[&str], messages: &[&str], files: &[&str]| {
+            let cli = Cli::parse(line.iter().map(|word| (*word).to_owned())).expect("parses");
+            assert!(cli.print && cli.messages == messages && cli.files == files, "{line:?}: {cli:?}");
+        };
+        check(&["-p", "hello", "again"], &["hello", "again"], &[]);
+        check(&["-p", "---\nname: x\n---"], &["---\nname: x\n---"], &[]);
+        check(&["-p", "@file", "text"], &["text"], &["file"]);
+        check(&["-p", "--model", "m", "text"], &["text"], &[]);
+        check(&["-p"], &[], &[]);
+        check(&["-p", "--", "-x", "@y", "--model"], &["-x", "--model"], &["y"]);
+    }
+
+    #[test]
+    fn a_mistyped_flag_is_recognised() {
+        let check = |line: &str, text: &str| assert_eq!(parse(line).expect_err(line), text);
+        check("--modle x", "Unknown option: --modle (did you mean --model?)");
+        check("--no-skill", "Unknown option: --no-skill (did you mean --no-skills?)");
+        check("--frobnicate", "Unknown option: --frobnicate");
+    }
+
+    #[test]
+    fn subcommands_stand_in_first_position() {
+        let action = |line: &str| parse(line).expect(line).action;
+        assert_eq!(action("rpc --model m"), Action::Serve);
+        assert_eq!(parse("rpc").expect("parses").mode, Some(Mode::Rpc));
+        assert_eq!(action("config check"), Action::ConfigCheck);
+        assert_eq!(action("completions fish"), Action::Completions(Shell::Fish));
+        assert_eq!(
+            action("auth check --provider x"),
+            Action::Auth(["check", "--provider", "x"].map(str::to_owned).to_vec())
+        );
+        assert!(matches!(action("install x"), Action::Refuse(_)));
+        assert!(matches!(action("config"), Action::Refuse(_)));
+        assert_eq!(action("-p install it"), Action::Serve);
+        assert_eq!(parse("man page").expect_err("too much"), "unexpected argument: page");
+    }
+
+    #[test]
+    fn a_search_term_is_optional() {
+        let search = |line: &str| parse(line).map(|cli| (cli.action == Action::ListModels, cli.search)).expect(line);
+        assert_eq!(search("--list-models"), (true, None));
+        assert_eq!(search("--list-models sonnet"), (true, Some("sonnet".to_owned())));
+        assert_eq!(search("--list-models --offline"), (true, None));
     }
 }

@@ -111,12 +111,10 @@ mod tests {
 
     #[test]
     fn long_lines_are_dropped_and_the_next_is_read() {
-        assert_eq!(split(&[b"12345\n1", b"23456", b"7\nok\n12345"], 5), vec![
-            Some(b"12345".to_vec()),
-            None,
-            Some(b"ok".to_vec()),
-            Some(b"12345".to_vec())
-        ]);
+        assert_eq!(
+            split(&[b"12345\n1", b"23456", b"7\nok\n12345"], 5),
+            vec![Some(b"12345".to_vec()), None, Some(b"ok".to_vec()), Some(b"12345".to_vec())]
+        );
     }
 
     proptest! {

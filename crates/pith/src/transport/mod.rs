@@ -6,6 +6,11 @@ pub mod writer;
 
 use std::fs::File;
 use std::io;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long the last output may take to leave.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
 /// Takes stdout away from everybody else: the returned descriptor is the
 /// protocol's, and whatever prints to descriptor 1 from now on, child
@@ -14,4 +19,12 @@ pub fn take_stdout() -> io::Result<File> {
     let private = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok(File::from(private))
+}
+
+/// Waits for the thread that writes the last output, but not for a reader that does not take it.
+pub fn finish(writer: JoinHandle<()>) {
+    let deadline = Instant::now() + FLUSH_LIMIT;
+    while !writer.is_finished() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

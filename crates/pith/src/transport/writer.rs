@@ -44,12 +44,18 @@ enum Tail {
     #[default]
     None,
     Delta(Delta),
-    ToolUpdate { call: String, line: Vec<u8> },
+    ToolUpdate {
+        call: String,
+        line: Vec<u8>,
+    },
 }
 
 impl FrameQueue {
     /// Starts the writer. `on_broken` is called once when the host has closed its end.
-    pub fn start(sink: impl Write + Send + 'static, on_broken: impl FnOnce() + Send + 'static) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
+    pub fn start(
+        sink: impl Write + Send + 'static,
+        on_broken: impl FnOnce() + Send + 'static,
+    ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
         let queue = Arc::new(FrameQueue::default());
         let shared = queue.clone();
         let writer = std::thread::Builder::new().name("stdout".to_owned()).spawn(move || {

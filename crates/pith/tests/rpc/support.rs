@@ -64,6 +64,11 @@ impl Scene {
         builder().rpc(Api::Anthropic).home(&self.home).env("PITH_AGENT_DIR", &agent).args(arguments).spawn()
     }
 
+    /// The same in a home that was prepared.
+    pub fn in_home(server: ModelServer, home: TempHome, configure: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
+        Scene::start(server, home, Api::Anthropic, configure)
+    }
+
     fn start(
         server: ModelServer,
         home: TempHome,

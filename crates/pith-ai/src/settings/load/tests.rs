@@ -55,6 +55,7 @@ fn every_key_reaches_its_field() {
     }));
     let milliseconds = Duration::from_millis;
     let expected = Settings {
+        tasks: Default::default(),
         default_provider: Some("p".into()),
         default_model: Some("m".into()),
         default_thinking_level: Some(ThinkingLevel::High),

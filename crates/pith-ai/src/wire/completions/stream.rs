@@ -268,9 +268,6 @@ impl Stream {
 
 impl OpenCall {
     fn start(&mut self, message: &mut MessageBuilder) {
-        if self.id.is_empty() {
-            self.id = format!("call_{}", uuid::Uuid::new_v4().simple());
-        }
         let place = message.open_call(&self.id, &self.name);
         self.place = Some(place);
         message.push(place, std::mem::take(&mut self.early).into());

@@ -45,18 +45,15 @@ fn an_ordinary_image_keeps_its_bytes() {
 
 #[test]
 fn a_large_image_is_scaled_to_fit() {
-    let check = |width, height, size, factor: &str| {
+    let check = |width, height, size: (u32, u32), factor: &str| {
         let normalised = normalise(&bytes(&picture(width, height), ImageFormat::Png), SMALL);
         let note = format!(
-            "[Image: original {width}x{height}, displayed at {}x{}. Multiply coordinates by {factor} to map to original image.]",
-            size_of(size).0,
-            size_of(size).1
+            "[Image: original {width}x{height}, displayed at {}x{}. Multiply coordinates by {factor} to map to \
+             original image.]",
+            size.0, size.1
         );
         assert_eq!(shown(&normalised), (size, "image/png", vec![note.as_str()]));
     };
-    fn size_of(size: (u32, u32)) -> (u32, u32) {
-        size
-    }
     check(25, 10, (20, 8), "1.25");
     check(10, 41, (5, 20), "2.00");
     check(1000, 1, (20, 1), "50.00");

@@ -1,0 +1,146 @@
+'use strict';
+// The navigator. Every entry is already in the document as finished HTML, so
+// this script only shows, hides and moves elements; it never builds markup.
+(() => {
+  const get = (id) => document.getElementById(id);
+  const root = document.documentElement;
+  const nav = get('nav'), stream = get('stream'), search = get('search'), found = get('found');
+  const { parents, branch } = JSON.parse(get('tree').textContent);
+
+  // Sections and lines by the position of their entry.
+  const sections = [], lines = [], byId = new Map();
+  for (const place of [stream, get('elsewhere').content]) {
+    for (const section of place.querySelectorAll('.entry')) {
+      sections[section.dataset.n] = section;
+      byId.set(section.id, +section.dataset.n);
+    }
+  }
+  for (const line of get('rows').children) lines[line.dataset.n] = line;
+
+  const newest = [];
+  parents.forEach((parent, n) => { if (parent >= 0) newest[parent] = n; });
+  const active = new Set(branch);
+  let shown = active;
+
+  // The branch an entry is on: the active one if possible, else the one continued last.
+  const branchOf = (n) => {
+    if (active.has(n)) return branch;
+    const path = [];
+    for (let at = n; at >= 0; at = parents[at]) path.push(at);
+    path.reverse();
+    for (let at = newest[n]; at !== undefined; at = newest[at]) path.push(at);
+    return path;
+  };
+
+  const show = (path) => {
+    shown = new Set(path);
+    stream.replaceChildren();
+    for (const n of path) stream.append(sections[n]);
+    lines.forEach((line, n) => line.classList.toggle('on', shown.has(n)));
+    // A call has a card of its own where its result is not on the branch.
+    const results = new Set();
+    for (const result of stream.querySelectorAll('[data-result]')) results.add(result.dataset.result);
+    for (const call of stream.querySelectorAll('[data-call]')) call.hidden = results.has(call.dataset.call);
+    get('elsewhere-note').hidden = path === branch;
+    watch();
+  };
+
+  const follow = () => {
+    const n = byId.get(location.hash.slice(1));
+    if (n === undefined) return;
+    if (!shown.has(n)) show(branchOf(n));
+    const section = sections[n];
+    for (const old of document.querySelectorAll('.target')) old.classList.remove('target');
+    section.classList.add('target');
+    const fold = section.querySelector(':scope > details');
+    if (fold) fold.open = true;
+    section.scrollIntoView();
+    root.classList.remove('nav');
+  };
+
+  // Marks the line of the entry at the top of the window.
+  let here;
+  const mark = (n) => {
+    if (here) here.classList.remove('here');
+    here = lines[n];
+    here.classList.add('here');
+    here.scrollIntoView({ block: 'nearest' });
+  };
+  const observer = new IntersectionObserver((changes) => {
+    const seen = changes.filter((change) => change.isIntersecting);
+    if (seen.length) mark(seen[0].target.dataset.n);
+  }, { rootMargin: '-10% 0px -80% 0px' });
+  const watch = () => {
+    observer.disconnect();
+    for (const section of stream.children) observer.observe(section);
+  };
+
+  const filter = (button) => {
+    nav.dataset.filter = button.dataset.filter;
+    root.classList.toggle('all', button.dataset.filter === 'all');
+    for (const other of button.parentNode.children) other.setAttribute('aria-pressed', other === button);
+  };
+
+  const find = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let hits = 0;
+    lines.forEach((line, n) => {
+      let isHit = true;
+      if (words.length) {
+        const text = (line.textContent + ' ' + sections[n].textContent).toLowerCase();
+        isHit = words.every((word) => text.includes(word));
+      }
+      line.classList.toggle('miss', !isHit);
+      hits += isHit;
+    });
+    found.textContent = words.length ? hits + (hits === 1 ? ' entry' : ' entries') : '';
+  };
+
+  const download = (button) => {
+    const text = atob(get('raw').textContent);
+    const bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([bytes], { type: 'application/x-ndjson' }));
+    link.download = button.dataset.name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+
+  const fold = (isOpen) => {
+    for (const details of stream.querySelectorAll('details')) details.open = isOpen;
+  };
+
+  let waiting;
+  search.addEventListener('input', () => { clearTimeout(waiting); waiting = setTimeout(find, 120); });
+  nav.addEventListener('click', (event) => {
+    const button = event.target.closest('button');
+    if (button) filter(button);
+    const line = event.target.closest('a');
+    // The same fragment again changes nothing, so nobody would hear of it.
+    if (line && line.hash === location.hash) follow();
+  });
+  get('unfold').addEventListener('click', () => fold(true));
+  get('fold').addEventListener('click', () => fold(false));
+  get('download').addEventListener('click', (event) => download(event.currentTarget));
+  get('menu').addEventListener('click', (event) => {
+    event.currentTarget.setAttribute('aria-expanded', root.classList.toggle('nav'));
+  });
+  get('page').addEventListener('click', (event) => {
+    if (event.target.id !== 'menu') root.classList.remove('nav');
+  });
+  get('back').addEventListener('click', (event) => {
+    event.preventDefault();
+    show(branch);
+    scrollTo(0, 0);
+  });
+  addEventListener('keydown', (event) => {
+    if (event.key === '/' && event.target !== search && !event.ctrlKey && !event.metaKey) { event.preventDefault(); root.classList.add('nav'); search.focus(); }
+    if (event.key === 'Escape') { search.value = ''; find(); root.classList.remove('nav'); search.blur(); }
+  });
+  addEventListener('hashchange', follow);
+
+  root.classList.add('js');
+  watch();
+  follow();
+})();

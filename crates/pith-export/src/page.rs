@@ -1,0 +1,125 @@
+//! The page as a whole.
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use pith_protocol::ToolSpec;
+use pith_store::{EntryTree, SessionStore};
+
+use crate::entry::Entries;
+use crate::export::ExportError;
+use crate::header::{header, title};
+use crate::html::Html;
+use crate::navigator::navigator;
+use crate::outline::Outline;
+use crate::raw::{session_file, shape};
+use crate::sha256::sha256;
+use crate::words::file_name;
+
+const STYLE: &str = include_str!("../assets/page.css");
+const SCRIPT: &str = include_str!("../assets/page.js");
+
+/// What a page shows.
+#[derive(Clone, Copy)]
+pub struct Page<'a> {
+    pub tree: &'a EntryTree,
+    /// The entry whose branch is shown first.
+    pub leaf: Option<&'a str>,
+    /// The prompt in force, if it is known.
+    pub system_prompt: Option<&'a str>,
+    /// The tools in force, if they are known.
+    pub tools: &'a [ToolSpec],
+    pub app_version: &'a str,
+}
+
+impl<'a> Page<'a> {
+    /// The page of a session in use. Prompt and tools can be added.
+    pub fn of_session(store: &'a SessionStore, app_version: &'a str) -> Result<Self, ExportError> {
+        if store.path().is_none() {
+            return Err(ExportError::InMemory);
+        }
+        Page { leaf: store.leaf(), ..Page::bare(store.tree(), app_version) }.with_content()
+    }
+
+    /// The page of a session file that nobody needs to have open, at its last entry.
+    pub fn of_file(tree: &'a EntryTree, app_version: &'a str) -> Result<Self, ExportError> {
+        Page { leaf: tree.end().map(|end| &**end), ..Page::bare(tree, app_version) }.with_content()
+    }
+
+    fn bare(tree: &'a EntryTree, app_version: &'a str) -> Self {
+        Page { tree, leaf: None, system_prompt: None, tools: &[], app_version }
+    }
+
+    /// Settings alone are nothing to look at.
+    fn with_content(self) -> Result<Self, ExportError> {
+        use pith_store::Kind::{ModelChange, ThinkingLevelChange};
+        let has_content = self.tree.outline().any(|entry| !matches!(entry.kind, ModelChange | ThinkingLevelChange));
+        if has_content { Ok(self) } else { Err(ExportError::Nothing) }
+    }
+}
+
+/// Writes the page, reading the session entry by entry.
+pub fn render(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
+    let outline = Outline::read(page.tree, page.leaf);
+    let html = &mut Html::new(out);
+    head(html, page, &outline)?;
+    html.markup("<body>\n")?;
+    navigator(html, page.tree, &outline)?;
+    html.markup("<div id=page>")?;
+    header(html, page, &outline)?;
+    bar(html, page)?;
+    html.markup("<main id=stream>\n")?;
+    let mut entries = Entries::new(page.tree, &outline);
+    for &position in &outline.branch {
+        entries.write(html, position)?;
+    }
+    html.markup("</main>\n")?;
+    html.element("<footer>Exported by pith ", page.app_version, "</footer></div>\n")?;
+    // Other branches wait where nothing of them is shown, loaded or searched.
+    html.markup("<template id=elsewhere>\n")?;
+    for position in 0..outline.rows.len() {
+        if !outline.rows[position].is_on_branch {
+            entries.write(html, position)?;
+        }
+    }
+    html.markup("</template>\n")?;
+    shape(html, &outline)?;
+    session_file(html, page.tree)?;
+    html.markup("<script>")?;
+    html.markup(SCRIPT)?;
+    html.markup("</script>\n</body>\n</html>\n")
+}
+
+fn head(html: &mut Html<'_>, page: &Page<'_>, outline: &Outline<'_>) -> io::Result<()> {
+    html.markup("<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n")?;
+    html.markup("<meta http-equiv=\"Content-Security-Policy\"")?;
+    html.attribute("content", &policy())?;
+    html.markup(concat!(
+        ">\n<meta name=viewport content=\"width=device-width, initial-scale=1\">\n",
+        "<meta name=color-scheme content=\"light dark\">\n<meta name=referrer content=no-referrer>\n",
+        "<link rel=icon href=\"data:,\">\n",
+    ))?;
+    html.element("<title>", &title(page, outline), "</title>\n<style>\n")?;
+    html.markup(STYLE)?;
+    html.markup("</style>\n</head>\n")
+}
+
+/// Nothing is loaded, and nothing runs but the one script.
+fn policy() -> String {
+    let hash = base64::engine::general_purpose::STANDARD.encode(sha256(SCRIPT.as_bytes()));
+    format!(
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; \
+         base-uri 'none'; form-action 'none'"
+    )
+}
+
+/// What the script offers; without it the bar stays hidden.
+fn bar(html: &mut Html<'_>, page: &Page<'_>) -> io::Result<()> {
+    let name = format!("{}.jsonl", file_name(&page.tree.header().id));
+    html.markup(concat!(
+        "<div class=bar><button id=menu aria-expanded=false aria-controls=nav>Entries</button>",
+        "<button id=unfold>Unfold all</button><button id=fold>Fold all</button><button id=download",
+    ))?;
+    html.attribute("data-name", &name)?;
+    html.markup(">Download JSONL</button><span id=elsewhere-note class=note hidden>Another branch. <a id=back href=\"#\">Back to the active one</a></span></div>\n")
+}

@@ -1,0 +1,44 @@
+//! Data for the script: the session file itself and the shape of its tree.
+
+use std::io;
+
+use pith_store::EntryTree;
+
+use crate::html::Html;
+use crate::outline::Outline;
+
+/// Writes every line of the session, byte for byte, in base64.
+pub(crate) fn session_file(html: &mut Html<'_>, tree: &EntryTree) -> io::Result<()> {
+    html.markup("<script type=\"application/octet-stream\" id=raw>")?;
+    html.base64(|out| {
+        out.write_all(&tree.header().line)?;
+        out.write_all(b"\n")?;
+        let mut reader = tree.reader();
+        for position in 0..tree.len() {
+            // What cannot be read any more is told in the entry's section.
+            let Ok(entry) = reader.read(position) else { continue };
+            out.write_all(entry.line)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    })?;
+    html.markup("</script>\n")
+}
+
+/// Writes the parent of each entry and the active branch, numbers only.
+pub(crate) fn shape(html: &mut Html<'_>, outline: &Outline<'_>) -> io::Result<()> {
+    html.markup("<script type=\"application/json\" id=tree>{\"parents\":[")?;
+    for (position, row) in outline.rows.iter().enumerate() {
+        html.markup(if position == 0 { "" } else { "," })?;
+        match row.entry.parent {
+            Some(parent) => html.number(parent)?,
+            None => html.markup("-1")?,
+        }
+    }
+    html.markup("],\"branch\":[")?;
+    for (at, &position) in outline.branch.iter().enumerate() {
+        html.markup(if at == 0 { "" } else { "," })?;
+        html.number(position)?;
+    }
+    html.markup("]}</script>\n")
+}

@@ -1,0 +1,206 @@
+//! Pages in a real browser: what runs, what is loaded, what can be seen.
+//! Skipped, and said so, where there is no browser.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+#[path = "support/browser.rs"]
+mod browser;
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use browser::{Browser, Lure};
+use serde_json::{Value, json};
+use support::hostile::hostile_session;
+use support::*;
+
+struct Directory(tempfile::TempDir);
+
+impl Directory {
+    fn new() -> Self {
+        Directory(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+/// Runs a script in a copy of the page that allows it, and returns what it reports.
+fn drive(browser: &Browser, page: &str, fragment: &str, script: &str) -> Value {
+    let directory = Directory::new();
+    let policy = between(page, "<meta http-equiv=", ">");
+    let page = page.replacen(&format!("<meta http-equiv={policy}>"), "", 1);
+    let driver = format!(
+        "<script>addEventListener('load', async () => {{
+           const report = document.createElement('pre');
+           report.id = 'report';
+           try {{ report.textContent = JSON.stringify(await (async () => {{ {script} }})()); }}
+           catch (error) {{ report.textContent = JSON.stringify(String(error)); }}
+           document.body.append(report);
+         }});</script></body>"
+    );
+    let page = page.replacen("</body>", &driver, 1);
+    let dom = browser.dom(&directory.file("driven.html", &page), fragment);
+    let report = between(&dom, "<pre id=\"report\">", "</pre>");
+    let report = report.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}").replace("&amp;", "&");
+    serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {report}"))
+}
+
+#[test]
+fn hostile_content_neither_runs_nor_calls_out() {
+    let Some(browser) = Browser::find("hostile_content_neither_runs_nor_calls_out") else { return };
+    let lure = Lure::start();
+    let directory = Directory::new();
+    let session = write_session(directory.0.path(), &hostile_session(&lure.address));
+    let page = directory.file("hostile.html", &page_of(&session));
+    let dom = browser.dom(&page, "");
+    assert!(!dom.contains("data-owned"), "a script of the session has run");
+    assert!(dom.contains("<html lang=\"en\" class=\"js\">"), "the page's own script has run");
+    assert_harmless(&dom);
+
+    // The branch the script shows on demand is no safer a place.
+    let other = tags(&dom).into_iter().find(|tag| tag.name == "a" && tag.get("class") == Some("u d1")).unwrap();
+    let dom = browser.dom(&page, other.get("href").unwrap());
+    assert!(between(&dom, "<main id=\"stream\">", "</main>").contains("elsewhere"));
+    assert!(!dom.contains("data-owned"));
+    assert_harmless(&dom);
+
+    // The same browser does run and load such things where nothing prevents it.
+    let bait = format!(
+        "<body><img src=\"{}/control\"><script>document.body.setAttribute('data-'+'owned',1)</script>",
+        lure.address
+    );
+    let dom = browser.dom(&directory.file("control.html", &bait), "");
+    assert!(dom.contains("data-owned"));
+    assert_eq!(lure.requests_until("/control"), [""; 0], "the page has asked for something");
+}
+
+#[test]
+fn without_scripts_the_active_branch_can_be_read() {
+    let Some(browser) = Browser::find("without_scripts_the_active_branch_can_be_read") else { return };
+    let directory = Directory::new();
+    let page = page_of(&ledger()).replace('&', "&amp;").replace('"', "&quot;");
+    let frame = format!(
+        "<body><iframe sandbox=allow-same-origin width=1400 height=900 srcdoc=\"{page}\"></iframe><script>
+         addEventListener('load', () => {{
+           const page = document.querySelector('iframe').contentDocument;
+           const isSeen = (element) => element.checkVisibility();
+           const report = document.createElement('pre');
+           report.id = 'report';
+           report.textContent = JSON.stringify({{
+             script: page.documentElement.className,
+             text: page.getElementById('stream').textContent.includes('has no callers left'),
+             entries: [...page.querySelectorAll('#stream .entry')].filter(isSeen).length,
+             elsewhere: page.getElementById('page').textContent.includes('the error per month'),
+             lines: [...page.querySelectorAll('#rows a')].filter(isSeen).length,
+             controls: [...page.querySelectorAll('button, #search')].filter(isSeen).length,
+             diff: getComputedStyle(page.querySelector('.diff .in')).backgroundColor,
+           }});
+           document.body.append(report);
+         }});</script>"
+    );
+    let dom = browser.dom(&directory.file("frame.html", &frame), "");
+    let report: Value = serde_json::from_str(between(&dom, "<pre id=\"report\">", "</pre>")).unwrap();
+    assert_eq!(
+        report,
+        json!({"script":"","text":true,"entries":21,"elsewhere":false,"lines":18,"controls":0,"diff":"rgb(229, 244, 232)"})
+    );
+}
+
+#[test]
+fn the_navigator_filters_searches_and_shows_other_branches() {
+    let Some(browser) = Browser::find("the_navigator_filters_searches_and_shows_other_branches") else { return };
+    let report = drive(
+        &browser,
+        &page_of(&ledger()),
+        "",
+        "
+        const seen = () => [...document.querySelectorAll('#rows a')].filter((line) => line.checkVisibility()).length;
+        const wait = (test) => new Promise((done) => { const look = () => test() ? done() : setTimeout(look, 20); look(); });
+        const stream = () => document.getElementById('stream').textContent;
+        const report = { filters: {} };
+        for (const button of document.querySelectorAll('.filters button')) {
+          button.click();
+          report.filters[button.dataset.filter] = seen();
+        }
+        const search = document.getElementById('search'), found = document.getElementById('found');
+        search.value = 'CENTS  accessor';
+        search.dispatchEvent(new Event('input'));
+        await wait(() => found.textContent);
+        report.found = [found.textContent, seen()];
+        search.value = '';
+        search.dispatchEvent(new Event('input'));
+        await wait(() => !found.textContent);
+
+        const note = document.getElementById('elsewhere-note');
+        report.before = [note.hidden, stream().includes('the error per month')];
+        document.querySelector('#rows [href=\"#e-a7f773ad\"]').click();
+        await wait(() => !note.hidden);
+        report.other = [stream().includes('the error per month'), stream().includes('convert the report'),
+          document.querySelector('.target').id, document.querySelectorAll('#rows .on').length];
+        const isMinorSeen = () => document.querySelector('#stream .minor').checkVisibility();
+        report.minor = [isMinorSeen()];
+        document.querySelector('[data-filter=notools]').click();
+        report.minor.push(isMinorSeen());
+        document.getElementById('back').click();
+        report.back = [note.hidden, stream().includes('the error per month'), stream().includes('convert the report')];
+
+        document.getElementById('fold').click();
+        report.folded = document.querySelectorAll('#stream details[open]').length;
+        document.getElementById('unfold').click();
+        report.unfolded = document.querySelectorAll('#stream details:not([open])').length;
+
+        let blob, name;
+        URL.createObjectURL = (object) => { blob = object; return '#'; };
+        HTMLAnchorElement.prototype.click = function () { name = this.download; };
+        document.getElementById('download').click();
+        report.download = [name, await blob.text()];
+        return report;
+        ",
+    );
+    let raw = fs::read_to_string(ledger()).unwrap();
+    let n_entries = raw.lines().count() - 1;
+    let expected = json!({
+        "filters": {"default":23,"notools":14,"user":3,"labelled":1,"all":n_entries},
+        "minor": [true, false],
+        "found": ["3 entries", 3],
+        "before": [true, false],
+        "other": [true, false, "e-a7f773ad", 22],
+        "back": [true, false, true],
+        "folded": 0,
+        "unfolded": 0,
+        "download": ["01a1ddfa-f8d7-76a9-a3c8-c75ac8adcc1e.jsonl", raw],
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&report[name], value, "{name}");
+    }
+}
+
+#[test]
+fn links_lead_to_entries_of_any_branch() {
+    let Some(browser) = Browser::find("links_lead_to_entries_of_any_branch") else { return };
+    let report = drive(
+        &browser,
+        &page_of(&ledger()),
+        "#e-a6f773ac",
+        "
+        const look = () => {
+          const target = document.querySelector('.target');
+          const box = target.getBoundingClientRect();
+          return [target.id, target.closest('main') !== null, box.bottom > 0 && box.top < innerHeight,
+            target.querySelector('details').open];
+        };
+        const go = (fragment) => new Promise((done) => {
+          addEventListener('hashchange', () => done(look()), { once: true });
+          location.hash = fragment;
+        });
+        return [look(), await go('#e-14f773a1'), await go('#nowhere')];
+        ",
+    );
+    let at = |id: &str| json!([id, true, true, true]);
+    assert_eq!(report, json!([at("e-a6f773ac"), at("e-14f773a1"), at("e-14f773a1")]));
+}

@@ -1,0 +1,54 @@
+//! The session as a page: written off the event path, from the file.
+
+use std::path::{Path, PathBuf};
+
+use pith_export::{ExportError, Page};
+use pith_protocol::commands::ExportHtml;
+use pith_store::EntryTree;
+use serde_json::{Value, json};
+
+use crate::activity::JobEnd;
+use crate::reply::Reply;
+use crate::session::Session;
+
+impl Session {
+    pub(crate) fn export_html(&mut self, call: ExportHtml, reply: Reply<ExportHtml>) {
+        let file = match (self.store.path(), self.store.is_saved()) {
+            (None, _) => return self.answer(reply, Err(ExportError::InMemory.to_string())),
+            (Some(_), false) => return self.answer(reply, Err(ExportError::Nothing.to_string())),
+            (Some(file), true) => file.to_owned(),
+        };
+        let target = self.export_target(call.output_path, &file);
+        let leaf = self.store.leaf().map(str::to_owned);
+        let (prompt, tools) = (self.tools.prompt().clone(), self.tools.active().specs().clone());
+        self.jobs.spawn_blocking(move || {
+            let answer = EntryTree::open(&file).map_err(|error| error.to_string()).and_then(|(tree, _)| {
+                let page = Page {
+                    tree: &tree,
+                    leaf: leaf.as_deref(),
+                    system_prompt: Some(&prompt),
+                    tools: &tools,
+                    app_version: env!("CARGO_PKG_VERSION"),
+                };
+                pith_export::export(&page, &target).map_err(|error| error.to_string())
+            });
+            JobEnd::Exported { reply, answer: answer.map(|()| json!({"path": target})) }
+        });
+    }
+
+    /// Relative paths start at the session's directory.
+    fn export_target(&self, path: Option<String>, file: &Path) -> PathBuf {
+        let cwd = self.store.cwd();
+        match path {
+            Some(path) => cwd.join(path),
+            None => {
+                let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+                cwd.join(pith_export::default_name(&stem))
+            }
+        }
+    }
+
+    pub(crate) fn on_exported(&mut self, reply: Reply<ExportHtml>, answer: Result<Value, String>) {
+        self.answer(reply, answer);
+    }
+}

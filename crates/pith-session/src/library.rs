@@ -1,0 +1,135 @@
+//! What people brought along: instructions, skills, templates, settings; and
+//! reading all of it again when it has changed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pith_ai::settings::Settings;
+use pith_protocol::Event;
+use pith_protocol::commands::{GetCommands, GetDiagnostics, Reload};
+use pith_resources::{ActiveTool, PromptParts, Resources};
+use serde_json::{Value, json};
+
+use crate::reply::Reply;
+use crate::session::{Session, SessionOptions};
+
+/// One reading of the files of a working directory.
+pub struct Brought {
+    pub resources: Resources,
+    pub settings: Arc<Settings>,
+    /// What follows from the settings. Only what no command can change is taken over by a reload.
+    pub options: SessionOptions,
+    /// About settings and trust; resources have their own.
+    pub diagnostics: Vec<pith_ai::diagnostic::Diagnostic>,
+}
+
+/// Reads the files of a working directory.
+pub type ReadAgain = Box<dyn FnMut(&Path) -> Brought + Send>;
+
+/// The latest reading and the way to another one.
+pub(crate) struct Library {
+    pub resources: Resources,
+    diagnostics: Vec<pith_ai::diagnostic::Diagnostic>,
+    read_again: ReadAgain,
+}
+
+impl Library {
+    pub fn new(brought: Brought, read_again: ReadAgain) -> Self {
+        let Brought { resources, settings: _, options: _, diagnostics } = brought;
+        Library { resources, diagnostics, read_again }
+    }
+}
+
+impl Session {
+    /// Expands `/skill:name` and `/template`; what names neither stays as it is.
+    pub(crate) fn expand(&mut self, text: String) -> String {
+        if !text.starts_with('/') {
+            return text;
+        }
+        let expansion = self.library.resources.expand(&text);
+        let failure = expansion.failure;
+        let expanded = match expansion.text {
+            std::borrow::Cow::Owned(expanded) => Some(expanded),
+            std::borrow::Cow::Borrowed(_) => None,
+        };
+        if let Some(failure) = failure {
+            self.out.event(&Event::ExtensionError {
+                extension_path: &failure.path.to_string_lossy(),
+                event: failure.event,
+                error: &failure.message,
+            });
+        }
+        expanded.unwrap_or(text)
+    }
+
+    /// Reads resources again if a file they came from is another one now. A few `stat` calls when nothing is.
+    pub(crate) fn freshen(&mut self) {
+        if self.library.resources.is_stale() {
+            self.read_again();
+        }
+    }
+
+    pub(crate) fn reload_files(&mut self, reply: Reply<Reload>) {
+        self.models.registry().reload();
+        let changes = self.read_again();
+        self.answer(reply, Ok(json!({ "changes": changes })));
+    }
+
+    /// Puts the files of the session's directory in force and tells what is different.
+    pub(crate) fn read_again(&mut self) -> Vec<Value> {
+        let brought = (self.library.read_again)(self.store.cwd());
+        let value = |change| serde_json::to_value(change).expect("wire types always serialize");
+        let mut changes: Vec<Value> =
+            brought.resources.changes_since(&self.library.resources).into_iter().map(value).collect();
+        if brought.settings != self.settings {
+            changes.push(json!({"change": "changed", "resource": "settings"}));
+            self.models.set_settings(brought.settings.clone());
+            self.options.take_over(&brought.options);
+            self.settings = brought.settings;
+        }
+        self.library.resources = brought.resources;
+        self.library.diagnostics = brought.diagnostics;
+        self.assemble_prompt();
+        changes
+    }
+
+    /// The system prompt of the active tools and resources. Equal inputs give equal bytes.
+    pub(crate) fn assemble_prompt(&mut self) {
+        let prompt = {
+            let active = self.tools.active();
+            let tools: Vec<ActiveTool<'_>> = active
+                .iter()
+                .map(|tool| ActiveTool { name: &tool.spec().name, snippet: tool.snippet(), rules: tool.rules() })
+                .collect();
+            let parts = self.library.resources.prompt_parts(&tools, self.store.cwd());
+            PromptParts { locale: self.tools.locale(), ..parts }.assemble()
+        };
+        self.tools.set_prompt(prompt);
+    }
+
+    pub(crate) fn get_commands(&mut self, reply: Reply<GetCommands>) {
+        let commands = self.library.resources.commands();
+        self.answer(reply, Ok(json!({ "commands": commands })));
+    }
+
+    pub(crate) fn get_diagnostics(&mut self, reply: Reply<GetDiagnostics>) {
+        let mut all: Vec<Value> = Vec::new();
+        all.extend(
+            self.library.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(|found| json!(found)),
+        );
+        all.extend(self.library.resources.diagnostics().iter().map(|found| json!(found)));
+        self.answer(reply, Ok(json!({ "diagnostics": all })));
+    }
+}
+
+impl SessionOptions {
+    /// Takes what only settings decide; what a host may have set stays as it is.
+    fn take_over(&mut self, read: &SessionOptions) {
+        let is_enabled = self.retry.is_enabled;
+        self.retry = read.retry.clone();
+        self.retry.is_enabled = is_enabled;
+        self.max_turns = read.max_turns;
+        self.block_images = read.block_images;
+        self.fsync = read.fsync;
+    }
+}

@@ -1,0 +1,231 @@
+//! Todos of the session: set by the host, kept by the model, cleared when done,
+//! and brought back to mind when the model stops too early.
+
+mod list;
+mod ops;
+mod tool;
+
+use std::sync::Arc;
+
+use pith_agent::{Opening, ToolOutput, now_ms};
+use pith_protocol::commands::SetTodos;
+use pith_protocol::{Event, Message, StopReason};
+use pith_store::{Kind, Role, SessionStore};
+use serde_json::{Map, Value, json};
+use tokio::task::AbortHandle;
+
+use crate::activity::JobEnd;
+use crate::reply::Reply;
+use crate::session::Session;
+use list::{Task, TodoList};
+pub(crate) use tool::{TODO_WRITE, TodoWrite};
+
+/// Reminders for one prompt.
+const MAX_REMINDERS: u32 = 3;
+
+/// The list and what is going on around it.
+#[derive(Default)]
+pub(crate) struct Todos {
+    list: TodoList,
+    /// The host has brought a list, so it wants to hear about it.
+    is_hosted: bool,
+    /// Since the last prompt.
+    n_reminders: u32,
+    /// Finished tasks and the waits after which they disappear.
+    clearing: Vec<(String, AbortHandle)>,
+}
+
+impl Todos {
+    /// As hosts see the list.
+    pub fn to_values(&self) -> Vec<Value> {
+        self.list.to_values()
+    }
+
+    /// A new prompt: reminders count anew.
+    pub fn begin_prompt(&mut self) {
+        self.n_reminders = 0;
+    }
+
+    /// Nothing disappears any more.
+    pub fn stop_clearing(&mut self) {
+        self.clearing.drain(..).for_each(|(_, wait)| wait.abort());
+    }
+
+    fn open_tasks(&self) -> Vec<&Task> {
+        self.list.tasks().filter(|task| task.status.is_open()).collect()
+    }
+}
+
+impl Session {
+    pub(crate) fn set_todos(&mut self, call: SetTodos, reply: Reply<SetTodos>) {
+        let answer = TodoList::read(call.phases).map(|list| {
+            self.todos.list = list;
+            self.todos.is_hosted = true;
+            self.todos.stop_clearing();
+            self.clear_when_due();
+            self.tools.activate(TODO_WRITE);
+            self.assemble_prompt();
+            json!({"todoPhases": self.todos.to_values()})
+        });
+        self.answer(reply, answer);
+    }
+
+    /// The list the branch ends with; the host's own lists live in memory only.
+    pub(crate) fn resume_todos(&mut self) {
+        self.todos.stop_clearing();
+        let list = of_branch(&self.store).unwrap_or_default();
+        self.todos = Todos { list, ..Todos::default() };
+    }
+
+    /// Carries out a call of the tool.
+    pub(crate) fn write_todos(&mut self, arguments: Map<String, Value>) -> ToolOutput {
+        let ops = arguments.get("ops").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let failures = if ops.is_empty() { Vec::new() } else { ops::apply(&mut self.todos.list, ops) };
+        self.clear_when_due();
+        let mut text = ops::describe(&self.todos.list);
+        for failure in failures.iter().rev() {
+            text.insert_str(0, &format!("Not done: {failure}\n"));
+        }
+        if !ops.is_empty() && failures.len() == ops.len() {
+            return ToolOutput::error(text);
+        }
+        let storage = if self.store.path().is_some() { "session" } else { "memory" };
+        ToolOutput::text(text).with_details(json!({"phases": self.todos.to_values(), "storage": storage}))
+    }
+
+    /// Starts a wait for each task that is finished, and ends those of tasks that are not.
+    fn clear_when_due(&mut self) {
+        let finished = |id: &str, list: &TodoList| list.tasks().any(|task| task.id == id && !task.status.is_open());
+        let Todos { list, clearing, .. } = &mut self.todos;
+        clearing.retain(|(id, wait)| {
+            let is_finished = finished(id, list);
+            if !is_finished {
+                wait.abort();
+            }
+            is_finished
+        });
+        let Some(delay) = self.options.todo_clear_after.filter(|_| !self.is_closing) else { return };
+        for task in list.tasks().filter(|task| !task.status.is_open()) {
+            if clearing.iter().any(|(id, _)| *id == task.id) {
+                continue;
+            }
+            let id = task.id.clone();
+            let wait = self.jobs.spawn(async move {
+                tokio::time::sleep(delay).await;
+                JobEnd::TodoDue(id)
+            });
+            clearing.push((task.id.clone(), wait));
+        }
+    }
+
+    /// A finished task has been shown long enough.
+    pub(crate) fn on_todo_due(&mut self, id: &str) {
+        let Some(at) = self.todos.clearing.iter().position(|(waiting, _)| waiting == id) else { return };
+        self.todos.clearing.swap_remove(at);
+        self.todos.list.retain(|task| task.id != id);
+        self.out.event(&Event::TodoAutoClear);
+    }
+
+    /// What to go on with when the model stops while tasks are left; nothing once it was reminded often enough.
+    pub(crate) fn reminder(&mut self) -> Option<Opening> {
+        let is_wanted = self.options.todo_reminders && self.todos.is_hosted && !self.is_closing;
+        let last = self.store.messages().last().and_then(|message| message.as_assistant());
+        let has_stopped = last.is_some_and(|answer| answer.stop_reason == StopReason::Stop);
+        let open = self.todos.open_tasks();
+        if !is_wanted || !has_stopped || open.is_empty() || self.todos.n_reminders == MAX_REMINDERS {
+            return None;
+        }
+        let todos: Vec<_> =
+            open.iter().map(|task| serde_json::to_value(task).expect("tasks always serialize")).collect();
+        let attempt = self.todos.n_reminders + 1;
+        let text = reminder_text(&self.todos.list, attempt);
+        self.todos.n_reminders = attempt;
+        self.out.event(&Event::TodoReminder { todos: &todos, attempt, max_attempts: MAX_REMINDERS });
+        let message = json!({
+            "role": "developer",
+            "content": [{"type": "text", "text": text}],
+            "attribution": "agent",
+            "timestamp": now_ms(),
+        });
+        let Value::Object(message) = message else { return None };
+        Some(Opening::Prompts(vec![Arc::new(Message::Other(message))]))
+    }
+}
+
+fn reminder_text(list: &TodoList, attempt: u32) -> String {
+    let mut text = format!("You stopped, but these tasks are not finished (reminder {attempt} of {MAX_REMINDERS}):\n");
+    for phase in &list.phases {
+        let open: Vec<_> = phase.tasks.iter().filter(|task| task.status.is_open()).collect();
+        if open.is_empty() {
+            continue;
+        }
+        text.push_str(&format!("\n{}\n", phase.name));
+        for task in open {
+            text.push_str(&format!("- {} {} {}\n", task.status.mark(), task.id, task.content));
+        }
+    }
+    text.push_str("\nGo on with them, or mark them completed or abandoned.");
+    text
+}
+
+/// The newest list a call of the tool left on the branch.
+fn of_branch(store: &SessionStore) -> Option<TodoList> {
+    let messages = store.messages();
+    if let Some(list) = messages.iter().rev().find_map(|message| of_message(message)) {
+        return Some(list);
+    }
+    // What a compaction has replaced is still in the file.
+    let is_shortened = messages.iter().any(|message| matches!(**message, Message::CompactionSummary(_)));
+    if !is_shortened {
+        return None;
+    }
+    let tree = store.tree();
+    let results = tree.branch(store.leaf()).into_iter().rev();
+    let mut results = results.filter(|id| tree.kind(id) == Some(Kind::Message(Role::ToolResult)));
+    results.find_map(|id| of_message(&tree.message(&id)?))
+}
+
+fn of_message(message: &Message) -> Option<TodoList> {
+    let Message::ToolResult(result) = message else { return None };
+    let is_list = result.tool_name == TODO_WRITE && !result.is_error;
+    result.details.as_ref().filter(|_| is_list).and_then(TodoList::of_details)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pith_protocol::{ToolResultMessage, UserMessage};
+    use pith_store::CompactionEntry;
+    use std::path::Path;
+
+    fn result(content: &str, is_error: bool) -> Arc<Message> {
+        let phases = json!([{"id": "phase-1", "name": "P", "tasks": [
+            {"id": "task-1", "content": "done", "status": "completed"},
+            {"id": "task-2", "content": content, "status": "pending"}]}]);
+        Arc::new(Message::ToolResult(ToolResultMessage {
+            tool_name: TODO_WRITE.to_owned(),
+            details: Some(json!({"phases": phases, "storage": "session"})),
+            is_error,
+            ..ToolResultMessage::default()
+        }))
+    }
+
+    fn left(store: &SessionStore) -> Vec<String> {
+        of_branch(store).unwrap_or_default().tasks().map(|task| task.content.clone()).collect()
+    }
+
+    #[test]
+    fn a_resumed_session_has_the_newest_list_of_its_branch() {
+        let mut store = SessionStore::in_memory(Path::new("/"), None);
+        assert!(left(&store).is_empty());
+        store.append_message(&result("old", false));
+        store.append_message(&result("new", false));
+        store.append_message(&result("failed", true));
+        assert_eq!(left(&store), ["new"]);
+        // A compaction takes the result out of the context, not out of the file.
+        store.append_message(&Arc::new(Message::User(UserMessage::new("go on".to_owned(), Vec::new(), 0))));
+        store.append_compaction(&CompactionEntry { summary: "S".to_owned(), ..CompactionEntry::default() });
+        assert!(!store.messages().iter().any(|message| matches!(**message, Message::ToolResult(_))));
+        assert_eq!(left(&store), ["new"]);
+    }
+}

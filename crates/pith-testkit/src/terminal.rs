@@ -1,0 +1,122 @@
+//! A person at a terminal: a program in a real pseudo-terminal, typed to and read from.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use regex::Regex;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::{TempHome, patience};
+
+/// A program and what it has shown.
+pub struct Terminal {
+    keyboard: File,
+    shown: Arc<Shown>,
+    child: Child,
+    /// Text before this has been waited for.
+    cursor: usize,
+}
+
+#[derive(Default)]
+struct Shown {
+    bytes: Mutex<Vec<u8>>,
+    more: Condvar,
+}
+
+impl Terminal {
+    /// Starts a program with a terminal of its own, in the work directory of a home.
+    #[track_caller]
+    pub fn spawn(program: &str, arguments: &[&str], home: &TempHome) -> Terminal {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a pseudo-terminal");
+        grantpt(&master).and_then(|()| unlockpt(&master)).expect("a fresh pseudo-terminal can be unlocked");
+        let name = ptsname(&master, Vec::new()).expect("it has a name").into_string().expect("an ASCII name");
+        let size = Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(master.as_fd(), size).expect("a terminal has a size");
+        let slave = OpenOptions::new().read(true).write(true).open(Path::new(&name)).expect("the other end opens");
+        let end = || Stdio::from(slave.try_clone().expect("descriptors are left"));
+        // `setsid` makes the terminal the controlling one, so that Ctrl-C is a signal.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait", program]).args(arguments);
+        command.env_clear().envs(home.environment()).env("TERM", "xterm").current_dir(home.work());
+        let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid is installed");
+        drop(slave);
+        let keyboard = File::from(master);
+        let shown = Arc::new(Shown::default());
+        let (reader, sink) = (keyboard.try_clone().expect("descriptors are left"), Arc::clone(&shown));
+        thread::spawn(move || sink.read(reader));
+        Terminal { keyboard, shown, child, cursor: 0 }
+    }
+
+    /// Types text or keys such as `\r` (Enter) and `\x03` (Ctrl-C).
+    #[track_caller]
+    pub fn type_keys(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Waits until `text` is shown, behind what was waited for before.
+    #[track_caller]
+    pub fn wait(&mut self, text: &str) {
+        let deadline = Instant::now() + patience();
+        let mut bytes = self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let plain = plain(&bytes);
+            if let Some(at) = plain.get(self.cursor..).and_then(|rest| rest.find(text)) {
+                self.cursor += at + text.len();
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{text:?} was never shown; the screen: {plain}");
+            bytes = self.shown.more.wait_timeout(bytes, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Everything shown so far, without control sequences.
+    pub fn screen(&self) -> String {
+        plain(&self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits for the end and returns the exit code.
+    #[track_caller]
+    pub fn exit_code(&mut self) -> i32 {
+        let deadline = Instant::now() + patience();
+        loop {
+            match self.child.try_wait().expect("a child can be waited for") {
+                Some(status) => return status.code().unwrap_or(-1),
+                None if Instant::now() < deadline => thread::sleep(std::time::Duration::from_millis(5)),
+                None => panic!("still running; the screen: {}", self.screen()),
+            }
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Closing the keyboard hangs up on the program; this is for one that does not mind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Shown {
+    fn read(&self, mut from: File) {
+        let mut chunk = [0; 4096];
+        // The read fails when the last holder of the other end is gone.
+        while let Ok(n_bytes @ 1..) = from.read(&mut chunk) {
+            self.bytes.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&chunk[..n_bytes]);
+            self.more.notify_all();
+        }
+    }
+}
+
+/// Without control sequences and carriage returns.
+fn plain(bytes: &[u8]) -> String {
+    let sequences = Regex::new("\x1b\\[[0-9;?]*[A-Za-z]|\r").expect("a valid pattern");
+    sequences.replace_all(&String::from_utf8_lossy(bytes), "").into_owned()
+}

@@ -1,0 +1,53 @@
+//! The help text, from the same table as the parser.
+
+use super::flags::grouped;
+use super::subcommand::SUBCOMMANDS;
+
+const USAGE: &str = "\
+pith: a coding agent for terminals, scripts and host programs
+
+Usage:
+  pith [options] [@file...]            chat, when started on a terminal
+  pith -p [options] [@file...] TEXT    answer once and leave
+  pith --mode rpc [options]            serve a host on stdin and stdout
+";
+
+const EXAMPLES: &str = "
+Examples:
+  pith tour                                   see it work: no key, no network
+  pith -p --model scripted/tour \"hello\"       the same as a single answer
+  pith -p \"What does this project do?\"        the answer goes to stdout
+  git diff | pith -p \"Review this change\"     text from a pipe comes first
+  pith -p @screenshot.png \"What is wrong?\"    files: text and images
+  pith --mode json -p \"Fix the tests\"         every event as a line of JSON
+  echo '{\"type\":\"get_state\"}' | pith --mode rpc
+
+Exit codes: 0 done, 1 failed, 2 not possible, 130 interrupted.
+Settings are in ~/.pi/agent; `pith config check` tells what is wrong with them.
+";
+
+/// Column at which descriptions begin.
+const INDENT: usize = 37;
+
+/// What `--help` prints.
+pub fn help() -> String {
+    let mut text = USAGE.to_owned();
+    text.push_str("\nSubcommands:\n");
+    for subcommand in SUBCOMMANDS {
+        line(&mut text, subcommand.usage, subcommand.help);
+    }
+    for (title, flags) in grouped() {
+        text.push_str(&format!("\n{title}:\n"));
+        flags.iter().for_each(|flag| line(&mut text, &flag.usage(), flag.help));
+    }
+    text.push_str(EXAMPLES);
+    text
+}
+
+fn line(text: &mut String, left: &str, right: &str) {
+    let width = INDENT - 3;
+    match left.chars().count() <= width {
+        true => text.push_str(&format!("  {left:width$} {right}\n")),
+        false => text.push_str(&format!("  {left}\n{:INDENT$}{right}\n", "")),
+    }
+}

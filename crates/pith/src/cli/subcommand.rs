@@ -1,0 +1,87 @@
+//! Words in first position that are no messages.
+
+/// A subcommand, as help, completions and the manual list it.
+pub struct Described {
+    pub name: &'static str,
+    pub usage: &'static str,
+    pub help: &'static str,
+    /// Words that may follow.
+    pub words: &'static [&'static str],
+}
+
+/// The table.
+pub const SUBCOMMANDS: &[Described] = &[
+    Described {
+        name: "tour",
+        usage: "tour",
+        help: "watch a scripted session with every line of both sides",
+        words: &[],
+    },
+    Described { name: "rpc", usage: "rpc [options]", help: "the same as --mode rpc", words: &[] },
+    Described {
+        name: "config",
+        usage: "config check",
+        help: "check settings, models, keys and resources",
+        words: &["check"],
+    },
+    Described {
+        name: "auth",
+        usage: "auth <check|print-api-key|...>",
+        help: "is a provider ready, and with which secret (pith auth --help)",
+        words: &["check", "print-api-key", "print-bearer-token"],
+    },
+    Described {
+        name: "completions",
+        usage: "completions <bash|zsh|fish>",
+        help: "completions for a shell, on stdout",
+        words: &["bash", "zsh", "fish"],
+    },
+    Described { name: "man", usage: "man", help: "the manual page, on stdout: pith man | man -l -", words: &[] },
+];
+
+/// Package management of other agents.
+const PACKAGE_WORDS: [&str; 5] = ["install", "remove", "uninstall", "update", "list"];
+
+/// What the first argument asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subcommand {
+    Tour,
+    Rpc,
+    ConfigCheck,
+    Auth,
+    Completions(Shell),
+    Man,
+    /// Known, and not what pith does; the text says so.
+    Refused(String),
+}
+
+/// Shells with completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+impl Subcommand {
+    /// Reads the first words; `None` if they are no subcommand.
+    pub fn of(first: &str, second: Option<&str>) -> Option<Subcommand> {
+        Some(match (first, second) {
+            ("tour", _) => Subcommand::Tour,
+            ("rpc", _) => Subcommand::Rpc,
+            ("man", _) => Subcommand::Man,
+            ("auth", _) => Subcommand::Auth,
+            ("config", Some("check")) => Subcommand::ConfigCheck,
+            ("config", _) => Subcommand::Refused("usage: pith config check".to_owned()),
+            ("completions", Some("bash")) => Subcommand::Completions(Shell::Bash),
+            ("completions", Some("zsh")) => Subcommand::Completions(Shell::Zsh),
+            ("completions", Some("fish")) => Subcommand::Completions(Shell::Fish),
+            ("completions", _) => Subcommand::Refused("usage: pith completions <bash|zsh|fish>".to_owned()),
+            (word, _) if PACKAGE_WORDS.contains(&word) => Subcommand::Refused(format!(
+                "pith does not manage packages. Copy extensions, skills and prompts to ~/.pi/agent instead. \
+                 To send \"{word} ...\" as a message, use pith -p."
+            )),
+            _ => return None,
+        })
+    }
+}

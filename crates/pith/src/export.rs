@@ -1,0 +1,25 @@
+//! `--export`: a session file as a page, without a session.
+
+use std::path::{Path, PathBuf};
+
+use pith_export::Page;
+use pith_store::EntryTree;
+
+use crate::show;
+
+/// Writes the page and says where it is.
+pub fn page(file: &Path, target: Option<&String>) -> anyhow::Result<u8> {
+    if !file.exists() {
+        anyhow::bail!("File not found: {}", file.display());
+    }
+    let (tree, report) = EntryTree::open(file)?;
+    if let Some(report) = report {
+        crate::warn(&format!("Warning: {}", report.message));
+    }
+    let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let target = target.map_or_else(|| PathBuf::from(pith_export::default_name(&stem)), PathBuf::from);
+    // The page is written beside its final name, so the directory has to be spelled out.
+    let target = std::path::absolute(target)?;
+    pith_export::export(&Page::of_file(&tree, env!("CARGO_PKG_VERSION"))?, &target)?;
+    show(&format!("Exported to: {}\n", target.display()))
+}

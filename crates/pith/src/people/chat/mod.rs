@@ -1,0 +1,205 @@
+//! The chat: one line at a time on a terminal, on the same session that serves hosts.
+
+mod commands;
+mod editor;
+mod sessions;
+
+use std::path::{Path, PathBuf};
+
+use pith_ai::environment::Environment;
+use pith_tools::image::Rules;
+use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use self::commands::Next;
+use self::editor::{Lines, Typed};
+use super::attach::{Draft, resolve};
+use super::client::{Client, Notice};
+use super::drive;
+use super::follow::Follower;
+use super::screen::{Screen, Show, Streams};
+use super::screen_outbox::ScreenOutbox;
+use super::terminal::{Abilities, KeptTerminal};
+use crate::cli::Cli;
+use crate::dialect::Dialect;
+use crate::lifecycle::Ending;
+use crate::transport::finish;
+use crate::{startup, warn};
+
+/// Lines typed before, in the agent directory. Not a session, so not named like one.
+const HISTORY: &str = "pith-history";
+
+/// Opens the chat and returns the exit code.
+pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    // Here there is a list to choose from.
+    let wants_list = cli.sessions.resume.take_if(|id| id.is_empty()).is_some();
+    let (messages, files) = (cli.messages.clone(), cli.files.clone());
+    let environment = Environment::of_process();
+    let agent_dir = startup::agent_dir(dialect, &environment);
+    let start = startup::prepare(cli, dialect, Some(Box::new(sessions::ask)))?;
+    let problems = start.resource_problems();
+    let terminal = KeptTerminal::of_stdin();
+    let on = Abilities::of(&std::io::stdout());
+    let ending = Ending::default();
+    let on_broken = ending.clone();
+    let (screen, painter) = Screen::start(Streams {
+        answers: Box::new(std::io::stdout()),
+        answers_on: on,
+        activity_on: on,
+        on_broken: Box::new(move || on_broken.host_gone()),
+    })?;
+    std::fs::create_dir_all(agent_dir.path())?;
+    let mut chat = Chat {
+        screen: screen.clone(),
+        lines: Lines::start(agent_dir.path().join(HISTORY), on.has_colour)?,
+        cwd: start.cwd().to_owned(),
+        home: environment.home().to_owned(),
+        sessions: start.sessions().map(Path::to_owned),
+        rules: start.image_rules(),
+        ending: ending.clone(),
+        has_hinted: false,
+    };
+    let (follower, notices) = Follower::new();
+    let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result: anyhow::Result<()> = runtime.block_on(async {
+        ending.watch_all_but_interrupt();
+        let mut interrupts = signal(SignalKind::interrupt())?;
+        drive(parts, notices, &ending, async |client| {
+            problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
+            chat.greet(client).await;
+            if wants_list {
+                chat.list_sessions(client).await;
+            }
+            let first = chat.draft(&messages.join("\n"), &files)?;
+            chat.talk(client, &mut interrupts, first).await;
+            anyhow::Ok(())
+        })
+        .await
+    });
+    drop((chat, screen));
+    finish(painter);
+    drop(terminal);
+    if let Err(error) = result {
+        warn(&format!("Error: {error:#}"));
+        std::process::exit(1);
+    }
+    // The editor's thread may still be waiting for a key.
+    std::process::exit(ending.code());
+}
+
+struct Chat {
+    screen: Screen,
+    lines: Lines,
+    cwd: PathBuf,
+    home: PathBuf,
+    sessions: Option<PathBuf>,
+    rules: Rules,
+    ending: Ending,
+    /// How to leave has been explained.
+    has_hinted: bool,
+}
+
+impl Chat {
+    async fn greet(&mut self, client: &mut Client) {
+        let state = client.call(json!({"type": "get_state"})).await.unwrap_or_default();
+        let model = commands::model_line(&state);
+        self.say(&format!("pith {} · {model} · {}", env!("CARGO_PKG_VERSION"), self.cwd.display()));
+        self.say("Enter sends, Alt-Enter or a final \\ starts a new line, Ctrl-C stops, /help lists commands.");
+        match state["messageCount"].as_u64() {
+            Some(n_messages) if n_messages > 0 => self.show_last_answer(client, n_messages).await,
+            _ => self.mention_last_session(client).await,
+        }
+        self.learn_commands(client).await;
+    }
+
+    /// Prompts, commands and their ends, until the person leaves.
+    async fn talk(&mut self, client: &mut Client, interrupts: &mut Signal, first: Option<Value>) {
+        if let Some(prompt) = first {
+            self.turn(client, interrupts, prompt, json!({"type": "abort"})).await;
+        }
+        loop {
+            self.screen.flush().await;
+            let typed = tokio::select! {
+                biased;
+                () = self.ending.stop.cancelled() => Typed::End,
+                typed = self.lines.next() => typed,
+            };
+            let line = match typed {
+                Typed::End => break,
+                Typed::Interrupted if std::mem::replace(&mut self.has_hinted, true) => break,
+                Typed::Interrupted => {
+                    self.say("Ctrl-C again, Ctrl-D or /quit leaves.");
+                    continue;
+                }
+                Typed::Line(line) => line,
+            };
+            self.has_hinted = false;
+            match self.take(client, line.trim_end()).await {
+                Next::Nothing => {}
+                Next::Leave => break,
+                Next::Turn { command, stop } => self.turn(client, interrupts, command, stop).await,
+            }
+        }
+    }
+
+    /// Sends a command that makes the agent work, and waits until it has stopped.
+    async fn turn(&mut self, client: &mut Client, interrupts: &mut Signal, command: Value, stop: Value) {
+        let is_prompt = command["type"] == "prompt";
+        forget(interrupts).await;
+        let sent = client.send(command).await;
+        loop {
+            let notice = tokio::select! {
+                notice = client.next() => notice,
+                _ = interrupts.recv() => {
+                    client.send(stop.clone()).await;
+                    continue;
+                }
+            };
+            match notice {
+                None => return,
+                Some(Notice::Answer { id, result: Err(error) }) if id == sent => return self.complain(&error),
+                Some(Notice::Answer { id, result: Ok(data) }) if id == sent && !is_prompt => {
+                    self.say(&commands::work_done(&data));
+                    return;
+                }
+                Some(Notice::Settled(settled)) if is_prompt => {
+                    if let Some(failure) = settled.failure {
+                        self.complain(&failure);
+                    }
+                    return self.screen.show(Show::Totals);
+                }
+                Some(Notice::Answer { .. } | Notice::Settled(_)) => {}
+            }
+        }
+    }
+
+    /// A message with the files it names; `None` if it is empty.
+    fn draft(&self, message: &str, files: &[String]) -> anyhow::Result<Option<Value>> {
+        let mut draft = Draft::default();
+        for file in files {
+            draft.attach(&resolve(file, &self.cwd, &self.home), self.rules)?;
+        }
+        draft.push(message);
+        Ok(draft.into_prompt())
+    }
+
+    fn say(&self, text: &str) {
+        self.screen.show(Show::Say(text.to_owned()));
+    }
+
+    fn complain(&self, text: &str) {
+        self.say(&format!("✗ {text}"));
+    }
+}
+
+/// An interrupt from before a turn is not meant for it.
+async fn forget(interrupts: &mut Signal) {
+    loop {
+        tokio::select! {
+            biased;
+            Some(()) = interrupts.recv() => {}
+            () = std::future::ready(()) => return,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Keeps the last answer in mind, so that an ending can tell how it went.
+
+use pith_protocol::{AssistantMessage, Block, Event, Response, StopReason};
+use tokio::sync::mpsc;
+
+use super::client::{Notice, Settled, answered};
+
+/// Turns frames into notices for the driver.
+pub struct Follower {
+    /// To the driver; a driver that is gone needs no notices.
+    notices: mpsc::UnboundedSender<Notice>,
+    last: Settled,
+}
+
+impl Follower {
+    /// A follower and where its notices arrive.
+    pub fn new() -> (Follower, mpsc::UnboundedReceiver<Notice>) {
+        let (notices, receiver) = mpsc::unbounded_channel();
+        (Follower { notices, last: Settled::default() }, receiver)
+    }
+
+    pub fn respond(&self, response: &Response<'_>) {
+        if let Some(notice) = answered(response) {
+            let _ = self.notices.send(notice);
+        }
+    }
+
+    pub fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::AgentStart => self.last = Settled::default(),
+            Event::MessageEnd { message } => {
+                if let Some(answer) = message.as_assistant() {
+                    self.last = settled(answer);
+                }
+            }
+            Event::AgentSettled { .. } => {
+                let _ = self.notices.send(Notice::Settled(self.last.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn settled(answer: &AssistantMessage) -> Settled {
+    let failure = |usual: &str| answer.error_message.clone().unwrap_or_else(|| usual.to_owned());
+    Settled {
+        text: answer.content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
+        failure: match answer.stop_reason {
+            StopReason::Error => Some(failure("Request error")),
+            StopReason::Aborted => Some(failure("Request aborted")),
+            StopReason::Stop | StopReason::Length | StopReason::ToolUse => None,
+        },
+    }
+}

@@ -1,0 +1,49 @@
+//! For people and scripts: one answer (`-p`, `--mode json`) or a chat.
+//!
+//! Each is a driver on the same session that serves hosts: commands go in as
+//! lines, what happens comes back through an outbox.
+
+mod attach;
+mod chat;
+mod client;
+mod follow;
+mod markdown;
+mod one_shot;
+mod screen;
+mod screen_outbox;
+mod terminal;
+mod tool_line;
+
+pub use chat::chat;
+pub use one_shot::{json, print};
+
+use pith_session::{Session, SessionParts};
+use pith_tools::process::SHUTDOWN_GRACE;
+use tokio::sync::mpsc;
+
+use crate::lifecycle::Ending;
+use client::{Client, Notice};
+
+/// Lines a driver may be ahead of the session.
+const BACKLOG: usize = 16;
+
+/// Runs a session and its driver until the driver has ended and the session with it.
+async fn drive<R>(
+    parts: SessionParts,
+    notices: mpsc::UnboundedReceiver<Notice>,
+    ending: &Ending,
+    driver: impl AsyncFnOnce(&mut Client) -> R,
+) -> R {
+    let (lines, inbox) = mpsc::channel(BACKLOG);
+    let session = Session::new(parts);
+    tokio::spawn(ending.clone().limit_when_stopped());
+    let conversation = async {
+        // Dropping the client closes the inbox, which ends the session.
+        let mut client = Client::new(lines, notices);
+        driver(&mut client).await
+    };
+    let (result, workbench) = tokio::join!(conversation, session.serve(inbox, ending.stop.clone()));
+    ending.limit();
+    workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
+    result
+}

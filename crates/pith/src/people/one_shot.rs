@@ -1,0 +1,216 @@
+//! Prompts from the command line, one after the other, and then the end.
+
+use std::io::IsTerminal;
+
+use pith_ai::registry::{NO_KEY, NO_MODEL};
+use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
+use pith_session::{Outbox, Room, SessionParts};
+use pith_tools::image::Rules;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::attach::{Draft, piped, resolve};
+use super::client::{Client, Notice, Settled};
+use super::drive;
+use super::follow::Follower;
+use super::screen::{Screen, Show, Streams};
+use super::screen_outbox::ScreenOutbox;
+use super::terminal::Abilities;
+use crate::cli::Cli;
+use crate::dialect::Dialect;
+use crate::lifecycle::Ending;
+use crate::outbox::WireOutbox;
+use crate::transport::writer::FrameQueue;
+use crate::transport::{finish, take_stdout};
+use crate::{startup, warn};
+
+/// `-p`: the answer on stdout, and what goes on on a terminal's stderr.
+pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    let asked_for = cli.print;
+    let words = Words::of(&cli);
+    let start = startup::prepare(cli, dialect, None)?;
+    let prompts = words.prompts(start.image_rules())?;
+    if prompts.is_empty() {
+        return Ok(nothing_to_do(asked_for));
+    }
+    let problems = start.resource_problems();
+    let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
+    let stdout = take_stdout()?;
+    let ending = Ending::default();
+    let on_broken = ending.clone();
+    let (screen, painter) = Screen::start(Streams {
+        answers: Box::new(stdout),
+        answers_on: abilities.0,
+        activity_on: abilities.1,
+        on_broken: Box::new(move || on_broken.host_gone()),
+    })?;
+    problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
+    let (follower, notices) = Follower::new();
+    let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
+    let outcome = run(parts, notices, &ending, prompts)?;
+    if outcome.is_ok() && !abilities.0.is_terminal {
+        let text = outcome.as_ref().map(|settled| settled.text.clone()).unwrap_or_default();
+        screen.show(Show::Say(text));
+    }
+    screen.show(Show::Totals);
+    drop(screen);
+    finish(painter);
+    leave(&ending, outcome.err())
+}
+
+/// `--mode json`: the session's header, then every event, a line each.
+pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    let asked_for = cli.print;
+    let words = Words::of(&cli);
+    let start = startup::prepare(cli, dialect, None)?;
+    let prompts = words.prompts(start.image_rules())?;
+    if prompts.is_empty() {
+        return Ok(nothing_to_do(asked_for));
+    }
+    let stdout = take_stdout()?;
+    let ending = Ending::default();
+    let on_broken = ending.clone();
+    let (queue, writer) = FrameQueue::start(stdout, move || on_broken.host_gone())?;
+    let (follower, notices) = Follower::new();
+    let outbox = EventOutbox { wire: WireOutbox::without_greeting(queue.clone(), dialect), follower };
+    let parts = start.into_parts(Box::new(outbox));
+    let header = parts.store.tree().header().line.clone();
+    queue.push(|out| out.extend_from_slice(&header));
+    let outcome = run(parts, notices, &ending, prompts)?;
+    queue.close();
+    finish(writer);
+    // A refused prompt has no event; an answer that failed has told so itself.
+    leave(
+        &ending,
+        outcome.err().map(|failure| if failure.is_told { Failure { text: String::new(), ..failure } } else { failure }),
+    )
+}
+
+/// Why the work is not done.
+struct Failure {
+    text: String,
+    /// An event has said so.
+    is_told: bool,
+}
+
+fn run(
+    parts: SessionParts,
+    notices: mpsc::UnboundedReceiver<Notice>,
+    ending: &Ending,
+    prompts: Vec<Value>,
+) -> anyhow::Result<Result<Settled, Failure>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(async {
+        ending.watch_signals();
+        drive(parts, notices, ending, async |client| ask_all(client, prompts).await).await
+    }))
+}
+
+/// The first failure is the last prompt.
+async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, Failure> {
+    let mut last = Settled::default();
+    for prompt in prompts {
+        last = ask(client, prompt).await?;
+    }
+    Ok(last)
+}
+
+async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Failure> {
+    client.send(prompt).await;
+    while let Some(notice) = client.next().await {
+        match notice {
+            Notice::Answer { result: Err(text), .. } if text == NO_MODEL => {
+                return Err(Failure { text: NO_KEY.to_owned(), is_told: false });
+            }
+            Notice::Answer { result: Err(text), .. } => return Err(Failure { text, is_told: false }),
+            Notice::Answer { result: Ok(_), .. } => {}
+            Notice::Settled(Settled { failure: Some(text), .. }) => return Err(Failure { text, is_told: true }),
+            Notice::Settled(settled) => return Ok(settled),
+        }
+    }
+    Err(Failure { text: String::new(), is_told: true })
+}
+
+/// Says what failed and ends the process, because a blocked read of stdin would keep it.
+fn leave(ending: &Ending, failure: Option<Failure>) -> anyhow::Result<u8> {
+    if ending.stop.is_cancelled() {
+        std::process::exit(ending.code());
+    }
+    match failure {
+        Some(failure) => {
+            if !failure.text.is_empty() {
+                warn(&failure.text);
+            }
+            Ok(1)
+        }
+        None => Ok(0),
+    }
+}
+
+fn nothing_to_do(asked_for: bool) -> u8 {
+    if asked_for {
+        return 0;
+    }
+    warn("nothing to do: give a message, pipe some text, or use --mode rpc; see pith --help");
+    2
+}
+
+/// What the command line wants to be said.
+struct Words {
+    messages: Vec<String>,
+    files: Vec<String>,
+}
+
+impl Words {
+    fn of(cli: &Cli) -> Self {
+        Words { messages: cli.messages.clone(), files: cli.files.clone() }
+    }
+
+    /// Piped text, files and the first message make the first prompt.
+    fn prompts(self, rules: Rules) -> anyhow::Result<Vec<Value>> {
+        let cwd = std::env::current_dir()?;
+        let home = std::env::home_dir().unwrap_or_default();
+        let mut first = Draft::default();
+        if !std::io::stdin().is_terminal() {
+            first.push(&piped(std::io::stdin().lock())?);
+        }
+        for file in &self.files {
+            first.attach(&resolve(file, &cwd, &home), rules)?;
+        }
+        let mut messages = self.messages.into_iter();
+        first.push(&messages.next().unwrap_or_default());
+        let rest = messages.map(|message| json!({"type": "prompt", "message": message}));
+        Ok(first.into_prompt().into_iter().chain(rest).collect())
+    }
+}
+
+/// Events only: the answers to the driver's own commands are nobody else's business.
+struct EventOutbox {
+    wire: WireOutbox,
+    follower: Follower,
+}
+
+impl Outbox for EventOutbox {
+    fn respond(&mut self, response: &Response<'_>) {
+        self.follower.respond(response);
+    }
+
+    fn respond_unknown(&mut self, _id: &Id, _name: &str) {}
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.wire.event(event);
+        self.follower.event(event);
+    }
+
+    fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {
+        self.wire.open_answer(mode, start);
+    }
+
+    fn stream(&mut self, event: &AssistantEvent) {
+        self.wire.stream(event);
+    }
+
+    fn room(&self) -> Room {
+        self.wire.room()
+    }
+}

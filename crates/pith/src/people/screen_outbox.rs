@@ -1,0 +1,83 @@
+//! A session's frames as things a person sees.
+
+use pith_protocol::{AssistantEvent, AssistantMessage, Block, Event, Id, Response, StreamUpdates};
+use pith_session::{Outbox, Room};
+
+use super::follow::Follower;
+use super::screen::{Screen, Show};
+use super::tool_line::{describe, first_line};
+
+/// The outbox of print mode and of the chat.
+pub struct ScreenOutbox {
+    screen: Screen,
+    follower: Follower,
+}
+
+impl ScreenOutbox {
+    pub fn new(screen: Screen, follower: Follower) -> Self {
+        ScreenOutbox { screen, follower }
+    }
+
+    fn note(&self, text: String) {
+        self.screen.show(Show::Note(text));
+    }
+}
+
+impl Outbox for ScreenOutbox {
+    fn respond(&mut self, response: &Response<'_>) {
+        self.follower.respond(response);
+    }
+
+    fn respond_unknown(&mut self, id: &Id, name: &str) {
+        let error = format!("Unknown command: {name}");
+        self.follower.respond(&Response::failure(id.raw(), name, &error));
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::TurnStart => self.screen.show(Show::Asking),
+            Event::MessageEnd { message } => {
+                if let Some(answer) = message.as_assistant() {
+                    self.screen.show(Show::Answered(Box::new(answer.usage.clone())));
+                }
+            }
+            Event::ToolExecutionStart { tool_call_id, tool_name, args } => {
+                self.screen.show(Show::ToolStart { id: (*tool_call_id).to_owned(), line: describe(tool_name, args) });
+            }
+            Event::ToolExecutionEnd { tool_call_id, result, is_error, .. } => {
+                let text = || result.content.iter().filter_map(Block::as_text).collect::<String>();
+                let problem = is_error.then(|| first_line(&text()));
+                self.screen.show(Show::ToolEnd { id: (*tool_call_id).to_owned(), problem });
+            }
+            Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+                let seconds = delay_ms.div_ceil(1000);
+                self.note(format!(
+                    "trying again in {seconds}s ({attempt}/{max_attempts}): {}",
+                    first_line(error_message)
+                ));
+            }
+            Event::CompactionStart { .. } => self.note("summarising the conversation".to_owned()),
+            Event::CompactionEnd { error_message: Some(error), .. } => self.note(format!("not summarised: {error}")),
+            Event::ExtensionError { extension_path, error, .. } => self.note(format!("{extension_path}: {error}")),
+            Event::AgentSettled { .. } => self.screen.show(Show::Idle),
+            _ => {}
+        }
+        self.follower.event(event);
+    }
+
+    fn open_answer(&mut self, _mode: StreamUpdates, _start: &AssistantMessage) {}
+
+    fn stream(&mut self, event: &AssistantEvent) {
+        match event {
+            AssistantEvent::TextDelta { delta, .. } => self.screen.show(Show::Text(delta.clone())),
+            AssistantEvent::ThinkingStart { .. } => self.screen.show(Show::Thinking),
+            AssistantEvent::ToolCallStart { name, .. } => self.screen.show(Show::Calling(name.clone())),
+            _ => {}
+        }
+    }
+
+    fn room(&self) -> Room {
+        // A person reads more slowly than any model writes, and a screenful is small.
+        Room::default()
+    }
+}

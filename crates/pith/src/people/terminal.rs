@@ -1,0 +1,50 @@
+//! What the streams of the process are connected to.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+/// What a stream can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    pub is_terminal: bool,
+    /// The cursor can be moved, so a line can be drawn again.
+    pub can_redraw: bool,
+    pub has_colour: bool,
+}
+
+impl Abilities {
+    /// Of a stream, as far as the environment says.
+    pub fn of(stream: &impl IsTerminal) -> Self {
+        let is_terminal = stream.is_terminal();
+        let can_redraw = is_terminal && std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
+        let wants_colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Abilities { is_terminal, can_redraw, has_colour: can_redraw && wants_colour }
+    }
+}
+
+/// Columns of a terminal.
+pub fn width(stream: impl AsFd) -> usize {
+    const USUAL: usize = 80;
+    let size = rustix::termios::tcgetwinsize(stream).ok();
+    size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(USUAL)
+}
+
+/// The state of stdin's terminal, put back when dropped: a process that ends
+/// while a line is being edited must not leave the terminal unusable.
+pub struct KeptTerminal(Option<rustix::termios::Termios>);
+
+impl KeptTerminal {
+    /// Remembers the state.
+    pub fn of_stdin() -> Self {
+        KeptTerminal(rustix::termios::tcgetattr(std::io::stdin()).ok())
+    }
+}
+
+impl Drop for KeptTerminal {
+    fn drop(&mut self) {
+        if let Some(state) = &self.0 {
+            // Nothing is left to tell anybody if this fails.
+            let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, state);
+        }
+    }
+}

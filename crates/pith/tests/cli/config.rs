@@ -1,0 +1,73 @@
+//! `config check`, `auth`, `--list-models`: what scripts ask about a set-up.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use pith_testkit::{Api, TempHome};
+use serde_json::{Value, json};
+
+use super::support::{run, scene};
+
+#[test]
+fn a_sound_set_up_passes() {
+    let (home, _server) = scene([]);
+    home.write_settings(&json!({"defaultThinkingLevel": "low"}));
+    let output = run(&home, ["config", "check"]).quiet();
+    assert!(output.contains("settings.json: ok\n") && output.contains("models.json: ok\n"), "{output}");
+    assert!(output.contains("auth.json: not there\n"), "{output}");
+}
+
+#[test]
+fn every_problem_is_listed_with_file_and_key() {
+    let home = TempHome::new();
+    home.write_settings(&json!({"steeringMode": 7, "retry": {"maxRetries": "many"}}));
+    let agent = home.agent();
+    std::fs::write(agent.join("models.json"), "{ not json").expect("write");
+    std::fs::write(agent.join("auth.json"), "[]").expect("write");
+    std::fs::set_permissions(agent.join("auth.json"), Permissions::from_mode(0o644)).expect("chmod");
+    std::fs::write(agent.join("trust.json"), "7").expect("write");
+    home.write_file(".pi/skills/bad/SKILL.md", "---\nname: bad\n---\nNo description.");
+    let output = run(&home, ["config", "check"]);
+    assert_eq!(output.code, 1);
+    for part in
+        ["steeringMode", "maxRetries", "models.json:\n", "chmod 600", "trust.json:\n", "description is required"]
+    {
+        assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
+    }
+}
+
+#[test]
+fn auth_tells_scripts_whether_a_provider_is_ready() {
+    let (home, _server) = scene([]);
+    let provider = Api::Anthropic.provider();
+    assert_eq!(run(&home, ["auth", "check", "--provider", provider]).quiet(), "ready\n");
+    assert_eq!(run(&home, ["auth", "print-api-key", "--provider", provider]).quiet(), "mock-key\n");
+    assert_eq!(run(&home, ["auth", "check", "--credentials", "--provider", provider]).quiet(), "mock-key\n");
+    run(&home, ["auth", "print-bearer-token", "--provider", provider])
+        .refused(&format!("Error: Provider \"{provider}\" has an API key, not a bearer token\n"));
+    let check = |name: &str, code: i32, expected: Value| {
+        let output = run(&home, ["auth", "check", "--json", "--provider", name]);
+        let status: Value = serde_json::from_str(&output.stdout).expect("JSON");
+        assert_eq!((status, output.code), (expected, code));
+    };
+    check("openai", 1, json!({"status": "not_ready", "provider": "openai", "reason": "credentials_not_configured"}));
+    check("nobody", 2, json!({"status": "invalid", "provider": "nobody", "reason": "provider_not_found"}));
+    check(provider, 0, json!({"status": "ready", "provider": provider}));
+}
+
+#[test]
+fn usable_models_are_listed_and_searched() {
+    let (home, _server) = scene([]);
+    let table = run(&home, ["--list-models"]).quiet();
+    assert!(table.starts_with("provider ") && table.contains("plain-mock"), "{table}");
+    let found = run(&home, ["--list-models", "plain"]).quiet();
+    assert_eq!(found.lines().count(), 2, "{found}");
+    assert_eq!(run(&home, ["--list-models", "xyzzy"]).quiet(), "No models matching \"xyzzy\"\n");
+    std::fs::write(home.agent().join("models.json"), "{").expect("write");
+    let broken = run(&home, ["--list-models"]);
+    assert!(
+        broken.code == 0 && broken.stderr.starts_with("Warning: errors loading models.json:\n"),
+        "{}",
+        broken.stderr
+    );
+}

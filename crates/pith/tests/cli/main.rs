@@ -1,0 +1,8 @@
+//! The binary as people and scripts use it: flags, one answer, a chat.
+
+mod chat;
+mod config;
+mod help;
+mod json;
+mod print;
+mod support;

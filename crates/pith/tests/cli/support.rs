@@ -1,0 +1,71 @@
+//! Runs the binary once and looks at what came out.
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+
+use pith_testkit::{Api, ModelServer, Script, TempHome, Turn};
+
+/// The binary under test.
+pub const PITH: &str = env!("CARGO_BIN_EXE_pith");
+
+/// What a finished pith left behind.
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: i32,
+}
+
+impl Output {
+    /// Fails unless pith succeeded without a word on stderr.
+    #[track_caller]
+    pub fn quiet(self) -> String {
+        assert_eq!((self.stderr.as_str(), self.code), ("", 0), "stdout: {}", self.stdout);
+        self.stdout
+    }
+
+    /// Fails unless pith refused with this text and nothing else.
+    #[track_caller]
+    pub fn refused(self, stderr: &str) {
+        assert_eq!((self.stdout.as_str(), self.stderr.as_str(), self.code), ("", stderr, 1));
+    }
+}
+
+/// Starts pith in a home, with nothing of the developer's own.
+pub fn start(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Child {
+    let mut command = Command::new(PITH);
+    command.args(arguments).env_clear().envs(home.environment()).current_dir(home.work());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("pith starts")
+}
+
+/// Runs pith with this on stdin, until it ends.
+pub fn run_with(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>, stdin: &[u8]) -> Output {
+    let mut child = start(home, arguments);
+    // A pith that does not read what it is given may have ended already.
+    let _ = child.stdin.take().expect("stdin is piped").write_all(stdin);
+    finish(child)
+}
+
+/// Runs pith with an empty stdin, until it ends.
+pub fn run(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+    run_with(home, arguments, b"")
+}
+
+/// Waits for the end.
+pub fn finish(child: Child) -> Output {
+    let output = child.wait_with_output().expect("pith ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8 output");
+    Output { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code().unwrap_or(-1) }
+}
+
+/// A home with a model that gives these answers.
+pub fn scene(turns: impl IntoIterator<Item = Turn>) -> (TempHome, ModelServer) {
+    let server = ModelServer::start(Script::of(turns));
+    (TempHome::for_server(&server), server)
+}
+
+/// Arguments that select the model of [`scene`].
+pub fn model() -> [&'static str; 4] {
+    ["--provider", Api::Anthropic.provider(), "--model", Api::Anthropic.model()]
+}
