@@ -23,6 +23,7 @@ mod models;
 mod navigation;
 mod outbox;
 mod pending;
+mod plan;
 mod prompt;
 mod queue;
 mod replace;

@@ -22,8 +22,8 @@ pub trait Outbox: Send {
     /// A call of a host tool, or its withdrawal. Without a host nobody registers such tools.
     fn host_tool(&mut self, _frame: &HostToolFrame) {}
 
-    /// A dialog for the host to show. Without a host nobody is asked.
-    fn ui_request(&mut self, _frame: &UiRequest) {}
+    /// A question or a display change of an extension. Where nobody can answer, nobody is asked.
+    fn ui_request(&mut self, _request: &UiRequest) {}
 
     /// Opens an answer: `message_start`, then `stream` until its `MessageEnd`.
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage);

@@ -49,7 +49,7 @@ fn idle_memory() {
 
 /// Processor time of an answer in many small pieces.
 fn stream(mode: &str, n_deltas: usize, chars: usize) {
-    let block = Block::text(&"abcd".repeat(n_deltas * chars / 4));
+    let block = Block::text("abcd".repeat(n_deltas * chars / 4));
     let server = ModelServer::start(Script::of([Turn::blocks([block]).chunk(chars)]));
     let mut host = host(&server, &["--stream-updates", mode, "--no-session"]);
     host.data(json!({"type": "get_state"}));

@@ -4,6 +4,7 @@
 //! transcript that proves it.
 
 use pith_ai::agent_dir::Layout;
+use pith_protocol::host::UiMethod;
 use pith_protocol::{CompactionReason, Event, ThinkingLevel};
 use serde::Serialize;
 use serde_json::Value;
@@ -34,6 +35,10 @@ pub struct Dialect {
     pub renames_compaction: bool,
     /// Events only this dialect's newer hosts know.
     pub has_side_events: bool,
+    /// `setTitle` requests reach the host unasked.
+    pub shows_titles: bool,
+    /// The host is told when a dialog is withdrawn.
+    pub cancels_dialogs: bool,
     /// Tool calls of an aborted answer get a result.
     pub reports_aborted_calls: bool,
     /// The model has `todo_write` from the start, and is reminded of the host's open todos.
@@ -55,6 +60,8 @@ pub static PI: Dialect = Dialect {
     highest_level: ThinkingLevel::Max,
     renames_compaction: false,
     has_side_events: true,
+    shows_titles: true,
+    cancels_dialogs: false,
     reports_aborted_calls: false,
     keeps_todos: false,
     has_stream_rules: false,
@@ -73,10 +80,21 @@ pub static XCSH: Dialect = Dialect {
     highest_level: ThinkingLevel::Xhigh,
     renames_compaction: true,
     has_side_events: false,
+    shows_titles: false,
+    cancels_dialogs: true,
     reports_aborted_calls: true,
     keeps_todos: true,
     has_stream_rules: true,
 };
+
+/// What the host asked for beyond its dialect.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UiWishes {
+    /// `PI_RPC_EMIT_TITLE`.
+    pub titles: bool,
+    /// `--ui-cancel`.
+    pub cancels: bool,
+}
 
 /// An event as a dialect shows it.
 pub enum Shown<'a> {
@@ -107,6 +125,15 @@ impl Dialect {
     /// The dialect of a name given by flag or variable.
     pub fn named(name: &str) -> Option<&'static Dialect> {
         [&PI, &XCSH].into_iter().find(|dialect| dialect.name == name)
+    }
+
+    /// Whether a request of an extension reaches the host.
+    pub fn shows_request(&self, method: &UiMethod, wishes: UiWishes) -> bool {
+        match method {
+            UiMethod::SetTitle { .. } => self.shows_titles || wishes.titles,
+            UiMethod::Cancel { .. } => self.cancels_dialogs || wishes.cancels,
+            _ => true,
+        }
     }
 
     /// How an event is shown.
@@ -143,5 +170,36 @@ impl Dialect {
             }
             _ => Shown::AsIs,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shows(dialect: &Dialect, method: UiMethod, titles: bool, cancels: bool) -> bool {
+        dialect.shows_request(&method, UiWishes { titles, cancels })
+    }
+
+    #[test]
+    fn titles_reach_xcsh_hosts_only_on_request() {
+        let title = || UiMethod::SetTitle { title: "t".to_owned() };
+        assert!(
+            shows(&PI, title(), false, false)
+                && !shows(&XCSH, title(), false, true)
+                && shows(&XCSH, title(), true, false)
+        );
+    }
+
+    #[test]
+    fn withdrawn_dialogs_are_told_to_xcsh_hosts_and_on_request() {
+        let cancel = || UiMethod::Cancel { target_id: "d".to_owned() };
+        assert!(
+            !shows(&PI, cancel(), true, false)
+                && shows(&PI, cancel(), false, true)
+                && shows(&XCSH, cancel(), false, false)
+        );
+        let notify = UiMethod::Notify { message: "m".to_owned(), notify_type: None };
+        assert!(shows(&PI, notify.clone(), false, false) && shows(&XCSH, notify, false, false));
     }
 }

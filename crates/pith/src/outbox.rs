@@ -8,19 +8,20 @@ use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Me
 use pith_session::{Outbox, Room};
 use serde::Serialize;
 
-use crate::dialect::{Dialect, Shown};
+use crate::dialect::{Dialect, Shown, UiWishes};
 use crate::transport::writer::FrameQueue;
 
 /// The session's outbox in rpc mode.
 pub struct WireOutbox {
     queue: Arc<FrameQueue>,
     dialect: &'static Dialect,
+    wishes: UiWishes,
 }
 
 impl WireOutbox {
     /// Opens the stream, with the greeting where hosts wait for one.
-    pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect) -> Self {
-        let outbox = WireOutbox { queue, dialect };
+    pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect, wishes: UiWishes) -> Self {
+        let outbox = WireOutbox { queue, dialect, wishes };
         if dialect.has_greeting {
             outbox.line(&Ready { version: env!("CARGO_PKG_VERSION"), server: "pith" });
         }
@@ -29,7 +30,7 @@ impl WireOutbox {
 
     /// For streams that nobody waits to be greeted on.
     pub fn without_greeting(queue: Arc<FrameQueue>, dialect: &'static Dialect) -> Self {
-        WireOutbox { queue, dialect }
+        WireOutbox { queue, dialect, wishes: UiWishes::default() }
     }
 
     fn line<T: Serialize>(&self, frame: &T) {
@@ -66,8 +67,10 @@ impl Outbox for WireOutbox {
         self.line(frame);
     }
 
-    fn ui_request(&mut self, frame: &UiRequest) {
-        self.line(frame);
+    fn ui_request(&mut self, request: &UiRequest) {
+        if self.dialect.shows_request(&request.method, self.wishes) {
+            self.line(request);
+        }
     }
 
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {

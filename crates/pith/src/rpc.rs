@@ -4,7 +4,7 @@ use pith_session::Session;
 use pith_tools::process::SHUTDOWN_GRACE;
 
 use crate::cli::{self, Cli};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, UiWishes};
 use crate::lifecycle::Ending;
 use crate::outbox::WireOutbox;
 use crate::program::Program;
@@ -19,6 +19,7 @@ const MAX_LINE: usize = 128 << 20;
 /// Serves the host until it goes, and returns the exit code.
 pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let dialect = dialect(&cli, program)?;
+    let wishes = UiWishes { titles: emits_titles(), cancels: cli.ui_cancel };
     let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
     let start = startup::prepare(cli, dialect, None)?;
     // From here on nothing but frames reaches the host.
@@ -32,7 +33,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         }
     };
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
-    let outbox = Box::new(WireOutbox::new(queue.clone(), dialect));
+    let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         ending.watch_signals();
@@ -48,6 +49,12 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     finish(writer);
     // Blocked threads (stdin) end with the process.
     std::process::exit(ending.code());
+}
+
+/// Hosts of xcsh get no titles unless they say so in the environment.
+fn emits_titles() -> bool {
+    let wish = std::env::var("PI_RPC_EMIT_TITLE").unwrap_or_default();
+    ["1", "true", "yes", "on"].contains(&wish.trim().to_ascii_lowercase().as_str())
 }
 
 /// The dialect of flag, variable or program name.

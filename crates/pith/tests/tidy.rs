@@ -54,3 +54,24 @@ fn every_module_says_what_it_is_for() {
         found.iter().filter(|path| !fs::read_to_string(path).expect("UTF-8 source").starts_with("//!")).collect();
     assert!(bare.is_empty(), "without an opening paragraph: {bare:?}");
 }
+
+#[test]
+fn every_difference_between_dialects_has_its_proof() {
+    let docs = fs::read_to_string(root().join("docs/dialects.md")).expect("docs/dialects.md");
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let rows: Vec<_> = docs.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| topic")).collect();
+    assert!(rows.len() > 20, "the tables are there");
+    for row in rows {
+        let proofs = row.trim_end_matches(['|', ' ']).rsplit(" | ").next().expect("a last cell");
+        let names: Vec<_> = proofs.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "no proof: {row}");
+        for name in names {
+            let is_transcript = tests.join(format!("transcripts/{name}.jsonl")).exists();
+            let is_test = name.split_once("::").is_some_and(|(file, test)| {
+                let sources = [tests.join(format!("rpc/{file}.rs")), tests.join(format!("../src/{file}.rs"))];
+                sources.iter().any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains(test)))
+            });
+            assert!(is_transcript || is_test, "no such proof: {name}");
+        }
+    }
+}

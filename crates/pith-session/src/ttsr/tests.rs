@@ -1,3 +1,5 @@
+//! Rules over streams, without a session.
+
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -56,6 +56,7 @@ pub struct Cli {
     pub max_line_bytes: Option<usize>,
     pub host_tool_timeout: Option<Duration>,
     pub no_rules: bool,
+    pub ui_cancel: bool,
     pub messages: Vec<String>,
     pub files: Vec<String>,
     /// For stderr, before anything else.
@@ -240,6 +241,7 @@ impl Cli {
             "--dialect" => self.dialect = Some(dialect_named(&value)?),
             "--stream-updates" => self.stream_updates = Some(stream_updates(&value)?),
             "--host-tool-timeout-ms" => self.host_tool_timeout = Some(host_tool_timeout(&value)?),
+            "--ui-cancel" => self.ui_cancel = true,
             "--no-rules" => self.no_rules = true,
             "--max-line-bytes" => self.max_line_bytes = Some(max_line(&value)?),
             "--export" => self.action = Action::Export(value.into()),

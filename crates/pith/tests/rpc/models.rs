@@ -162,3 +162,21 @@ fn the_level_reaches_the_model() {
     let (off, low, high) = (body("off"), body("low"), body("high"));
     assert!(off.is_none() && low < high, "{off:?} {low:?} {high:?}");
 }
+
+#[test]
+fn xcsh_hosts_have_files_of_their_own() {
+    let home = TempHome::with_layout(".xcsh");
+    home.write_agent_file(
+        "models.yml",
+        "providers:\n  mine:\n    baseUrl: http://127.0.0.1:9\n    api: anthropic-messages\n    apiKey: k\n    models:\n      - id: m\n",
+    );
+    home.write_agent_file("config.yml", "steeringMode: all\n");
+    let model = |dialect: &str| {
+        let mut host = builder().args(["--mode", "rpc", "--dialect", dialect, "--no-session"]).home(&home).spawn();
+        let state = host.data(json!({"type": "get_state"}));
+        host.finish();
+        (state["model"]["provider"].clone(), state["steeringMode"].clone())
+    };
+    assert_eq!(model("xcsh"), (json!("mine"), json!("all")));
+    assert_eq!(model("pi"), (Value::Null, json!("one-at-a-time")));
+}

@@ -49,13 +49,13 @@ fn every_key_reaches_its_field() {
         "httpProxy": "http://proxy", "httpIdleTimeoutMs": "disabled", "transport": "sse",
         "images": {"autoResize": false, "blockImages": true}, "shellPath": "/bin/zsh", "shellCommandPrefix": "set -e",
         "bash": {"inheritSecrets": false, "keepBackground": false}, "tools": {"root": ["/w"]}, "maxTurns": 12,
+        "tasks": {"todoClearDelay": 0.5},
         "defaultProjectTrust": "always", "enableSkillCommands": false, "enableInstallTelemetry": true,
         "handoff": {"thinking": "drop"}, "apiKeys": {"openai": "sk"},
         "skills": ["s"], "prompts": ["p"], "extensions": ["e"], "themes": ["t"], "theme": "dark", "unknown": {"x": 1},
     }));
     let milliseconds = Duration::from_millis;
     let expected = Settings {
-        tasks: Default::default(),
         default_provider: Some("p".into()),
         default_model: Some("m".into()),
         default_thinking_level: Some(ThinkingLevel::High),
@@ -100,6 +100,7 @@ fn every_key_reaches_its_field() {
         bash: Bash { inherit_secrets: false, keep_background: false },
         tools: Tools { root: vec!["/w".into()] },
         max_turns: Some(12),
+        tasks: Tasks { todo_clear_delay: Some(milliseconds(500)) },
         default_project_trust: DefaultTrust::Always,
         enable_skill_commands: false,
         enable_install_telemetry: true,
