@@ -20,6 +20,8 @@ pub enum Inbound {
     Command(Id, Command),
     /// An answer to something pith asked the host; never answered itself.
     Reply(HostReply),
+    /// The host can show dialogs: its first line has `"ui":true`. The line itself follows.
+    UiAnnounced,
     /// A well-formed object naming no command.
     Unknown { id: Id, name: String },
     /// Not a command object at all.
@@ -47,6 +49,18 @@ pub fn decode(line: &[u8]) -> Option<Inbound> {
         return None;
     }
     Some(decode_text(text))
+}
+
+/// Whether a line says that the host can show dialogs.
+pub fn announces_ui(line: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Announcement {
+        #[serde(default)]
+        ui: bool,
+    }
+    // Most hosts say nothing, and their first line may be large.
+    line.windows(4).any(|window| window == br#""ui""#)
+        && serde_json::from_slice::<Announcement>(line).is_ok_and(|announcement| announcement.ui)
 }
 
 /// The answer to a line that was too long to be kept.

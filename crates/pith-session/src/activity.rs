@@ -37,6 +37,8 @@ pub(crate) enum JobEnd {
     RetryDue,
     /// A finished todo has been shown long enough.
     TodoDue(String),
+    /// The host has not said whether the project may be trusted.
+    TrustUnanswered,
     /// A session file was read.
     Opened(Box<Opened>),
     Exported {

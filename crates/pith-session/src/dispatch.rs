@@ -13,6 +13,7 @@ impl Session {
         match line {
             Inbound::Command(id, command) => self.command(id, command),
             Inbound::Reply(reply) => self.host_reply(reply),
+            Inbound::UiAnnounced => self.on_ui_announced(),
             Inbound::Unknown { id, name } => self.out.respond_unknown(&id, &name),
             Inbound::Malformed { id, error } => self.out.respond(&Response::failure(id.raw(), "parse", &error)),
             Inbound::BadFields { id, name, error } => self.out.respond(&Response::failure(id.raw(), name, &error)),
@@ -123,7 +124,7 @@ impl Session {
     fn host_reply(&mut self, reply: HostReply) {
         match reply {
             HostReply::ToolUpdate { .. } | HostReply::ToolResult { .. } => self.on_host_tool_reply(reply),
-            HostReply::Ui { .. } => {}
+            HostReply::Ui { id, answer } => self.on_ui_answer(id.as_deref(), &answer),
         }
     }
 

@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pith_agent::Queue;
 use pith_ai::settings::Settings;
 use pith_protocol::Event;
 use pith_protocol::commands::{GetCommands, GetDiagnostics, Reload};
-use pith_resources::{ActiveTool, PromptParts, Resources};
+use pith_resources::{ActiveTool, PromptParts, Question, Resources};
 use serde_json::{Value, json};
 
 use crate::reply::Reply;
@@ -21,10 +22,21 @@ pub struct Brought {
     pub options: SessionOptions,
     /// About settings and trust; resources have their own.
     pub diagnostics: Vec<pith_ai::diagnostic::Diagnostic>,
+    /// What to ask about the project, if nobody has decided and nobody could be asked.
+    pub question: Option<Question>,
+}
+
+/// Why files are read another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// They may have changed.
+    Again,
+    /// The host has said that the project may be trusted.
+    Trusted,
 }
 
 /// Reads the files of a working directory.
-pub type ReadAgain = Box<dyn FnMut(&Path) -> Brought + Send>;
+pub type ReadAgain = Box<dyn FnMut(&Path, Reading) -> Brought + Send>;
 
 /// The latest reading and the way to another one.
 pub(crate) struct Library {
@@ -35,7 +47,7 @@ pub(crate) struct Library {
 
 impl Library {
     pub fn new(brought: Brought, read_again: ReadAgain) -> Self {
-        let Brought { resources, settings: _, options: _, diagnostics } = brought;
+        let Brought { resources, diagnostics, .. } = brought;
         Library { resources, diagnostics, read_again }
     }
 }
@@ -77,7 +89,11 @@ impl Session {
 
     /// Puts the files of the session's directory in force and tells what is different.
     pub(crate) fn read_again(&mut self) -> Vec<Value> {
-        let brought = (self.library.read_again)(self.store.cwd());
+        self.read_as(Reading::Again)
+    }
+
+    pub(crate) fn read_as(&mut self, reading: Reading) -> Vec<Value> {
+        let brought = (self.library.read_again)(self.store.cwd(), reading);
         let value = |change| serde_json::to_value(change).expect("wire types always serialize");
         let mut changes: Vec<Value> =
             brought.resources.changes_since(&self.library.resources).into_iter().map(value).collect();
@@ -85,12 +101,24 @@ impl Session {
             changes.push(json!({"change": "changed", "resource": "settings"}));
             self.models.set_settings(brought.settings.clone());
             self.options.take_over(&brought.options);
+            if reading == Reading::Trusted {
+                self.begin_with(&brought.options);
+            }
             self.settings = brought.settings;
         }
         self.library.resources = brought.resources;
         self.library.diagnostics = brought.diagnostics;
         self.assemble_prompt();
         changes
+    }
+
+    /// What a host can change starts as the settings of a project say that is trusted only now.
+    fn begin_with(&mut self, read: &SessionOptions) {
+        self.queues.set_mode(Queue::Steering, read.steering_mode);
+        self.queues.set_mode(Queue::FollowUp, read.follow_up_mode);
+        self.options.interrupt_mode = read.interrupt_mode;
+        self.options.auto_compaction = read.auto_compaction;
+        self.options.retry.is_enabled = read.retry.is_enabled;
     }
 
     /// The system prompt of the active tools and resources. Equal inputs give equal bytes.

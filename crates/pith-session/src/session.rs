@@ -35,6 +35,7 @@ use crate::summary::Summarising;
 use crate::todos::{TODO_WRITE, TodoWrite, Todos};
 use crate::tool_link::{FromTool, ToolLink};
 use crate::tools::{ToolChoice, Tools};
+use crate::trust::TrustQuestion;
 use crate::ttsr::{StreamRules, Ttsr};
 
 /// Everything a session is made of.
@@ -122,6 +123,8 @@ pub struct Session {
     pub(crate) settings: Arc<Settings>,
     pub(crate) tools: Tools,
     pub(crate) library: Library,
+    /// Whether the host still has to say if the project may be trusted.
+    pub(crate) trust: TrustQuestion,
     pub(crate) workbench: Arc<Workbench>,
     pub(crate) queues: Queues,
     pub(crate) shell: Shell,
@@ -191,6 +194,7 @@ impl Session {
             models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
             settings: parts.brought.settings.clone(),
             tools: Tools::new(known, tool_choice),
+            trust: TrustQuestion::of(parts.brought.question.clone()),
             library: Library::new(parts.brought, parts.read_again),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
             out: parts.out,
@@ -287,6 +291,7 @@ impl Session {
         // Before the run is cancelled, so that the calls end for this reason and not as aborted.
         self.pending.fail_all(DISCONNECTED);
         self.todos.stop_clearing();
+        self.trust.give_up();
         self.cancel_run();
         self.shell.abort_all();
     }
@@ -297,6 +302,7 @@ impl Session {
             Ok(JobEnd::Report(report)) => self.report(&report),
             Ok(JobEnd::RetryDue) => self.on_retry_due(),
             Ok(JobEnd::TodoDue(id)) => self.on_todo_due(&id),
+            Ok(JobEnd::TrustUnanswered) => self.on_trust_unanswered(),
             Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
             Ok(JobEnd::Exported { reply, answer }) => self.on_exported(reply, answer),
             Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),

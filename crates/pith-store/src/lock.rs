@@ -6,9 +6,13 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::files;
 use crate::paths::side_file;
+
+/// How long a lock may outlive its owner.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// Holds a session file for this process until dropped.
 pub(crate) struct Lock {
@@ -26,14 +30,24 @@ pub(crate) enum LockError {
 }
 
 impl Lock {
-    /// Takes the lock of a session file, without waiting.
+    /// Takes the lock of a session file, without waiting for an owner that lives.
     pub fn take(session: &Path) -> Result<Self, LockError> {
         let path = side_file(session, ".lock");
+        let deadline = Instant::now() + LINGER;
         loop {
             let mut file = files::open_private(&path).map_err(|_| LockError::Unavailable)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(LockError::Taken(owner(&mut file))),
+                Err(TryLockError::WouldBlock) => match owner(&mut file) {
+                    // A process that was killed while it started a command is survived for a
+                    // moment by the copy it made of itself, which holds the lock until it
+                    // becomes the command.
+                    Some(pid) if is_gone(pid) && Instant::now() < deadline => {
+                        std::thread::sleep(Duration::from_millis(5));
+                        continue;
+                    }
+                    pid => return Err(LockError::Taken(pid)),
+                },
                 Err(TryLockError::Error(_)) => return Err(LockError::Unavailable),
             }
             // The owner before us may have removed the file after we opened it; then the
@@ -63,6 +77,11 @@ impl Drop for Lock {
     }
 }
 
+/// Whether a process of this machine has ended, where that can be seen.
+fn is_gone(pid: u32) -> bool {
+    Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
+}
+
 fn owner(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(64).read_to_string(&mut text).ok()?;
@@ -88,6 +107,20 @@ mod tests {
         drop(lock);
         assert!(!side_file(&session, ".lock").exists());
         Lock::take(&session).unwrap();
+    }
+
+    #[test]
+    fn a_lock_may_outlive_its_owner_for_a_moment() {
+        let directory = tempfile::tempdir().unwrap();
+        let session = directory.path().join("s.jsonl");
+        let path = side_file(&session, ".lock");
+        let mut left = files::open_private(&path).unwrap();
+        left.try_lock().unwrap();
+        // No process has this number: it is above the largest there can be.
+        writeln!(left, "{} here", u32::MAX).unwrap();
+        let taker = std::thread::spawn(move || Lock::take(&session).is_ok());
+        drop(left);
+        assert!(taker.join().unwrap());
     }
 
     #[test]

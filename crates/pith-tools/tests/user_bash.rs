@@ -9,11 +9,11 @@ use pith_tools::shell::{UserBash, run_user_command};
 
 async fn command(bench: &Bench, command: &str) -> (UserBash, Vec<String>) {
     let mut deltas = Vec::new();
-    let result =
-        run_user_command(&bench.workbench, command, &bench.cancel, |delta| {
-            deltas.push(delta.to_owned());
-            true
-        }).await;
+    let result = run_user_command(&bench.workbench, command, &bench.cancel, |delta| {
+        deltas.push(delta.to_owned());
+        true
+    })
+    .await;
     (result.expect("the shell can be started"), deltas)
 }
 

@@ -30,6 +30,8 @@ pub struct Project {
     ask: Option<Ask>,
     /// Decisions hold for the life of the process.
     verdicts: HashMap<PathBuf, bool>,
+    /// What nobody could be asked so far.
+    questions: HashMap<PathBuf, Question>,
 }
 
 impl Project {
@@ -50,7 +52,15 @@ impl Project {
             append_system_prompt: cli.append_system_prompt.clone(),
             ..ResourceOptions::default()
         };
-        Project { agent_dir: agent_dir.clone(), home, approve: cli.approve, flags, ask, verdicts: HashMap::new() }
+        Project {
+            agent_dir: agent_dir.clone(),
+            home,
+            approve: cli.approve,
+            flags,
+            ask,
+            verdicts: HashMap::new(),
+            questions: HashMap::new(),
+        }
     }
 
     /// Settings that are in force in a directory.
@@ -86,7 +96,14 @@ impl Project {
             project_lists: lists(&settings.project_resources),
             ..self.flags.clone()
         });
-        Brought { resources, options: options(&settings), settings: Arc::new(settings), diagnostics }
+        let question = self.questions.get(cwd).cloned();
+        Brought { resources, options: options(&settings), settings: Arc::new(settings), diagnostics, question }
+    }
+
+    /// The host has said yes, for the life of the process.
+    pub fn trust(&mut self, cwd: &Path) {
+        self.verdicts.insert(cwd.to_owned(), true);
+        self.questions.remove(cwd);
     }
 
     /// What was decided about a directory whose settings have been read.
@@ -126,6 +143,10 @@ impl Project {
         let is_trusted = match verdict {
             Verdict::Trusted => true,
             Verdict::Untrusted => false,
+            Verdict::Ask if self.ask.is_none() => {
+                self.questions.insert(cwd.to_owned(), gated.question(cwd));
+                false
+            }
             Verdict::Ask => self.ask_and_save(cwd, gated, &file, problems),
         };
         self.verdicts.insert(cwd.to_owned(), is_trusted);

@@ -13,7 +13,8 @@ use pith_ai::settings::{self, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_session::{
-    Brought, Outbox, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, StreamRules, ToolChoice,
+    Brought, Outbox, Reading, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, StreamRules,
+    ToolChoice,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
@@ -228,7 +229,12 @@ impl Prepared {
             },
             rules: self.rules,
             brought: self.brought,
-            read_again: Box::new(move |cwd| project.read(cwd, |settings| choices.options(settings))),
+            read_again: Box::new(move |cwd, reading| {
+                if reading == Reading::Trusted {
+                    project.trust(cwd);
+                }
+                project.read(cwd, |settings| choices.options(settings))
+            }),
             start: self.start,
         }
     }

@@ -18,10 +18,11 @@ pub(crate) struct Cut {
 }
 
 /// Finds the cut that keeps about `keep` tokens, or nothing if there is nothing to summarise.
-pub(crate) fn find(messages: &[Arc<Message>], keep: u64) -> Option<Cut> {
+/// A message that crosses that line is kept whole, unless more than `most` would stay.
+pub(crate) fn find(messages: &[Arc<Message>], keep: u64, most: u64) -> Option<Cut> {
     // The summary of an earlier compaction is merged into the new one, not summarised again.
     let start = messages.iter().take_while(|message| matches!(***message, Message::CompactionSummary(_))).count();
-    let first_kept = cut_point(messages, start, keep)?;
+    let first_kept = cut_point(messages, start, keep, most)?;
     let turn_start = (start..=first_kept).rev().find(|at| opens_turn(&messages[*at]));
     let cut = match turn_start {
         Some(turn) if turn < first_kept => Cut { history: start..turn, turn_prefix: turn..first_kept, first_kept },
@@ -30,17 +31,19 @@ pub(crate) fn find(messages: &[Arc<Message>], keep: u64) -> Option<Cut> {
     (!cut.history.is_empty() || !cut.turn_prefix.is_empty()).then_some(cut)
 }
 
-fn cut_point(messages: &[Arc<Message>], start: usize, keep: u64) -> Option<usize> {
+fn cut_point(messages: &[Arc<Message>], start: usize, keep: u64, most: u64) -> Option<usize> {
     let mut kept = 0;
     let reached = (start..messages.len()).rev().find(|at| {
         kept += message_tokens(&messages[*at]);
         kept >= keep
     });
     let candidates = || (start..messages.len()).filter(|at| can_open_context(&messages[*at]));
-    match reached {
+    let first = match reached {
         None => candidates().next(),
         Some(at) => candidates().find(|candidate| *candidate >= at).or_else(|| candidates().next_back()),
-    }
+    }?;
+    let fits = |at: &usize| messages[*at..].iter().map(|message| message_tokens(message)).sum::<u64>() <= most;
+    candidates().filter(|at| *at >= first).find(fits).or_else(|| candidates().next_back())
 }
 
 /// A tool result is never separated from its call.
@@ -70,7 +73,7 @@ mod tests {
     }
 
     fn check(kinds: &str, keep: u64, expected: Option<(Range<usize>, Range<usize>, usize)>) {
-        let found = find(&conversation(kinds), keep).map(|cut| (cut.history, cut.turn_prefix, cut.first_kept));
+        let found = find(&conversation(kinds), keep, 1000).map(|cut| (cut.history, cut.turn_prefix, cut.first_kept));
         assert_eq!(found, expected, "{kinds} keeping {keep}");
     }
 
@@ -82,6 +85,14 @@ mod tests {
         check("uatata", 20, Some((0..0, 0..5, 5))); // never between a call and its result
         check("uatata", 30, Some((0..0, 0..3, 3)));
         check("suaua", 20, Some((1..3, 3..3, 3)));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_kept() {
+        let first = |kinds: &str, keep, most| find(&conversation(kinds), keep, most).map(|cut| cut.first_kept);
+        assert_eq!(first("uauaua", 30, 100), Some(3));
+        assert_eq!(first("uauaua", 30, 20), Some(4));
+        assert_eq!(first("uauaua", 30, 5), Some(5)); // something always stays
     }
 
     #[test]

@@ -10,6 +10,9 @@ pub(crate) fn pieces(paragraphs: Vec<String>, limit: usize) -> Vec<String> {
             pieces.push(head.to_owned());
             rest = tail;
         }
+        if rest.is_empty() {
+            continue;
+        }
         match pieces.last_mut().filter(|last| last.len() + 2 + rest.len() <= limit) {
             Some(last) => {
                 last.push_str("\n\n");

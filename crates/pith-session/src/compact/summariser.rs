@@ -230,6 +230,9 @@ impl Summariser {
         sum.cost.cache_read += more.cost.cache_read;
         sum.cost.cache_write += more.cost.cache_write;
         sum.cost.total += more.cost.total;
+        if let Some(hour) = more.cache_write_1h {
+            *sum.cache_write_1h.get_or_insert(0) += hour;
+        }
         if let Some(reasoning) = more.reasoning {
             *sum.reasoning.get_or_insert(0) += reasoning;
         }

@@ -68,7 +68,7 @@ pub const FLAGS: &[Flag] = &[
     flag("--session", None, Value("PATH|ID"), "a session file, or the beginning of a session's id"),
     flag("--session-id", None, Value("ID"), "the session of that id; begun if there is none"),
     flag("--fork", None, Value("PATH|ID"), "a copy of a session, for this directory"),
-    flag("--resume", Some("-r"), Optional("ID"), "as --session; there is no list to choose from"),
+    flag("--resume", Some("-r"), Optional("ID"), "as --session; without an id the chat lists them"),
     flag("--system-prompt", None, Value("TEXT|FILE"), "replaces the built-in system prompt"),
     flag("--append-system-prompt", None, Value("TEXT|FILE"), "adds to the system prompt; may be repeated"),
     flag("--session-dir", None, Value("DIR"), "where session files are kept"),

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use pith_protocol::inbound::{Inbound, decode, too_long};
+use pith_protocol::inbound::{Inbound, announces_ui, decode, too_long};
 use tokio::sync::mpsc;
 
 use super::lines::{Line, LineSplitter};
@@ -21,7 +21,11 @@ pub fn start(max_line: usize) -> io::Result<mpsc::Receiver<Inbound>> {
 
 fn read(mut input: impl Read, max_line: usize, inbox: &mpsc::Sender<Inbound>) {
     let mut splitter = LineSplitter::new(max_line);
+    let mut is_first = true;
     let mut take = |line: Line<'_>| {
+        if std::mem::take(&mut is_first) && matches!(line, Line::Whole(bytes) if announces_ui(bytes)) {
+            let _ = inbox.blocking_send(Inbound::UiAnnounced);
+        }
         let inbound = match line {
             Line::Whole(bytes) => decode(bytes),
             Line::TooLong => Some(too_long(max_line)),

@@ -12,6 +12,12 @@ fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
     terminal
 }
 
+/// A line is taken whenever it was typed; Ctrl-D counts only on a prompt.
+fn leave(mut terminal: Terminal) {
+    terminal.type_keys("/quit\r");
+    assert_eq!(terminal.exit_code(), 0);
+}
+
 #[test]
 fn a_message_is_answered_and_the_next_one_waited_for() {
     let turns = [Turn::call("bash", json!({"command": "echo one; echo two"})), Turn::text("**Both** lines are there.")];
@@ -23,7 +29,8 @@ fn a_message_is_answered_and_the_next_one_waited_for() {
     terminal.wait("2 requests");
     terminal.wait("› ");
     terminal.type_keys("/stats\r");
-    terminal.wait("1 tool calls");
+    terminal.wait(".jsonl");
+    terminal.wait("› ");
     terminal.type_keys("\x04");
     assert_eq!(terminal.exit_code(), 0);
     assert_eq!(home.sessions().len(), 1);
@@ -66,8 +73,7 @@ fn a_message_may_have_several_lines_and_is_remembered() {
     // Two lines up: the command that left, then the message.
     terminal.type_keys("\x1b[A\x1b[A\r");
     terminal.wait("second");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
 }
 
 #[test]
@@ -100,8 +106,45 @@ fn a_project_is_trusted_after_a_yes() {
     terminal.wait("› ");
     terminal.type_keys("/commands\r");
     terminal.wait("/local");
-    terminal.type_keys("\x04");
-    assert_eq!(terminal.exit_code(), 0);
+    leave(terminal);
     let trust = std::fs::read_to_string(home.agent().join("trust.json")).expect("saved");
     assert!(trust.contains("true"), "{trust}");
+}
+
+#[test]
+fn earlier_sessions_are_listed_and_resumed() {
+    let (home, server) = scene([Turn::text("the first answer"), Turn::text("the second answer")]);
+    let mut terminal = open(&home, &model());
+    terminal.type_keys("the first question\r");
+    terminal.wait("1 request");
+    terminal.type_keys("/name my errand\r");
+    terminal.wait("Named.");
+    leave(terminal);
+
+    let mut terminal = open(&home, &[&model()[..], &["--resume"]].concat());
+    assert!(terminal.screen().contains("  1  \"my errand\""), "{}", terminal.screen());
+    terminal.type_keys("/resume 1\r");
+    terminal.wait("the first answer");
+    terminal.type_keys("and the next one\r");
+    terminal.wait("the second answer");
+    terminal.wait("› ");
+    leave(terminal);
+    assert_eq!(server.requests()[1].body["messages"].as_array().map(Vec::len), Some(3));
+
+    let terminal = open(&home, &[&model()[..], &["-c"]].concat());
+    assert!(terminal.screen().contains("Continuing a session of 4 messages."), "{}", terminal.screen());
+    leave(terminal);
+}
+
+#[test]
+fn lines_typed_while_it_works_are_not_lost() {
+    let (home, server) = scene([Turn::text("one").hold_after(1), Turn::text("two")]);
+    let mut terminal = open(&home, &model());
+    terminal.type_keys("first\r");
+    server.wait_held(0);
+    terminal.type_keys("second\r");
+    server.release(0);
+    terminal.wait("two");
+    terminal.wait("› ");
+    leave(terminal);
 }

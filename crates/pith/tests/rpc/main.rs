@@ -3,6 +3,8 @@
 
 mod abort;
 mod bash;
+mod compaction;
+mod compaction_auto;
 mod examples;
 mod framing;
 mod host_tools;
@@ -12,6 +14,11 @@ mod prompt;
 mod queue;
 mod resources;
 mod sessions;
+mod sessions_faults;
+mod sessions_flags;
+mod sessions_peer;
+mod sessions_replace;
+mod sessions_tree;
 mod streaming;
 mod support;
 mod todos;

@@ -235,3 +235,47 @@ fn a_clean_home_has_no_diagnostics() {
     let mut scene = Scene::new([]);
     assert_eq!(scene.host.data(json!({"type": "get_diagnostics"})), json!({"diagnostics": []}));
 }
+
+/// A host with an untrusted project, after its first line.
+fn host_asked(first: Value) -> (Host, TempHome) {
+    let (home, _server) = home([]);
+    home.write_file(".pi/prompts/local.md", "Do it.");
+    home.write_file(".pi/settings.json", r#"{"steeringMode":"all"}"#);
+    let mut host = host(&home, &[]);
+    assert_eq!(host.ask(first)["success"], true);
+    (host, home)
+}
+
+#[test]
+fn a_host_with_dialogs_is_asked_about_trust() {
+    let (mut host, home) = host_asked(json!({"type": "get_state", "ui": true}));
+    let frames = host.frames();
+    let question = frames.iter().find(|frame| frame["type"] == "extension_ui_request").expect("a question");
+    assert_eq!((&question["method"], &question["timeout"]), (&json!("confirm"), &json!(30_000)));
+    assert!(question["message"].as_str().expect("a text").contains(".pi/prompts"), "{question}");
+    assert_eq!(names(&mut host), [] as [&str; 0], "not before the answer");
+    host.send(json!({"type": "extension_ui_response", "id": "someone else", "confirmed": true}));
+    assert_eq!(names(&mut host), [] as [&str; 0], "not by another answer");
+    host.send(json!({"type": "extension_ui_response", "id": question["id"], "confirmed": true}));
+    assert_eq!(names(&mut host), ["local"]);
+    assert_eq!(host.data(json!({"type": "get_state"}))["steeringMode"], "all");
+    assert!(!home.agent().join("trust.json").exists(), "hosts remember for themselves");
+}
+
+#[test]
+fn a_no_or_no_answer_keeps_a_project_untrusted() {
+    let (mut host, _home) = host_asked(json!({"type": "get_state", "ui": true}));
+    let frames = host.frames();
+    let question = frames.iter().find(|frame| frame["type"] == "extension_ui_request").expect("a question").clone();
+    host.send(json!({"type": "extension_ui_response", "id": question["id"], "confirmed": false}));
+    host.send(json!({"type": "extension_ui_response", "id": question["id"], "confirmed": true}));
+    assert_eq!(names(&mut host), [] as [&str; 0], "the first answer counts");
+
+    // A question that is still open does not keep pith from ending.
+    let (mut host, _home) = host_asked(json!({"type": "get_state", "ui": true}));
+    assert_eq!(host.finish().1, 0);
+
+    let (mut host, _home) = host_asked(json!({"type": "get_state"}));
+    host.data(json!({"type": "get_state", "ui": true}));
+    assert!(host.frames().iter().all(|frame| frame["type"] != "extension_ui_request"), "only the first line counts");
+}

@@ -1,0 +1,215 @@
+//! What happens to a session when things go wrong: kill -9 at any moment, two
+//! writers, damaged files, full disks.
+//!
+//! `PITH_KILLS=200 cargo test -p pith --test rpc kill -- --nocapture` is the long form.
+
+use std::cell::Cell;
+use std::fs;
+use std::time::Duration;
+
+use pith_testkit::{Script, SessionFile, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Scene, assert_like, of_type, texts};
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+fn busy_script() -> Script {
+    let call = |n: usize| Turn::call("bash", json!({"command": format!("echo {n}")})).chunk(8);
+    let write =
+        |n: usize| Turn::call("write", json!({"path": format!("f{n}.txt"), "content": "x".repeat(500)})).chunk(64);
+    Script::of([
+        call(1),
+        write(1),
+        call(2),
+        Turn::text("some words to say").chunk(3),
+        write(2),
+        call(3),
+        Turn::text("the end").chunk(2),
+    ])
+    .after(pith_testkit::server::After::Loop)
+}
+
+/// What the host was told is over, in order.
+fn ended(frames: &[Value]) -> Vec<Value> {
+    of_type(frames, "message_end").into_iter().map(|frame| frame["message"].clone()).collect()
+}
+
+#[test]
+fn a_kill_at_any_moment_loses_nothing_that_was_told() {
+    let n_kills = std::env::var("PITH_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    let mut dice = Dice(n_kills);
+    for round in 0..n_kills {
+        let mut scene = Scene::with(busy_script(), |builder| builder);
+        scene.prompt("work");
+        scene.send(json!({"type": "follow_up", "message": "and more"}));
+        // So many frames, then a little longer: every place in the code gets its turn.
+        let (n_frames, n_seen) = (dice.roll(60), Cell::new(0));
+        scene.wait(|frame| {
+            n_seen.set(n_seen.get() + 1);
+            n_seen.get() > n_frames || frame["type"] == "agent_settled"
+        });
+        std::thread::sleep(Duration::from_micros(dice.roll(3000)));
+        scene.kill();
+        let told = ended(&scene.frames());
+        let mut again = scene.again(&["--continue"]);
+        let kept = again.data(json!({"type": "get_messages"}))["messages"].as_array().expect("a list").clone();
+        assert!(kept.len() >= told.len(), "round {round}: {} of {} messages", kept.len(), told.len());
+        assert_eq!(kept[..told.len()], told, "round {round}");
+        let state = again.data(json!({"type": "get_state"}));
+        assert_eq!(state.get("sessionWriteError"), None);
+        // And it goes on.
+        if round % 5 == 0 {
+            again.data(json!({"type": "prompt", "message": "go on"}));
+            again.wait_type("agent_settled");
+            let now = again.data(json!({"type": "get_messages"}))["messages"].as_array().expect("a list").clone();
+            assert!(now.len() > kept.len() && now[..kept.len()] == kept, "round {round}");
+        }
+        again.finish();
+    }
+}
+
+#[test]
+fn a_session_has_one_writer() {
+    let mut scene = Scene::new([Turn::text("one")]);
+    scene.run("first");
+    let path = scene.state()["sessionFile"].as_str().expect("a path").to_owned();
+    let pid = scene.pid();
+    let text = format!("Session is in use by another process (pid {pid}): {path}");
+    let mut second = scene.again(&["--session", &path]);
+    assert_eq!(second.finish().1, 1);
+    assert_eq!(second.stderr(), format!("Error: {text}\n"));
+    let mut third = scene.again(&[]);
+    assert_eq!(third.ask(json!({"type": "switch_session", "sessionPath": path}))["error"], text);
+    // A copy is always possible.
+    let mut copy = scene.again(&["--fork", &path]);
+    assert_eq!(copy.data(json!({"type": "get_state"}))["messageCount"], 2);
+    copy.finish();
+    scene.kill();
+    assert_eq!(third.data(json!({"type": "switch_session", "sessionPath": path})), json!({"cancelled": false}));
+    third.finish();
+}
+
+#[test]
+fn a_writer_that_does_not_lock_hides_nothing() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::text("two")]);
+    scene.run("first");
+    let file = scene.home.sessions().remove(0);
+    let leaf = file.entries.last().expect("entries")["id"].clone();
+    let foreign = json!({"type": "message", "id": "f0f0f0f0", "parentId": leaf, "timestamp": "2026-01-01T00:00:00.000Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": "from elsewhere"}], "timestamp": 1}});
+    let text = fs::read_to_string(&file.path).expect("the file") + &foreign.to_string() + "\n";
+    fs::write(&file.path, text).expect("the file");
+    scene.run("second");
+    let after = SessionFile::read(&file.path);
+    assert_eq!(after.messages().len(), 5);
+    let second =
+        after.entries.iter().find(|entry| texts(&entry["message"]["content"]) == "second").expect("the prompt");
+    assert_eq!(second["parentId"], leaf, "both turns hang below the same entry");
+    assert!(scene.data(json!({"type": "get_tree"})).to_string().contains("from elsewhere"));
+    assert_eq!(scene.messages().len(), 4);
+    scene.finish();
+}
+
+#[test]
+fn damage_is_mended_and_told_once() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three")]);
+    scene.run("first");
+    scene.run("second");
+    scene.host.finish();
+    let file = scene.home.sessions().remove(0);
+    let text = fs::read_to_string(&file.path).expect("the file");
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[4] = "{\"broken";
+    fs::write(&file.path, lines.join("\n") + "\n{\"type\":\"mess").expect("the file");
+    let mut host = scene.again(&["--continue"]);
+    let told = host.wait_type("extension_error");
+    assert_like(&told, &json!({"extensionPath": "<session>", "event": "session_repair"}));
+    let all = host.data(json!({"type": "get_messages"}));
+    let said: Vec<_> =
+        all["messages"].as_array().expect("a list").iter().map(|message| texts(&message["content"])).collect();
+    assert_eq!(said, ["first", "second", "two"]);
+    host.data(json!({"type": "prompt", "message": "third"}));
+    host.wait_type("agent_settled");
+    let (frames, _) = host.finish();
+    assert_eq!(of_type(&frames, "extension_error").len(), 1);
+    // The cut-off line lies beside the file, and no line is fused with another.
+    let after = SessionFile::read(&file.path);
+    assert_eq!(after.entries.iter().filter(|entry| entry.is_string()).count(), 1);
+    let torn = fs::read_dir(file.path.parent().expect("a directory")).expect("a directory").flatten();
+    assert!(torn.into_iter().any(|entry| entry.file_name().to_string_lossy().contains(".torn-")));
+}
+
+#[test]
+fn a_parent_cycle_does_not_hang() {
+    let mut scene = Scene::new([Turn::text("fine")]);
+    let entry = |id: &str, parent: &str| {
+        json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": {"role": "user", "content": id, "timestamp": 1}})
+    };
+    let header = json!({"type": "session", "version": 3, "id": "cycle", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": scene.home.work()});
+    scene.home.write_file(
+        "s.jsonl",
+        [header, entry("aaaa", "bbbb"), entry("bbbb", "aaaa")].map(|line| line.to_string() + "\n").concat(),
+    );
+    scene.command(json!({"type": "switch_session", "sessionPath": "s.jsonl"}));
+    assert_eq!(scene.state()["messageCount"], 2);
+    scene.data(json!({"type": "get_tree"}));
+    scene.run("go");
+    scene.finish();
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_stops_nothing() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::text("two")]);
+    // A file where the directory should be: refused even to the superuser.
+    let blocked = scene.home.tmp().join("blocked");
+    fs::write(&blocked, "in the way").expect("a file");
+    let mut host = scene.again(&["--session-dir", blocked.join("sessions").to_str().expect("UTF-8")]);
+    host.data(json!({"type": "prompt", "message": "first"}));
+    let told = host.wait_type("extension_error");
+    assert_eq!(told["event"], "session_write");
+    assert!(told["error"].as_str().is_some_and(|text| text.contains("blocked")), "{told}");
+    host.wait_type("agent_settled");
+    let state = host.data(json!({"type": "get_state"}));
+    assert!(state["sessionWriteError"].is_string());
+    assert_eq!(state["messageCount"], 2);
+    // When the way is free, everything is written.
+    fs::remove_file(&blocked).expect("ours");
+    host.data(json!({"type": "prompt", "message": "second"}));
+    host.wait_type("agent_settled");
+    let state = host.data(json!({"type": "get_state"}));
+    assert_eq!(state.get("sessionWriteError"), None);
+    let (frames, _) = host.finish();
+    assert_eq!(of_type(&frames, "extension_error").len(), 1);
+    let file = SessionFile::read(state["sessionFile"].as_str().expect("a path").as_ref());
+    assert_eq!(file.messages().len(), 4);
+    scene.run("x");
+    scene.finish();
+}
+
+#[test]
+fn reload_equals_what_the_host_saw() {
+    let mut scene = Scene::with(busy_script(), |builder| builder);
+    scene.run("work");
+    scene.data(json!({"type": "bash", "command": "echo direct"}));
+    scene.command(json!({"type": "set_session_name", "name": "kept"}));
+    scene.run("more");
+    let (messages, entries) = (scene.messages(), scene.data(json!({"type": "get_entries"})));
+    let stats = scene.data(json!({"type": "get_session_stats"}));
+    scene.host.finish();
+    let mut again = scene.again(&["-c"]);
+    assert_eq!(again.data(json!({"type": "get_messages"}))["messages"], json!(messages));
+    assert_eq!(again.data(json!({"type": "get_entries"})), entries);
+    assert_eq!(again.data(json!({"type": "get_session_stats"})), stats);
+    assert_eq!(again.data(json!({"type": "get_state"}))["sessionName"], "kept");
+    again.finish();
+}
