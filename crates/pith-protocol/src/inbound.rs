@@ -220,6 +220,7 @@ mod tests {
                 format!("{} {}", id.raw().map_or("-", RawValue::get), command.name())
             }
             Some(Inbound::Reply(reply)) => format!("reply {reply:?}"),
+            Some(Inbound::UiAnnounced) => unreachable!("a line is never only that"),
             Some(Inbound::Unknown { id, name }) => format!("{} unknown {name}", id.raw().map_or("-", RawValue::get)),
             Some(Inbound::Malformed { id, error }) => {
                 format!(
@@ -231,6 +232,17 @@ mod tests {
             Some(Inbound::BadFields { id, error, .. }) => format!("{} {error}", id.raw().map_or("-", RawValue::get)),
         };
         assert_eq!(shown, expected, "{line}");
+    }
+
+    #[test]
+    fn dialogs_are_announced_at_the_top_level() {
+        let check = |line: &str, expected| assert_eq!(announces_ui(line.as_bytes()), expected, "{line}");
+        check(r#"{"type":"get_state","ui":true}"#, true);
+        check(r#"{"type":"get_state","ui":false}"#, false);
+        check(r#"{"type":"prompt","message":"\"ui\":true"}"#, false);
+        check(r#"{"type":"prompt","nested":{"ui":true}}"#, false);
+        check(r#"{"ui":"yes"}"#, false);
+        check(r#"{"ui":true"#, false);
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! `pith config check` and `--list-models`: what the files say, and what is wrong with them.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::registry::{Registry, model_table};
-use pith_ai::settings;
-use pith_resources::{DiagnosticKind, ResourceLists, ResourceOptions, Resources, TrustFile};
+use pith_resources::{DiagnosticKind, TrustFile};
 
 use crate::cli::Cli;
 use crate::dialect::Dialect;
@@ -33,7 +32,9 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
     let mut report = Report::default();
-    let loaded = settings::load(&agent_dir, &cwd, true);
+    let mut project = Project::new(cli, &agent_dir, &environment, None);
+    project.trust(&cwd);
+    let loaded = project.settings(&cwd);
     let registry = Registry::load(&agent_dir, environment.clone(), &loaded.settings);
     for found in loaded.diagnostics.into_iter().chain(registry.diagnostics()) {
         report.problem(found.path, &found.message);
@@ -42,7 +43,7 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     if let Err(error) = TrustFile::in_agent_dir(agent_dir.path()).decision(&cwd) {
         report.problem(Some(agent_dir.trust_file()), &error.to_string());
     }
-    let resources = resources(cli, &agent_dir, &cwd, &environment, &loaded.settings);
+    let resources = project.resources(&cwd, &loaded.settings);
     for found in resources.diagnostics() {
         match found.kind {
             DiagnosticKind::Collision => report.remark(found.path.clone(), &found.message),
@@ -65,31 +66,6 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     );
     show(&report.text(&files, &summary))?;
     Ok(u8::from(report.has_problems()))
-}
-
-fn resources(
-    cli: &Cli,
-    agent_dir: &AgentDir,
-    cwd: &Path,
-    environment: &Environment,
-    settings: &settings::Settings,
-) -> Resources {
-    let lists = |lists: &settings::ResourceLists| ResourceLists {
-        skills: lists.skills.clone(),
-        prompts: lists.prompts.clone(),
-    };
-    Resources::load(&ResourceOptions {
-        agent_dir: agent_dir.path().to_owned(),
-        project_dir_name: agent_dir.layout().project_name().to_owned(),
-        cwd: cwd.to_owned(),
-        home: Some(environment.home().to_owned()),
-        trusted: true,
-        skill_paths: cli.skill_paths.clone(),
-        prompt_paths: cli.prompt_paths.clone(),
-        user_lists: lists(&settings.user_resources),
-        project_lists: lists(&settings.project_resources),
-        ..ResourceOptions::default()
-    })
 }
 
 /// Keys that others can read are a problem, although everything works.
@@ -141,17 +117,16 @@ impl Report {
         for path in paths {
             let lines: Vec<_> = self.lines.iter().filter(|(about, ..)| *about == path).collect();
             let name = path.as_ref().map_or_else(|| "elsewhere".to_owned(), |path| path.display().to_string());
-            let state = match (lines.len(), path.is_some_and(|path| path.exists())) {
-                (0, true) => "ok",
-                (0, false) => "not there",
-                (..) => "",
-            };
-            writeln!(text, "{name}: {state}").expect("writing to a string");
+            match (lines.is_empty(), path.is_some_and(|path| path.exists())) {
+                (true, true) => writeln!(text, "{name}: ok"),
+                (true, false) => writeln!(text, "{name}: not there"),
+                (false, _) => writeln!(text, "{name}:"),
+            }
+            .expect("writing to a string");
             for (_, kind, message) in lines {
                 writeln!(text, "  {kind}: {}", message.replace('\n', "\n    ")).expect("writing to a string");
             }
         }
-        text = text.replace(": \n", ":\n");
         writeln!(text, "{summary}").expect("writing to a string");
         text
     }

@@ -14,8 +14,11 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 /// The exit code after an interrupt.
 pub const INTERRUPTED: i32 = 130;
 
-/// Signals that end the process, with their exit codes.
-const SIGNALS: [(fn() -> SignalKind, i32); 3] =
+/// A signal that ends the process, with its exit code.
+type EndingSignal = (fn() -> SignalKind, i32);
+
+/// All of them.
+const SIGNALS: [EndingSignal; 3] =
     [(SignalKind::terminate, 143), (SignalKind::interrupt, INTERRUPTED), (SignalKind::hangup, 129)];
 
 /// Decides the exit code and fires the stop token.
@@ -56,7 +59,7 @@ impl Ending {
         self.watch(&others);
     }
 
-    fn watch(&self, signals: &[(fn() -> SignalKind, i32)]) {
+    fn watch(&self, signals: &[EndingSignal]) {
         for &(kind, code) in signals {
             // A signal that cannot be caught keeps its default, which also ends the process.
             let Ok(mut stream) = signal(kind()) else { continue };

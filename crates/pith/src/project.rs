@@ -89,18 +89,23 @@ impl Project {
         options: impl FnOnce(&Settings) -> SessionOptions,
     ) -> Brought {
         let LoadedSettings { settings, diagnostics } = loaded;
-        let resources = Resources::load(&ResourceOptions {
+        let resources = self.resources(cwd, &settings);
+        let question = self.questions.get(cwd).cloned();
+        Brought { resources, options: options(&settings), settings: Arc::new(settings), diagnostics, question }
+    }
+
+    /// Resources that are in force in a directory with these settings.
+    pub fn resources(&self, cwd: &Path, settings: &Settings) -> Resources {
+        Resources::load(&ResourceOptions {
             cwd: cwd.to_owned(),
             trusted: self.trusts(cwd),
             user_lists: lists(&settings.user_resources),
             project_lists: lists(&settings.project_resources),
             ..self.flags.clone()
-        });
-        let question = self.questions.get(cwd).cloned();
-        Brought { resources, options: options(&settings), settings: Arc::new(settings), diagnostics, question }
+        })
     }
 
-    /// The host has said yes, for the life of the process.
+    /// Somebody has said yes, for the life of the process.
     pub fn trust(&mut self, cwd: &Path) {
         self.verdicts.insert(cwd.to_owned(), true);
         self.questions.remove(cwd);

@@ -48,9 +48,11 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let (follower, notices) = Follower::new();
     let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
     let outcome = run(parts, notices, &ending, prompts)?;
-    if outcome.is_ok() && !abilities.0.is_terminal {
-        let text = outcome.as_ref().map(|settled| settled.text.clone()).unwrap_or_default();
-        screen.show(Show::Say(text));
+    if let Ok(settled) = &outcome
+        && !abilities.0.is_terminal
+        && !settled.text.is_empty()
+    {
+        screen.show(Show::Say(settled.text.clone()));
     }
     screen.show(Show::Totals);
     drop(screen);
@@ -79,11 +81,8 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let outcome = run(parts, notices, &ending, prompts)?;
     queue.close();
     finish(writer);
-    // A refused prompt has no event; an answer that failed has told so itself.
-    leave(
-        &ending,
-        outcome.err().map(|failure| if failure.is_told { Failure { text: String::new(), ..failure } } else { failure }),
-    )
+    // An answer that failed has told so itself; a refused prompt has no event.
+    leave(&ending, outcome.err().map(|failure| if failure.is_told { Failure::silent() } else { failure }))
 }
 
 /// Why the work is not done.
@@ -91,6 +90,13 @@ struct Failure {
     text: String,
     /// An event has said so.
     is_told: bool,
+}
+
+impl Failure {
+    /// One that needs no further words.
+    fn silent() -> Self {
+        Failure { text: String::new(), is_told: true }
+    }
 }
 
 fn run(
@@ -128,7 +134,7 @@ async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Failure> {
             Notice::Settled(settled) => return Ok(settled),
         }
     }
-    Err(Failure { text: String::new(), is_told: true })
+    Err(Failure::silent())
 }
 
 /// Says what failed and ends the process, because a blocked read of stdin would keep it.

@@ -8,6 +8,7 @@ mod compaction_auto;
 mod examples;
 mod framing;
 mod host_tools;
+mod export;
 mod lifecycle;
 mod models;
 mod prompt;
