@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::fs;
 use std::time::Duration;
 
-use pith_testkit::{Script, SessionFile, Turn};
+use pith_testkit::{Api, Host, Script, SessionFile, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, of_type, texts};
@@ -193,6 +193,43 @@ fn a_directory_that_cannot_be_written_stops_nothing() {
     let file = SessionFile::read(state["sessionFile"].as_str().expect("a path").as_ref());
     assert_eq!(file.messages().len(), 4);
     scene.run("x");
+    scene.finish();
+}
+
+#[test]
+fn a_full_disk_costs_only_what_did_not_fit() {
+    let scene = Scene::new([]);
+    let text = |n: usize| Turn::text(format!("{n} ").repeat(400));
+    (0..6).for_each(|n| scene.server.push(text(n)));
+    // No file may grow beyond 4 KiB: the write that reaches the limit is cut short, the next one fails.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+    let agent = scene.home.agent().display().to_string();
+    let mut host = Host::builder("/bin/sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_pith")])
+        .rpc(Api::Anthropic)
+        .home(&scene.home)
+        .env("PITH_AGENT_DIR", &agent)
+        .spawn();
+    for n in 0..6 {
+        host.data(json!({"type": "prompt", "message": format!("prompt {n}")}));
+        host.wait_type("agent_settled");
+    }
+    let seen = host.data(json!({"type": "get_messages"}))["messages"].as_array().expect("a list").clone();
+    assert_eq!(seen.len(), 12, "the session goes on in memory");
+    assert!(host.data(json!({"type": "get_state"}))["sessionWriteError"].is_string());
+    let (frames, _) = host.finish();
+    let told = of_type(&frames, "extension_error");
+    assert_eq!((told.len(), &told[0]["event"]), (1, &json!("session_write")));
+    // What is in the file is whole, and the session can be continued.
+    let mut again = scene.again(&["--continue"]);
+    let kept = again.data(json!({"type": "get_messages"}))["messages"].as_array().expect("a list").clone();
+    assert!(!kept.is_empty() && kept.len() < seen.len(), "{} of {}", kept.len(), seen.len());
+    assert_eq!(kept, seen[..kept.len()]);
+    again.data(json!({"type": "prompt", "message": "go on"}));
+    again.wait_type("agent_settled");
+    again.finish();
+    let file = scene.home.sessions().remove(0);
+    assert!(file.entries.iter().all(Value::is_object), "no line is torn or fused");
     scene.finish();
 }
 

@@ -168,6 +168,21 @@ fn what_is_left_behind_can_be_summarised() {
 }
 
 #[test]
+fn a_branch_without_messages_needs_no_model() {
+    let mut scene = Scene::new([Turn::text("one")]);
+    scene.run("first");
+    let answer = id_of(&entries(&mut scene), "one");
+    scene.command(json!({"type": "set_label", "entryId": answer, "label": "here"}));
+    let moved = scene.data(json!({"type": "navigate_tree", "targetId": answer, "summarize": true}));
+    assert_like(
+        &moved["summaryEntry"],
+        &json!({"summary": "No content to summarize", "parentId": answer, "usage": "[ABSENT]"}),
+    );
+    assert_eq!(scene.server.requests().len(), 1);
+    scene.finish();
+}
+
+#[test]
 fn a_branch_summary_can_be_aborted_or_fail() {
     let summaries = [Turn::text("slow").hold_after(0), Turn::status(400)];
     let mut scene =
