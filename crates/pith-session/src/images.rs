@@ -16,18 +16,14 @@ pub(crate) async fn normalise(messages: Vec<Arc<Message>>, rules: Rules) -> Vec<
     tokio::task::spawn_blocking(work).await.unwrap_or(unchanged)
 }
 
-fn needs_work(message: &Message, rules: Rules) -> bool {
-    let Message::User(user) = message else { return false };
-    let Content::Blocks(blocks) = &user.content else { return false };
+/// Whether any picture among blocks needs work.
+pub(crate) fn need_work(blocks: &[Block], rules: Rules) -> bool {
     blocks.iter().any(|block| matches!(block, Block::Image(picture) if !image::is_ordinary(picture, rules)))
 }
 
-/// Failures and remarks go to the text, after a blank line.
-fn normalised(message: Arc<Message>, rules: Rules) -> Arc<Message> {
-    let Message::User(user) = &*message else { return message };
-    let Content::Blocks(blocks) = &user.content else { return message };
-    let mut remarks = Vec::new();
-    let mut kept = Vec::with_capacity(blocks.len());
+/// The blocks with their pictures made fit, and what is to be said about them. Takes its time.
+pub(crate) fn fit(blocks: &[Block], rules: Rules) -> (Vec<Block>, Vec<String>) {
+    let (mut kept, mut remarks) = (Vec::with_capacity(blocks.len()), Vec::new());
     for block in blocks {
         let Block::Image(picture) = block else {
             kept.push(block.clone());
@@ -41,6 +37,19 @@ fn normalised(message: Arc<Message>, rules: Rules) -> Arc<Message> {
             Normalised::Omitted(remark) => remarks.push(remark),
         }
     }
+    (kept, remarks)
+}
+
+fn needs_work(message: &Message, rules: Rules) -> bool {
+    let Message::User(user) = message else { return false };
+    matches!(&user.content, Content::Blocks(blocks) if need_work(blocks, rules))
+}
+
+/// Failures and remarks go to the text, after a blank line.
+fn normalised(message: Arc<Message>, rules: Rules) -> Arc<Message> {
+    let Message::User(user) = &*message else { return message };
+    let Content::Blocks(blocks) = &user.content else { return message };
+    let (mut kept, remarks) = fit(blocks, rules);
     if let (Some(Block::Text(text)), false) = (kept.first_mut(), remarks.is_empty()) {
         text.text = format!("{}\n\n{}", text.text, remarks.join("\n")).trim_start().to_owned();
     }

@@ -12,10 +12,12 @@ use std::time::Duration;
 use pith_agent::{Tool, ToolContext, ToolOutput};
 use pith_protocol::commands::SetHostTools;
 use pith_protocol::host::HostToolFrame;
-use pith_protocol::{HostReply, ToolSpec};
+use pith_protocol::{Block, HostReply, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use crate::activity::JobEnd;
+use crate::images;
 use crate::pending::{DISCONNECTED, PendingCall};
 use crate::reply::Reply;
 use crate::session::Session;
@@ -158,9 +160,23 @@ impl Session {
                         ToolOutput::error(format!("Host tool \"{}\" returned an invalid result: {why}", call.tool))
                     }
                 };
-                call.end(output);
+                self.end_call(call, output);
             }
             HostReply::ToolUpdate { id: None, .. } | HostReply::ToolResult { id: None, .. } | HostReply::Ui { .. } => {}
         }
+    }
+
+    /// Hands a result over; pictures a model would refuse are made fit first, elsewhere.
+    fn end_call(&mut self, call: PendingCall, output: ToolOutput) {
+        let rules = self.workbench.image_rules();
+        if !images::need_work(&output.content, rules) {
+            return call.end(output);
+        }
+        self.jobs.spawn_blocking(move || {
+            let (content, remarks) = images::fit(&output.content, rules);
+            let content = content.into_iter().chain(remarks.into_iter().map(Block::text)).collect();
+            call.end(ToolOutput { content, ..output });
+            JobEnd::Done
+        });
     }
 }

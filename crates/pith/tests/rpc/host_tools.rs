@@ -126,6 +126,21 @@ fn a_new_session_in_the_middle_of_a_call_withdraws_it_and_keeps_the_tools() {
 }
 
 #[test]
+fn a_picture_that_is_none_becomes_a_remark() {
+    let mut scene = Scene::new([Turn::call("host", json!({})), Turn::text("seen")]);
+    set(&mut scene, json!([tool("host")]));
+    scene.prompt("go");
+    let call = scene.wait_type("host_tool_call");
+    let content = json!([{"type": "image", "data": "bm90IGEgcGljdHVyZQ==", "mimeType": "image/png"}]);
+    scene.send(json!({"type": "host_tool_result", "id": call["id"], "result": {"content": content}}));
+    let end = scene.wait_type("tool_execution_end");
+    let blocks = end["result"]["content"].as_array().expect("blocks");
+    assert!(blocks.len() == 1 && blocks[0]["type"] == "text", "{end}");
+    scene.wait_type("agent_settled");
+    scene.finish();
+}
+
+#[test]
 fn pictures_of_the_host_reach_the_model() {
     let mut scene = Scene::new([Turn::call("host", json!({})), Turn::text("seen")]);
     set(&mut scene, json!([tool("host")]));

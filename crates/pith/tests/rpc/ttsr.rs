@@ -105,3 +105,17 @@ fn rules_that_cannot_be_used_are_reported_and_can_be_switched_off() {
     scene.wait_stderr(|text| text.contains("broken.md is not used"));
     scene.finish();
 }
+
+#[test]
+fn rules_of_a_project_count_only_if_it_is_trusted() {
+    let n_hits = |argument: &str| {
+        let server = ModelServer::start(Script::of([Turn::text("bad"), Turn::text("good")]));
+        let home = TempHome::for_server(&server);
+        home.write_file(".xcsh/rules/local.md", "---\ncondition: bad\n---\nx");
+        let mut scene = Scene::in_home(server, home, |builder| builder.args(["--dialect", "xcsh", argument]));
+        let frames = scene.run("go");
+        scene.finish();
+        triggered(&frames).len()
+    };
+    assert_eq!((n_hits("--approve"), n_hits("--no-approve")), (1, 0));
+}
