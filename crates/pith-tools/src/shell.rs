@@ -83,6 +83,9 @@ impl<F: FnMut(&str) -> bool> Transcript<'_, F> {
         let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);
         self.decoder.finish(|text| sanitiser.push(text, pending));
         self.keep(before);
+        if !self.pending.is_empty() {
+            self.pass_on();
+        }
         let (total_lines, total_bytes) = (self.capture.tail.opened_lines(), self.capture.tail.total().bytes);
         let captured = self.capture.finish();
         UserBash {

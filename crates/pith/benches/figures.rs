@@ -3,16 +3,20 @@
 //! `cargo bench -p pith --bench figures` prints them; nothing here asserts.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const BIN: &str = env!("CARGO_BIN_EXE_pith");
 
 fn main() {
-    start_up();
+    start_up("spawn to get_state, median of 41", |_| {});
+    start_up("the same with 100 custom models", many_models);
+    start_up("the same with 100 skills and 50 templates", many_resources);
     idle_memory();
+    switch_session();
     for mode in ["delta", "full"] {
         stream(mode, 20_000, 4);
     }
@@ -24,11 +28,12 @@ fn host(server: &ModelServer, arguments: &[&str]) -> Host {
 }
 
 /// From spawning the process to its first answer.
-fn start_up() {
+fn start_up(what: &str, furnish: impl Fn(&TempHome)) {
     let server = ModelServer::start(Script::new());
     let mut times: Vec<Duration> = (0..41)
         .map(|_| {
             let home = TempHome::for_server(&server);
+            furnish(&home);
             let builder = Host::builder(BIN).rpc(Api::Anthropic).home(&home);
             let start = Instant::now();
             let mut host = builder.spawn();
@@ -37,7 +42,70 @@ fn start_up() {
         })
         .collect();
     times.sort_unstable();
-    show("spawn to get_state, median of 41", &format!("{:.1} ms", times[20].as_secs_f64() * 1e3));
+    show(what, &format!("{:.1} ms", times[20].as_secs_f64() * 1e3));
+}
+
+fn many_models(home: &TempHome) {
+    let path = home.agent().join("models.json");
+    let mut models: Value = serde_json::from_str(&fs::read_to_string(&path).expect("models.json")).expect("JSON");
+    let many: Vec<Value> = (0..100).map(|number| json!({"id": format!("model-{number}"), "reasoning": true})).collect();
+    models["providers"]["many"] =
+        json!({"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions", "apiKey": "k", "models": many});
+    fs::write(path, models.to_string()).expect("models.json");
+}
+
+fn many_resources(home: &TempHome) {
+    for number in 0..100 {
+        let text = format!("---\nname: skill-{number}\ndescription: Does {number}.\n---\nBody.\n");
+        home.write_agent_file(&format!("skills/skill-{number}/SKILL.md"), &text);
+    }
+    for number in 0..50 {
+        home.write_agent_file(&format!("prompts/template-{number}.md"), "---\ndescription: x\n---\nDo $1.\n");
+    }
+}
+
+/// A session of 50 MB and 20 000 entries, opened by a running pith, and by pi where one is given.
+fn switch_session() {
+    let server = ModelServer::start(Script::new());
+    let home = TempHome::for_server(&server);
+    let file = home.work().join("large.jsonl");
+    write_large_session(&file, &home.work());
+    let mut host = Host::builder(BIN).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
+    host.data(json!({"type": "get_state"}));
+    let start = Instant::now();
+    host.data(json!({"type": "switch_session", "sessionPath": file}));
+    let elapsed = start.elapsed().as_secs_f64();
+    show("switch_session to 50 MB", &format!("{elapsed:.3} s, PSS {:.0} MB", pss(host.pid()) as f64 / 1e3));
+    host.finish();
+    // `PITH_BENCH_PI` is a program that starts pi, for a comparison in the same run.
+    let Ok(pi) = std::env::var("PITH_BENCH_PI") else { return };
+    let mut host = Host::builder(&pi).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
+    host.data(json!({"type": "get_state"}));
+    let start = Instant::now();
+    host.data(json!({"type": "switch_session", "sessionPath": file}));
+    show("the same with pi", &format!("{:.3} s", start.elapsed().as_secs_f64()));
+}
+
+fn write_large_session(file: &Path, cwd: &Path) {
+    let mut out = String::new();
+    let stamp = "2026-01-01T00:00:00.000Z";
+    out.push_str(&format!("{}\n", json!({"type":"session","version":3,"id":"large","timestamp":stamp,"cwd":cwd})));
+    let text = "lorem ipsum dolor sit amet ".repeat(90);
+    let usage = json!({"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,
+        "cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}});
+    for number in 0..20_000u32 {
+        let content = json!([{"type":"text","text":text}]);
+        let message = if number % 2 == 0 {
+            json!({"role":"user","content":content,"timestamp":number})
+        } else {
+            json!({"role":"assistant","content":content,"api":"anthropic-messages","provider":"mock-anthropic",
+                "model":"claude-mock","usage":usage,"stopReason":"stop","timestamp":number})
+        };
+        let parent = number.checked_sub(1).map(|before| format!("{before:08x}"));
+        let entry = json!({"type":"message","id":format!("{number:08x}"),"parentId":parent,"timestamp":stamp,"message":message});
+        out.push_str(&format!("{entry}\n"));
+    }
+    fs::write(file, out).expect("the session file");
 }
 
 fn idle_memory() {

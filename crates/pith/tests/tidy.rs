@@ -14,11 +14,16 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.path();
         if path.is_dir() {
             sources(&path, found);
-        } else if path.to_str().is_some_and(|path| path.ends_with(".rs") && !path.ends_with("tests.rs")) {
-            // Tests beside their module are described by their names.
+        } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path) {
             found.push(path);
         }
     }
+}
+
+/// Tests that outgrew the file they belong to.
+fn is_test(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "tests")
+        || path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
 }
 
 #[test]
