@@ -138,7 +138,7 @@ fn earlier_sessions_are_listed_and_resumed() {
 
 #[test]
 fn lines_typed_while_it_works_are_not_lost() {
-    let (home, server) = scene([Turn::text("one").hold_after(1), Turn::text("two")]);
+    let (home, server) = scene([Turn::text("one by one").chunk(3).hold_after(1), Turn::text("two")]);
     let mut terminal = open(&home, &model());
     terminal.type_keys("first\r");
     server.wait_held(0);

@@ -59,8 +59,13 @@ fn templates_and_skills_are_listed_with_where_they_come_from() {
 
 #[test]
 fn every_way_of_saying_something_expands() {
-    let turns =
-        [Turn::text("one").hold_after(0), Turn::text("two"), Turn::text("three"), Turn::silent(), Turn::text("five")];
+    let turns = [
+        Turn::text("one by one").chunk(3).hold_after(1),
+        Turn::text("two"),
+        Turn::text("three"),
+        Turn::silent(),
+        Turn::text("five"),
+    ];
     let (home, server) = home(turns);
     home.write_file("../home/.pi/agent/prompts/say.md", "Expanded $1.");
     let mut host = host(&home, &[]);
