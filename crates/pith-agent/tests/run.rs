@@ -77,6 +77,8 @@ where
     }
 }
 
+type OnLine = Box<dyn FnMut(&str, &mut VecDeque<&'static str>) + Send>;
+
 /// Records what the loop says; answers from two lists.
 struct Recorder {
     log: Vec<String>,
@@ -87,7 +89,7 @@ struct Recorder {
     interrupts: bool,
     reports_aborted_calls: bool,
     /// Called with each line of the log, to act at an exact moment.
-    on_line: Box<dyn FnMut(&str, &mut VecDeque<&'static str>) + Send>,
+    on_line: OnLine,
 }
 
 impl Recorder {

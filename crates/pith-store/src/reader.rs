@@ -98,7 +98,8 @@ mod tests {
             r#"{"type":"message","id":"c","parentId":"a","timestamp":"2026-11-15T06:52:57.000Z","message":{"role":"user","content":"two"}}"#,
             "\n",
         );
-        let tree = load_bytes(file.as_bytes().into()).ok().expect("loads").tree;
+        let Ok(loaded) = load_bytes(file.as_bytes().into()) else { panic!("the file loads") };
+        let tree = loaded.tree;
         let parents: Vec<_> = tree.outline().map(|entry| (&**entry.id, entry.parent)).collect();
         assert_eq!(parents, [("a", None), ("b", Some(0)), ("c", Some(0))]);
         assert_eq!(

@@ -12,7 +12,7 @@ fn refused(home: &TempHome, arguments: &[&str]) -> String {
     let mut host = start(home, arguments);
     let (frames, code) = host.finish();
     assert_eq!((frames.len(), code), (0, 1), "{arguments:?}: {}", host.describe());
-    host.stderr()
+    host.wait_stderr(|text| text.ends_with('\n'))
 }
 
 fn start(home: &TempHome, arguments: &[&str]) -> Host {

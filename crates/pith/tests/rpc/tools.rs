@@ -64,7 +64,8 @@ fn one_call_frame_by_frame() {
 
 #[test]
 fn parallel_calls_end_as_they_finish_and_are_recorded_in_call_order() {
-    let slow = Block::call("bash", json!({"command": "until [ -e quick-done ]; do sleep 0.01; done; echo A"}));
+    let slow =
+        Block::call("bash", json!({"command": "until [ -e quick-done ]; do sleep 0.01; done; sleep 0.5; echo A"}));
     let quick = Block::call("bash", json!({"command": "echo B; touch quick-done"}));
     let (scene, results) = results_of([slow, quick]);
     assert_eq!(results.iter().map(|result| texts(&result["content"])).collect::<Vec<_>>(), ["A\n", "B\n"]);
