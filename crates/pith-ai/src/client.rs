@@ -14,8 +14,11 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::MessageBuilder;
+use crate::discovery::Fetch;
 use crate::failure::Fault;
-use crate::http::{Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, redact, secrets, timed_out};
+use crate::http::{
+    Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, fetch_json, redact, secrets, timed_out,
+};
 use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
@@ -120,6 +123,17 @@ impl Providers {
         let clients = Clients::with_proxy(options.proxy.clone());
         let sender = Sender::new(clients, options.patience, options.tape.clone());
         Providers { shared: Arc::new(Shared { source, options, sender, scripts, refused: Mutex::default() }) }
+    }
+}
+
+impl Providers {
+    /// Asks servers for their models over the same connections as calls.
+    pub fn fetch(&self) -> Fetch {
+        let shared = self.shared.clone();
+        Arc::new(move |question| {
+            let shared = shared.clone();
+            Box::pin(async move { fetch_json(&shared.sender.clients, question, shared.options.patience.connect).await })
+        })
     }
 }
 

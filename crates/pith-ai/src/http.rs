@@ -5,6 +5,7 @@
 
 mod clients;
 mod fault;
+mod fetch;
 mod record;
 mod retry_after;
 
@@ -24,6 +25,7 @@ use crate::wire::{HttpRequest, Wire};
 pub use clients::Clients;
 pub(crate) use fault::timed_out;
 pub use fault::{redact, secrets};
+pub use fetch::fetch_json;
 pub use record::Tape;
 
 use record::{Counter, Recorded, Recording};

@@ -38,6 +38,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     runtime.block_on(async {
         ending.watch_signals();
         let inbox = reader::start(max_line)?;
+        start.discover();
         let session = Session::new(start.into_parts(outbox));
         tokio::spawn(ending.clone().limit_when_stopped());
         let workbench = session.serve(inbox, ending.stop.clone()).await;

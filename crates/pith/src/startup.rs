@@ -239,6 +239,20 @@ impl Prepared {
         }
     }
 
+    /// Asks local servers for their models in the background, where `models.json` wants that.
+    pub fn discover(&self) {
+        let is_offline = self.cli.offline || std::env::var("PI_OFFLINE").is_ok_and(|value| is_truthy(&value));
+        if is_offline || !self.registry.has_discovery() {
+            return;
+        }
+        let (registry, fetch) = (self.registry.clone(), self.client.fetch());
+        tokio::spawn(async move {
+            for found in registry.discover(&fetch).await {
+                warn(&format!("Warning: {}", found.message));
+            }
+        });
+    }
+
     /// The directory the session works in.
     pub fn cwd(&self) -> &Path {
         self.store.cwd()
@@ -300,6 +314,10 @@ impl Choices {
             name: self.name.clone(),
         }
     }
+}
+
+fn is_truthy(value: &str) -> bool {
+    ["1", "true", "yes"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
 fn queue_mode(mode: settings::QueueMode) -> QueueMode {

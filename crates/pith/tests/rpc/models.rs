@@ -1,6 +1,6 @@
 //! Which model answers, and how hard it thinks.
 
-use pith_testkit::{Api, Script, TempHome, Turn};
+use pith_testkit::{Api, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, builder};
@@ -179,4 +179,43 @@ fn xcsh_hosts_have_files_of_their_own() {
     };
     assert_eq!(model("xcsh"), (json!("mine"), json!("all")));
     assert_eq!(model("pi"), (Value::Null, json!("one-at-a-time")));
+}
+
+/// A server that answers every question with the same JSON.
+fn answering(answer: Value) -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 4096]);
+            let body = answer.to_string();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn a_local_server_is_asked_for_its_models() {
+    let url = answering(json!({"data": [{"id": "discovered-7b", "max_model_len": 4096}]}));
+    let server = ModelServer::start(Script::new());
+    let home = TempHome::new();
+    home.write_models(&server.url(), |models| {
+        models["providers"]["local"] =
+            json!({"baseUrl": url, "api": "openai-completions", "discovery": {"type": "openai"}, "models": []});
+    });
+    let mut scene = Scene::start(server, home, Api::Anthropic, |builder| builder.env("PI_OFFLINE", "0"));
+    // It is asked in the background, so the list is looked at until the answer is in it.
+    let deadline = std::time::Instant::now() + pith_testkit::patience();
+    loop {
+        let models = scene.data(json!({"type": "get_available_models"}))["models"].to_string();
+        if models.contains("discovered-7b") {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{models}");
+    }
+    scene.finish();
 }

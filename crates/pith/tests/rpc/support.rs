@@ -69,7 +69,7 @@ impl Scene {
         Scene::start(server, home, Api::Anthropic, configure)
     }
 
-    fn start(
+    pub fn start(
         server: ModelServer,
         home: TempHome,
         api: Api,
