@@ -89,6 +89,31 @@ mod tests {
     use crate::testing::fixture;
     use proptest::prelude::*;
 
+    #[test]
+    fn absurd_counts_are_survived() {
+        let check = |entry: fn(&[u8]), json: &str| {
+            for number in ["18446744073709551615", "2e77", "-1", "1e999"] {
+                entry(format!("data: {}\n\n", json.replace('#', number)).as_bytes());
+            }
+        };
+        check(
+            fuzz_anthropic,
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":#,"output_tokens":#,"cache_creation_input_tokens":#}}}"#,
+        );
+        check(
+            fuzz_completions,
+            r#"{"choices":[],"usage":{"prompt_tokens":#,"completion_tokens":#,"prompt_tokens_details":{"cached_tokens":#,"cache_write_tokens":#}}}"#,
+        );
+        check(
+            fuzz_responses,
+            r#"{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":#,"output_tokens":#,"input_tokens_details":{"cached_tokens":#}}}}"#,
+        );
+        check(
+            fuzz_google,
+            r#"{"usageMetadata":{"promptTokenCount":#,"candidatesTokenCount":#,"thoughtsTokenCount":#}}"#,
+        );
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(150))]
 

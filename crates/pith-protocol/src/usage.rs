@@ -40,6 +40,9 @@ pub struct Cost {
 }
 
 impl Usage {
+    /// No count is believed to be larger, so that sums over a session stay sums.
+    pub const MAX_COUNT: u64 = 1_000_000_000_000;
+
     /// Tokens the conversation occupied when this answer was complete.
     pub fn context_tokens(&self) -> u64 {
         if self.total_tokens > 0 {
@@ -53,5 +56,5 @@ impl Usage {
 /// Other agents write counts as floats now and then.
 fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let value = f64::deserialize(deserializer)?;
-    Ok(if value.is_finite() && value > 0.0 { value as u64 } else { 0 })
+    Ok(if value.is_finite() { value.clamp(0.0, Usage::MAX_COUNT as f64) as u64 } else { 0 })
 }

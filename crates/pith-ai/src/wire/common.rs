@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use pith_protocol::{CacheRetention, ErrorKind, LlmCall, Model, ToolSpec};
+use pith_protocol::{CacheRetention, ErrorKind, LlmCall, Model, ToolSpec, Usage};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -209,7 +209,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
     }
 }
 
-/// A token count as servers send it: whole, fractional, negative, null, or not a number at all.
+/// A token count as servers send it: whole, fractional, negative, absurd, null, or not a number at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count(pub Option<u64>);
 
@@ -223,7 +223,8 @@ impl Count {
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = Value::deserialize(deserializer)?.as_f64();
-        Ok(Count(number.filter(|number| number.is_finite()).map(|number| number.max(0.0) as u64)))
+        let believed = |number: f64| number.clamp(0.0, Usage::MAX_COUNT as f64) as u64;
+        Ok(Count(number.filter(|number| number.is_finite()).map(believed)))
     }
 }
 

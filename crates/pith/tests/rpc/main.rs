@@ -22,6 +22,7 @@ mod sessions_replace;
 mod sessions_tree;
 mod streaming;
 mod support;
+mod third_party;
 mod todos;
 mod tools;
 mod transcripts;
