@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::registry::SourceInfo;
 
@@ -134,10 +135,25 @@ impl fmt::Debug for Output {
     }
 }
 
+/// A tool of the agent's own, as extensions that wrap it see it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BuiltinTool {
+    pub name: String,
+    pub label: String,
+    pub description: String,
+    /// JSON Schema object.
+    pub parameters: Arc<Value>,
+    pub prompt_snippet: Option<String>,
+    pub prompt_guidelines: Vec<String>,
+}
+
 /// Everything the host needs to start.
 #[derive(Clone, Debug)]
 pub struct ExtensionConfig {
     pub surroundings: Surroundings,
+    /// What `createBashTool` and its siblings describe.
+    pub builtin_tools: Vec<BuiltinTool>,
     pub limits: Limits,
     pub output: Output,
 }

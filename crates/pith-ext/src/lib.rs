@@ -21,7 +21,7 @@ pub mod registry;
 mod shared;
 pub mod tools;
 
-pub use config::{ExtensionConfig, ExtensionSource, Limits, Mode, Output, Surroundings};
+pub use config::{BuiltinTool, ExtensionConfig, ExtensionSource, Limits, Mode, Output, Surroundings};
 pub use events::EventName;
 pub use handle::{ExtensionHandle, LoadError, LoadReport, LoadedExtension, Loading};
 pub use hooks::{

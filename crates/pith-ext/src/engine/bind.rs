@@ -28,6 +28,8 @@ pub(super) fn boot<'js>(ctx: &Ctx<'js>, state: &Rc<State>, config: &ExtensionCon
     install_clock(&host, state)?;
     install_messages(&host, state)?;
     install_misc(&host, state)?;
+    let tools = config.builtin_tools.clone();
+    host.set("builtinTools", Func::from(move || serde_json::to_string(&tools).expect("plain data serializes")))?;
     let bootstrap: Function = ctx.eval_with_options(BOOTSTRAP, options("pith:bootstrap"))?;
     let require: Function = bootstrap.call((host,))?;
     let entries: Object = require.call(("internal/boot",))?;
@@ -115,7 +117,8 @@ fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str) -> rquickjs::Resu
     if path.ends_with(".node") {
         return Err(throw(ctx, "ERR_DLOPEN_FAILED", &format!("{path}: native add-ons cannot be loaded by pith")));
     }
-    let found = state.script(Path::new(path)).map_err(|why| throw(ctx, "ERR_LOAD", &why))?;
+    // Reading and compiling is pith's work, not the extension's.
+    let found = state.block(|| state.script(Path::new(path))).map_err(|why| throw(ctx, "ERR_LOAD", &why))?;
     script.set("kind", if found.kind == Kind::Module { "module" } else { "commonjs" })?;
     script.set("code", found.code.as_str())?;
     script.set("imports", found.imports.clone())?;

@@ -12,8 +12,8 @@ use pith_ext::outgoing::{
     ContextUsage, Delivery, FetchHead, ModelAuth, PromptView, ProviderView, Replaced, SessionView, StateView, ToolsView,
 };
 use pith_ext::{
-    ExtensionConfig, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension, Limits,
-    LoadReport, Loading, Mode, Output, Query, Surroundings,
+    BuiltinTool, ExtensionConfig, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension,
+    Limits, LoadReport, Loading, Mode, Output, Query, Surroundings,
 };
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Block, Model, StopReason};
@@ -88,7 +88,8 @@ impl Harness {
                 changed.send_modify(|count| *count += 1);
             })
         };
-        let config = ExtensionConfig { surroundings: surroundings.clone(), limits, output };
+        let config =
+            ExtensionConfig { surroundings: surroundings.clone(), builtin_tools: builtin_tools(), limits, output };
         let (handle, requests) = ExtensionHost::start(config);
         let session = Session { seen: seen.clone(), changed, cwd: surroundings.cwd.clone(), handle: handle.clone() };
         tokio::spawn(session.serve(requests));
@@ -407,6 +408,18 @@ impl Session {
 
 fn shown(content: &impl Debug) -> String {
     format!("{content:?}")
+}
+
+fn builtin_tools() -> Vec<BuiltinTool> {
+    let tool = |name: &str| BuiltinTool {
+        name: name.to_owned(),
+        label: name.to_owned(),
+        description: format!("the {name} tool"),
+        parameters: Arc::new(json!({ "type": "object", "properties": {} })),
+        prompt_snippet: Some(format!("use {name}")),
+        prompt_guidelines: Vec::new(),
+    };
+    ["bash", "read", "write", "edit", "grep", "find", "ls"].map(tool).to_vec()
 }
 
 pub fn idle_state() -> StateView {
