@@ -14,7 +14,7 @@ use crate::config::{ExtensionConfig, ExtensionSource, Limits, Surroundings};
 use crate::engine::inbox::{Inbox, ToEngine};
 use crate::events::EventName;
 use crate::registry::{Registry, SourceInfo};
-use crate::shared::{Busy, CallError, Shared, Waiting};
+use crate::shared::{Answered, Busy, CallError, Shared, Waiting};
 
 /// How often a waiting call looks whether the engine is still alive.
 const LOOK: Duration = Duration::from_millis(500);
@@ -213,8 +213,8 @@ impl ExtensionHandle {
     fn send(&self, id: u64, method: &'static str, args: &impl Serialize) {
         let args = serde_json::to_string(args).expect("plain data serializes");
         let is_sent = !self.shared.is_gone() && self.inbox.send(ToEngine::Call { id, method, args }).is_ok();
-        if !is_sent && let Some(waiting) = self.shared.close_call(id) {
-            let _ = waiting.reply.send(Err(CallError::Gone));
+        if !is_sent {
+            self.shared.answer(id, Err(CallError::Gone));
         }
     }
 
@@ -242,7 +242,7 @@ impl ExtensionHandle {
 pub(crate) struct OpenCall {
     handle: ExtensionHandle,
     id: u64,
-    outcome: oneshot::Receiver<Result<String, CallError>>,
+    outcome: oneshot::Receiver<Answered>,
 }
 
 impl OpenCall {
@@ -271,7 +271,11 @@ impl OpenCall {
         loop {
             tokio::select! {
                 biased;
-                outcome = &mut self.outcome => return outcome.unwrap_or(Err(CallError::Gone)),
+                answered = &mut self.outcome => {
+                    let Ok(Answered { outcome, requests }) = answered else { return Err(CallError::Gone) };
+                    self.handle.shared.caught_up(requests).await;
+                    return outcome;
+                }
                 () = tokio::time::sleep(LOOK) => {
                     if let Some(error) = self.handle.check(patience) {
                         return Err(error);

@@ -8,8 +8,7 @@ use tokio::sync::mpsc;
 use crate::config::ExtensionConfig;
 use crate::engine::{Engine, THREAD_STACK};
 use crate::handle::ExtensionHandle;
-use crate::outgoing::FromExtension;
-use crate::shared::Shared;
+use crate::shared::{Requests, Shared};
 
 /// The extension host: one engine on one thread, serving one session at a time.
 pub struct ExtensionHost;
@@ -20,7 +19,7 @@ impl ExtensionHost {
     /// The receiver yields what extensions want from the agent. It must be
     /// drained at all times, also while a call on the handle is awaited:
     /// extension code may need an answer before it can give one.
-    pub fn start(config: ExtensionConfig) -> (ExtensionHandle, mpsc::UnboundedReceiver<FromExtension>) {
+    pub fn start(config: ExtensionConfig) -> (ExtensionHandle, Requests) {
         let (outgoing, requests) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::new(outgoing));
         let (sender, inbox) = sync_mpsc::channel();
@@ -39,7 +38,7 @@ impl ExtensionHost {
             shared.report("<runtime>", "load", format!("the extension thread cannot be started: {error}"));
             shared.end();
         }
-        (handle, requests)
+        (handle, Requests::new(requests, shared))
     }
 }
 

@@ -32,5 +32,5 @@ pub use host::ExtensionHost;
 pub use outgoing::{ExtensionError, FromExtension, Query};
 pub use provider::{ExtensionModels, ProviderAction};
 pub use registry::{Registry, SourceInfo, ToolInfo};
-pub use shared::CallError;
+pub use shared::{CallError, Requests};
 pub use tools::ExtensionTool;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::events::EventSet;
 use crate::outgoing::{ExtensionError, FromExtension};
@@ -25,9 +25,15 @@ pub enum CallError {
     Gone,
 }
 
+/// The answer to a call, and how many requests had been made before it.
+pub(crate) struct Answered {
+    pub outcome: Result<String, CallError>,
+    pub requests: u64,
+}
+
 /// A call that waits for the engine.
 pub(crate) struct Waiting {
-    pub reply: oneshot::Sender<Result<String, CallError>>,
+    pub reply: oneshot::Sender<Answered>,
     /// Pieces before the result; closed with the call.
     pub progress: Option<mpsc::UnboundedSender<String>>,
 }
@@ -42,7 +48,11 @@ pub(crate) struct Shared {
     pub listening: EventSet,
     pub pulse: Pulse,
     /// To the session. Closed when the session has gone.
-    pub outgoing: mpsc::UnboundedSender<FromExtension>,
+    outgoing: mpsc::UnboundedSender<FromExtension>,
+    /// Requests made so far.
+    sent: AtomicU64,
+    /// Requests the session has dealt with.
+    handled: watch::Sender<u64>,
     is_gone: AtomicBool,
 }
 
@@ -56,7 +66,34 @@ impl Shared {
             listening: EventSet::default(),
             pulse: Pulse::new(),
             outgoing,
+            sent: AtomicU64::new(0),
+            handled: watch::Sender::new(0),
             is_gone: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends a request to the session. False if the session has gone.
+    pub fn send(&self, message: FromExtension) -> bool {
+        self.sent.fetch_add(1, Ordering::AcqRel);
+        self.outgoing.send(message).is_ok()
+    }
+
+    /// Ends a call.
+    pub fn answer(&self, id: u64, outcome: Result<String, CallError>) {
+        if let Some(waiting) = self.close_call(id) {
+            // The caller may have given up.
+            let _ = waiting.reply.send(Answered { outcome, requests: self.sent.load(Ordering::Acquire) });
+        }
+    }
+
+    /// Waits until the session has dealt with what was asked before an answer was given, so that
+    /// whoever acts on the answer comes after it. A session that does not listen is not waited for long.
+    pub async fn caught_up(&self, requests: u64) {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let mut handled = self.handled.subscribe();
+        if *handled.borrow() < requests {
+            let caught_up = handled.wait_for(|handled| *handled >= requests);
+            let _ = tokio::time::timeout(PATIENCE, caught_up).await;
         }
     }
 
@@ -105,14 +142,50 @@ impl Shared {
     pub fn end(&self) -> bool {
         let is_first = !self.is_gone.swap(true, Ordering::AcqRel);
         for (_, waiting) in lock(&self.calls).drain() {
-            let _ = waiting.reply.send(Err(CallError::Gone));
+            let _ = waiting.reply.send(Answered { outcome: Err(CallError::Gone), requests: 0 });
         }
         is_first
     }
 
     pub fn report(&self, path: &str, event: &str, error: impl Into<String>) {
         let error = ExtensionError { path: path.to_owned(), event: event.to_owned(), error: error.into(), stack: None };
-        let _ = self.outgoing.send(FromExtension::Error(error));
+        self.send(FromExtension::Error(error));
+    }
+}
+
+/// What extensions want from the agent, in order.
+pub struct Requests {
+    receiver: mpsc::UnboundedReceiver<FromExtension>,
+    shared: Arc<Shared>,
+    taken: u64,
+}
+
+impl Requests {
+    pub(crate) fn new(receiver: mpsc::UnboundedReceiver<FromExtension>, shared: Arc<Shared>) -> Self {
+        Requests { receiver, shared, taken: 0 }
+    }
+
+    /// The next request. Asking for it says that the ones before have been dealt with. Cancel safe.
+    pub async fn recv(&mut self) -> Option<FromExtension> {
+        self.shared.handled.send_replace(self.taken);
+        let request = self.receiver.recv().await?;
+        self.taken += 1;
+        Some(request)
+    }
+
+    /// A request that is already there.
+    pub fn try_recv(&mut self) -> Option<FromExtension> {
+        self.shared.handled.send_replace(self.taken);
+        let request = self.receiver.try_recv().ok()?;
+        self.taken += 1;
+        Some(request)
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // Nobody will deal with anything any more, so nobody need wait for it.
+        self.shared.handled.send_replace(u64::MAX);
     }
 }
 

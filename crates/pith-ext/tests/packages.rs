@@ -2,6 +2,7 @@
 //!
 //! Needs npm and a network; runs when `PITH_EXT_PACKAGES` names a directory in
 //! which the packages are, or may be, installed.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests, and a table for people")]
 
 mod support;
 

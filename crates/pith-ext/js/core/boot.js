@@ -21,19 +21,25 @@ exports.push = (op, value) => ops.push(op, value);
 exports.timer = (id) => timers.fire(id);
 exports.interrupted = (stack, seconds) => runs.interrupted(stack, seconds);
 
+exports.refill = () => owners.refill();
+
 exports.rejected = (reason) => {
+  owners.relieve(reason);
   const ext = owners.ofError(reason);
   owners.report(ext?.path ?? "<runtime>", "unhandled_rejection", reason);
 };
 
 // An exception nobody caught, in pith's own code: out of memory, as a rule.
 exports.crashed = (error) => {
-  const current = owners.current;
+  owners.relieve(error);
+  const { current } = owners;
+  const { active } = calls;
   owners.current = null;
+  calls.active = null;
   const ext = current?.ext ?? owners.ofError(error);
   owners.report(ext?.path ?? "<runtime>", "uncaught", error);
-  current?.run?.settle({ ok: false, error });
-  calls.interrupted(error);
+  current?.run?.settle({ ok: false, error, isInterrupt: true });
+  active?.fail(error);
 };
 
 exports.configure = (config, limits) => {

@@ -25,6 +25,7 @@ class Call {
     this.end(true, value === undefined ? null : value);
   }
   fail(error) {
+    owners.relieve(error);
     this.end(false, owners.text(error));
   }
   end(ok, value) {
@@ -64,10 +65,3 @@ exports.call = (id, method, args) => {
 };
 
 exports.abort = (id) => open.get(id)?.controller?.abort();
-
-// An interrupt hit pith's own code, called by an extension's getter or `toJSON`.
-exports.interrupted = (error) => {
-  const call = exports.active;
-  exports.active = null;
-  call?.fail(error);
-};

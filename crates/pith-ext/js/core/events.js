@@ -44,7 +44,8 @@ function sequence(name, event, { onResult, onError, context, handlers = handlers
           stop = verdict === true;
         }
         goOn = !stop;
-        if (!isSync) stop ? done() : next();
+        // An interrupt has unwound the loop below, so it must be taken up again from here.
+        if (!isSync || outcome.isInterrupt) stop ? done() : next();
         calls.active = before;
       };
       runs.start(ext, () => fn(event, context ? context(ext) : state.contextFor(ext)), settle, budget);
@@ -139,8 +140,8 @@ const composed = {
     sequence("resources_discover", event, { onResult }, () => done(found));
   },
 
-  session_before_switch: cancellable,
-  session_before_fork: cancellable,
+  session_before_switch: (event, done) => cancellable(event, done),
+  session_before_fork: (event, done) => cancellable(event, done),
   session_before_tree: (event, done, call) => cancellable(event, done, () => (event.signal = call.signal)),
   session_before_compact: (event, done, call) =>
     cancellable(event, done, () => {

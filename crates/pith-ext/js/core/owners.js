@@ -39,9 +39,26 @@ exports.tag = (error, ext) => {
 exports.ofError = (error) =>
   (error !== null && typeof error === "object" && (exports.ofStack(error.stack) ?? tags.get(error))) || null;
 
+// Memory kept back: when there is none left, giving it up makes room for the report.
+let reserve = new Uint8Array(1 << 20);
+exports.refill = () => {
+  // Fails if there is not enough left to work with.
+  reserve = new Uint8Array(4 << 20);
+  reserve = new Uint8Array(1 << 20);
+};
+
+// An engine without memory throws `null`: it cannot even make an error.
+exports.isExhaustion = (error) => error === null || error?.message === "out of memory";
+exports.relieve = (error) => {
+  if (!exports.isExhaustion(error)) return;
+  reserve = null;
+  host.exhausted();
+};
+
 // The text of whatever was thrown.
 exports.text = (error) => {
   try {
+    if (error === null) return "out of memory";
     if (error instanceof Error || (error && typeof error.message === "string")) return error.message || error.name || "Error";
     return String(error);
   } catch {

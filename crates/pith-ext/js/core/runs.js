@@ -10,6 +10,8 @@ const timers = require("internal/timers");
 
 const STRIKES = 3;
 
+const active = new Set(); // runs that have not settled
+
 class Run {
   constructor(ext, settle) {
     this.ext = ext;
@@ -17,14 +19,17 @@ class Run {
     this.isDone = false;
     this.timer = null;
     ext.runs.add(this);
+    active.add(this);
   }
 
   settle(outcome) {
     if (this.isDone) return;
     this.isDone = true;
     this.ext.runs.delete(this);
+    active.delete(this);
     if (this.timer) timers.clearTimeout(this.timer);
     if (outcome.ok) this.ext.strikes = 0;
+    else owners.relieve(outcome.error);
     this.onSettle(outcome);
   }
 }
@@ -39,6 +44,7 @@ exports.start = (ext, fn, settle, budget) => {
   try {
     result = fn();
   } catch (error) {
+    owners.relieve(error);
     owners.current = before;
     run.settle({ ok: false, error: owners.tag(error, ext) });
     return run;
@@ -75,16 +81,25 @@ function watch(run, budget) {
   run.timer = timers.setTimeout(check, budget);
 }
 
+// A function that is just being resumed is not on the stack yet; often only one extension can have been meant.
+function onlySuspect() {
+  const suspects = new Set([...active].map((run) => run.ext));
+  return suspects.size === 1 ? [...suspects][0] : null;
+}
+
 // The engine stopped code that would not return.
 exports.interrupted = (stack, seconds) => {
+  const calls = require("internal/calls");
   const current = owners.current;
+  const call = calls.active;
   owners.current = null;
-  const ext = current?.ext ?? owners.ofStack(stack);
+  calls.active = null;
+  const ext = current?.ext ?? owners.ofStack(stack) ?? onlySuspect();
   const error = new Error(`Extension code ran for more than ${seconds} s without returning and was interrupted`);
   error.stack = stack;
   if (!ext) {
     owners.report("<runtime>", "interrupted", error);
-    return require("internal/calls").interrupted(error);
+    return call?.fail(error);
   }
   // Cut off before the run settles: what follows may depend on it.
   const isLast = ++ext.strikes >= STRIKES && !ext.isDisabled;
@@ -93,7 +108,8 @@ exports.interrupted = (stack, seconds) => {
   const dead = current?.run ? [current.run] : [...ext.runs];
   if (dead.length === 0) {
     owners.report(ext.path, "interrupted", error);
-    require("internal/calls").interrupted(error);
+    // It was pith's own code that ran, called through a getter or `toJSON` of the extension.
+    call?.fail(error);
   }
   for (const run of dead) run.settle({ ok: false, error, isInterrupt: true });
   if (isLast) {

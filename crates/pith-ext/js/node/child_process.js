@@ -161,7 +161,14 @@ function execFile(file, args, options, callback) {
   else if (!Array.isArray(args)) [args, options, callback] = [[], args ?? {}, typeof options === "function" ? options : callback];
   else if (typeof options === "function") [options, callback] = [{}, options];
   options = { encoding: "utf8", maxBuffer: MAX_BUFFER, ...options };
-  const child = spawn(file, args, { ...options, stdio: "pipe" });
+  const child = spawn(file, args, { ...options, stdio: "pipe", timeout: 0 });
+  // Grandchildren may hold the pipes open, so they are not waited for.
+  const stop = () => {
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    child.kill(options.killSignal);
+  };
+  const timer = options.timeout > 0 ? setTimeout(stop, options.timeout) : null;
   const excused = owners.excuse(owners.now());
   const collected = { stdout: [], stderr: [] };
   let failure = null;
@@ -171,13 +178,14 @@ function execFile(file, args, options, callback) {
       size += chunk.length;
       if (size <= options.maxBuffer) return collected[name].push(chunk);
       failure ??= Object.assign(new RangeError(`${name} maxBuffer length exceeded`), { code: "ERR_CHILD_PROCESS_STDIO_MAXBUFFER" });
-      child.kill();
+      stop();
     });
   }
   let isDone = false;
   const finish = (code, signal) => {
     if (isDone) return;
     isDone = true;
+    clearTimeout(timer);
     excused();
     const output = (name) => {
       const bytes = Buffer.concat(collected[name]);

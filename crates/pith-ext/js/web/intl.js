@@ -109,6 +109,7 @@ const zoneName = (offset) => {
 function joinDate(shown, isWord, locale) {
   const order = isWord ? ["weekday", "month", "day", "year"] : /^en-(GB|AU|NZ|IN|IE|ZA)$|^(fr|es|it|pt)/.test(locale) ? ["weekday", "day", "month", "year"] : /^(sv|lt|en-CA)/.test(locale) ? ["weekday", "year", "month", "day"] : ["weekday", "month", "day", "year"];
   const dash = /^(sv|lt|en-CA)/.test(locale) && !isWord;
+  const isPadded = dash || (!isWord && /^(en-(GB|IE|ZA)|fr|es|it|pt)/.test(locale));
   const parts = [];
   for (const type of order) {
     if (shown[type] === undefined) continue;
@@ -117,7 +118,7 @@ function joinDate(shown, isWord, locale) {
       const glue = before === "weekday" ? ", " : isWord ? (type === "year" && before === "day" ? ", " : " ") : dash ? "-" : "/";
       parts.push({ type: "literal", value: glue });
     }
-    parts.push({ type, value: dash && type !== "year" ? shown[type].padStart(2, "0") : shown[type] });
+    parts.push({ type, value: isPadded && type !== "year" ? shown[type].padStart(2, "0") : shown[type] });
   }
   return parts;
 }
@@ -136,7 +137,7 @@ class NumberFormat extends Formatter {
     if (maximumSignificantDigits !== undefined) {
       return String(Number(value.toPrecision(maximumSignificantDigits)));
     }
-    const usual = style === "currency" ? (currency === "JPY" || currency === "KRW" ? [0, 0] : [2, 2]) : style === "percent" ? [0, 0] : isCompact ? [0, value < 100 ? 1 : 0] : [0, 3];
+    const usual = style === "currency" ? (currency === "JPY" || currency === "KRW" ? [0, 0] : [2, 2]) : style === "percent" ? [0, 0] : isCompact ? [0, value < 10 ? 1 : 0] : [0, 3];
     const most = maximumFractionDigits ?? Math.max(usual[1], minimumFractionDigits ?? 0);
     const least = Math.min(minimumFractionDigits ?? Math.min(usual[0], most), most);
     let [whole, fraction = ""] = value.toFixed(Math.min(most, 100)).split(".");
@@ -338,4 +339,7 @@ function localized(value, method, locale, options = {}) {
   return new NumberFormat(locale, options).format(value.valueOf());
 }
 
-module.exports = { DateTimeFormat, NumberFormat, Collator, RelativeTimeFormat, PluralRules, ListFormat, Segmenter, DisplayNames, Locale, localized, compareAscii, getCanonicalLocales: (locales) => [locales ?? []].flat(), supportedValuesOf: () => [] };
+// Three of them may be called without `new`.
+const callable = (Class) => new Proxy(Class, { apply: (target, self, args) => new target(...args) });
+
+module.exports = { DateTimeFormat: callable(DateTimeFormat), NumberFormat: callable(NumberFormat), Collator: callable(Collator), RelativeTimeFormat, PluralRules, ListFormat, Segmenter, DisplayNames, Locale, localized, compareAscii, getCanonicalLocales: (locales) => [locales ?? []].flat(), supportedValuesOf: () => [] };

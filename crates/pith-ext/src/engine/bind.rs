@@ -153,7 +153,7 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
         Func::from(move |ctx: Ctx<'js>, kind: String, text: Text| {
             let message = read_send(&kind, &text.0).map_err(|why| throw(&ctx, "ERR_INVALID_ARG_VALUE", &why))?;
             // A session that has gone needs nothing more.
-            let _ = here.shared.outgoing.send(message);
+            here.shared.send(message);
             Ok::<(), rquickjs::Error>(())
         }),
     )?;
@@ -166,7 +166,7 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
             let message = read_ask(op, &kind, &text.0, here.inbox.clone(), token)
                 .map_err(|why| throw(&ctx, "ERR_INVALID_ARG_VALUE", &why))?;
             // A message that cannot be delivered is dropped here, and its answer fails by itself.
-            let _ = here.shared.outgoing.send(message);
+            here.shared.send(message);
             Ok::<(), rquickjs::Error>(())
         }),
     )?;
@@ -187,20 +187,18 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
 }
 
 fn reply(state: &State, id: u64, is_ok: bool, text: String) {
-    let Some(waiting) = state.shared.close_call(id) else { return };
     let outcome = match is_ok {
         true => Ok(text),
         false => Err(crate::shared::CallError::Failed(crate::json::parse(&text).unwrap_or(text))),
     };
-    // The caller may have given up.
-    let _ = waiting.reply.send(outcome);
+    state.shared.answer(id, outcome);
 }
 
 /// Asks the session and waits. The session answers from its state, so this takes microseconds or fails.
 fn query(ctx: &Ctx<'_>, state: &State, kind: &str, text: &str) -> rquickjs::Result<String> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let message = read_query(kind, text, sender).map_err(|why| throw(ctx, "ERR_INVALID_ARG_VALUE", &why))?;
-    let is_sent = state.shared.outgoing.send(message).is_ok();
+    let is_sent = state.shared.send(message);
     let answer = is_sent.then(|| state.block(|| receiver.recv_timeout(state.limits.query)));
     match answer {
         Some(Ok(answer)) => Ok(answer),
@@ -211,6 +209,8 @@ fn query(ctx: &Ctx<'_>, state: &State, kind: &str, text: &str) -> rquickjs::Resu
 fn install_misc<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<()> {
     let here = state.clone();
     host.set("log", Func::from(move |text: Text| here.output.write(&text.0)))?;
+    let here = state.clone();
+    host.set("exhausted", Func::from(move || here.note_exhaustion()))?;
     host.set("uuid", Func::from(|| uuid::Uuid::new_v4().to_string()))?;
     host.set("uuid7", Func::from(|| uuid::Uuid::now_v7().to_string()))?;
     host.set("memory", Func::from(memory))?;

@@ -26,6 +26,9 @@ pub(crate) use state::State;
 /// Native stack of the thread; the engine itself stops earlier.
 pub(crate) const THREAD_STACK: usize = 8 << 20;
 
+/// Interruptions within one entry after which the engine is taken for lost.
+const MAX_INTERRUPTS: usize = 10;
+
 /// Without timers the thread still looks around now and then.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -124,18 +127,26 @@ impl Engine {
         self.state.shared.pulse.enter();
         self.call(name, call);
         self.settle_down();
+        self.recover_memory();
         self.state.shared.pulse.leave();
     }
 
     fn call(&self, name: &str, call: impl for<'js> FnOnce(&Ctx<'js>, &Function<'js>) -> rquickjs::Result<()>) {
-        self.state.arm();
-        let failure = self.context.with(|ctx| {
-            let result = self.entry(&ctx, name).and_then(|entry| call(&ctx, &entry));
-            result.catch(&ctx).err().map(|error| Failure::new(&ctx, error))
-        });
-        if let Some(failure) = failure {
+        if let Err(failure) = self.try_call(name, call) {
             self.recover(failure);
         }
+    }
+
+    fn try_call(
+        &self,
+        name: &str,
+        call: impl for<'js> FnOnce(&Ctx<'js>, &Function<'js>) -> rquickjs::Result<()>,
+    ) -> Result<(), Failure> {
+        self.state.arm();
+        self.context.with(|ctx| {
+            let result = self.entry(&ctx, name).and_then(|entry| call(&ctx, &entry));
+            result.catch(&ctx).map_err(|error| Failure::new(&ctx, error))
+        })
     }
 
     fn entry<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<Function<'js>> {
@@ -144,7 +155,8 @@ impl Engine {
 
     /// Runs jobs until there are none, and reports rejections nobody handled.
     fn settle_down(&self) {
-        loop {
+        let mut interrupts = 0;
+        while !self.state.shared.is_gone() {
             match self.runtime.execute_pending_job() {
                 Ok(true) => {}
                 Ok(false) => match self.state.take_rejection() {
@@ -152,6 +164,10 @@ impl Engine {
                     None => break,
                 },
                 Err(exception) => {
+                    interrupts += 1;
+                    if interrupts > MAX_INTERRUPTS {
+                        return self.give_up("Extensions do not come to rest and are off for this session");
+                    }
                     let failure = exception.0.with(|ctx| {
                         let thrown = ctx.catch();
                         Failure::thrown(&ctx, thrown)
@@ -164,16 +180,41 @@ impl Engine {
 
     /// An exception came all the way out: an interrupt, which no script can catch, or trouble in pith's own scripts.
     fn recover(&self, failure: Failure) {
-        if !self.state.was_interrupted() {
-            let Failure { thrown, .. } = failure;
-            return self.call("crashed", |ctx, entry| entry.call((thrown.restore(ctx)?,)));
-        }
         // Given up from outside: leave as fast as possible.
         if self.state.shared.is_gone() {
             return;
         }
-        let seconds = self.state.limits.slice.as_secs_f64();
-        self.call("interrupted", |_, entry| entry.call((failure.stack, seconds)));
+        let is_reported = match self.state.was_interrupted() {
+            true => {
+                let seconds = self.state.limits.slice.as_secs_f64();
+                self.try_call("interrupted", |_, entry| entry.call((failure.stack, seconds)))
+            }
+            false => self.try_call("crashed", |ctx, entry| entry.call((failure.thrown.restore(ctx)?,))),
+        };
+        match is_reported {
+            Ok(()) => {}
+            // The next handler of an event may be just as bad as the one before.
+            Err(next) if self.state.is_interrupted() => self.recover(next),
+            Err(_) => self.give_up("Extensions cannot be run any more and are off for this session"),
+        }
+    }
+
+    /// After memory ran out: collect garbage, and see whether that was enough.
+    fn recover_memory(&self) {
+        if !self.state.was_exhausted() || self.state.shared.is_gone() {
+            return;
+        }
+        self.runtime.run_gc();
+        if self.try_call("refill", |_, entry| entry.call(())).is_err() {
+            self.give_up("Extensions have used up their memory and are off for this session");
+        }
+    }
+
+    /// The engine is of no more use: everyone who waits is told, and the loop ends.
+    fn give_up(&self, why: &str) {
+        if self.state.shared.end() {
+            self.state.shared.report("<runtime>", "disabled", why);
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct State {
     /// When the current entry into JavaScript must have returned.
     deadline: Cell<Instant>,
     is_interrupted: Cell<bool>,
+    /// Extension code ran out of memory since this was last asked.
+    is_exhausted: Cell<bool>,
 }
 
 /// Tells whether a file is still the one that was read.
@@ -68,6 +70,7 @@ impl State {
             rejections: RefCell::default(),
             deadline: Cell::new(Instant::now()),
             is_interrupted: Cell::new(false),
+            is_exhausted: Cell::new(false),
             inbox,
         }
     }
@@ -84,6 +87,7 @@ impl State {
             self.is_interrupted.set(true);
             // What runs next, the report of this included, gets time of its own.
             self.arm();
+            self.shared.pulse.enter();
         }
         is_late
     }
@@ -91,6 +95,21 @@ impl State {
     /// Whether the exception that just came out was an interrupt.
     pub fn was_interrupted(&self) -> bool {
         self.is_interrupted.take()
+    }
+
+    /// The same, without forgetting it.
+    pub fn is_interrupted(&self) -> bool {
+        self.is_interrupted.get()
+    }
+
+    /// Memory ran out somewhere.
+    pub fn note_exhaustion(&self) {
+        self.is_exhausted.set(true);
+    }
+
+    /// Whether memory has run out since this was last asked.
+    pub fn was_exhausted(&self) -> bool {
+        self.is_exhausted.take()
     }
 
     /// A blocking call was made on purpose; its time does not count.

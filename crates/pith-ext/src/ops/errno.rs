@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// Everything a Node exception of the file system or a process carries.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
-    pub code: String,
+    pub code: Box<str>,
     pub errno: i32,
-    pub syscall: String,
+    pub syscall: Box<str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
+    pub path: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dest: Option<String>,
-    pub message: String,
+    pub dest: Option<Box<str>>,
+    pub message: Box<str>,
 }
 
 /// Names and texts of the errors extensions meet.
@@ -60,8 +60,15 @@ impl Failure {
             None => (format!("E{raw}"), error.to_string()),
         };
         let place = path.map(|path| format!(" '{path}'")).unwrap_or_default();
-        let message = format!("{code}: {text}, {syscall}{place}");
-        Failure { code, errno: -raw, syscall: syscall.to_owned(), path: path.map(str::to_owned), dest: None, message }
+        let message = format!("{code}: {text}, {syscall}{place}").into();
+        Failure {
+            code: code.into(),
+            errno: -raw,
+            syscall: syscall.into(),
+            path: path.map(Box::from),
+            dest: None,
+            message,
+        }
     }
 
     /// A failure of our own making.
@@ -71,30 +78,30 @@ impl Failure {
 
     /// Names the second path of the operation, too.
     pub fn to(mut self, dest: &str) -> Self {
-        self.message.push_str(&format!(" -> '{dest}'"));
-        self.dest = Some(dest.to_owned());
+        self.message = format!("{} -> '{dest}'", self.message).into();
+        self.dest = Some(dest.into());
         self
     }
 
     /// The exception.
-    pub fn into_js<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+    pub fn to_js<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let exception = Exception::from_message(ctx.clone(), &self.message)?;
         let object = exception.into_object();
-        object.set("code", self.code.as_str())?;
+        object.set("code", &*self.code)?;
         object.set("errno", self.errno)?;
-        object.set("syscall", self.syscall.as_str())?;
+        object.set("syscall", &*self.syscall)?;
         if let Some(path) = &self.path {
-            object.set("path", path.as_str())?;
+            object.set("path", &**path)?;
         }
         if let Some(dest) = &self.dest {
-            object.set("dest", dest.as_str())?;
+            object.set("dest", &**dest)?;
         }
         Ok(object.into_value())
     }
 
     /// Throws the exception.
     pub fn throw(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
-        match self.into_js(ctx) {
+        match self.to_js(ctx) {
             Ok(value) => ctx.throw(value),
             Err(error) => error,
         }

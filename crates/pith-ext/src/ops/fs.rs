@@ -118,7 +118,7 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
         "failure",
         Func::from(|ctx: Ctx<'js>, text: Text| {
             let failure: Failure = serde_json::from_str(&text.0).expect("failures are written by this module");
-            failure.into_js(&ctx)
+            failure.to_js(&ctx)
         }),
     )?;
     super::watch::install(group, state)

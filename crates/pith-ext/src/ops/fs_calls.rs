@@ -36,7 +36,7 @@ pub fn perform(name: &str, request: &Request, open: &Descriptors) -> Outcome {
                 .map_err(|error| Failure::new(&error, "fstat", None))
         }),
         "readFile" => read_file(request, open),
-        "writeFile" => write_file(request, open),
+        "writeFile" | "appendFile" => write_file(request, open),
         "readdir" => fs_tree::list(path, request.recursive).map(Done::Json).map_err(at("scandir")),
         "mkdir" => fs_tree::make(path, request.recursive, request.mode).map(Done::Json).map_err(at("mkdir")),
         "mkdtemp" => fs_tree::make_temporary(&request.path).map(Done::Json).map_err(at("mkdtemp")),

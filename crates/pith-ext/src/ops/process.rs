@@ -283,7 +283,7 @@ pub(super) fn command(start: &Start, open: &Descriptors) -> io::Result<Command> 
 fn stdio(kind: &str, open: &Descriptors, is_input: bool) -> io::Result<Stdio> {
     if let Some(fd) = kind.strip_prefix("fd:") {
         let fd = fd.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
-        let file = open.get(Some(fd), "spawn").map_err(|failure| io::Error::other(failure.message))?;
+        let file = open.get(Some(fd), "spawn").map_err(|failure| io::Error::other(failure.message.into_string()))?;
         return Ok(Stdio::from(file.try_clone()?));
     }
     match (kind, is_input) {
@@ -316,7 +316,7 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
             let start = read(&ctx, &start.0)?;
             let started = here.children.run(op as u64, &start, &here.descriptors);
             if let Err(failure) = started {
-                let _ = here.inbox.send(ToEngine::Settle { op: op as u64, outcome: Err(failure.message) });
+                let _ = here.inbox.send(ToEngine::Settle { op: op as u64, outcome: Err(failure.message.into()) });
             }
             Ok::<(), rquickjs::Error>(())
         }),

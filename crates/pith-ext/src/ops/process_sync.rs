@@ -89,7 +89,7 @@ fn run(start: &Start, state: &State) -> Result<Finished, Failure> {
             let errno = if is_full { Errno::NOBUFS } else { Errno::TIMEDOUT };
             let mut why = Failure::of(errno, "spawnSync", Some(&start.command));
             if is_full {
-                why.code = "ENOBUFS".to_owned();
+                why.code = "ENOBUFS".into();
             }
             failure = Some(why);
             let wanted = start.kill_signal.as_deref().and_then(signal).unwrap_or(rustix::process::Signal::TERM);

@@ -1,5 +1,6 @@
 //! A session small enough for tests: it answers what extensions ask and remembers everything.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
@@ -13,13 +14,12 @@ use pith_ext::outgoing::{
 };
 use pith_ext::{
     BuiltinTool, ExtensionConfig, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension,
-    Limits, LoadReport, Loading, Mode, Output, Query, Surroundings,
+    Limits, LoadReport, Loading, Mode, Output, Query, Requests, Surroundings,
 };
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Block, Model, StopReason};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
 /// How long a test waits for something before it fails.
@@ -46,6 +46,8 @@ pub struct Seen {
     pub active_tools: Vec<String>,
     pub providers: HashMap<String, Value>,
     pub fetches: Vec<pith_ext::outgoing::FetchRequest>,
+    /// Queries stay unanswered.
+    pub is_deaf: bool,
 }
 
 /// The test's end of everything.
@@ -208,7 +210,7 @@ struct Session {
 }
 
 impl Session {
-    async fn serve(self, mut requests: UnboundedReceiver<FromExtension>) {
+    async fn serve(self, mut requests: Requests) {
         while let Some(request) = requests.recv().await {
             self.handle(request);
             self.changed.send_modify(|count| *count += 1);
@@ -356,6 +358,9 @@ impl Session {
 
     fn answer(&self, query: Query) {
         let seen = self.seen.lock().unwrap();
+        if seen.is_deaf {
+            return;
+        }
         match query {
             Query::State(reply) => reply.send(seen.state.clone()),
             Query::Session { session_id, from, reply } => {
