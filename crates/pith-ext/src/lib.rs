@@ -1,1 +1,36 @@
 //! Extensions: TypeScript run inside pith, on a thread of its own.
+//!
+//! The session starts an [`ExtensionHost`], loads extensions through the
+//! [`ExtensionHandle`], raises events on it, and serves what comes back as
+//! [`FromExtension`]. Neither side ever blocks the other: the session awaits
+//! answers with a limit, and extension code waits for promises.
+
+mod host;
+
+pub mod config;
+mod engine;
+pub mod events;
+pub mod handle;
+pub mod hooks;
+mod json;
+mod modules;
+mod ops;
+pub mod outgoing;
+mod provider;
+pub mod registry;
+mod shared;
+pub mod tools;
+
+pub use config::{BuiltinTool, ExtensionConfig, ExtensionSource, Limits, Mode, Output, Surroundings};
+pub use events::EventName;
+pub use handle::{ExtensionHandle, LoadError, LoadReport, LoadedExtension, Loading};
+pub use hooks::{
+    AgentStart, Boundary, DiscoveredPath, DiscoveredResources, InputVerdict, ToolCallVerdict, ToolResultPatch,
+    TrustDecision, UserBash,
+};
+pub use host::ExtensionHost;
+pub use outgoing::{ExtensionError, FromExtension, Query};
+pub use provider::{ExtensionModels, ProviderAction};
+pub use registry::{Registry, SourceInfo, ToolInfo};
+pub use shared::{CallError, Requests};
+pub use tools::ExtensionTool;

@@ -1,0 +1,39 @@
+// Messages an extension puts into the conversation.
+
+const owners = require("internal/owners");
+const ops = require("internal/ops");
+
+const deliveries = ["steer", "followUp", "nextTurn"];
+
+const failed = (event) => (error) => owners.report("<runtime>", event, error);
+
+exports.askMessage = (message, options = {}) => {
+  if (message === null || typeof message !== "object" || typeof message.customType !== "string") {
+    return Promise.reject(new Error("sendMessage: customType must be a string"));
+  }
+  const content = typeof message.content === "string" || Array.isArray(message.content) ? message.content : [];
+  return ops.ask("send_message", {
+    customType: message.customType,
+    content,
+    display: message.display === true,
+    details: message.details,
+    triggerTurn: typeof options?.triggerTurn === "boolean" ? options.triggerTurn : null,
+    deliverAs: deliveries.includes(options?.deliverAs) ? options.deliverAs : null,
+  });
+};
+
+exports.askUserMessage = (content, options = {}) => {
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  if (!Array.isArray(parts)) return Promise.reject(new Error("sendUserMessage: a string or an array of content is expected"));
+  const text = parts.filter((part) => part?.type === "text").map((part) => part.text).join("\n");
+  const images = parts.filter((part) => part?.type === "image");
+  return ops.ask("send_user_message", {
+    text,
+    images,
+    deliverAs: ["steer", "followUp"].includes(options?.deliverAs) ? options.deliverAs : null,
+    expand: options?.expandPromptTemplates === true,
+  });
+};
+
+exports.sendMessage = (message, options) => void exports.askMessage(message, options).catch(failed("send_message"));
+exports.sendUserMessage = (content, options) => void exports.askUserMessage(content, options).catch(failed("send_user_message"));

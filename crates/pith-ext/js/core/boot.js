@@ -1,0 +1,48 @@
+// The first script of the engine: globals, then the functions the engine calls.
+
+const owners = require("internal/owners");
+const ops = require("internal/ops");
+const timers = require("internal/timers");
+const calls = require("internal/calls");
+const runs = require("internal/runs");
+const state = require("internal/state");
+require("internal/globals");
+require("internal/load");
+require("internal/context");
+require("internal/events");
+require("internal/tools");
+require("internal/providers");
+
+exports.call = (id, method, args) => calls.call(id, method, args);
+exports.update = (event) => require("internal/events").update(event);
+exports.abort = (id) => calls.abort(id);
+exports.settle = (op, ok, value) => ops.settle(op, ok, value);
+exports.push = (op, value) => ops.push(op, value);
+exports.timer = (id) => timers.fire(id);
+exports.interrupted = (stack, seconds) => runs.interrupted(stack, seconds);
+
+exports.refill = () => owners.refill();
+
+exports.rejected = (reason) => {
+  owners.relieve(reason);
+  const ext = owners.ofError(reason);
+  owners.report(ext?.path ?? "<runtime>", "unhandled_rejection", reason);
+};
+
+// An exception nobody caught, in pith's own code: out of memory, as a rule.
+exports.crashed = (error) => {
+  owners.relieve(error);
+  const { current } = owners;
+  const { active } = calls;
+  owners.current = null;
+  calls.active = null;
+  const ext = current?.ext ?? owners.ofError(error);
+  owners.report(ext?.path ?? "<runtime>", "uncaught", error);
+  current?.run?.settle({ ok: false, error, isInterrupt: true });
+  active?.fail(error);
+};
+
+exports.configure = (config, limits) => {
+  Object.assign(state.config, config);
+  Object.assign(state.limits, limits);
+};

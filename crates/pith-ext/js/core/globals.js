@@ -1,0 +1,69 @@
+// Globals extensions expect. Everything sizeable is made on first use.
+
+const timers = require("internal/timers");
+const abort = require("internal/abort");
+
+const define = (name, value) => Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+
+const lazy = (name, get) =>
+  Object.defineProperty(globalThis, name, {
+    configurable: true,
+    enumerable: false,
+    get() {
+      const value = get();
+      define(name, value);
+      return value;
+    },
+    set(value) {
+      define(name, value);
+    },
+  });
+
+const from = (module, ...names) => {
+  for (const name of names) lazy(name, () => require(module)[name]);
+};
+
+define("global", globalThis);
+for (const name of ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate"]) define(name, timers[name]);
+for (const name of ["AbortController", "AbortSignal", "Event", "EventTarget", "CustomEvent"]) define(name, abort[name]);
+lazy("process", () => require("process"));
+lazy("console", () => require("console"));
+lazy("crypto", () => require("crypto").webcrypto);
+lazy("performance", () => require("perf_hooks").performance);
+lazy("Intl", () => require("internal/intl"));
+lazy("navigator", () => ({ userAgent: "pith", hardwareConcurrency: require("os").cpus().length, language: "en-US" }));
+from("buffer", "Buffer", "Blob", "File", "atob", "btoa");
+from("url", "URL", "URLSearchParams");
+from("util", "TextEncoder", "TextDecoder");
+from("internal/fetch", "fetch", "Headers", "Request", "Response", "FormData", "WebSocket", "EventSource");
+from("internal/streams", "ReadableStream", "WritableStream", "TransformStream", "TextDecoderStream", "TextEncoderStream");
+lazy("structuredClone", () => require("internal/clone").structuredClone);
+
+// The engine formats dates and numbers without a locale; the subset of `Intl` does it in English.
+for (const [prototype, names] of [
+  [Date.prototype, ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]],
+  [Number.prototype, ["toLocaleString"]],
+  [BigInt.prototype, ["toLocaleString"]],
+]) {
+  for (const name of names) {
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      writable: true,
+      value(locale, options) {
+        return require("internal/intl").localized(this, name, locale, options);
+      },
+    });
+  }
+}
+
+const plainCompare = String.prototype.localeCompare;
+Object.defineProperty(String.prototype, "localeCompare", {
+  configurable: true,
+  writable: true,
+  value(other, locale, options) {
+    if (options === undefined && /^[\x00-\x7f]*$/.test(this) && /^[\x00-\x7f]*$/.test(other)) {
+      return require("internal/intl").compareAscii(String(this), String(other));
+    }
+    return options === undefined ? plainCompare.call(this, other) : new Intl.Collator(locale, options).compare(String(this), String(other));
+  },
+});

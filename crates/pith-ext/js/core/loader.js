@@ -1,0 +1,256 @@
+// Modules of extensions: each extension has its own, pith's own are shared.
+
+const owners = require("internal/owners");
+
+// A namespace for CommonJS: `default` is the exports object, names are read through.
+function namespaceOf(record) {
+  return new Proxy(Object.create(null), {
+    get(_, key) {
+      const value = record.module.exports;
+      if (key === Symbol.toStringTag) return "Module";
+      if (key === "default") return value?.__esModule && "default" in value ? value.default : value;
+      return value === null || value === undefined ? undefined : value[key];
+    },
+    has: (_, key) => key === "default" || Object(record.module.exports)[key] !== undefined,
+    ownKeys: () => [...new Set([...Reflect.ownKeys(Object(record.module.exports)), "default"])],
+    getOwnPropertyDescriptor(target, key) {
+      const value = this.get(target, key);
+      return value === undefined ? undefined : { value, writable: true, enumerable: key !== "default", configurable: true };
+    },
+  });
+}
+
+function defineExports(exports, getters) {
+  for (const name of Object.keys(getters)) {
+    Object.defineProperty(exports, name, { get: getters[name], enumerable: true, configurable: true });
+  }
+}
+
+function copyStar(exports, from) {
+  for (const name of Object.keys(from)) {
+    if (name === "default" || Object.hasOwn(exports, name)) continue;
+    Object.defineProperty(exports, name, { get: () => from[name], enumerable: true, configurable: true });
+  }
+}
+
+const hostNamespaces = new WeakMap();
+function hostNamespace(exports) {
+  if (Object.hasOwn(exports, "default")) return exports;
+  let namespace = hostNamespaces.get(exports);
+  if (!namespace) {
+    namespace = new Proxy(exports, { get: (target, key) => (key === "default" ? target : target[key]) });
+    hostNamespaces.set(exports, namespace);
+  }
+  return namespace;
+}
+
+class Modules {
+  constructor(ext) {
+    this.ext = ext;
+    this.records = new Map(); // path -> record
+  }
+
+  // The record of a file, read and with its static imports found, not yet run.
+  record(path) {
+    let record = this.records.get(path);
+    if (record) return record;
+    record = { path, state: "new", module: { exports: {}, id: path, filename: path, loaded: false, children: [], paths: [] } };
+    this.records.set(path, record);
+    try {
+      this.link(record);
+    } catch (error) {
+      this.records.delete(path);
+      throw error;
+    }
+    return record;
+  }
+
+  link(record) {
+    const script = host.readModule(record.path);
+    record.kind = script.kind;
+    if (script.kind === "json") {
+      record.module.exports = JSON.parse(script.code);
+      record.state = "done";
+      return;
+    }
+    // Two extensions may share a file; stack traces tell their copies apart.
+    let filename = record.path;
+    for (let copy = 2; owners.isClaimed(filename); copy++) filename = `${record.path}#${copy}`;
+    owners.claim(filename, this.ext);
+    record.fn = host.compile(script.code, filename);
+    record.isAsync = script.isAsync;
+    record.dependencies = script.imports.map((specifier) => this.dependency(specifier, record.path, false));
+  }
+
+  // What a specifier leads to: a namespace that is there, or a record still to be run.
+  dependency(specifier, from, isRequire) {
+    const target = host.resolve(specifier, from, isRequire);
+    if (target.startsWith("host:")) {
+      const exports = requireHost(target.slice(5), from);
+      return { exports, namespace: hostNamespace(exports) };
+    }
+    return this.record(target);
+  }
+
+  namespace(record) {
+    if (record.namespace) return record.namespace;
+    record.namespace = record.kind === "module" ? this.exportsOf(record) : namespaceOf(record);
+    return record.namespace;
+  }
+
+  exportsOf(record) {
+    if (!record.isPrepared) {
+      record.isPrepared = true;
+      Object.defineProperty(record.module.exports, "__esModule", { value: true });
+      Object.defineProperty(record.module.exports, Symbol.toStringTag, { value: "Module" });
+    }
+    return record.module.exports;
+  }
+
+  // Whether anything below awaits at its top level.
+  waits(record, seen = new Set()) {
+    if (record.exports || record.state === "done" || seen.has(record)) return false;
+    seen.add(record);
+    return !!record.isAsync || (record.dependencies ?? []).some((dependency) => this.waits(dependency, seen));
+  }
+
+  body(record) {
+    const { path, module } = record;
+    const require = this.require(path);
+    module.require = require;
+    const slash = path.lastIndexOf("/");
+    const directory = slash > 0 ? path.slice(0, slash) : "/";
+    const tools = this.tools(record, directory);
+    if (record.kind === "module") this.exportsOf(record);
+    return record.fn.call(record.kind === "module" ? undefined : module.exports, module.exports, require, module, path, directory, tools);
+  }
+
+  tools(record, directory) {
+    const self = this;
+    let meta;
+    return {
+      use: (index) => {
+        const dependency = record.dependencies[index];
+        return dependency.namespace ?? self.namespace(dependency);
+      },
+      exports: (getters) => defineExports(record.module.exports, getters),
+      star: (index) => {
+        const dependency = record.dependencies[index];
+        const from = dependency.namespace ?? self.namespace(dependency);
+        copyStar(record.module.exports, from);
+        // In a cycle the names come later.
+        if (dependency.state === "running") (dependency.whenDone ??= []).push(() => copyStar(record.module.exports, from));
+      },
+      import: (specifier) => self.import(String(specifier), record.path),
+      get meta() {
+        const url = require_("url").pathToFileURL;
+        return (meta ??= {
+          url: url(record.path).href,
+          filename: record.path,
+          dirname: directory,
+          main: false,
+          resolve: (specifier) => {
+            const target = host.resolve(String(specifier), record.path, false);
+            return target.startsWith("host:") ? `node:${target.slice(5)}` : url(target).href;
+          },
+        });
+      },
+    };
+  }
+
+  run(record) {
+    if (record.exports || record.state === "done" || record.state === "running") return;
+    if (record.state === "failed") throw record.error;
+    record.state = "running";
+    try {
+      for (const dependency of record.dependencies ?? []) this.run(dependency);
+      const result = this.body(record);
+      if (record.kind === "module") result();
+      this.finished(record);
+    } catch (error) {
+      this.failed(record, error);
+      throw error;
+    }
+  }
+
+  async runAsync(record) {
+    if (record.exports || record.state === "done") return;
+    if (record.state === "failed") throw record.error;
+    // A cycle must not wait for itself.
+    if (record.state === "running") return;
+    record.state = "running";
+    try {
+      for (const dependency of record.dependencies ?? []) {
+        if (this.waits(dependency)) await this.runAsync(dependency);
+        else this.run(dependency);
+      }
+      const result = this.body(record);
+      if (record.kind === "module") await result();
+      this.finished(record);
+    } catch (error) {
+      this.failed(record, error);
+      throw error;
+    }
+  }
+
+  finished(record) {
+    record.state = "done";
+    record.module.loaded = true;
+    for (const then of record.whenDone ?? []) then();
+  }
+
+  failed(record, error) {
+    record.state = "failed";
+    record.error = error;
+  }
+
+  // `import()`: always a promise of the namespace.
+  import(specifier, from) {
+    return Promise.resolve().then(() => {
+      const dependency = this.dependency(specifier, from, false);
+      if (dependency.namespace) return dependency.namespace;
+      return (dependency.loading ??= this.evaluate(dependency)).then(() => this.namespace(dependency));
+    });
+  }
+
+  evaluate(record) {
+    if (this.waits(record)) return this.runAsync(record);
+    try {
+      this.run(record);
+      return Promise.resolve();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  require(from) {
+    const require = (specifier) => {
+      if (typeof specifier !== "string") throw new TypeError('The "id" argument must be of type string');
+      const dependency = this.dependency(specifier, from, true);
+      if (dependency.exports) return dependency.exports;
+      if (this.waits(dependency)) {
+        throw new Error(`require() of ${dependency.path} is not possible: it awaits at its top level, use import()`);
+      }
+      this.run(dependency);
+      return dependency.module.exports;
+    };
+    require.resolve = (specifier) => {
+      const target = host.resolve(String(specifier), from, true);
+      return target.startsWith("host:") ? target.slice(5) : target;
+    };
+    require.resolve.paths = () => [];
+    require.cache = Object.create(null);
+    require.extensions = Object.create(null);
+    require.main = undefined;
+    return require;
+  }
+}
+
+const require_ = require;
+const requireHost = (name, from) => {
+  const exports = require_(name);
+  return typeof exports.forFile === "function" ? exports.forFile(from) : exports;
+};
+
+exports.Modules = Modules;
+exports.namespaceFor = hostNamespace;

@@ -1,0 +1,86 @@
+// Which extension is responsible: for errors, for time spent, for interrupts.
+//
+// While pith calls into an extension it is the current owner. Code that runs
+// later (after an await, in a timer) is recognised by the files on its stack.
+
+const files = new Map(); // evaluated file name -> extension
+
+exports.current = null; // { ext, run } while extension code runs synchronously
+
+exports.claim = (filename, ext) => files.set(filename, ext);
+
+exports.isClaimed = (filename) => files.has(filename);
+
+exports.forget = (ext) => {
+  for (const [filename, owner] of files) if (owner === ext) files.delete(filename);
+};
+
+// The extension whose code is innermost on a stack.
+exports.ofStack = (stack) => {
+  if (typeof stack !== "string" || files.size === 0) return null;
+  for (const line of stack.split("\n")) {
+    const place = line.slice(line.lastIndexOf("(") + 1);
+    const end = place.search(/:\d+(:\d+)?\)?$/);
+    const ext = files.get(end < 0 ? place : place.slice(0, end));
+    if (ext) return ext;
+  }
+  return null;
+};
+
+// The extension on whose behalf the caller runs, if that can be told.
+exports.now = () => exports.current?.ext ?? exports.ofStack(new Error().stack);
+
+// Errors made by pith's own modules carry no file of an extension; they are tagged instead.
+const tags = new WeakMap();
+exports.tag = (error, ext) => {
+  if (ext && error !== null && typeof error === "object") tags.set(error, ext);
+  return error;
+};
+exports.ofError = (error) =>
+  (error !== null && typeof error === "object" && (exports.ofStack(error.stack) ?? tags.get(error))) || null;
+
+// Memory kept back: when there is none left, giving it up makes room for the report.
+let reserve = new Uint8Array(1 << 20);
+exports.refill = () => {
+  // Fails if there is not enough left to work with.
+  reserve = new Uint8Array(4 << 20);
+  reserve = new Uint8Array(1 << 20);
+};
+
+// An engine without memory throws `null`: it cannot even make an error.
+exports.isExhaustion = (error) => error === null || error?.message === "out of memory";
+exports.relieve = (error) => {
+  if (!exports.isExhaustion(error)) return;
+  reserve = null;
+  host.exhausted();
+};
+
+// The text of whatever was thrown.
+exports.text = (error) => {
+  try {
+    if (error === null) return "out of memory";
+    if (error instanceof Error || (error && typeof error.message === "string")) return error.message || error.name || "Error";
+    return String(error);
+  } catch {
+    return "unknown error";
+  }
+};
+
+// Time an extension spends waiting for people, processes or the network does not count against it.
+exports.excuse = (ext) => {
+  if (!ext) return () => {};
+  if (ext.waits++ === 0) ext.waitsSince = host.now();
+  let isOpen = true;
+  return () => {
+    if (!isOpen) return;
+    isOpen = false;
+    if (--ext.waits === 0) ext.waited += host.now() - ext.waitsSince;
+  };
+};
+exports.waited = (ext) => ext.waited + (ext.waits > 0 ? host.now() - ext.waitsSince : 0);
+
+// An `extension_error` for the host, and the stack for whoever debugs the extension.
+exports.report = (path, event, error) => {
+  const stack = error && typeof error.stack === "string" ? error.stack : "";
+  host.send("error", JSON.stringify({ extensionPath: path, event, error: exports.text(error), stack }));
+};

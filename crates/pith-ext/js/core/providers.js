@@ -1,0 +1,187 @@
+// Model providers of extensions.
+
+const owners = require("internal/owners");
+const ops = require("internal/ops");
+const runs = require("internal/runs");
+const state = require("internal/state");
+const { methods } = require("internal/calls");
+
+const byName = new Map(); // provider name -> registration
+const byApi = new Map(); // api name -> { stream, streamSimple }
+
+const isFunction = (value) => typeof value === "function";
+
+function describe(ext, provider, config) {
+  if (typeof provider === "string") {
+    if (config === null || typeof config !== "object") throw new Error(`registerProvider("${provider}"): a configuration object is expected`);
+    return { ext, name: provider, config, native: null };
+  }
+  const id = provider?.id ?? provider?.name;
+  if (typeof id !== "string") throw new Error("registerProvider: the provider needs an id");
+  return { ext, name: id, config: null, native: provider };
+}
+
+exports.register = (ext, provider, config) => {
+  const registration = describe(ext, provider, config);
+  if (ext.isLoading || ext.generation.phase === "loading") {
+    ext.providers = ext.providers.filter(({ name }) => name !== registration.name);
+    ext.providers.push(registration);
+  } else exports.apply(registration);
+};
+
+exports.apply = (registration) => {
+  const { ext, name, config, native } = registration;
+  try {
+    byName.set(name, registration);
+    const oauth = config?.oauth;
+    ops.send("register_provider", {
+      name,
+      extensionPath: ext.path,
+      config: native ? nativeConfig(native) : plainConfig(config),
+      streams: isFunction(config?.streamSimple) || isFunction(native?.streamSimple) || isFunction(native?.stream),
+      oauth: oauth ? { name: oauth.name ?? name, isSubscription: oauth.isSubscription === true } : null,
+      refreshes: isFunction(config?.refreshModels),
+    });
+  } catch (error) {
+    byName.delete(name);
+    owners.report(ext.path, "register_provider", error);
+  }
+};
+
+const plainConfig = ({ name, baseUrl, apiKey, api, headers, authHeader, models }) => ({ name, baseUrl, apiKey, api, headers, authHeader, models });
+
+const nativeConfig = (provider) => {
+  const models = isFunction(provider.getModels) ? provider.getModels() : provider.models;
+  return { name: provider.name, baseUrl: provider.baseUrl, headers: provider.headers, models: Array.isArray(models) ? models : undefined };
+};
+
+exports.unregister = (ext, name) => {
+  const queued = ext.providers.length;
+  ext.providers = ext.providers.filter((registration) => registration.name !== name);
+  if (ext.providers.length !== queued || ext.generation.phase === "loading") return;
+  byName.delete(name);
+  ops.send("unregister_provider", { name });
+};
+
+// What a replaced generation registered goes with it; its successor registers anew.
+exports.dropStale = () => {
+  for (const [name, { ext }] of byName) {
+    if (ext.generation.phase !== "stale") continue;
+    byName.delete(name);
+    ops.send("unregister_provider", { name });
+  }
+  byApi.clear();
+};
+
+exports.find = (name) => {
+  const found = byName.get(name);
+  return found ? (found.native ?? found.config) : undefined;
+};
+
+exports.registerApi = (api, functions) => byApi.set(api, functions);
+exports.unregisterApi = (api) => byApi.delete(api);
+exports.apiOf = (api) => byApi.get(api);
+exports.apis = () => [...byApi.keys()];
+
+// The function that answers for a model, if an extension has one.
+exports.streamFor = (model) => {
+  const found = byName.get(model?.provider);
+  const own = found?.config?.streamSimple ?? found?.native?.streamSimple ?? found?.native?.stream;
+  if (isFunction(own)) return { ext: found.ext, stream: own.bind(found.native ?? found.config) };
+  const api = byApi.get(model?.api);
+  const stream = api?.streamSimple ?? api?.stream;
+  return isFunction(stream) ? { ext: owners.now() ?? state.extensions()[0], stream } : null;
+};
+
+// Handlers may rewrite the request and see the response, as with providers of pith's own.
+const hooks = (call, model) => {
+  const emit = (event) => new Promise((resolve) => require("internal/events").compose(event, resolve, call));
+  return {
+    onPayload: async (payload) => {
+      const result = await emit({ type: "before_provider_request", payload, model });
+      return result?.payload;
+    },
+    onResponse: async (response) => {
+      await emit({ type: "after_provider_response", status: response?.status, headers: response?.headers });
+    },
+  };
+};
+
+// Sends a provider's events on, without the message each of them repeats.
+const forward = (call) => {
+  let usage = "";
+  return (event) => {
+    const { partial, ...rest } = event;
+    if (event.type === "start") return call.progress({ type: "start", message: partial });
+    if (event.type === "toolcall_start") {
+      const block = partial?.content?.[event.contentIndex];
+      rest.id ??= block?.id;
+      rest.toolName ??= block?.name;
+    }
+    if (event.type === "thinking_end" || event.type === "text_end") {
+      const block = partial?.content?.[event.contentIndex];
+      rest.signature = block?.thinkingSignature ?? block?.textSignature;
+    }
+    const now = partial?.usage ? JSON.stringify(partial.usage) : usage;
+    if (now !== usage) {
+      usage = now;
+      call.progress({ type: "meta", usage: partial.usage, responseId: partial.responseId, responseModel: partial.responseModel });
+    }
+    call.progress(rest);
+  };
+};
+
+methods.stream = (call, { model, context, options }) => {
+  const found = exports.streamFor(model);
+  if (!found) return call.fail(`No extension provides ${model?.provider}/${model?.id}`);
+  const work = async () => {
+    const send = forward(call);
+    const stream = await found.stream(model, context, { ...options, signal: call.signal, ...hooks(call, model) });
+    let last = null;
+    for await (const event of stream) {
+      last = event;
+      if (event.type === "done" || event.type === "error") break;
+      send(event);
+    }
+    if (last?.type === "done") return { message: last.message, reason: last.reason };
+    if (last?.type === "error") return { message: last.error, reason: last.reason, isError: true };
+    throw new Error("The provider's stream ended without a result");
+  };
+  runs.start(found.ext, work, (outcome) => (outcome.ok ? call.reply(outcome.value) : call.fail(outcome.error)));
+};
+
+// Log-in, key refresh and model lists of a provider.
+methods.provider = (call, { name, action, args }) => {
+  const found = byName.get(name);
+  if (!found) return call.fail(`No extension provides ${name}`);
+  const oauth = found.config?.oauth;
+  const actions = {
+    login: () => oauth.login(loginCallbacks(call, found.ext)),
+    refreshToken: () => oauth.refreshToken(args.credentials, call.signal),
+    getApiKey: () => oauth.getApiKey(args.credentials),
+    modifyModels: () => (oauth.modifyModels ? oauth.modifyModels(args.models, args.credentials) : args.models),
+    refreshModels: () => found.config.refreshModels({ signal: call.signal, publish: () => {}, ...args }),
+  };
+  const run = actions[action];
+  if (!run) return call.fail(`Unknown provider action ${action}`);
+  runs.start(found.ext, run, (outcome) => (outcome.ok ? call.reply(outcome.value) : call.fail(outcome.error)));
+};
+
+// Without a terminal a log-in talks through dialogs.
+const loginCallbacks = (call, ext) => {
+  const ui = require("internal/ui").makeUi(ext, "command");
+  return {
+    signal: call.signal,
+    onAuth: ({ url, instructions }) => ui.notify(instructions ? `${instructions}\n${url}` : String(url), "info"),
+    onDeviceCode: ({ userCode, verificationUri }) => ui.notify(`Enter ${userCode} at ${verificationUri}`, "info"),
+    onPrompt: async ({ message, placeholder }) => (await ui.input(message, placeholder)) ?? "",
+    onProgress: (message) => ui.notify(String(message), "info"),
+    onManualCodeInput: async () => (await ui.input("Paste the code or the address you were sent to")) ?? "",
+    onSelect: async ({ message, options }) => {
+      const labels = options.map((option) => option.label ?? String(option));
+      const picked = await ui.select(message, labels);
+      const option = options[labels.indexOf(picked)];
+      return option?.value ?? option?.id ?? picked;
+    },
+  };
+};

@@ -1,0 +1,94 @@
+// Calling the tools and commands extensions registered.
+
+const owners = require("internal/owners");
+const runs = require("internal/runs");
+const state = require("internal/state");
+const { methods } = require("internal/calls");
+const { commands } = require("internal/api");
+
+function findTool(name) {
+  for (const ext of state.extensions()) {
+    const tool = ext.tools.get(name);
+    if (tool) return { ext, tool };
+  }
+  return null;
+}
+
+const isBlock = (block) =>
+  (block?.type === "text" && typeof block.text === "string") ||
+  (block?.type === "image" && typeof block.data === "string" && typeof block.mimeType === "string");
+
+// A tool may leave out what it does not need, but what it says must be usable.
+function checked(name, result, isPartial) {
+  if (result === null || typeof result !== "object") {
+    if (isPartial) return null;
+    throw new Error(`Tool "${name}" did not return a result object`);
+  }
+  let content = result.content ?? [];
+  if (typeof content === "string") content = [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw new Error(`Tool "${name}" returned content that is not an array`);
+  const bad = content.findIndex((block) => !isBlock(block));
+  if (bad >= 0) throw new Error(`Tool "${name}" returned content[${bad}] that is neither text nor an image`);
+  const { details, usage, terminate, isError } = result;
+  return { content, details, usage, terminate: terminate === true, isError: isError === true };
+}
+
+methods.tool = (call, { name, toolCallId, params }) => {
+  const found = findTool(name);
+  if (!found) return call.fail(`Tool ${name} not found`);
+  const { ext, tool } = found;
+  if (ext.isDisabled) return call.fail(`Extension ${ext.path} is disabled`);
+  const onUpdate = (partial) => {
+    const update = checked(name, partial, true);
+    if (update) call.progress(update);
+  };
+  const settle = (outcome) => {
+    if (!outcome.ok) return call.fail(outcome.error);
+    try {
+      call.reply(checked(name, outcome.value, false));
+    } catch (error) {
+      call.fail(error);
+    }
+  };
+  runs.start(ext, () => tool.definition.execute(toolCallId, params, call.signal, onUpdate, state.contextFor(ext)), settle);
+};
+
+methods.prepare = (call, { name, args }) => {
+  const found = findTool(name);
+  if (!found?.tool.info.prepares) return call.reply(args);
+  const settle = (outcome) => (outcome.ok ? call.reply(outcome.value) : call.fail(outcome.error));
+  runs.start(found.ext, () => found.tool.definition.prepareArguments(args), settle, state.limits.handlerMs);
+};
+
+methods.command = (call, { name, args }) => {
+  const command = commands().find((known) => known.name === name);
+  if (!command) return call.reply({ found: false });
+  const settle = (outcome) => {
+    if (!outcome.ok) owners.report(`command:${name}`, "command", outcome.error);
+    call.reply({ found: true });
+  };
+  const context = require("internal/context").commandContext(command.ext);
+  runs.start(command.ext, () => command.definition.handler(args, context), settle);
+};
+
+methods.completions = (call, { name, prefix }) => {
+  const command = commands().find((known) => known.name === name);
+  const complete = command?.definition.getArgumentCompletions;
+  if (typeof complete !== "function") return call.reply(null);
+  const settle = (outcome) => call.reply(outcome.ok ? outcome.value : null);
+  runs.start(command.ext, () => complete(prefix), settle, state.limits.handlerMs);
+};
+
+// `operations` that a `user_bash` handler gave: the shell of somewhere else.
+methods.bash_operations = (call, { operations, command, cwd, timeout, env }) => {
+  const found = state.take(operations);
+  const ext = owners.now() ?? state.extensions()[0];
+  if (!found || !ext) return call.fail("These shell operations are gone");
+  const onData = (data) => call.progress({ data: typeof data === "string" ? data : require("buffer").Buffer.from(data).toString("utf8") });
+  const settle = (outcome) => {
+    state.drop(operations);
+    if (outcome.ok) call.reply({ exitCode: outcome.value?.exitCode ?? null });
+    else call.fail(outcome.error);
+  };
+  runs.start(ext, () => found.exec(command, cwd, { onData, signal: call.signal, timeout: timeout ?? undefined, env: env ?? undefined }), settle);
+};

@@ -1,0 +1,141 @@
+// node:process. There is one process for all extensions and the agent: nothing here can end or move it.
+
+const EventEmitter = require("events");
+const os = host.ops("os");
+const state = require("internal/state");
+const { Writable, Readable } = require("stream");
+
+const facts = JSON.parse(os.process());
+
+// The environment is copied on write: other threads read the real one.
+const env = new Proxy(Object.assign(Object.create(null), facts.env), {
+  set: (target, key, value) => {
+    target[key] = String(value);
+    return true;
+  },
+  get: (target, key) => target[key],
+});
+
+// Standard output carries the protocol, so everything goes to standard error.
+class Output extends Writable {
+  constructor(fd) {
+    super({ decodeStrings: false });
+    this.fd = fd;
+    this.isTTY = false;
+    this.columns = undefined;
+    this.rows = undefined;
+  }
+  write(chunk, encoding, done) {
+    host.log(typeof chunk === "string" ? chunk : require("buffer").Buffer.from(chunk).toString("utf8"));
+    const callback = typeof encoding === "function" ? encoding : done;
+    if (callback) queueMicrotask(callback);
+    return true;
+  }
+  getColorDepth() {
+    return 1;
+  }
+  hasColors() {
+    return false;
+  }
+  getWindowSize() {
+    return [80, 24];
+  }
+}
+
+const process = new EventEmitter();
+
+const outputs = {};
+const lazyStream = (name, make) => Object.defineProperty(process, name, { enumerable: true, configurable: true, get: () => (outputs[name] ??= make()) });
+lazyStream("stdout", () => new Output(1));
+lazyStream("stderr", () => new Output(2));
+lazyStream("stdin", () => {
+  const stdin = Object.assign(Readable.from([]), { fd: 0, isTTY: false, isRaw: false });
+  stdin.setRawMode = () => stdin;
+  return stdin;
+});
+
+Object.assign(process, {
+  env,
+  // A script that could be run again would be looked for in argv[1].
+  argv: [facts.execPath],
+  argv0: facts.execPath,
+  execPath: facts.execPath,
+  execArgv: [],
+  pid: facts.pid,
+  ppid: facts.ppid,
+  platform: facts.platform,
+  arch: facts.arch,
+  title: "pith",
+  version: "v22.19.0",
+  versions: { node: "22.19.0", v8: "12.4.254.21", modules: "127", uv: "1.51.0", pith: state.config.version },
+  release: { name: "node" },
+  config: { variables: {} },
+  features: {},
+  exitCode: undefined,
+  stdio: [],
+  cwd: () => state.config.cwd,
+  chdir() {
+    throw Object.assign(new Error("process.chdir() is not possible: the session's directory is fixed"), { code: "ERR_WORKER_UNSUPPORTED_OPERATION" });
+  },
+  exit(code) {
+    // Ends the agent the orderly way, never the process under its feet.
+    require("internal/ops").send("shutdown");
+    throw Object.assign(new Error(`process.exit(${code ?? ""}) was called; the agent is shutting down`), { code: "PITH_EXIT" });
+  },
+  abort() {
+    process.exit(1);
+  },
+  reallyExit(code) {
+    process.exit(code);
+  },
+  kill(pid, signal = "SIGTERM") {
+    if (!Number.isInteger(pid)) throw new TypeError('The "pid" argument must be of type number');
+    // Zero only asks whether the process is there.
+    if (pid === facts.pid && signal !== 0) throw Object.assign(new Error("kill EPERM"), { code: "EPERM", syscall: "kill" });
+    os.kill(pid, signal === 0 ? "0" : String(signal));
+    return true;
+  },
+  uptime: () => host.now() / 1000,
+  hrtime: Object.assign(
+    (since) => {
+      const now = host.now();
+      const [seconds, nanos] = [Math.floor(now / 1000), Math.floor((now % 1000) * 1e6)];
+      if (!since) return [seconds, nanos];
+      const difference = seconds * 1e9 + nanos - (since[0] * 1e9 + since[1]);
+      return [Math.floor(difference / 1e9), difference % 1e9];
+    },
+    { bigint: () => BigInt(Math.floor(host.now() * 1e6)) },
+  ),
+  memoryUsage: Object.assign(
+    () => {
+      const { heapUsed, rss } = host.memory();
+      return { rss, heapTotal: heapUsed, heapUsed, external: 0, arrayBuffers: 0 };
+    },
+    { rss: () => host.memory().rss },
+  ),
+  cpuUsage: () => ({ user: Math.floor(host.now() * 1000), system: 0 }),
+  resourceUsage: () => ({ maxRSS: 0 }),
+  nextTick: (callback, ...args) => queueMicrotask(() => callback(...args)),
+  emitWarning: (warning) => host.log(`(pith) Warning: ${warning?.message ?? warning}\n`),
+  umask: () => 0o022,
+  getuid: () => facts.uid,
+  geteuid: () => facts.uid,
+  getgid: () => facts.gid,
+  getegid: () => facts.gid,
+  getgroups: () => [facts.gid],
+  setMaxListeners: () => process,
+  binding(name) {
+    throw new Error(`No such module: ${name}`);
+  },
+  hasUncaughtExceptionCaptureCallback: () => false,
+  getBuiltinModule: (name) => {
+    try {
+      return require(String(name).replace(/^node:/, ""));
+    } catch {
+      return undefined;
+    }
+  },
+});
+// Signals and exits are the agent's business; listeners are kept but such events never fire.
+process.off = process.removeListener;
+module.exports = process;

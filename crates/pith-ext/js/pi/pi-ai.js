@@ -1,0 +1,245 @@
+// @earendil-works/pi-ai, in the shape of its compat superset.
+
+const ops = require("internal/ops");
+const models = require("internal/models");
+const providers = require("internal/providers");
+const transcript = require("internal/transcript");
+const { fill } = require("internal/stubs");
+
+Object.assign(exports, transcript);
+delete exports.textOf;
+
+exports.Type = require("typebox").Type;
+exports.StringEnum = (values, options = {}) => exports.Type.Unsafe({ type: "string", enum: [...values], ...(options.description ? { description: options.description } : {}), ...(options.default !== undefined ? { default: options.default } : {}) });
+exports.uuidv7 = () => host.uuid7();
+exports.contentText = transcript.textOf;
+
+// Events pushed by a producer, read by one consumer, ended by a final one.
+class EventStream {
+  #queue = [];
+  #waiting = [];
+  #isDone = false;
+  #resolve;
+  #result = new Promise((resolve) => (this.#resolve = resolve));
+  constructor(isComplete, extractResult) {
+    this.isComplete = isComplete;
+    this.extractResult = extractResult;
+  }
+  push(event) {
+    if (this.#isDone) return;
+    if (this.isComplete(event)) {
+      this.#isDone = true;
+      this.#resolve(this.extractResult(event));
+    }
+    const reader = this.#waiting.shift();
+    if (reader) reader({ value: event, done: false });
+    else this.#queue.push(event);
+    if (this.#isDone) this.#release();
+  }
+  end(result) {
+    this.#isDone = true;
+    if (result !== undefined) this.#resolve(result);
+    this.#release();
+  }
+  #release() {
+    for (const reader of this.#waiting.splice(0)) reader({ value: undefined, done: true });
+  }
+  [Symbol.asyncIterator]() {
+    return {
+      next: async () => {
+        if (this.#queue.length) return { value: this.#queue.shift(), done: false };
+        if (this.#isDone) return { value: undefined, done: true };
+        return new Promise((resolve) => this.#waiting.push(resolve));
+      },
+      return: async () => ({ value: undefined, done: true }),
+    };
+  }
+  result() {
+    return this.#result;
+  }
+}
+
+class AssistantMessageEventStream extends EventStream {
+  constructor() {
+    super(
+      (event) => event.type === "done" || event.type === "error",
+      (event) => (event.type === "done" ? event.message : event.error),
+    );
+  }
+}
+
+Object.assign(exports, { EventStream, AssistantMessageEventStream, createAssistantMessageEventStream: () => new AssistantMessageEventStream() });
+
+// An extension's own provider answers for its models, the agent for all others.
+const stream = (model, context, options) => {
+  const own = providers.streamFor(model);
+  return own ? own.stream(model, context, options) : models.stream(model, context, options);
+};
+const complete = async (model, context, options) => (await stream(model, context, options)).result();
+Object.assign(exports, { stream, streamSimple: stream, complete, completeSimple: complete });
+
+// One wire format, whatever the model says of itself.
+const api = (name) => {
+  const fixed = (model, context, options) => models.stream({ ...model, api: name }, context, options);
+  return { api: name, stream: fixed, streamSimple: fixed };
+};
+for (const [name, wire, suffix] of [
+  ["anthropicMessagesApi", "anthropic-messages", "Anthropic"], ["openAICompletionsApi", "openai-completions", "OpenAICompletions"], ["openAIResponsesApi", "openai-responses", "OpenAIResponses"],
+  ["openAICodexResponsesApi", "openai-codex-responses", "OpenAICodexResponses"], ["azureOpenAIResponsesApi", "azure-openai-responses", "AzureOpenAIResponses"], ["googleGenerativeAIApi", "google-generative-ai", "Google"],
+  ["googleVertexApi", "google-vertex", "GoogleVertex"], ["mistralConversationsApi", "mistral-conversations", "Mistral"], ["bedrockConverseStreamApi", "bedrock-converse-stream", "Bedrock"],
+]) {
+  exports[name] = () => api(wire);
+  exports[`stream${suffix}`] = exports[`streamSimple${suffix}`] = api(wire).stream;
+}
+
+Object.assign(exports, {
+  registerApiProvider: (provider) => providers.registerApi(provider.api, provider),
+  unregisterApiProviders: () => {},
+  resetApiProviders: () => {},
+  clearApiProviders: () => {},
+  registerBuiltInApiProviders: () => {},
+  getApiProvider: (name) => providers.apiOf(name) ?? api(name),
+  getApiProviders: () => providers.apis().map((name) => providers.apiOf(name)),
+  getModel: (provider, id) => ops.query("model", { provider, id }) ?? undefined,
+  getModels: (provider) => ops.query("models", { available: false }).filter((model) => provider === undefined || model.provider === provider),
+  getProviders: () => [...new Set(ops.query("models", { available: false }).map((model) => model.provider))],
+  modelsAreEqual: (a, b) => !!a && !!b && a.id === b.id && a.provider === b.provider,
+  hasApi: (model, name) => model?.api === name,
+});
+
+const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
+exports.getSupportedThinkingLevels = (model) => {
+  if (!model?.reasoning) return ["off"];
+  const map = model.thinkingLevelMap ?? {};
+  return LEVELS.filter((level) => (level in map ? map[level] !== null : LEVELS.indexOf(level) < LEVELS.indexOf("xhigh")));
+};
+exports.clampThinkingLevel = (model, level) => {
+  const supported = exports.getSupportedThinkingLevels(model);
+  return supported.find((known) => LEVELS.indexOf(known) >= LEVELS.indexOf(level)) ?? supported.at(-1);
+};
+
+exports.calculateCost = (model, usage) => {
+  const size = usage.input + usage.cacheRead + usage.cacheWrite;
+  const tier = [...(model.cost?.tiers ?? [])].filter((known) => known.inputTokensAbove < size).sort((a, b) => b.inputTokensAbove - a.inputTokensAbove)[0] ?? model.cost ?? {};
+  const part = (name, tokens) => ((tier[name] ?? 0) / 1e6) * (tokens ?? 0);
+  const cost = { input: part("input", usage.input), output: part("output", usage.output), cacheRead: part("cacheRead", usage.cacheRead), cacheWrite: part("cacheWrite", usage.cacheWrite) };
+  usage.cost = { ...cost, total: cost.input + cost.output + cost.cacheRead + cost.cacheWrite };
+  return usage.cost;
+};
+
+// Text models send while they are still writing it.
+const parseStreamingJson = (text) => {
+  if (!text || !String(text).trim()) return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    return closeJson(String(text));
+  }
+};
+
+// Closes what is open; what cannot be closed is left off, piece by piece.
+function closeJson(text) {
+  for (let end = text.length; end > 0; end--) {
+    const open = [];
+    let inString = false;
+    let isEscaped = false;
+    for (const character of text.slice(0, end)) {
+      if (isEscaped) isEscaped = false;
+      else if (character === "\\" && inString) isEscaped = true;
+      else if (character === '"') inString = !inString;
+      else if (!inString && (character === "{" || character === "[")) open.push(character === "{" ? "}" : "]");
+      else if (!inString && (character === "}" || character === "]")) open.pop();
+    }
+    if (isEscaped) continue;
+    const candidate = text.slice(0, end) + (inString ? '"' : "");
+    try {
+      return JSON.parse(candidate.replace(/[,:]\s*$/, "") + open.reverse().join(""));
+    } catch {
+      // One character less, then.
+    }
+  }
+  return {};
+}
+
+const repairJson = (text) => String(text).replace(/[\u0000-\u001f]/g, (c) => ({ "\n": "\\n", "\r": "\\r", "\t": "\\t" })[c] ?? "");
+Object.assign(exports, {
+  parseStreamingJson,
+  repairJson,
+  parseJsonWithRepair: (text) => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return JSON.parse(repairJson(text));
+    }
+  },
+});
+
+const overflow = [/prompt is too long/i, /exceeds the (?:maximum )?context/i, /context[_ ](?:length|window)[_ ]?exceeded/i, /maximum context length/i, /input (?:is )?too long/i, /too many tokens/i, /input token count.*exceeds/i, /request_too_large/i];
+const transient = /overloaded|rate.?limit|429|500|502|503|504|529|timeout|timed out|ECONN|network|fetch failed|socket hang up|terminated/i;
+Object.assign(exports, {
+  getOverflowPatterns: () => [...overflow],
+  isContextOverflow: (message, contextWindow) => {
+    if (message?.stopReason === "error" && overflow.some((pattern) => pattern.test(message.errorMessage ?? ""))) return true;
+    return !!contextWindow && message?.stopReason === "stop" && (message.usage?.input ?? 0) + (message.usage?.cacheRead ?? 0) > contextWindow;
+  },
+  isRecoverableLength: (message) => message?.stopReason === "length",
+  isRetryableAssistantError: (message) => message?.stopReason === "error" && transient.test(message.errorMessage ?? ""),
+  DEFAULT_MAX_AGENT_RETRY_DELAY_MS: 60000,
+  retryDelayMs: (attempt, base = 2000) => Math.min(base * 2 ** attempt, 60000),
+  retryAssistantCall: (call) => call(),
+});
+
+exports.validateToolArguments = (tool, toolCall) => {
+  const { Value } = require("typebox/value");
+  const args = Value.Convert(tool.parameters, structuredClone(toolCall.arguments ?? {}));
+  const problems = [...Value.Errors(tool.parameters, args)];
+  if (problems.length === 0) return args;
+  throw new Error(`Validation failed for tool "${toolCall.name}":\n${problems.map(({ path, message }) => `  - ${path.slice(1).replace(/\//g, ".") || "root"}: ${message}`).join("\n")}`);
+};
+exports.validateToolCall = (tools, toolCall) => {
+  const tool = tools.find((known) => known.name === toolCall.name);
+  if (!tool) throw new Error(`Tool "${toolCall.name}" not found`);
+  return exports.validateToolArguments(tool, toolCall);
+};
+
+const KEYS = { anthropic: ["ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"], openai: ["OPENAI_API_KEY"], google: ["GEMINI_API_KEY", "GOOGLE_API_KEY"], groq: ["GROQ_API_KEY"], mistral: ["MISTRAL_API_KEY"], xai: ["XAI_API_KEY"], openrouter: ["OPENROUTER_API_KEY"], cerebras: ["CEREBRAS_API_KEY"], zai: ["ZAI_API_KEY"], deepseek: ["DEEPSEEK_API_KEY"] };
+exports.findEnvKeys = (provider) => (KEYS[provider] ?? []).filter((name) => process.env[name]);
+exports.getEnvApiKey = (provider) => process.env[exports.findEnvKeys(provider)[0]] || undefined;
+Object.assign(exports, { ANTHROPIC_API_KEY_ENV: "ANTHROPIC_API_KEY", ANTHROPIC_AUTH_TOKEN_ENV: "ANTHROPIC_AUTH_TOKEN", ANTHROPIC_OAUTH_TOKEN_ENV: "ANTHROPIC_OAUTH_TOKEN" });
+
+// Messages made up for tests.
+const fauxMessage = (content, extra = {}) => ({ role: "assistant", content: typeof content === "string" ? [{ type: "text", text: content }] : [content].flat(), api: "faux", provider: "faux", model: "faux", usage: models.emptyUsage(), stopReason: "stop", timestamp: Date.now(), ...extra });
+Object.assign(exports, { fauxAssistantMessage: fauxMessage, fauxText: (text) => ({ type: "text", text }), fauxThinking: (thinking) => ({ type: "thinking", thinking }), fauxToolCall: (name, args = {}, id = host.uuid()) => ({ type: "toolCall", id, name, arguments: args }) });
+
+const formatThrownValue = (value) => require("internal/owners").text(value);
+Object.assign(exports, {
+  formatThrownValue,
+  extractDiagnosticError: (error) => ({ name: error?.name, message: formatThrownValue(error), code: error?.code }),
+  createAssistantMessageDiagnostic: (kind, error) => ({ kind, message: formatThrownValue(error), timestamp: Date.now() }),
+  appendAssistantMessageDiagnostic: (message, diagnostic) => void (message.diagnostics = [...(message.diagnostics ?? []), diagnostic]),
+  registerSessionResourceCleanup: () => () => {},
+  cleanupSessionResources: async () => {},
+  lazyApi: (load) => ({ stream: (...args) => lazyStream(load, "stream", args), streamSimple: (...args) => lazyStream(load, "streamSimple", args) }),
+  lazyStream: (load) => (...args) => lazyStream(load, "stream", args),
+  lazyOAuth: (load) => ({ login: async (...args) => (await load()).login(...args), refreshToken: async (...args) => (await load()).refreshToken(...args) }),
+});
+
+function lazyStream(load, name, args) {
+  const outer = new AssistantMessageEventStream();
+  Promise.resolve(load())
+    .then(async (loaded) => {
+      for await (const event of loaded[name](...args)) outer.push(event);
+      outer.end();
+    })
+    .catch((error) => {
+      outer.push({ type: "error", reason: "error", error: fauxMessage([], { stopReason: "error", errorMessage: formatThrownValue(error) }) });
+      outer.end();
+    });
+  return outer;
+}
+
+fill(
+  exports,
+  ["AssistantMessageFrameEncoder", "InMemoryCredentialStore", "InMemoryModelsStore", "ModelsError", "createFauxCore", "createImagesModels", "createImagesProvider", "createModels", "createProvider", "defaultProviderAuthContext", "envApiKeyAuth", "fauxProvider", "registerFauxProvider", "reduceAssistantMessageFrames", "generateImages", "generateImagesOpenRouter", "getImageModel", "getImageModels", "getImageProviders", "getImagesApiProvider", "registerImagesApiProvider", "registerBuiltInImagesApiProviders", "setBedrockProviderModule", "piMessagesApi"],
+  "is not available in pith",
+);

@@ -1,0 +1,14 @@
+// Names that must be importable although nothing stands behind them without a terminal.
+
+exports.fill = (target, names, why) => {
+  for (const name of names) {
+    if (name in target) continue;
+    // A plain function can be called, constructed and extended; only using it fails.
+    const stub = function () {
+      throw new Error(`${name} ${why}`);
+    };
+    Object.defineProperty(stub, "name", { value: name });
+    target[name] = stub;
+  }
+  return target;
+};

@@ -1,0 +1,159 @@
+//! What the extension host is started with.
+
+use std::fmt;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::registry::SourceInfo;
+
+/// One extension to load. The order of a list of sources is the order of handlers.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExtensionSource {
+    /// The path as people know it; errors and `sourceInfo` show this one.
+    pub path: String,
+    pub source_info: SourceInfo,
+}
+
+impl ExtensionSource {
+    /// An extension named by a path alone.
+    pub fn new(path: impl Into<String>, source: &str, scope: &str) -> Self {
+        let path = path.into();
+        let source_info = SourceInfo {
+            path: path.clone(),
+            source: source.to_owned(),
+            scope: scope.to_owned(),
+            origin: "top-level".to_owned(),
+            base_dir: None,
+        };
+        ExtensionSource { path, source_info }
+    }
+}
+
+/// Facts about the process and the session that extensions can see.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Surroundings {
+    pub cwd: PathBuf,
+    pub mode: Mode,
+    /// Somebody can answer dialogs.
+    #[serde(rename = "hasUI")]
+    pub has_ui: bool,
+    /// The same while trust in the project is being decided.
+    #[serde(rename = "trustHasUI")]
+    pub trust_has_ui: bool,
+    pub agent_dir: PathBuf,
+    /// `.pi` or `.xcsh`.
+    pub config_dir_name: String,
+    /// The version extensions are told.
+    pub version: String,
+    /// Theme functions style their text.
+    pub color: bool,
+}
+
+/// How the agent is being used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    Tui,
+    Rpc,
+    Json,
+    Print,
+}
+
+/// Bounds on what extension code may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Uninterrupted execution of JavaScript.
+    pub slice: Duration,
+    /// An event handler, not counting time spent waiting for people, processes or the network.
+    pub handler: Duration,
+    /// A handler of an observation such as `message_update`.
+    pub observer: Duration,
+    pub factory: Duration,
+    /// `session_shutdown` when the process ends.
+    pub shutdown: Duration,
+    /// From the abort of a tool call to giving up on it.
+    pub abort_grace: Duration,
+    /// How long past its slice the engine may stay silent before it is given up.
+    pub hang_grace: Duration,
+    /// The session's answer to a query.
+    pub query: Duration,
+    /// Heap of the engine, in bytes.
+    pub memory: usize,
+    /// Stack of the engine, in bytes.
+    pub stack: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            slice: Duration::from_secs(5),
+            handler: Duration::from_secs(30),
+            observer: Duration::from_secs(1),
+            factory: Duration::from_secs(30),
+            shutdown: Duration::from_secs(3),
+            abort_grace: Duration::from_secs(2),
+            hang_grace: Duration::from_secs(10),
+            query: Duration::from_secs(5),
+            memory: 256 << 20,
+            stack: 2 << 20,
+        }
+    }
+}
+
+/// Where the output of extensions goes. Never standard output: it carries the protocol.
+#[derive(Clone)]
+pub struct Output(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Output {
+    /// Hands every piece of text to a function.
+    pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Output(Arc::new(write))
+    }
+
+    pub(crate) fn write(&self, text: &str) {
+        (self.0)(text);
+    }
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        // A closed standard error is no reason to stop.
+        Output::new(|text| drop(std::io::stderr().write_all(text.as_bytes())))
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Output")
+    }
+}
+
+/// A tool of the agent's own, as extensions that wrap it see it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BuiltinTool {
+    pub name: String,
+    pub label: String,
+    pub description: String,
+    /// JSON Schema object.
+    pub parameters: Arc<Value>,
+    pub prompt_snippet: Option<String>,
+    pub prompt_guidelines: Vec<String>,
+}
+
+/// Everything the host needs to start.
+#[derive(Clone, Debug)]
+pub struct ExtensionConfig {
+    pub surroundings: Surroundings,
+    /// What `createBashTool` and its siblings describe.
+    pub builtin_tools: Vec<BuiltinTool>,
+    pub limits: Limits,
+    pub output: Output,
+}

@@ -1,0 +1,182 @@
+//! What host functions share on the engine thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use rquickjs::{Ctx, Persistent, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::inbox::Inbox;
+use super::timers::Timers;
+use crate::config::{ExtensionConfig, Limits, Output};
+use crate::modules::resolve::Resolver;
+use crate::modules::transpile::{Script, transpile};
+use crate::ops::fs::Descriptors;
+use crate::ops::pool::Pool;
+use crate::ops::process::Children;
+use crate::ops::watch::Watchers;
+use crate::shared::Shared;
+
+/// A rejected promise nobody has handled yet, and why it was rejected.
+type Rejection = (Persistent<Value<'static>>, Persistent<Value<'static>>);
+
+/// The engine thread's own state; single-threaded, so cells are enough.
+pub(crate) struct State {
+    pub shared: Arc<Shared>,
+    pub inbox: Inbox,
+    pub limits: Limits,
+    pub output: Output,
+    pub timers: RefCell<Timers>,
+    pub start: Instant,
+    pub resolver: Resolver,
+    pub pool: Pool,
+    pub children: Children,
+    pub watchers: Watchers,
+    pub descriptors: Descriptors,
+    /// Operations under way that can be called off.
+    operations: RefCell<HashMap<u64, CancellationToken>>,
+    scripts: RefCell<HashMap<PathBuf, (Stamp, Rc<Script>)>>,
+    rejections: RefCell<Vec<Rejection>>,
+    /// When the current entry into JavaScript must have returned.
+    deadline: Cell<Instant>,
+    is_interrupted: Cell<bool>,
+    /// Extension code ran out of memory since this was last asked.
+    is_exhausted: Cell<bool>,
+}
+
+/// Tells whether a file is still the one that was read.
+type Stamp = (u64, Option<SystemTime>);
+
+impl State {
+    pub fn new(config: &ExtensionConfig, shared: Arc<Shared>, inbox: Inbox) -> Self {
+        State {
+            shared,
+            limits: config.limits,
+            output: config.output.clone(),
+            timers: RefCell::default(),
+            start: Instant::now(),
+            resolver: Resolver::default(),
+            pool: Pool::new(inbox.clone()),
+            children: Children::new(inbox.clone()),
+            watchers: Watchers::new(inbox.clone()),
+            descriptors: Descriptors::default(),
+            operations: RefCell::default(),
+            scripts: RefCell::default(),
+            rejections: RefCell::default(),
+            deadline: Cell::new(Instant::now()),
+            is_interrupted: Cell::new(false),
+            is_exhausted: Cell::new(false),
+            inbox,
+        }
+    }
+
+    /// A new slice of execution time begins.
+    pub fn arm(&self) {
+        self.deadline.set(Instant::now() + self.limits.slice);
+    }
+
+    /// Asked by the engine every few thousand instructions.
+    pub fn must_stop(&self) -> bool {
+        let is_late = Instant::now() >= self.deadline.get() || self.shared.is_gone();
+        if is_late {
+            self.is_interrupted.set(true);
+            // What runs next, the report of this included, gets time of its own.
+            self.arm();
+            self.shared.pulse.enter();
+        }
+        is_late
+    }
+
+    /// Whether the exception that just came out was an interrupt.
+    pub fn was_interrupted(&self) -> bool {
+        self.is_interrupted.take()
+    }
+
+    /// The same, without forgetting it.
+    pub fn is_interrupted(&self) -> bool {
+        self.is_interrupted.get()
+    }
+
+    /// Memory ran out somewhere.
+    pub fn note_exhaustion(&self) {
+        self.is_exhausted.set(true);
+    }
+
+    /// Whether memory has run out since this was last asked.
+    pub fn was_exhausted(&self) -> bool {
+        self.is_exhausted.take()
+    }
+
+    /// A blocking call was made on purpose; its time does not count.
+    pub fn block<T>(&self, work: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let result = self.shared.pulse.block(work);
+        self.deadline.set(self.deadline.get() + began.elapsed());
+        result
+    }
+
+    pub fn track_rejection<'js>(&self, ctx: &Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_handled: bool) {
+        let promise = Persistent::save(ctx, promise);
+        let mut rejections = self.rejections.borrow_mut();
+        if is_handled {
+            rejections.retain(|(known, _)| *known != promise);
+        } else {
+            rejections.push((promise, Persistent::save(ctx, reason)));
+        }
+    }
+
+    pub fn take_rejection(&self) -> Option<Persistent<Value<'static>>> {
+        let mut rejections = self.rejections.borrow_mut();
+        (!rejections.is_empty()).then(|| rejections.remove(0).1)
+    }
+
+    /// Registers an operation and gives the token that calls it off.
+    pub fn began(&self, op: u64) -> CancellationToken {
+        let token = CancellationToken::new();
+        self.operations.borrow_mut().insert(op, token.clone());
+        token
+    }
+
+    pub fn ended(&self, op: u64) {
+        self.operations.borrow_mut().remove(&op);
+    }
+
+    pub fn cancel(&self, op: u64) {
+        if let Some(token) = self.operations.borrow_mut().remove(&op) {
+            token.cancel();
+        }
+    }
+
+    /// A source file, transpiled; unchanged files are transpiled once per process.
+    pub fn script(&self, path: &Path) -> Result<Rc<Script>, String> {
+        let name = || path.display();
+        let facts = fs::metadata(path).map_err(|error| format!("{}: {error}", name()))?;
+        let stamp = (facts.len(), facts.modified().ok());
+        if let Some((known, script)) = self.scripts.borrow().get(path)
+            && *known == stamp
+        {
+            return Ok(script.clone());
+        }
+        let source = fs::read_to_string(path).map_err(|error| format!("{}: {error}", name()))?;
+        let script = transpile(path, &source, self.resolver.kind(path))
+            .map_err(|error| format!("SyntaxError: {} ({}:{}:{})", error.message, name(), error.line, error.column))?;
+        let script = Rc::new(script);
+        self.scripts.borrow_mut().insert(path.to_owned(), (stamp, script.clone()));
+        Ok(script)
+    }
+
+    /// The loop has ended: nothing may be left running on its behalf.
+    pub fn close(&self) {
+        for (_, token) in self.operations.borrow_mut().drain() {
+            token.cancel();
+        }
+        self.rejections.borrow_mut().clear();
+        self.watchers.close();
+        self.children.close();
+    }
+}

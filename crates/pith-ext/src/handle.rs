@@ -1,0 +1,298 @@
+//! The session's side of the extension host.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{ExtensionConfig, ExtensionSource, Limits, Surroundings};
+use crate::engine::inbox::{Inbox, ToEngine};
+use crate::events::EventName;
+use crate::registry::{Registry, SourceInfo};
+use crate::shared::{Answered, Busy, CallError, Shared, Waiting};
+
+/// How often a waiting call looks whether the engine is still alive.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Talks to the engine thread. Cheap to clone; every method returns in bounded time.
+#[derive(Clone)]
+pub struct ExtensionHandle {
+    pub(crate) shared: Arc<Shared>,
+    inbox: Inbox,
+    pub(crate) limits: Arc<Limits>,
+}
+
+/// What loading brought.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct LoadReport {
+    pub extensions: Vec<LoadedExtension>,
+    pub errors: Vec<LoadError>,
+}
+
+/// An extension that is there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadedExtension {
+    pub path: String,
+    pub source_info: SourceInfo,
+    pub tools: Vec<String>,
+    pub commands: Vec<String>,
+    pub flags: Vec<String>,
+    pub events: Vec<String>,
+    /// `{kind, customType?}` of renderers it registered; they are never called.
+    pub renderers: Vec<Value>,
+    /// Providers it will register when the session begins.
+    pub providers: Vec<String>,
+}
+
+/// Why an extension is not there, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct LoadError {
+    pub path: String,
+    /// The whole text for people, `Failed to load extension "…": …`.
+    pub error: String,
+}
+
+/// What happens to extensions that are already loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loading {
+    /// They stay; only new sources are loaded.
+    Add,
+    /// All are instantiated again, for another session.
+    Again,
+    /// All are read from disk and instantiated again.
+    Reload,
+}
+
+/// How long a caller is willing to wait for an engine that does not come back.
+#[derive(Clone, Copy)]
+pub(crate) enum Patience {
+    /// As long as the engine is alive.
+    Alive,
+    /// A handler may keep the engine blocked this long.
+    Handler,
+}
+
+impl ExtensionHandle {
+    pub(crate) fn new(shared: Arc<Shared>, inbox: Inbox, config: &ExtensionConfig) -> Self {
+        ExtensionHandle { shared, inbox, limits: Arc::new(config.limits) }
+    }
+
+    /// Loads extensions in order. What cannot be loaded is reported and left out.
+    pub async fn load(&self, sources: &[ExtensionSource], loading: Loading, surroundings: &Surroundings) -> LoadReport {
+        let args = json!({
+            "sources": sources,
+            "config": surroundings,
+            "fresh": loading != Loading::Add,
+            "forget": loading == Loading::Reload,
+        });
+        match self.call::<LoadReport>("load", &args, Patience::Alive).await {
+            Ok(report) => report,
+            Err(error) => {
+                let failed = |source: &ExtensionSource| LoadError {
+                    path: source.path.clone(),
+                    error: format!("Failed to load extension \"{}\": {error}", source.path),
+                };
+                LoadReport { extensions: Vec::new(), errors: sources.iter().map(failed).collect() }
+            }
+        }
+    }
+
+    /// The session exists: actions of extensions work from here on, and queued providers are registered.
+    pub async fn bind(&self, surroundings: &Surroundings, flags: &HashMap<String, Value>) {
+        let args = json!({ "config": surroundings, "flagValues": flags });
+        let _ = self.call::<Value>("bind", &args, Patience::Alive).await;
+    }
+
+    /// The session is over: every `pi` and `ctx` of it throws from here on, its dialogs end.
+    pub async fn invalidate(&self) {
+        let _ = self.call::<Value>("stale", &Value::Null, Patience::Handler).await;
+    }
+
+    /// What is registered now.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.shared.registry()
+    }
+
+    /// Whether any extension listens for an event. Ask before building its payload.
+    pub fn listens(&self, event: EventName) -> bool {
+        self.shared.listening.has(event)
+    }
+
+    /// Whether the engine still runs.
+    pub fn is_alive(&self) -> bool {
+        !self.shared.is_gone()
+    }
+
+    /// Ends the engine. Whoever still waits is told that it has gone.
+    pub fn stop(&self) {
+        let _ = self.inbox.send(ToEngine::Stop);
+        self.shared.end();
+    }
+
+    /// A run begins: `ctx.signal` is there until [`Self::end_run`].
+    pub fn begin_run(&self) {
+        self.tell("run", &json!({ "state": "begin" }));
+    }
+
+    /// The run is being aborted: its signal fires and its dialogs end.
+    pub fn abort_run(&self) {
+        self.tell("run", &json!({ "state": "abort" }));
+    }
+
+    /// The run has ended.
+    pub fn end_run(&self) {
+        self.tell("run", &json!({ "state": "end" }));
+    }
+
+    /// Runs a slash command. `false` if there is none of that name. Failures are reported as errors, not here.
+    pub async fn run_command(&self, name: &str, args: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Ran {
+            found: bool,
+        }
+        let ran = self.call::<Ran>("command", &json!({ "name": name, "args": args }), Patience::Alive).await;
+        ran.map_or_else(
+            |error| {
+                self.shared.report(&format!("command:{name}"), "command", error.to_string());
+                true
+            },
+            |ran| ran.found,
+        )
+    }
+
+    /// Completions a command offers for its arguments: `{value, label, description?}[]`, or null.
+    pub async fn complete_arguments(&self, name: &str, prefix: &str) -> Value {
+        let args = json!({ "name": name, "prefix": prefix });
+        self.call("completions", &args, Patience::Handler).await.unwrap_or(Value::Null)
+    }
+
+    /// Sends a call nobody waits for.
+    pub(crate) fn tell(&self, method: &'static str, args: &impl Serialize) {
+        let (reply, _) = oneshot::channel();
+        let id = self.shared.open_call(Waiting { reply, progress: None });
+        self.send(id, method, args);
+    }
+
+    /// Stores an observation; only the newest of each key is delivered.
+    pub(crate) fn observe(&self, key: &str, text: String) {
+        if self.shared.put_update(key, text) {
+            let _ = self.inbox.send(ToEngine::Update { key: key.to_owned() });
+        }
+    }
+
+    /// Calls a method of the JavaScript side.
+    pub(crate) async fn call<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        args: &impl Serialize,
+        patience: Patience,
+    ) -> Result<T, CallError> {
+        let call = self.open(method, args, None);
+        call.finish(patience).await.and_then(|text| read(&text))
+    }
+
+    /// Starts a call that may report progress and can be aborted.
+    pub(crate) fn open(
+        &self,
+        method: &'static str,
+        args: &impl Serialize,
+        progress: Option<mpsc::UnboundedSender<String>>,
+    ) -> OpenCall {
+        let (reply, outcome) = oneshot::channel();
+        let id = self.shared.open_call(Waiting { reply, progress });
+        self.send(id, method, args);
+        OpenCall { handle: self.clone(), id, outcome }
+    }
+
+    fn send(&self, id: u64, method: &'static str, args: &impl Serialize) {
+        let args = serde_json::to_string(args).expect("plain data serializes");
+        let is_sent = !self.shared.is_gone() && self.inbox.send(ToEngine::Call { id, method, args }).is_ok();
+        if !is_sent {
+            self.shared.answer(id, Err(CallError::Gone));
+        }
+    }
+
+    /// Whether the engine has been silent for too long; if so it may be given up.
+    fn check(&self, patience: Patience) -> Option<CallError> {
+        match (self.shared.pulse.busy(), patience) {
+            (Busy::Running(spent), _) if spent > self.limits.slice + self.limits.hang_grace => {
+                self.abandon();
+                Some(CallError::Gone)
+            }
+            (Busy::Blocking(spent), Patience::Handler) if spent > self.limits.handler => Some(CallError::Timeout),
+            _ => None,
+        }
+    }
+
+    /// Native code inside the engine does not return. The thread is left behind.
+    fn abandon(&self) {
+        if self.shared.end() {
+            self.shared.report("<runtime>", "disabled", "Extensions stopped responding and are off for this session");
+        }
+    }
+}
+
+/// A call under way.
+pub(crate) struct OpenCall {
+    handle: ExtensionHandle,
+    id: u64,
+    outcome: oneshot::Receiver<Answered>,
+}
+
+impl OpenCall {
+    /// Fires the call's abort signal.
+    pub fn abort(&self) {
+        let _ = self.handle.inbox.send(ToEngine::Abort { id: self.id });
+    }
+
+    /// Waits for the answer, but not for an engine that is gone.
+    pub async fn finish(mut self, patience: Patience) -> Result<String, CallError> {
+        self.wait(patience).await
+    }
+
+    /// The same, aborting when `cancel` fires and giving up some time after that.
+    pub async fn finish_or_abort(mut self, cancel: &CancellationToken) -> Result<String, CallError> {
+        tokio::select! {
+            biased;
+            outcome = self.wait(Patience::Alive) => return outcome,
+            () = cancel.cancelled() => self.abort(),
+        }
+        let grace = self.handle.limits.abort_grace;
+        tokio::time::timeout(grace, self.wait(Patience::Alive)).await.unwrap_or(Err(CallError::Timeout))
+    }
+
+    async fn wait(&mut self, patience: Patience) -> Result<String, CallError> {
+        loop {
+            tokio::select! {
+                biased;
+                answered = &mut self.outcome => {
+                    let Ok(Answered { outcome, requests }) = answered else { return Err(CallError::Gone) };
+                    self.handle.shared.caught_up(requests).await;
+                    return outcome;
+                }
+                () = tokio::time::sleep(LOOK) => {
+                    if let Some(error) = self.handle.check(patience) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        // Whatever the engine still says about this call is of no interest.
+        self.handle.shared.close_call(self.id);
+    }
+}
+
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, CallError> {
+    crate::json::parse(text).map_err(|error| CallError::Failed(format!("Unusable result: {error}")))
+}

@@ -1,0 +1,207 @@
+//! pith's own modules: the JavaScript compiled into the binary, and the names it answers to.
+
+/// A script of pith's own. Each is compiled when it is first asked for.
+macro_rules! scripts {
+    ($($name:literal => $file:literal,)*) => {
+        &[$(($name, include_str!(concat!("../../js/", $file)))),*]
+    };
+}
+
+const SCRIPTS: &[(&str, &str)] = scripts! {
+    "internal/boot" => "core/boot.js",
+    "internal/owners" => "core/owners.js",
+    "internal/ops" => "core/ops.js",
+    "internal/timers" => "core/timers.js",
+    "internal/loader" => "core/loader.js",
+    "internal/runs" => "core/runs.js",
+    "internal/calls" => "core/calls.js",
+    "internal/events" => "core/events.js",
+    "internal/state" => "core/state.js",
+    "internal/api" => "core/api.js",
+    "internal/actions" => "core/actions.js",
+    "internal/context" => "core/context.js",
+    "internal/session" => "core/session.js",
+    "internal/models" => "core/models.js",
+    "internal/ui" => "core/ui.js",
+    "internal/theme" => "core/theme.js",
+    "internal/load" => "core/load.js",
+    "internal/tools" => "core/tools.js",
+    "internal/exec" => "core/exec.js",
+    "internal/providers" => "core/providers.js",
+    "internal/globals" => "core/globals.js",
+    "internal/abort" => "web/abort.js",
+    "internal/clone" => "web/clone.js",
+    "internal/fetch" => "web/fetch.js",
+    "internal/streams" => "web/streams.js",
+    "internal/intl" => "web/intl.js",
+    "internal/absent" => "node/absent.js",
+    "internal/args" => "node/args.js",
+    "internal/fs-streams" => "node/fs-streams.js",
+    "internal/fs-watch" => "node/fs-watch.js",
+    "internal/glob" => "node/glob.js",
+    "internal/http" => "node/http.js",
+    "assert" => "node/assert.js",
+    "async_hooks" => "node/async_hooks.js",
+    "buffer" => "node/buffer.js",
+    "child_process" => "node/child_process.js",
+    "console" => "node/console.js",
+    "crypto" => "node/crypto.js",
+    "events" => "node/events.js",
+    "fs" => "node/fs.js",
+    "module" => "node/module.js",
+    "os" => "node/os.js",
+    "path" => "node/path.js",
+    "perf_hooks" => "node/perf_hooks.js",
+    "process" => "node/process.js",
+    "querystring" => "node/querystring.js",
+    "readline" => "node/readline.js",
+    "stream" => "node/stream.js",
+    "string_decoder" => "node/string_decoder.js",
+    "timers" => "node/timers.js",
+    "tty" => "node/tty.js",
+    "url" => "node/url.js",
+    "util" => "node/util.js",
+    "typebox" => "pi/typebox.js",
+    "typebox/value" => "pi/typebox-value.js",
+    "internal/text" => "pi/text.js",
+    "internal/keys" => "pi/keys.js",
+    "internal/components" => "pi/components.js",
+    "internal/markdown" => "pi/markdown.js",
+    "internal/transcript" => "pi/transcript.js",
+    "internal/native-tools" => "pi/native-tools.js",
+    "internal/truncate" => "pi/truncate.js",
+    "internal/stubs" => "pi/stubs.js",
+    "pi-ai" => "pi/pi-ai.js",
+    "pi-ai/oauth" => "pi/pi-ai-oauth.js",
+    "pi-tui" => "pi/pi-tui.js",
+    "pi-agent-core" => "pi/pi-agent-core.js",
+    "pi-coding-agent" => "pi/pi-coding-agent.js",
+};
+
+/// Modules that are a part or a variant of another one.
+const DERIVED: &[(&str, &str)] = &[
+    ("assert/strict", "require('assert')"),
+    ("constants", "require('fs').constants"),
+    ("fs/promises", "require('fs').promises"),
+    ("http", "require('internal/http').make('http:')"),
+    ("https", "require('internal/http').make('https:')"),
+    ("path/posix", "require('path').posix"),
+    ("path/win32", "require('path').win32"),
+    ("punycode", "({toASCII:(text)=>text,toUnicode:(text)=>text,encode:(text)=>text,decode:(text)=>text})"),
+    ("readline/promises", "require('readline').promises"),
+    (
+        "stream/consumers",
+        "({text:async(s)=>{let t='';for await(const c of s)t+=c;return t},json:async(s)=>{let t='';for await(const c of s)t+=c;return JSON.parse(t)}})",
+    ),
+    ("stream/promises", "require('stream').promises"),
+    ("stream/web", "require('internal/streams')"),
+    ("sys", "require('util')"),
+    ("timers/promises", "require('timers').promises"),
+    ("typebox/compile", "require('typebox/value')"),
+    ("undici", "require('internal/fetch')"),
+    ("util/types", "require('util').types"),
+];
+
+/// Built-ins that can be imported but not used.
+const ABSENT: &[&str] = &[
+    "cluster",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "dns/promises",
+    "http2",
+    "inspector",
+    "net",
+    "repl",
+    "sea",
+    "sqlite",
+    "tls",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+];
+
+/// Scopes the packages of pi are published under.
+const PI_SCOPES: &[&str] = &["@earendil-works/", "@mariozechner/"];
+
+/// The name under which pith itself serves a specifier, if it does.
+pub fn canonical(specifier: &str) -> Option<&'static str> {
+    if let Some(builtin) = specifier.strip_prefix("node:") {
+        return known(builtin).filter(|name| is_node(name));
+    }
+    if let Some(package) = PI_SCOPES.iter().find_map(|scope| specifier.strip_prefix(scope)) {
+        return match package {
+            "pi-ai" | "pi-ai/compat" | "pi-ai/providers/all" => Some("pi-ai"),
+            "pi-ai/oauth" => Some("pi-ai/oauth"),
+            "pi-tui" => Some("pi-tui"),
+            "pi-agent-core" => Some("pi-agent-core"),
+            "pi-coding-agent" => Some("pi-coding-agent"),
+            _ => None,
+        };
+    }
+    match specifier {
+        "typebox" | "@sinclair/typebox" => Some("typebox"),
+        _ => known(specifier).filter(|name| is_node(name) && *name != "undici"),
+    }
+}
+
+/// What is served only if the extension has not brought its own.
+pub fn fallback(specifier: &str) -> Option<&'static str> {
+    match specifier.strip_prefix("@sinclair/").unwrap_or(specifier) {
+        "typebox/value" => Some("typebox/value"),
+        "typebox/compile" | "typebox/compiler" => Some("typebox/compile"),
+        "undici" => Some("undici"),
+        _ => None,
+    }
+}
+
+/// The source of a module as a function body, ready to be wrapped.
+pub fn source(name: &str) -> Option<String> {
+    if let Some((_, text)) = SCRIPTS.iter().find(|(known, _)| *known == name) {
+        return Some((*text).to_owned());
+    }
+    if let Some((_, expression)) = DERIVED.iter().find(|(known, _)| *known == name) {
+        return Some(format!("module.exports={expression}"));
+    }
+    ABSENT.contains(&name).then(|| format!("module.exports=require('internal/absent').make('{name}')"))
+}
+
+/// Names of Node's built-ins, for `module.builtinModules`.
+pub fn builtins() -> Vec<&'static str> {
+    names().filter(|name| is_node(name) && *name != "undici").collect()
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    let scripts = SCRIPTS.iter().map(|(name, _)| *name);
+    scripts.chain(DERIVED.iter().map(|(name, _)| *name)).chain(ABSENT.iter().copied())
+}
+
+fn known(name: &str) -> Option<&'static str> {
+    names().find(|known| *known == name)
+}
+
+fn is_node(name: &str) -> bool {
+    !name.starts_with("internal/") && !name.starts_with("pi-") && !name.starts_with("typebox")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_one_module_each() {
+        let check = |specifier: &str, expected: Option<&str>| assert_eq!(canonical(specifier), expected, "{specifier}");
+        check("node:fs", Some("fs"));
+        check("fs/promises", Some("fs/promises"));
+        check("@mariozechner/pi-ai", Some("pi-ai"));
+        check("@earendil-works/pi-ai/compat", Some("pi-ai"));
+        check("@sinclair/typebox", Some("typebox"));
+        check("internal/ops", None);
+        check("node:pi-ai", None);
+        check("pi-ai", None);
+        check("zod", None);
+        assert!(names().all(|name| source(name).is_some()));
+    }
+}

@@ -1,0 +1,7 @@
+//! Finding, reading and preparing the modules of extensions.
+
+pub mod embedded;
+pub mod package;
+pub mod resolve;
+pub mod rewrite;
+pub mod transpile;

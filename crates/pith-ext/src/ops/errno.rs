@@ -1,0 +1,122 @@
+//! System errors as Node presents them.
+
+use std::io;
+
+use rquickjs::{Ctx, Exception, Value};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// Everything a Node exception of the file system or a process carries.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    pub code: Box<str>,
+    pub errno: i32,
+    pub syscall: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dest: Option<Box<str>>,
+    pub message: Box<str>,
+}
+
+/// Names and texts of the errors extensions meet.
+const KNOWN: &[(Errno, &str, &str)] = &[
+    (Errno::PERM, "EPERM", "operation not permitted"),
+    (Errno::NOENT, "ENOENT", "no such file or directory"),
+    (Errno::SRCH, "ESRCH", "no such process"),
+    (Errno::IO, "EIO", "i/o error"),
+    (Errno::NOEXEC, "ENOEXEC", "exec format error"),
+    (Errno::BADF, "EBADF", "bad file descriptor"),
+    (Errno::AGAIN, "EAGAIN", "resource temporarily unavailable"),
+    (Errno::NOMEM, "ENOMEM", "not enough memory"),
+    (Errno::ACCESS, "EACCES", "permission denied"),
+    (Errno::BUSY, "EBUSY", "resource busy or locked"),
+    (Errno::EXIST, "EEXIST", "file already exists"),
+    (Errno::XDEV, "EXDEV", "cross-device link not permitted"),
+    (Errno::NOTDIR, "ENOTDIR", "not a directory"),
+    (Errno::ISDIR, "EISDIR", "illegal operation on a directory"),
+    (Errno::INVAL, "EINVAL", "invalid argument"),
+    (Errno::MFILE, "EMFILE", "too many open files"),
+    (Errno::TXTBSY, "ETXTBSY", "text file is busy"),
+    (Errno::FBIG, "EFBIG", "file too large"),
+    (Errno::NOSPC, "ENOSPC", "no space left on device"),
+    (Errno::SPIPE, "ESPIPE", "invalid seek"),
+    (Errno::ROFS, "EROFS", "read-only file system"),
+    (Errno::PIPE, "EPIPE", "broken pipe"),
+    (Errno::NAMETOOLONG, "ENAMETOOLONG", "name too long"),
+    (Errno::NOTEMPTY, "ENOTEMPTY", "directory not empty"),
+    (Errno::LOOP, "ELOOP", "too many symbolic links encountered"),
+    (Errno::TIMEDOUT, "ETIMEDOUT", "connection timed out"),
+];
+
+impl Failure {
+    /// Describes an error of `syscall` on `path`.
+    pub fn new(error: &io::Error, syscall: &str, path: Option<&str>) -> Self {
+        let raw = error.raw_os_error().unwrap_or(0);
+        let known = KNOWN.iter().find(|(errno, ..)| errno.raw_os_error() == raw);
+        let (code, text) = match known {
+            Some((_, code, text)) => ((*code).to_owned(), (*text).to_owned()),
+            None if raw == 0 => by_kind(error),
+            None => (format!("E{raw}"), error.to_string()),
+        };
+        let place = path.map(|path| format!(" '{path}'")).unwrap_or_default();
+        let message = format!("{code}: {text}, {syscall}{place}").into();
+        Failure {
+            code: code.into(),
+            errno: -raw,
+            syscall: syscall.into(),
+            path: path.map(Box::from),
+            dest: None,
+            message,
+        }
+    }
+
+    /// A failure of our own making.
+    pub fn of(errno: Errno, syscall: &str, path: Option<&str>) -> Self {
+        Failure::new(&io::Error::from_raw_os_error(errno.raw_os_error()), syscall, path)
+    }
+
+    /// Names the second path of the operation, too.
+    pub fn to(mut self, dest: &str) -> Self {
+        self.message = format!("{} -> '{dest}'", self.message).into();
+        self.dest = Some(dest.into());
+        self
+    }
+
+    /// The exception.
+    pub fn to_js<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
+        let exception = Exception::from_message(ctx.clone(), &self.message)?;
+        let object = exception.into_object();
+        object.set("code", &*self.code)?;
+        object.set("errno", self.errno)?;
+        object.set("syscall", &*self.syscall)?;
+        if let Some(path) = &self.path {
+            object.set("path", &**path)?;
+        }
+        if let Some(dest) = &self.dest {
+            object.set("dest", &**dest)?;
+        }
+        Ok(object.into_value())
+    }
+
+    /// Throws the exception.
+    pub fn throw(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
+        match self.to_js(ctx) {
+            Ok(value) => ctx.throw(value),
+            Err(error) => error,
+        }
+    }
+}
+
+fn by_kind(error: &io::Error) -> (String, String) {
+    let code = match error.kind() {
+        io::ErrorKind::NotFound => "ENOENT",
+        io::ErrorKind::PermissionDenied => "EACCES",
+        io::ErrorKind::AlreadyExists => "EEXIST",
+        io::ErrorKind::InvalidInput => "EINVAL",
+        io::ErrorKind::InvalidData => "EILSEQ",
+        io::ErrorKind::TimedOut => "ETIMEDOUT",
+        _ => "EIO",
+    };
+    (code.to_owned(), error.to_string())
+}

@@ -1,0 +1,38 @@
+//! Native operations behind the JavaScript modules, in groups that are made when first used.
+
+mod aead;
+pub mod crypto;
+pub mod errno;
+pub mod fs;
+mod fs_calls;
+mod fs_tree;
+mod md5;
+pub mod os;
+pub mod pool;
+pub mod process;
+mod process_sync;
+mod sys;
+pub mod text;
+mod url;
+pub mod watch;
+
+use std::rc::Rc;
+
+use rquickjs::{Ctx, Object};
+
+use crate::engine::State;
+use crate::engine::throw;
+
+/// The object of one group of operations.
+pub(crate) fn group<'js>(ctx: &Ctx<'js>, state: &Rc<State>, name: &str) -> rquickjs::Result<Object<'js>> {
+    let group = Object::new(ctx.clone())?;
+    match name {
+        "fs" => fs::install(&group, state)?,
+        "process" => process::install(&group, state)?,
+        "crypto" => crypto::install(&group)?,
+        "text" => text::install(&group)?,
+        "os" => os::install(&group)?,
+        _ => return Err(throw(ctx, "ERR_INTERNAL", &format!("no native operations called {name}"))),
+    }
+    Ok(group)
+}

@@ -1,0 +1,336 @@
+//! Child processes of extensions.
+//!
+//! Each child has a thread that waits for it and one per pipe; what they see
+//! arrives at the engine as messages. Standard output of the agent carries the
+//! protocol, so a child that inherits it writes to standard error instead.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::rc::Rc;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rquickjs::function::Func;
+use rquickjs::{Ctx, IntoJs, Object, Value};
+use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process, waitid};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::errno::Failure;
+use super::fs::Descriptors;
+use super::sys::{signal, signal_name};
+use super::text::Text;
+use crate::engine::inbox::{Inbox, Payload, ToEngine};
+use crate::engine::{State, throw};
+use crate::shared::lock;
+
+const STACK: usize = 128 << 10;
+/// Output that is left in a pipe after its process has gone is waited for this long.
+const LEFTOVERS: Duration = Duration::from_millis(250);
+/// Collected output of one stream; what exceeds it is read and dropped.
+pub(super) const MAX_COLLECTED: usize = 64 << 20;
+
+/// How a child is to be started.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Start {
+    pub command: String,
+    pub args: Vec<String>,
+    pub cwd: String,
+    pub env: Option<HashMap<String, String>>,
+    pub stdio: Vec<String>,
+    pub detached: bool,
+    pub argv0: Option<String>,
+    /// Operations that take the output.
+    stdout: Option<u64>,
+    stderr: Option<u64>,
+    /// Base64, for the synchronous form.
+    pub input: Option<String>,
+    pub timeout: Option<f64>,
+    pub max_buffer: Option<f64>,
+    pub kill_signal: Option<String>,
+}
+
+/// Children that are alive, by the operation that waits for them.
+pub struct Children {
+    inbox: Inbox,
+    alive: RefCell<HashMap<u64, Alive>>,
+}
+
+struct Alive {
+    /// `None` once the process has been reaped: its number may belong to another.
+    pid: Arc<Mutex<Option<Pid>>>,
+    /// Bytes for standard input; dropping it closes the pipe.
+    stdin: Option<Sender<Vec<u8>>>,
+    /// Ends with the agent.
+    is_ours: bool,
+}
+
+impl Children {
+    /// No children yet.
+    pub fn new(inbox: Inbox) -> Self {
+        Children { inbox, alive: RefCell::default() }
+    }
+
+    fn spawn(&self, op: u64, start: &Start, open: &Descriptors) -> Result<u32, Failure> {
+        let mut command = command(start, open).map_err(|error| Failure::new(&error, "spawn", None))?;
+        let mut child = command.spawn().map_err(|error| Failure::new(&error, "spawn", Some(&start.command)))?;
+        let id = child.id();
+        let stdin = child.stdin.take().map(|pipe| self.feed(pipe));
+        for (pipe, op) in [
+            (child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), start.stdout),
+            (child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>), start.stderr),
+        ] {
+            if let (Some(pipe), Some(op)) = (pipe, op) {
+                self.forward(pipe, op);
+            }
+        }
+        let pid = Arc::new(Mutex::new(Pid::from_raw(id.cast_signed())));
+        self.alive.borrow_mut().insert(op, Alive { pid: pid.clone(), stdin, is_ours: false });
+        let inbox = self.inbox.clone();
+        thread(move || {
+            let status = reap(&mut child, &pid);
+            let _ = inbox.send(ToEngine::Settle { op, outcome: Ok(Payload::json(&ended(status))) });
+        });
+        Ok(id)
+    }
+
+    /// `pi.exec`: the whole output once the process itself has ended.
+    fn run(&self, op: u64, start: &Start, open: &Descriptors) -> Result<(), Failure> {
+        let mut command = command(start, open).map_err(|error| Failure::new(&error, "spawn", None))?;
+        let mut child = command.spawn().map_err(|error| Failure::new(&error, "spawn", Some(&start.command)))?;
+        let pid = Arc::new(Mutex::new(Pid::from_raw(child.id().cast_signed())));
+        self.alive.borrow_mut().insert(op, Alive { pid: pid.clone(), stdin: None, is_ours: true });
+        let inbox = self.inbox.clone();
+        thread(move || {
+            let stdout = Collected::start(child.stdout.take(), MAX_COLLECTED);
+            let stderr = Collected::start(child.stderr.take(), MAX_COLLECTED);
+            let status = reap(&mut child, &pid);
+            let text = |collected: Collected| String::from_utf8_lossy(&collected.take(LEFTOVERS)).into_owned();
+            let mut result = ended(status);
+            result["stdout"] = json!(text(stdout));
+            result["stderr"] = json!(text(stderr));
+            let _ = inbox.send(ToEngine::Settle { op, outcome: Ok(Payload::json(&result)) });
+        });
+        Ok(())
+    }
+
+    fn feed(&self, mut pipe: ChildStdin) -> Sender<Vec<u8>> {
+        let (sender, bytes) = mpsc::channel::<Vec<u8>>();
+        thread(move || {
+            for chunk in bytes {
+                if pipe.write_all(&chunk).is_err() {
+                    break;
+                }
+            }
+        });
+        sender
+    }
+
+    fn forward(&self, mut pipe: Box<dyn Read + Send>, op: u64) {
+        let inbox = self.inbox.clone();
+        thread(move || {
+            let mut buffer = vec![0; 64 << 10];
+            loop {
+                match pipe.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(count) => {
+                        let payload = Payload::Bytes(buffer[..count].to_vec());
+                        if inbox.send(ToEngine::Push { op, payload }).is_err() {
+                            break;
+                        }
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+            let _ = inbox.send(ToEngine::Settle { op, outcome: Ok(Payload::Nothing) });
+        });
+    }
+
+    fn kill(&self, op: u64, name: &str) -> bool {
+        let alive = self.alive.borrow();
+        let Some(child) = alive.get(&op) else { return false };
+        // The lock keeps the process from being reaped, and its number reused, in between.
+        let pid = lock(&child.pid);
+        match (*pid, signal(name)) {
+            (Some(pid), Some(signal)) => kill_process(pid, signal).is_ok(),
+            _ => false,
+        }
+    }
+
+    fn write(&self, op: u64, bytes: Vec<u8>) -> bool {
+        let alive = self.alive.borrow();
+        alive.get(&op).and_then(|child| child.stdin.as_ref()).is_some_and(|stdin| stdin.send(bytes).is_ok())
+    }
+
+    fn close_stdin(&self, op: u64) {
+        if let Some(child) = self.alive.borrow_mut().get_mut(&op) {
+            child.stdin = None;
+        }
+    }
+
+    /// The engine ends: what it ran for itself ends, too; what was spawned to stay may stay.
+    pub fn close(&self) {
+        for (_, child) in self.alive.borrow_mut().drain() {
+            if child.is_ours
+                && let Some(pid) = *lock(&child.pid)
+            {
+                let _ = kill_process(pid, rustix::process::Signal::TERM);
+            }
+        }
+    }
+}
+
+/// Waits for the end without reaping, so that the number stays ours until it is marked as gone.
+pub(super) fn reap(child: &mut Child, pid: &Mutex<Option<Pid>>) -> io::Result<ExitStatus> {
+    let target = *lock(pid);
+    if let Some(target) = target {
+        while let Err(rustix::io::Errno::INTR) =
+            waitid(WaitId::Pid(target), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {}
+    }
+    let mut gone = lock(pid);
+    *gone = None;
+    child.wait()
+}
+
+pub(super) fn ended(status: io::Result<ExitStatus>) -> serde_json::Value {
+    match status {
+        Ok(status) => json!({ "code": status.code(), "signal": status.signal().map(signal_name) }),
+        Err(_) => json!({ "code": null, "signal": null }),
+    }
+}
+
+/// The output of one pipe, gathered by a thread.
+pub(super) struct Collected {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    /// Closed when the pipe is.
+    end: mpsc::Receiver<()>,
+}
+
+impl Collected {
+    pub fn start(pipe: Option<impl Read + Send + 'static>, limit: usize) -> Collected {
+        let bytes: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let (done, end) = mpsc::channel();
+        if let Some(mut pipe) = pipe {
+            let bytes = bytes.clone();
+            thread(move || {
+                let _done = done;
+                let mut buffer = vec![0; 64 << 10];
+                loop {
+                    match pipe.read(&mut buffer) {
+                        Ok(0) => break,
+                        Ok(count) => {
+                            let mut bytes = lock(&bytes);
+                            let room = limit.saturating_sub(bytes.len()).min(count);
+                            bytes.extend_from_slice(&buffer[..room]);
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(_) => break,
+                    }
+                }
+            });
+        }
+        Collected { bytes, end }
+    }
+
+    /// Whether more than `limit` has arrived.
+    pub fn exceeds(&self, limit: usize) -> bool {
+        lock(&self.bytes).len() > limit
+    }
+
+    /// What has arrived, once the pipe is closed or `patience` is over.
+    pub fn take(self, patience: Duration) -> Vec<u8> {
+        // Nothing is ever sent: the channel closes with the pipe.
+        let _ = self.end.recv_timeout(patience);
+        std::mem::take(&mut lock(&self.bytes))
+    }
+}
+
+pub(super) fn thread(work: impl FnOnce() + Send + 'static) {
+    let builder = std::thread::Builder::new().name("pith-ext-child".to_owned()).stack_size(STACK);
+    // Without a thread the pipe is dropped, which the child notices.
+    let _ = builder.spawn(work);
+}
+
+pub(super) fn command(start: &Start, open: &Descriptors) -> io::Result<Command> {
+    let mut command = Command::new(&start.command);
+    command.args(&start.args).current_dir(&start.cwd);
+    if let Some(env) = &start.env {
+        command.env_clear().envs(env);
+    }
+    if let Some(name) = &start.argv0 {
+        command.arg0(name);
+    }
+    if start.detached {
+        command.process_group(0);
+    }
+    let kind = |fd: usize| start.stdio.get(fd).map_or(if fd == 0 { "ignore" } else { "pipe" }, String::as_str);
+    // Standard input carries the host's commands; no child may read them away.
+    command.stdin(if kind(0) == "pipe" { Stdio::piped() } else { stdio(kind(0), open, true)? });
+    command.stdout(stdio(kind(1), open, false)?);
+    command.stderr(stdio(kind(2), open, false)?);
+    Ok(command)
+}
+
+fn stdio(kind: &str, open: &Descriptors, is_input: bool) -> io::Result<Stdio> {
+    if let Some(fd) = kind.strip_prefix("fd:") {
+        let fd = fd.parse().map_err(|_| io::ErrorKind::InvalidInput)?;
+        let file = open.get(Some(fd), "spawn").map_err(|failure| io::Error::other(failure.message.into_string()))?;
+        return Ok(Stdio::from(file.try_clone()?));
+    }
+    match (kind, is_input) {
+        ("pipe", _) => Ok(Stdio::piped()),
+        ("inherit", false) => Ok(Stdio::from(rustix::io::dup(rustix::stdio::stderr())?)),
+        _ => Ok(Stdio::null()),
+    }
+}
+
+pub(super) fn read(ctx: &Ctx<'_>, text: &str) -> rquickjs::Result<Start> {
+    crate::json::parse(text).map_err(|why| throw(ctx, "ERR_INVALID_ARG_VALUE", &why))
+}
+
+pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<()> {
+    let here = state.clone();
+    group.set(
+        "spawn",
+        Func::from(move |ctx: Ctx<'js>, op: f64, start: Text| -> rquickjs::Result<Value<'js>> {
+            let start = read(&ctx, &start.0)?;
+            match here.children.spawn(op as u64, &start, &here.descriptors) {
+                Ok(pid) => pid.into_js(&ctx),
+                Err(failure) => serde_json::to_string(&failure).expect("failures serialize").into_js(&ctx),
+            }
+        }),
+    )?;
+    let here = state.clone();
+    group.set(
+        "run",
+        Func::from(move |ctx: Ctx<'js>, op: f64, start: Text| {
+            let start = read(&ctx, &start.0)?;
+            let started = here.children.run(op as u64, &start, &here.descriptors);
+            if let Err(failure) = started {
+                let _ = here.inbox.send(ToEngine::Settle { op: op as u64, outcome: Err(failure.message.into()) });
+            }
+            Ok::<(), rquickjs::Error>(())
+        }),
+    )?;
+    let here = state.clone();
+    group.set("kill", Func::from(move |op: f64, name: Text| here.children.kill(op as u64, &name.0)))?;
+    let here = state.clone();
+    group.set(
+        "write",
+        Func::from(move |op: f64, bytes: String| {
+            here.children.write(op as u64, STANDARD.decode(bytes).unwrap_or_default())
+        }),
+    )?;
+    let here = state.clone();
+    group.set("closeStdin", Func::from(move |op: f64| here.children.close_stdin(op as u64)))?;
+    super::process_sync::install(group, state)
+}

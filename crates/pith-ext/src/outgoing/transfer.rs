@@ -1,0 +1,235 @@
+//! Requests answered piece by piece: model streams, HTTP bodies, tools.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use pith_agent::ToolOutput;
+use pith_protocol::{AssistantEvent, AssistantMessage, StopReason};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::inbox::{Inbox, Payload, ToEngine};
+
+/// The sending half of a request that goes on for a while.
+#[derive(Debug)]
+struct Pieces {
+    op: u64,
+    /// `None` once finished.
+    inbox: Option<Inbox>,
+    /// Fires when the extension has lost interest.
+    cancel: CancellationToken,
+}
+
+impl Pieces {
+    fn push(&self, payload: Payload) {
+        if let Some(inbox) = &self.inbox {
+            let _ = inbox.send(ToEngine::Push { op: self.op, payload });
+        }
+    }
+
+    fn finish(&mut self, outcome: Result<Payload, String>) {
+        if let Some(inbox) = self.inbox.take() {
+            let _ = inbox.send(ToEngine::Settle { op: self.op, outcome });
+        }
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        self.finish(Err("The session did not answer".to_owned()));
+    }
+}
+
+/// An HTTP request of `fetch`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct FetchRequest {
+    pub url: String,
+    pub method: String,
+    pub headers: Vec<(String, String)>,
+    /// `follow`, `manual` or `error`.
+    pub redirect: String,
+    #[serde(default, deserialize_with = "bytes")]
+    pub body: Option<Vec<u8>>,
+}
+
+/// Status and headers of a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FetchHead {
+    pub status: u16,
+    pub status_text: String,
+    pub headers: Vec<(String, String)>,
+    /// After redirects.
+    pub url: String,
+}
+
+/// Takes the response of a [`FetchRequest`]: one head, then the body.
+#[derive(Debug)]
+#[must_use = "extension code waits for the response"]
+pub struct FetchReply(Pieces);
+
+impl FetchReply {
+    pub(crate) fn new(op: u64, inbox: Inbox, cancel: CancellationToken) -> Self {
+        FetchReply(Pieces { op, inbox: Some(inbox), cancel })
+    }
+
+    /// Fires when the response is no longer wanted.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    /// Status and headers; must come before any part of the body.
+    pub fn head(&self, head: &FetchHead) {
+        self.0.push(Payload::json(head));
+    }
+
+    /// The next part of the body.
+    pub fn chunk(&self, bytes: Vec<u8>) {
+        self.0.push(Payload::Bytes(bytes));
+    }
+
+    /// The body is complete, or the transfer failed.
+    pub fn finish(mut self, outcome: Result<(), String>) {
+        self.0.finish(outcome.map(|()| Payload::Nothing));
+    }
+}
+
+/// A request to a model of the agent's own, in the shapes extensions use.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct ModelRequest {
+    pub model: Value,
+    /// `systemPrompt`, `messages` and `tools`; system messages may stand among the messages instead.
+    pub context: Value,
+    /// `apiKey`, `headers`, `reasoning`, `maxTokens`, `temperature`, …
+    pub options: Map<String, Value>,
+}
+
+/// Takes what the model says.
+#[derive(Debug)]
+#[must_use = "extension code waits for the stream"]
+pub struct ModelReply(Pieces);
+
+impl ModelReply {
+    pub(crate) fn new(op: u64, inbox: Inbox, cancel: CancellationToken) -> Self {
+        ModelReply(Pieces { op, inbox: Some(inbox), cancel })
+    }
+
+    /// Fires when the answer is no longer wanted.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    /// One event of the stream; `End` completes it.
+    pub fn event(&mut self, event: &AssistantEvent) {
+        let shown = match event {
+            AssistantEvent::End(message) => {
+                self.0.push(Payload::json(&ended(message)));
+                return self.0.finish(Ok(Payload::Nothing));
+            }
+            other => shown(other),
+        };
+        self.0.push(Payload::json(&shown));
+    }
+
+    /// The request could not be made at all.
+    pub fn fail(mut self, why: impl Into<String>) {
+        self.0.finish(Err(why.into()));
+    }
+}
+
+fn ended(message: &AssistantMessage) -> Value {
+    match message.stop_reason {
+        StopReason::Error => json!({ "type": "error", "reason": "error", "error": message }),
+        StopReason::Aborted => json!({ "type": "error", "reason": "aborted", "error": message }),
+        reason => json!({ "type": "done", "reason": reason, "message": message }),
+    }
+}
+
+fn shown(event: &AssistantEvent) -> Value {
+    match event {
+        AssistantEvent::Start(message) | AssistantEvent::End(message) => json!({ "type": "start", "message": message }),
+        AssistantEvent::Meta { usage, response_id, response_model } => json!({
+            "type": "meta",
+            "fields": { "usage": usage, "responseId": response_id, "responseModel": response_model },
+        }),
+        AssistantEvent::TextStart { index } => json!({ "type": "text_start", "contentIndex": index }),
+        AssistantEvent::TextDelta { index, delta } => {
+            json!({ "type": "text_delta", "contentIndex": index, "delta": delta })
+        }
+        AssistantEvent::TextEnd { index, content, signature } => {
+            json!({ "type": "text_end", "contentIndex": index, "content": content, "textSignature": signature })
+        }
+        AssistantEvent::ThinkingStart { index } => json!({ "type": "thinking_start", "contentIndex": index }),
+        AssistantEvent::ThinkingDelta { index, delta } => {
+            json!({ "type": "thinking_delta", "contentIndex": index, "delta": delta })
+        }
+        AssistantEvent::ThinkingEnd { index, content, signature, .. } => {
+            json!({ "type": "thinking_end", "contentIndex": index, "content": content, "thinkingSignature": signature })
+        }
+        AssistantEvent::ToolCallStart { index, id, name } => {
+            json!({ "type": "toolcall_start", "contentIndex": index, "id": id, "toolName": name })
+        }
+        AssistantEvent::ToolCallDelta { index, delta } => {
+            json!({ "type": "toolcall_delta", "contentIndex": index, "delta": delta })
+        }
+        AssistantEvent::ToolCallEnd { index, call } => {
+            json!({ "type": "toolcall_end", "contentIndex": index, "toolCall": call })
+        }
+    }
+}
+
+/// A call of a built-in tool.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolRequest {
+    pub name: String,
+    pub call_id: Arc<str>,
+    pub arguments: Map<String, Value>,
+    /// The directory the tool was made for.
+    pub cwd: String,
+    /// `env`, `commandPrefix`, `shellPath` of a shell tool.
+    pub options: Map<String, Value>,
+}
+
+/// Takes what the tool gives back.
+#[derive(Debug)]
+#[must_use = "extension code waits for the result"]
+pub struct ToolReply(Pieces);
+
+impl ToolReply {
+    pub(crate) fn new(op: u64, inbox: Inbox, cancel: CancellationToken) -> Self {
+        ToolReply(Pieces { op, inbox: Some(inbox), cancel })
+    }
+
+    /// Fires when the call was aborted.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    /// The result so far.
+    pub fn update(&self, output: &ToolOutput) {
+        self.0.push(Payload::json(&result(output)));
+    }
+
+    /// The result. A failure makes the wrapping `execute` throw.
+    pub fn finish(mut self, output: &ToolOutput) {
+        self.0.finish(Ok(Payload::json(&result(output))));
+    }
+}
+
+fn result(output: &ToolOutput) -> Value {
+    json!({
+        "content": output.content,
+        "details": output.details,
+        "isError": output.is_error,
+        "terminate": output.terminate,
+        "usage": output.usage,
+    })
+}
+
+fn bytes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+    let text: Option<String> = Deserialize::deserialize(deserializer)?;
+    text.map(|text| STANDARD.decode(text).map_err(serde::de::Error::custom)).transpose()
+}

@@ -1,0 +1,247 @@
+//! What the handle and the engine thread both see.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::events::EventSet;
+use crate::outgoing::{ExtensionError, FromExtension};
+use crate::registry::Registry;
+
+/// Why a call into the extensions has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// Extension code threw; the text is its message.
+    #[error("{0}")]
+    Failed(String),
+    /// Extension code occupies the engine and does not come back.
+    #[error("The extension did not answer in time")]
+    Timeout,
+    /// The engine has ended or was given up.
+    #[error("The extension runtime has stopped")]
+    Gone,
+}
+
+/// The answer to a call, and how many requests had been made before it.
+pub(crate) struct Answered {
+    pub outcome: Result<String, CallError>,
+    pub requests: u64,
+}
+
+/// A call that waits for the engine.
+pub(crate) struct Waiting {
+    pub reply: oneshot::Sender<Answered>,
+    /// Pieces before the result; closed with the call.
+    pub progress: Option<mpsc::UnboundedSender<String>>,
+}
+
+/// State shared between the handle's clones and the engine thread. Every lock is held for a few lines.
+pub(crate) struct Shared {
+    calls: Mutex<HashMap<u64, Waiting>>,
+    next_call: AtomicU64,
+    /// Newest text of observations that have not been delivered yet.
+    updates: Mutex<HashMap<String, String>>,
+    registry: Mutex<Arc<Registry>>,
+    pub listening: EventSet,
+    pub pulse: Pulse,
+    /// To the session. Closed when the session has gone.
+    outgoing: mpsc::UnboundedSender<FromExtension>,
+    /// Requests made so far.
+    sent: AtomicU64,
+    /// Requests the session has dealt with.
+    handled: watch::Sender<u64>,
+    is_gone: AtomicBool,
+}
+
+impl Shared {
+    pub fn new(outgoing: mpsc::UnboundedSender<FromExtension>) -> Self {
+        Shared {
+            calls: Mutex::default(),
+            next_call: AtomicU64::new(1),
+            updates: Mutex::default(),
+            registry: Mutex::default(),
+            listening: EventSet::default(),
+            pulse: Pulse::new(),
+            outgoing,
+            sent: AtomicU64::new(0),
+            handled: watch::Sender::new(0),
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends a request to the session. False if the session has gone.
+    pub fn send(&self, message: FromExtension) -> bool {
+        self.sent.fetch_add(1, Ordering::AcqRel);
+        self.outgoing.send(message).is_ok()
+    }
+
+    /// Ends a call.
+    pub fn answer(&self, id: u64, outcome: Result<String, CallError>) {
+        if let Some(waiting) = self.close_call(id) {
+            // The caller may have given up.
+            let _ = waiting.reply.send(Answered { outcome, requests: self.sent.load(Ordering::Acquire) });
+        }
+    }
+
+    /// Waits until the session has dealt with what was asked before an answer was given, so that
+    /// whoever acts on the answer comes after it. A session that does not listen is not waited for long.
+    pub async fn caught_up(&self, requests: u64) {
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let mut handled = self.handled.subscribe();
+        if *handled.borrow() < requests {
+            let caught_up = handled.wait_for(|handled| *handled >= requests);
+            let _ = tokio::time::timeout(PATIENCE, caught_up).await;
+        }
+    }
+
+    pub fn open_call(&self, waiting: Waiting) -> u64 {
+        let id = self.next_call.fetch_add(1, Ordering::Relaxed);
+        lock(&self.calls).insert(id, waiting);
+        id
+    }
+
+    pub fn close_call(&self, id: u64) -> Option<Waiting> {
+        lock(&self.calls).remove(&id)
+    }
+
+    pub fn progress(&self, id: u64, text: String) {
+        if let Some(waiting) = lock(&self.calls).get(&id)
+            && let Some(progress) = &waiting.progress
+        {
+            // The caller may have stopped listening.
+            let _ = progress.send(text);
+        }
+    }
+
+    /// Stores the newest text of an observation. True if it has to be announced.
+    pub fn put_update(&self, key: &str, text: String) -> bool {
+        lock(&self.updates).insert(key.to_owned(), text).is_none()
+    }
+
+    pub fn take_update(&self, key: &str) -> Option<String> {
+        lock(&self.updates).remove(key)
+    }
+
+    pub fn registry(&self) -> Arc<Registry> {
+        lock(&self.registry).clone()
+    }
+
+    pub fn set_registry(&self, registry: Registry) {
+        self.listening.replace(&registry.listening);
+        *lock(&self.registry) = Arc::new(registry);
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
+    /// Nothing will be answered from here on: everyone who waits is told so.
+    pub fn end(&self) -> bool {
+        let is_first = !self.is_gone.swap(true, Ordering::AcqRel);
+        for (_, waiting) in lock(&self.calls).drain() {
+            let _ = waiting.reply.send(Answered { outcome: Err(CallError::Gone), requests: 0 });
+        }
+        is_first
+    }
+
+    pub fn report(&self, path: &str, event: &str, error: impl Into<String>) {
+        let error = ExtensionError { path: path.to_owned(), event: event.to_owned(), error: error.into(), stack: None };
+        self.send(FromExtension::Error(error));
+    }
+}
+
+/// What extensions want from the agent, in order.
+pub struct Requests {
+    receiver: mpsc::UnboundedReceiver<FromExtension>,
+    shared: Arc<Shared>,
+    taken: u64,
+}
+
+impl Requests {
+    pub(crate) fn new(receiver: mpsc::UnboundedReceiver<FromExtension>, shared: Arc<Shared>) -> Self {
+        Requests { receiver, shared, taken: 0 }
+    }
+
+    /// The next request. Asking for it says that the ones before have been dealt with. Cancel safe.
+    pub async fn recv(&mut self) -> Option<FromExtension> {
+        self.shared.handled.send_replace(self.taken);
+        let request = self.receiver.recv().await?;
+        self.taken += 1;
+        Some(request)
+    }
+
+    /// A request that is already there.
+    pub fn try_recv(&mut self) -> Option<FromExtension> {
+        self.shared.handled.send_replace(self.taken);
+        let request = self.receiver.try_recv().ok()?;
+        self.taken += 1;
+        Some(request)
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // Nobody will deal with anything any more, so nobody need wait for it.
+        self.shared.handled.send_replace(u64::MAX);
+    }
+}
+
+/// A panic elsewhere leaves the data as it was, so a poisoned lock is still good.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long the engine has been inside extension code, readable from other threads.
+pub(crate) struct Pulse {
+    start: Instant,
+    /// Milliseconds since `start` plus one; zero while the engine is idle.
+    entered: AtomicU64,
+    /// The engine waits on purpose, for example in `execSync`.
+    is_blocking: AtomicBool,
+}
+
+/// What the engine is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Busy {
+    Idle,
+    Running(Duration),
+    Blocking(Duration),
+}
+
+impl Pulse {
+    fn new() -> Self {
+        Pulse { start: Instant::now(), entered: AtomicU64::new(0), is_blocking: AtomicBool::new(false) }
+    }
+
+    pub fn enter(&self) {
+        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.entered.store(now + 1, Ordering::Release);
+    }
+
+    pub fn leave(&self) {
+        self.entered.store(0, Ordering::Release);
+    }
+
+    /// Runs something that blocks the engine on purpose.
+    pub fn block<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.is_blocking.store(true, Ordering::Release);
+        let result = work();
+        self.is_blocking.store(false, Ordering::Release);
+        result
+    }
+
+    pub fn busy(&self) -> Busy {
+        let entered = self.entered.load(Ordering::Acquire);
+        if entered == 0 {
+            return Busy::Idle;
+        }
+        let spent = self.start.elapsed().saturating_sub(Duration::from_millis(entered - 1));
+        match self.is_blocking.load(Ordering::Acquire) {
+            true => Busy::Blocking(spent),
+            false => Busy::Running(spent),
+        }
+    }
+}
