@@ -23,8 +23,23 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub struct ExtensionHandle {
     pub(crate) shared: Arc<Shared>,
-    inbox: Inbox,
+    line: Arc<Line>,
     pub(crate) limits: Arc<Limits>,
+}
+
+/// The line to the thread. When the last handle has gone, so does the thread.
+struct Line(Inbox);
+
+impl Line {
+    fn send(&self, message: ToEngine) -> bool {
+        self.0.send(message).is_ok()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.send(ToEngine::Stop);
+    }
 }
 
 /// What loading brought.
@@ -80,7 +95,7 @@ pub(crate) enum Patience {
 
 impl ExtensionHandle {
     pub(crate) fn new(shared: Arc<Shared>, inbox: Inbox, config: &ExtensionConfig) -> Self {
-        ExtensionHandle { shared, inbox, limits: Arc::new(config.limits) }
+        ExtensionHandle { shared, line: Arc::new(Line(inbox)), limits: Arc::new(config.limits) }
     }
 
     /// Loads extensions in order. What cannot be loaded is reported and left out.
@@ -129,10 +144,23 @@ impl ExtensionHandle {
         !self.shared.is_gone()
     }
 
-    /// Ends the engine. Whoever still waits is told that it has gone.
+    /// Ends the engine at once. Whoever still waits is told that it has gone.
     pub fn stop(&self) {
-        let _ = self.inbox.send(ToEngine::Stop);
+        self.line.send(ToEngine::Stop);
         self.shared.end();
+    }
+
+    /// Ends the engine once it has dealt with everything before; `process.on("exit")` handlers are called.
+    pub async fn close(&self) {
+        self.line.send(ToEngine::Stop);
+        let gone = async {
+            while self.is_alive() {
+                self.shared.ended().await;
+            }
+        };
+        if tokio::time::timeout(self.limits.shutdown, gone).await.is_err() {
+            self.stop();
+        }
     }
 
     /// A run begins: `ctx.signal` is there until [`Self::end_run`].
@@ -182,7 +210,7 @@ impl ExtensionHandle {
     /// Stores an observation; only the newest of each key is delivered.
     pub(crate) fn observe(&self, key: &str, text: String) {
         if self.shared.put_update(key, text) {
-            let _ = self.inbox.send(ToEngine::Update { key: key.to_owned() });
+            self.line.send(ToEngine::Update { key: key.to_owned() });
         }
     }
 
@@ -212,7 +240,7 @@ impl ExtensionHandle {
 
     fn send(&self, id: u64, method: &'static str, args: &impl Serialize) {
         let args = serde_json::to_string(args).expect("plain data serializes");
-        let is_sent = !self.shared.is_gone() && self.inbox.send(ToEngine::Call { id, method, args }).is_ok();
+        let is_sent = !self.shared.is_gone() && self.line.send(ToEngine::Call { id, method, args });
         if !is_sent {
             self.shared.answer(id, Err(CallError::Gone));
         }
@@ -248,7 +276,7 @@ pub(crate) struct OpenCall {
 impl OpenCall {
     /// Fires the call's abort signal.
     pub fn abort(&self) {
-        let _ = self.handle.inbox.send(ToEngine::Abort { id: self.id });
+        self.handle.line.send(ToEngine::Abort { id: self.id });
     }
 
     /// Waits for the answer, but not for an engine that is gone.

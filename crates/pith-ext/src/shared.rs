@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     /// Requests the session has dealt with.
     handled: watch::Sender<u64>,
     is_gone: AtomicBool,
+    /// Wakes whoever waits for the end.
+    end: tokio::sync::Notify,
 }
 
 impl Shared {
@@ -69,6 +71,15 @@ impl Shared {
             sent: AtomicU64::new(0),
             handled: watch::Sender::new(0),
             is_gone: AtomicBool::new(false),
+            end: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// Returns when the engine has ended.
+    pub async fn ended(&self) {
+        let notified = self.end.notified();
+        if !self.is_gone() {
+            notified.await;
         }
     }
 
@@ -144,6 +155,7 @@ impl Shared {
         for (_, waiting) in lock(&self.calls).drain() {
             let _ = waiting.reply.send(Answered { outcome: Err(CallError::Gone), requests: 0 });
         }
+        self.end.notify_waiters();
         is_first
     }
 

@@ -35,7 +35,7 @@ async fn handlers_run_one_by_one_in_load_order_and_a_throwing_one_is_skipped() {
     let error = harness.error("agent_start").await;
     assert_eq!(error.error, "broken");
     assert!(error.path.ends_with("a.ts"));
-    assert!(error.stack.unwrap().contains("a.ts"));
+    assert!(error.stack.unwrap().contains("a.ts:5:"), "the line of the source");
     assert_eq!(harness.notifications(), ["a1", "a2", "b agent_start"]);
 }
 

@@ -42,6 +42,9 @@ exports.crashed = (error) => {
   active?.fail(error);
 };
 
+// The last chance to clean up, for those who asked for it.
+exports.exit = () => state.process?.emit("exit", 0);
+
 exports.configure = (config, limits) => {
   Object.assign(state.config, config);
   Object.assign(state.limits, limits);

@@ -136,6 +136,7 @@ Object.assign(process, {
     }
   },
 });
-// Signals and exits are the agent's business; listeners are kept but such events never fire.
+// Signals are the agent's business: listeners are kept, but of these events only `exit` ever fires.
 process.off = process.removeListener;
+state.process = process;
 module.exports = process;

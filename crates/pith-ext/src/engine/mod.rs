@@ -77,7 +77,12 @@ impl Engine {
             let wait = self.state.timers.borrow_mut().next();
             let wait = wait.map_or(IDLE, |due| due.saturating_duration_since(Instant::now()));
             match self.inbox.recv_timeout(wait) {
-                Ok(ToEngine::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(ToEngine::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    if !self.state.shared.is_gone() {
+                        self.enter("exit", |_, entry| entry.call(()));
+                    }
+                    break;
+                }
                 Ok(message) => self.handle(message),
                 Err(RecvTimeoutError::Timeout) => {}
             }

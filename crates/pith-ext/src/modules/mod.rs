@@ -4,4 +4,5 @@ pub mod embedded;
 pub mod package;
 pub mod resolve;
 pub mod rewrite;
+pub mod stack;
 pub mod transpile;

@@ -1,9 +1,9 @@
 //! From a source file to a function the engine can compile.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use oxc_allocator::Allocator;
-use oxc_codegen::{Codegen, CodegenOptions, CommentOptions};
+use oxc_codegen::{Codegen, CodegenOptions, CodegenReturn, CommentOptions};
 use oxc_parser::{ParseOptions, Parser};
 use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
@@ -61,9 +61,29 @@ fn source_type(path: &Path) -> Option<SourceType> {
 }
 
 fn without_types(path: &Path, source: &str, source_type: SourceType) -> Result<String, SyntaxError> {
+    printed(&Allocator::default(), path, source, source_type, None).map(|printed| printed.code)
+}
+
+/// Which line of a TypeScript file a line of its JavaScript came from. Costs a compilation: for errors only.
+pub fn original_place(path: &Path, line: u32, column: u32) -> Option<(u32, u32)> {
+    let source = std::fs::read_to_string(path).ok()?;
+    let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
     let allocator = Allocator::default();
+    let map = printed(&allocator, path, source, source_type(path)?, Some(path.to_owned())).ok()?.map?;
+    let table = map.generate_lookup_table();
+    let token = map.lookup_token_approx(&table, line.checked_sub(1)?, column.checked_sub(1)?)?;
+    Some((token.get_src_line() + 1, token.get_src_col() + 1))
+}
+
+fn printed<'a>(
+    allocator: &'a Allocator,
+    path: &Path,
+    source: &'a str,
+    source_type: SourceType,
+    source_map_path: Option<PathBuf>,
+) -> Result<CodegenReturn<'a>, SyntaxError> {
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
-    let parsed = Parser::new(&allocator, source, source_type).with_options(options).parse();
+    let parsed = Parser::new(allocator, source, source_type).with_options(options).parse();
     if let Some(error) = first_error(source, parsed.diagnostics.iter()) {
         return Err(error);
     }
@@ -74,12 +94,12 @@ fn without_types(path: &Path, source: &str, source_type: SourceType) -> Result<S
     // `import x = require()` and `export =` become CommonJS; ES syntax is left to the rewriter.
     options.env.module = Module::CommonJS;
     options.decorator.legacy = true;
-    let transformed = Transformer::new(&allocator, path, &options).build_with_scoping(scoping, &mut program);
+    let transformed = Transformer::new(allocator, path, &options).build_with_scoping(scoping, &mut program);
     if let Some(error) = first_error(source, transformed.diagnostics.iter()) {
         return Err(error);
     }
-    let options = CodegenOptions { comments: CommentOptions::disabled(), ..CodegenOptions::default() };
-    Ok(Codegen::new().with_options(options).build(&program).code)
+    let options = CodegenOptions { comments: CommentOptions::disabled(), source_map_path, ..CodegenOptions::default() };
+    Ok(Codegen::new().with_options(options).build(&program))
 }
 
 /// The first diagnostic that is an error, placed by line and column.

@@ -13,11 +13,16 @@ use super::{
     ProviderRegistration, Query, ToolReply, UserDraft,
 };
 use crate::engine::inbox::Inbox;
+use crate::modules::stack::mapped;
 
 /// Reads a message nobody waits for.
 pub(crate) fn read_send(kind: &str, text: &str) -> Result<FromExtension, String> {
     Ok(match kind {
-        "error" => FromExtension::Error(parse::<ExtensionError>(text)?),
+        "error" => {
+            let mut error: ExtensionError = parse(text)?;
+            error.stack = error.stack.filter(|stack| !stack.is_empty()).map(|stack| mapped(&stack));
+            FromExtension::Error(error)
+        }
         "ui" => FromExtension::Display(ui_request(text)?),
         "ui_withdrawn" => FromExtension::DialogWithdrawn { id: field(text, "id")? },
         "registry_changed" => FromExtension::RegistryChanged,
