@@ -240,7 +240,7 @@ async fn built_in_tools_work_through_operations_of_an_extension() {
     assert_eq!(run("write", json!({ "path": "b.txt", "content": "new" })).await.0, "Successfully wrote to b.txt");
     assert!(run("read", json!({ "path": "gone" })).await.1);
     assert_eq!(
-        run("local", json!({ "command": "echo out; echo err >&2; exit 3" })).await,
+        run("local", json!({ "command": "echo out; echo err; exit 3" })).await,
         ("out\nerr\n\n\nCommand exited with code 3".to_owned(), true)
     );
     let late = run("local", json!({ "command": "echo begun; sleep 30", "timeout": 0.2 })).await;
