@@ -243,8 +243,8 @@ async fn built_in_tools_work_through_operations_of_an_extension() {
         run("local", json!({ "command": "echo out; echo err; exit 3" })).await,
         ("out\nerr\n\n\nCommand exited with code 3".to_owned(), true)
     );
-    let late = run("local", json!({ "command": "echo begun; sleep 30", "timeout": 0.2 })).await;
-    assert_eq!(late, ("begun\n\n\nCommand timed out after 0.2 seconds".to_owned(), true));
+    let late = run("local", json!({ "command": "echo begun; sleep 30", "timeout": 1 })).await;
+    assert_eq!(late, ("begun\n\n\nCommand timed out after 1 seconds".to_owned(), true));
 }
 
 #[tokio::test]
