@@ -8,8 +8,11 @@
 mod host;
 
 pub mod config;
+pub mod discovery;
 mod engine;
+mod entries;
 pub mod events;
+mod guard;
 pub mod handle;
 pub mod hooks;
 mod json;
@@ -22,6 +25,7 @@ mod shared;
 pub mod tools;
 
 pub use config::{BuiltinTool, ExtensionConfig, ExtensionSource, Limits, Mode, Output, Surroundings};
+pub use discovery::{Discovery, PackagePlace, Place, Places, discover};
 pub use events::EventName;
 pub use handle::{ExtensionHandle, LoadError, LoadReport, LoadedExtension, Loading};
 pub use hooks::{

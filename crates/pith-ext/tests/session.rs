@@ -248,6 +248,11 @@ async fn helpers_of_the_packages_work() {
          show(core.parseFrontmatter('---\\nname: x\\nlist: [a, b]\\nitems:\\n  - one\\n  - two\\nflag: true\\ntext: \"q: r\"\\n---\\nbody')); 
          show(core.truncateHead('a\\nb\\nc', { maxLines: 2 }).content); show(core.truncateTail('a\\nb\\nc', { maxLines: 2 }).content);
          show(core.serializeConversation(core.convertToLlm([{ role: 'user', content: 'q' }, { role: 'assistant', content: [{ type: 'toolCall', name: 'read', arguments: { path: 'x' } }] }, { role: 'bashExecution', command: 'ls', output: 'a', exitCode: 0 }])));
+         const fs = require('fs'); fs.mkdirSync('.pi'); fs.writeFileSync('.pi/settings.json', JSON.stringify({ theme: 'dark', a: { b: 1 } }));
+         const settings = core.SettingsManager.create(); show([settings.getTheme(), settings.getProjectSettings().a.b, settings.getMissing() ?? null]);
+         const lines = [{ type: 'session', id: 'x', cwd: '/c' }, { type: 'message', id: '1', parentId: null, message: { role: 'user', content: 'q' } }];
+         fs.writeFileSync('s.jsonl', lines.map((line) => JSON.stringify(line)).concat('broken').join(String.fromCharCode(10)));
+         const opened = core.SessionManager.open('s.jsonl'); show([opened.getSessionId(), opened.getCwd(), opened.getBranch().length]);
          show(await core.withFileMutationQueue('/x', async () => 'queued')); show(ai.StringEnum(['a']));",
         &[
             r#"[true,".pi","1.4.0","2.0KB",36]"#,
@@ -255,6 +260,8 @@ async fn helpers_of_the_packages_work() {
             "a\nb",
             "b\nc",
             "[User]: q\n\n[Assistant tool calls]: read(path=\"x\")\n\n[User]: Ran `ls`\n```\na\n```",
+            r#"["dark",1,null]"#,
+            r#"["x","/c",1]"#,
             "queued",
             r#"{"type":"string","enum":["a"]}"#,
         ],

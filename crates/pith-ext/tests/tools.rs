@@ -300,3 +300,31 @@ async fn typebox_builds_the_schemas_extensions_use() {
     expected.extend(["true,string,false,true", "Type.Mystery is not part of pith's TypeBox;"]);
     assert_eq!(harness.notifications(), expected);
 }
+
+#[tokio::test]
+async fn a_guarded_tool_passes_the_extensions() {
+    let harness = Harness::start();
+    harness
+        .run(&[
+            ("greet.ts", GREET),
+            ("guard.ts", r#"export default (pi) => {
+                pi.on("tool_call", (event) => {
+                    if (event.input.name === "Eve") return { block: true, reason: "not Eve", terminate: true };
+                    event.input.name += "!";
+                });
+                pi.on("tool_result", (event) => ({ content: [{ type: "text", text: event.content[0].text + " " + event.input.name }], isError: true }));
+            };"#),
+        ])
+        .await;
+    let tool: Arc<dyn Tool> = harness.handle.tools().remove(0);
+    let guarded = harness.handle.guard(tool);
+    let run = |name: &str| {
+        let context = ToolContext { call_id: "g".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
+        guarded.clone().run(object(json!({ "name": name })), context)
+    };
+    let blocked = run("Eve").await;
+    assert_eq!((text(&blocked).as_str(), blocked.is_error, blocked.terminate), ("not Eve", true, true));
+    let changed = run("Ann").await;
+    assert_eq!((text(&changed).as_str(), changed.is_error), ("Hello Ann! (g, rpc) Ann!", true));
+    assert_eq!(changed.details, Some(json!({ "ok": true })), "what no handler touched stays");
+}

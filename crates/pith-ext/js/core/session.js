@@ -86,11 +86,14 @@ exports.toMessages = (entries) => {
   return messages;
 };
 
-exports.makeView = (live) => {
-  const see = () => {
+exports.makeView = (live) =>
+  exports.viewOf(() => {
     live();
     return look();
-  };
+  });
+
+// The reading functions over whatever `see` shows.
+exports.viewOf = (see) => {
   return {
     getCwd: () => see().cwd,
     getSessionDir: () => see().sessionDir,

@@ -70,6 +70,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/transcript" => "pi/transcript.js",
     "internal/native-tools" => "pi/native-tools.js",
     "internal/truncate" => "pi/truncate.js",
+    "internal/files" => "pi/files.js",
     "internal/stubs" => "pi/stubs.js",
     "pi-ai" => "pi/pi-ai.js",
     "pi-ai/oauth" => "pi/pi-ai-oauth.js",

@@ -1,0 +1,318 @@
+//! Finding extensions: on the command line, in settings, in directories and in packages.
+//!
+//! Nothing is read but directories and manifests, and nothing is started. An
+//! empty result means that no engine is needed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::config::ExtensionSource;
+use crate::entries::entries;
+use crate::handle::LoadError;
+use crate::registry::SourceInfo;
+
+/// Where to look, in order of precedence.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    pub cwd: PathBuf,
+    pub home: PathBuf,
+    /// Paths of `--extension`, in order.
+    pub named: Vec<String>,
+    /// The project's configuration directory; absent if it is not trusted or discovery is off.
+    pub project: Option<Place>,
+    /// The agent directory; absent if discovery is off.
+    pub user: Option<Place>,
+    /// Packages that are installed.
+    pub packages: Vec<PackagePlace>,
+}
+
+/// A configuration directory and what its settings say about extensions.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// `<cwd>/.pi` or the agent directory; `extensions/` below it is searched.
+    pub base: PathBuf,
+    /// The `extensions` array of its settings: paths, `!glob`, `+path` and `-path`.
+    pub settings: Vec<String>,
+}
+
+/// An installed package.
+#[derive(Clone, Debug)]
+pub struct PackagePlace {
+    pub root: PathBuf,
+    /// As the settings name it.
+    pub source: String,
+    /// `user` or `project`.
+    pub scope: String,
+    /// Patterns that narrow what is loaded; `None` means everything.
+    pub extensions: Option<Vec<String>>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Discovery {
+    pub sources: Vec<ExtensionSource>,
+    /// Paths of the command line that lead nowhere.
+    pub errors: Vec<LoadError>,
+}
+
+/// Looks everywhere; the first occurrence of a file counts.
+pub fn discover(places: &Places) -> Discovery {
+    let mut search = Search { places, found: Discovery::default(), seen: HashSet::new() };
+    for named in &places.named {
+        search.add_named(named);
+    }
+    for (place, scope) in [(&places.project, "project"), (&places.user, "user")] {
+        if let Some(place) = place {
+            search.add_place(place, scope);
+        }
+    }
+    for package in &places.packages {
+        search.add_package(package);
+    }
+    search.found
+}
+
+struct Search<'a> {
+    places: &'a Places,
+    found: Discovery,
+    /// Real paths of what was found.
+    seen: HashSet<PathBuf>,
+}
+
+impl Search<'_> {
+    fn add(&mut self, file: PathBuf, source: &str, scope: &str, origin: &str, base: Option<&Path>) {
+        let real = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
+        if !self.seen.insert(real) {
+            return;
+        }
+        let path = file.display().to_string();
+        let source_info = SourceInfo {
+            path: path.clone(),
+            source: source.to_owned(),
+            scope: scope.to_owned(),
+            origin: origin.to_owned(),
+            base_dir: base.map(|base| base.display().to_string()),
+        };
+        self.found.sources.push(ExtensionSource { path, source_info });
+    }
+
+    fn add_named(&mut self, named: &str) {
+        let path = self.expand(named, &self.places.cwd);
+        let files = files_at(&path);
+        if files.is_empty() {
+            let why = if path.exists() { "no extension in this directory" } else { "no such file or directory" };
+            let error = format!("Failed to load extension \"{}\": {why}", path.display());
+            self.found.errors.push(LoadError { path: path.display().to_string(), error });
+        }
+        for file in files {
+            self.add(file, "cli", "temporary", "top-level", None);
+        }
+    }
+
+    fn add_place(&mut self, place: &Place, scope: &str) {
+        let choice = Choice::read(&place.settings, &place.base, |path| self.expand(path, &place.base));
+        for path in &choice.added {
+            for file in files_at(path) {
+                self.add(file, "local", scope, "top-level", Some(&place.base));
+            }
+        }
+        for file in entries(&place.base.join("extensions")) {
+            if choice.keeps(&file) {
+                self.add(file, "auto", scope, "top-level", Some(&place.base));
+            }
+        }
+    }
+
+    fn add_package(&mut self, package: &PackagePlace) {
+        let conventional = package.root.join("extensions");
+        let mut files = crate::entries::manifest_entries(&package.root).unwrap_or_else(|| entries(&conventional));
+        if let Some(patterns) = &package.extensions {
+            files.retain(|file| selected(patterns, file, &package.root));
+        }
+        for file in files {
+            self.add(file, &package.source, &package.scope, "package", Some(&package.root));
+        }
+    }
+
+    /// `~` is the home directory, odd spaces are spaces, the rest is relative to `base`.
+    fn expand(&self, text: &str, base: &Path) -> PathBuf {
+        let is_space = |character: char| character.is_whitespace() && !character.is_control();
+        let text: String = text.chars().map(|character| if is_space(character) { ' ' } else { character }).collect();
+        let path = match text.strip_prefix('~') {
+            Some("") => self.places.home.clone(),
+            Some(rest) if rest.starts_with('/') => self.places.home.join(&rest[1..]),
+            _ => base.join(&text),
+        };
+        crate::modules::resolve::normalized(&path)
+    }
+}
+
+fn files_at(path: &Path) -> Vec<PathBuf> {
+    match path.is_file() {
+        true => vec![path.to_owned()],
+        false => entries(path),
+    }
+}
+
+/// What settings say: paths to add, and which discovered files to leave out.
+#[derive(Default)]
+struct Choice {
+    added: Vec<PathBuf>,
+    excluded: Vec<GlobMatcher>,
+    kept: Vec<PathBuf>,
+    dropped: Vec<PathBuf>,
+    base: PathBuf,
+}
+
+impl Choice {
+    fn read(settings: &[String], base: &Path, expand: impl Fn(&str) -> PathBuf) -> Choice {
+        let mut choice = Choice { base: base.to_owned(), ..Choice::default() };
+        for entry in settings {
+            match entry.split_at_checked(1) {
+                Some(("!", pattern)) => choice.excluded.extend(glob(pattern)),
+                Some(("+", path)) => choice.kept.push(expand(path)),
+                Some(("-", path)) => choice.dropped.push(expand(path)),
+                _ => choice.added.push(expand(entry)),
+            }
+        }
+        choice
+    }
+
+    fn keeps(&self, file: &Path) -> bool {
+        if self.dropped.iter().any(|path| path == file) {
+            return false;
+        }
+        self.kept.iter().any(|path| path == file) || !self.excluded.iter().any(|glob| matches(glob, file, &self.base))
+    }
+}
+
+/// A list of patterns: plain ones choose, `!` ones take away again.
+fn selected(patterns: &[String], file: &Path, base: &Path) -> bool {
+    let matching = |pattern: &str| glob(pattern).is_some_and(|glob| matches(&glob, file, base));
+    let (excluding, including): (Vec<&String>, Vec<&String>) =
+        patterns.iter().partition(|pattern| pattern.starts_with('!'));
+    let is_in = including.is_empty() && !patterns.is_empty() || including.iter().any(|pattern| matching(pattern));
+    is_in && !excluding.iter().any(|pattern| matching(&pattern[1..]))
+}
+
+/// A pattern that does not parse matches nothing.
+fn glob(pattern: &str) -> Option<GlobMatcher> {
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
+}
+
+/// By the path below `base`, by the name alone, or by the directory a pattern names.
+fn matches(glob: &GlobMatcher, file: &Path, base: &Path) -> bool {
+    let relative = file.strip_prefix(base).unwrap_or(file);
+    let by_name = file.file_name().is_some_and(|name| glob.is_match(name));
+    by_name || relative.ancestors().any(|path| glob.is_match(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn new(files: &[&str]) -> Tree {
+            let tree = Tree(tempfile::tempdir().unwrap());
+            for file in files {
+                let (name, text) = file.split_once('=').unwrap_or((file, ""));
+                let path = tree.path(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            tree
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        fn place(&self, name: &str, settings: &[&str]) -> Option<Place> {
+            Some(Place { base: self.path(name), settings: settings.iter().map(|entry| (*entry).to_owned()).collect() })
+        }
+
+        fn check(&self, places: &Places, expected: &[&str]) {
+            let found = discover(places);
+            let shown: Vec<String> = found
+                .sources
+                .iter()
+                .map(|source| {
+                    let path = Path::new(&source.path).strip_prefix(self.0.path()).unwrap().display().to_string();
+                    format!("{path} {} {}", source.source_info.source, source.source_info.scope)
+                })
+                .collect();
+            assert_eq!(shown, expected);
+        }
+    }
+
+    #[test]
+    fn places_are_searched_in_order_and_a_file_counts_once() {
+        let tree = Tree::new(&["p/.pi/extensions/a.ts", "p/extra.ts", "u/extensions/b.js", "u/c.ts", "named.ts"]);
+        let places = Places {
+            cwd: tree.path("p"),
+            home: tree.path("u"),
+            named: vec!["../named.ts".into(), ".pi/extensions/a.ts".into()],
+            project: tree.place("p/.pi", &["../extra.ts"]),
+            user: tree.place("u", &["~/c.ts", "extensions/b.js"]),
+            packages: Vec::new(),
+        };
+        tree.check(
+            &places,
+            &[
+                "named.ts cli temporary",
+                "p/.pi/extensions/a.ts cli temporary",
+                "p/extra.ts local project",
+                "u/c.ts local user",
+                "u/extensions/b.js local user",
+            ],
+        );
+    }
+
+    #[test]
+    fn settings_filter_what_was_discovered() {
+        let tree =
+            Tree::new(&["u/extensions/a.ts", "u/extensions/b.ts", "u/extensions/c.ts", "u/extensions/d/index.ts"]);
+        let settings = ["!extensions/*.ts", "+extensions/b.ts", "-extensions/d/index.ts"];
+        let places = Places { user: tree.place("u", &settings), ..Places::default() };
+        tree.check(&places, &["u/extensions/b.ts auto user"]);
+    }
+
+    #[test]
+    fn packages_bring_what_their_manifest_or_their_directory_holds() {
+        let tree = Tree::new(&[
+            r#"one/package.json={"pi":{"extensions":["./src/main.ts","!src/other.ts"]}}"#,
+            "one/src/main.ts",
+            "one/src/other.ts",
+            "two/extensions/x.ts",
+            "two/extensions/y.ts",
+        ]);
+        let package = |name: &str, extensions: Option<&[&str]>| PackagePlace {
+            root: tree.path(name),
+            source: format!("npm:{name}"),
+            scope: "user".to_owned(),
+            extensions: extensions.map(|list| list.iter().map(|entry| (*entry).to_owned()).collect()),
+        };
+        let places = Places {
+            packages: vec![package("one", None), package("two", Some(&["extensions/y.ts"]))],
+            ..Places::default()
+        };
+        tree.check(&places, &["one/src/main.ts npm:one user", "two/extensions/y.ts npm:two user"]);
+        let none = Places { packages: vec![package("two", Some(&[]))], ..Places::default() };
+        tree.check(&none, &[]);
+    }
+
+    #[test]
+    fn a_named_path_that_leads_nowhere_is_an_error() {
+        let tree = Tree::new(&["empty/readme.md"]);
+        let places = Places { cwd: tree.path(""), named: vec!["gone.ts".into(), "empty".into()], ..Places::default() };
+        let errors: Vec<String> = discover(&places).errors.into_iter().map(|error| error.error).collect();
+        assert!(errors[0].ends_with("gone.ts\": no such file or directory"), "{errors:?}");
+        assert!(errors[1].ends_with("empty\": no extension in this directory"), "{errors:?}");
+    }
+}

@@ -1,0 +1,169 @@
+//! What a directory means as a place of extensions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSetBuilder};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use serde_json::Value;
+
+/// Extension files of a directory: what its manifest names, its index, or whatever lies in it.
+pub fn entries(directory: &Path) -> Vec<PathBuf> {
+    if let Some(own) = own_entries(directory) {
+        return own;
+    }
+    let ignored = ignore_rules(directory);
+    let mut found = Vec::new();
+    for child in children(directory) {
+        let is_directory = child.is_dir();
+        if ignored.matched(&child, is_directory).is_ignore() {
+            continue;
+        }
+        if is_directory {
+            found.extend(own_entries(&child).unwrap_or_default());
+        } else if is_script(&child) {
+            found.push(child);
+        }
+    }
+    found
+}
+
+/// Files listed under `pi.extensions` of a manifest. `None` if there is no such list.
+pub fn manifest_entries(directory: &Path) -> Option<Vec<PathBuf>> {
+    let text = fs::read_to_string(directory.join("package.json")).ok()?;
+    let manifest: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+    let listed = manifest.get("pi")?.as_object()?.get("extensions")?.as_array()?;
+    // One entry that is not a text spoils the list.
+    let listed: Vec<&str> = listed.iter().map(Value::as_str).collect::<Option<_>>()?;
+    let (excluded, included): (Vec<&str>, Vec<&str>) = listed.into_iter().partition(|entry| entry.starts_with('!'));
+    let mut found: Vec<PathBuf> = included.iter().flat_map(|entry| listed_entry(directory, entry)).collect();
+    let excluded: Vec<&str> = excluded.iter().map(|entry| &entry[1..]).collect();
+    let excluded = globs(&excluded);
+    found.retain(|file| !file.strip_prefix(directory).is_ok_and(|relative| excluded.is_match(relative)));
+    Some(found)
+}
+
+fn own_entries(directory: &Path) -> Option<Vec<PathBuf>> {
+    manifest_entries(directory).or_else(|| {
+        let index =
+            ["index.ts", "index.js"].map(|name| directory.join(name)).into_iter().find(|path| path.is_file())?;
+        Some(vec![index])
+    })
+}
+
+/// A file, a directory or a pattern.
+fn listed_entry(directory: &Path, entry: &str) -> Vec<PathBuf> {
+    let path = crate::modules::resolve::normalized(&directory.join(entry));
+    if path.is_file() {
+        return vec![path];
+    }
+    if path.is_dir() {
+        // A manifest that names its own directory would never end.
+        return if path == directory { Vec::new() } else { entries(&path) };
+    }
+    let pattern = globs(&[entry]);
+    let mut found = Vec::new();
+    walk(directory, &mut |file| {
+        if file.strip_prefix(directory).is_ok_and(|relative| pattern.is_match(relative)) && is_script(file) {
+            found.push(file.to_owned());
+        }
+    });
+    found
+}
+
+fn globs(patterns: &[&str]) -> globset::GlobSet {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+        if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
+            set.add(glob);
+        }
+    }
+    // Every glob in it has parsed.
+    set.build().unwrap_or_default()
+}
+
+fn walk(directory: &Path, visit: &mut impl FnMut(&Path)) {
+    for child in children(directory) {
+        match child.is_dir() {
+            true => walk(&child, visit),
+            false => visit(&child),
+        }
+    }
+}
+
+/// Sorted by name, without hidden files and dependencies.
+fn children(directory: &Path) -> Vec<PathBuf> {
+    let Ok(listing) = fs::read_dir(directory) else { return Vec::new() };
+    let mut children: Vec<PathBuf> = listing
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            !name.as_encoded_bytes().starts_with(b".") && name != "node_modules"
+        })
+        .map(|entry| entry.path())
+        .collect();
+    children.sort();
+    children
+}
+
+fn is_script(path: &Path) -> bool {
+    let is_declaration = path.to_str().is_some_and(|path| path.ends_with(".d.ts"));
+    !is_declaration && path.extension().is_some_and(|ending| ending == "ts" || ending == "js")
+}
+
+fn ignore_rules(directory: &Path) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(directory);
+    for name in [".gitignore", ".ignore", ".fdignore"] {
+        // An absent file is no rule; a bad line in one is skipped.
+        let _ = builder.add(directory.join(name));
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(files: &[&str], expected: &[&str]) {
+        let directory = tempfile::tempdir().unwrap();
+        for file in files {
+            let (name, text) = file.split_once('=').unwrap_or((file, ""));
+            let path = directory.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let found: Vec<String> = entries(directory.path())
+            .iter()
+            .map(|path| path.strip_prefix(directory.path()).unwrap().display().to_string())
+            .collect();
+        assert_eq!(found, expected, "{files:?}");
+    }
+
+    #[test]
+    fn a_directory_means_its_manifest_its_index_or_its_files() {
+        check(
+            &["b.ts", "a.js", "c.txt", "types.d.ts", "sub/index.ts", "sub/deep/index.ts", "lib/helper.ts"],
+            &["a.js", "b.ts", "sub/index.ts"],
+        );
+        check(&["index.ts", "other.ts"], &["index.ts"]);
+        check(&["index.js", "index.ts"], &["index.ts"]);
+        check(&[r#"package.json={"pi":{"extensions":["src/x.ts","gone.ts"]}}"#, "src/x.ts", "index.ts"], &["src/x.ts"]);
+        check(
+            &[r#"package.json={"pi":{"extensions":["ext/*.ts","!ext/b.ts"]}}"#, "ext/a.ts", "ext/b.ts"],
+            &["ext/a.ts"],
+        );
+        check(&[r#"package.json={"pi":{"extensions":["."]}}"#, "a.ts"], &[]);
+        check(&["package.json=\u{feff}{\"pi\":{\"extensions\":[\"ext\"]}}", "ext/a.ts"], &["ext/a.ts"]);
+    }
+
+    #[test]
+    fn nonsense_manifests_hidden_and_ignored_files_do_not_count() {
+        check(&[r#"package.json={"pi":7}"#, "a.ts"], &["a.ts"]);
+        check(&[r#"package.json={"pi":{"extensions":["a.ts",3]}}"#, "a.ts", "b.ts"], &["a.ts", "b.ts"]);
+        check(&["package.json=not json", "a.ts"], &["a.ts"]);
+        check(&[".hidden.ts", "node_modules/x/index.ts", "a.ts"], &["a.ts"]);
+        check(&[".gitignore=skip*\nold/", "skipped.ts", "old/index.ts", "a.ts"], &["a.ts"]);
+        check(&[], &[]);
+    }
+}
