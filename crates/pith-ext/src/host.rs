@@ -47,6 +47,9 @@ struct Ending(Arc<Shared>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.end();
+        let is_first = self.0.end();
+        if is_first && std::thread::panicking() {
+            self.0.report("<runtime>", "disabled", "Extensions are off for this session: internal error");
+        }
     }
 }

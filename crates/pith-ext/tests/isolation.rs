@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 /// Short limits, so that tests are quick; the relations are those of real use.
 fn strict() -> Limits {
     Limits {
-        slice: Duration::from_millis(150),
-        handler: Duration::from_millis(200),
-        observer: Duration::from_millis(100),
-        hang_grace: Duration::from_millis(400),
+        slice: Duration::from_millis(300),
+        handler: Duration::from_millis(500),
+        observer: Duration::from_millis(200),
+        hang_grace: Duration::from_secs(2),
         memory: 24 << 20,
         ..Limits::default()
     }
@@ -83,6 +83,36 @@ async fn endless_recursion_ends_in_an_error() {
 }
 
 #[tokio::test]
+async fn recursion_in_native_code_ends_in_an_error() {
+    check("JSON.parse('['.repeat(1000000))", "agent_start", "stack").await;
+    check("let a = []; for (let i = 0; i < 100000; i++) a = [a]; String(a)", "agent_start", "stack").await;
+    check("new RegExp('(?:'.repeat(200000) + ')'.repeat(200000))", "agent_start", "stack").await;
+}
+
+#[tokio::test]
+async fn whatever_is_thrown_is_reported() {
+    check("throw undefined", "agent_start", "undefined").await;
+    check("throw Symbol('x')", "agent_start", "Symbol(x)").await;
+    check("throw { get message() { throw 1 }, get stack() { throw 2 } }", "agent_start", "unknown error").await;
+    check("throw Object.create(null)", "agent_start", "unknown error").await;
+}
+
+#[tokio::test]
+async fn deeply_nested_source_is_refused_not_fatal() {
+    let harness = Harness::with_limits(Limits::default());
+    for (open, close) in [("[", "]"), ("!!", ""), ("a+(", ")"), ("()=>", "")] {
+        for depth in [10_000, 500_000] {
+            let text = format!("export default () => {{ const x = {}1{}; }};", open.repeat(depth), close.repeat(depth));
+            let name = format!("deep-{depth}-{}.ts", open.len());
+            let report = harness.load(&[(&name, &text)]).await;
+            assert!(depth == 10_000 || !report.errors.is_empty(), "{open}");
+        }
+    }
+    harness.run(&[NEIGHBOUR]).await;
+    harness.command("alive", "").await;
+}
+
+#[tokio::test]
 async fn too_much_memory_ends_in_an_error() {
     check("const all = []; for (;;) all.push(new Uint8Array(1 << 20));", "agent_start", "memory").await;
 }
@@ -114,7 +144,7 @@ async fn one_huge_allocation_ends_in_an_error() {
 
 #[tokio::test]
 async fn a_handler_that_never_resolves_is_left_behind() {
-    check("await new Promise(() => {})", "agent_start", "did not finish within 0.2 s").await;
+    check("await new Promise(() => {})", "agent_start", "did not finish within 0.5 s").await;
 }
 
 #[tokio::test]
@@ -140,7 +170,7 @@ async fn a_rejection_that_is_handled_in_time_is_not_reported() {
 async fn time_spent_waiting_for_others_does_not_count() {
     let harness = Harness::with_limits(strict());
     harness
-        .run(&[("patient.ts", &handler("await pi.exec('sleep', ['0.5']); ctx.ui.notify(String(await ctx.ui.confirm('x', '', { timeout: 400 })));"))])
+        .run(&[("patient.ts", &handler("await pi.exec('sleep', ['0.8']); ctx.ui.notify(String(await ctx.ui.confirm('x', '', { timeout: 700 })));"))])
         .await;
     harness.handle.notify(EventName::AgentStart, json!({})).await;
     assert_eq!(harness.notifications(), ["false"]);
@@ -182,9 +212,9 @@ async fn three_interruptions_in_a_row_disable_an_extension() {
     }
     let error = harness.error("disabled").await;
     assert!(error.path.ends_with("bad.ts"));
-    let began = Instant::now();
+    let reported = harness.errors().len();
     harness.handle.notify(EventName::AgentStart, json!({})).await;
-    assert!(began.elapsed() < strict().slice, "its handlers are off");
+    assert_eq!(harness.errors().len(), reported, "its handlers are off");
     let verdict = harness.handle.tool_call("t", "bash", Map::new()).await;
     assert!(
         matches!(verdict, ToolCallVerdict::Block { ref reason, .. } if reason.contains("is disabled")),
@@ -233,7 +263,7 @@ async fn waiting_in_a_sync_call_is_neither_a_hang_nor_a_reason_to_wait() {
             (
                 "sync.ts",
                 "import { execSync } from 'node:child_process';
-            export default (pi) => pi.on('tool_call', (_, ctx) => { execSync('sleep 1.2'); ctx.ui.notify('back'); });",
+            export default (pi) => pi.on('tool_call', (_, ctx) => { execSync('sleep 2'); ctx.ui.notify('back'); });",
             ),
             NEIGHBOUR,
         ])
@@ -254,7 +284,7 @@ async fn the_handle_answers_while_the_engine_is_busy_and_after_it_has_ended() {
     assert_eq!(harness.handle.registry().listening, ["agent_start"]);
     harness.handle.begin_run();
     harness.handle.observe_update(EventName::MessageUpdate, "m", || json!({}));
-    assert!(began.elapsed() < Duration::from_millis(50));
+    assert!(began.elapsed() < Duration::from_secs(1));
     harness.handle.stop();
     assert!(!harness.handle.run_command("x", "").await || !harness.handle.is_alive());
     assert_eq!(harness.handle.load(&[], pith_ext::Loading::Add, &harness.surroundings).await.extensions.len(), 0);

@@ -86,6 +86,8 @@ methods.load = (call, { sources, config, fresh, forget }) => {
   Object.assign(state.config, config ?? {});
   if (fresh) goStale();
   if (forget) host.forgetModules();
+  // New instances are known by the plain names of their files.
+  if (fresh) state.extensions().forEach(owners.forget);
   const generation = fresh ? state.nextGeneration() : state.generation;
   if (fresh) require("internal/providers").dropStale();
   const present = new Map(generation.extensions.map((ext) => [ext.path, ext]));

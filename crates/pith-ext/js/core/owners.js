@@ -36,8 +36,19 @@ exports.tag = (error, ext) => {
   if (ext && error !== null && typeof error === "object") tags.set(error, ext);
   return error;
 };
-exports.ofError = (error) =>
-  (error !== null && typeof error === "object" && (exports.ofStack(error.stack) ?? tags.get(error))) || null;
+exports.ofError = (error) => {
+  if (error === null || typeof error !== "object") return null;
+  return exports.ofStack(stackOf(error)) ?? tags.get(error) ?? null;
+};
+
+// What was thrown may have getters of its own, and they may throw in turn.
+const stackOf = (error) => {
+  try {
+    return typeof error?.stack === "string" ? error.stack : "";
+  } catch {
+    return "";
+  }
+};
 
 // Memory kept back: when there is none left, giving it up makes room for the report.
 let reserve = new Uint8Array(1 << 20);
@@ -48,9 +59,9 @@ exports.refill = () => {
 };
 
 // An engine without memory throws `null`: it cannot even make an error.
-exports.isExhaustion = (error) => error === null || error?.message === "out of memory";
+const isExhaustion = (error) => error === null || (error instanceof Error && exports.text(error) === "out of memory");
 exports.relieve = (error) => {
-  if (!exports.isExhaustion(error)) return;
+  if (!isExhaustion(error)) return;
   reserve = null;
   host.exhausted();
 };
@@ -81,6 +92,6 @@ exports.waited = (ext) => ext.waited + (ext.waits > 0 ? host.now() - ext.waitsSi
 
 // An `extension_error` for the host, and the stack for whoever debugs the extension.
 exports.report = (path, event, error) => {
-  const stack = error && typeof error.stack === "string" ? error.stack : "";
+  const stack = stackOf(error);
   host.send("error", JSON.stringify({ extensionPath: path, event, error: exports.text(error), stack }));
 };

@@ -1,5 +1,6 @@
 //! Finding, reading and preparing the modules of extensions.
 
+mod depth;
 pub mod embedded;
 pub mod package;
 pub mod resolve;

@@ -9,6 +9,7 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
 use oxc_transformer::{Module, TransformOptions, Transformer};
 
+use super::depth::with_room;
 use super::rewrite::rewrite;
 
 /// How a file is to be evaluated.
@@ -44,10 +45,10 @@ pub struct SyntaxError {
 /// Makes a script of a file's text. `kind` is what its name and package say.
 pub fn transpile(path: &Path, source: &str, kind: Kind) -> Result<Script, SyntaxError> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    match source_type(path) {
+    with_room(source, || match source_type(path) {
         Some(source_type) => rewrite(&without_types(path, source, source_type)?, kind),
         None => rewrite(source, kind),
-    }
+    })
 }
 
 /// The dialect of files that need the compiler; `None` for plain JavaScript.
