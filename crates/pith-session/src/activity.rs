@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::queue::Waiting;
 use crate::replace::Opened;
 use crate::reply::Reply;
+use crate::session::Session;
 
 /// At most one thing at a time talks to the model.
 pub(crate) enum Activity {
@@ -49,7 +50,12 @@ pub(crate) enum JobEnd {
         reply: Reply<ListSessions>,
         sessions: Vec<SessionSummary>,
     },
+    /// What was waited for is there; the session goes on with it.
+    Then(Then),
 }
+
+/// What the session does when something it waited for has come.
+pub(crate) type Then = Box<dyn FnOnce(&mut Session) + Send>;
 
 /// A run and what it has begun without ending.
 pub(crate) struct ActiveRun {

@@ -13,12 +13,12 @@ use crate::queue::Waiting;
 use crate::reply::Reply;
 use crate::session::Session;
 
-const COMPACTING: &str =
+pub(crate) const COMPACTING: &str =
     "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.";
 
 impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
-        if self.activity.is_busy() && !self.is_streaming() {
+        if self.is_compacting_only() {
             return self.answer(reply, Err(COMPACTING.to_owned()));
         }
         if let Some(Err(problem)) = call.locale.as_ref().map(|locale| self.take_locale(locale, "prompt")) {
@@ -33,6 +33,11 @@ impl Session {
             Ok(Placement::Queue(queue)) => self.enqueue(queue, call.message, call.images, reply),
             Err(Busy) => self.answer(reply, Err(self.options.busy_text.to_owned())),
         }
+    }
+
+    /// A summary is being written that no run waits for.
+    pub(crate) fn is_compacting_only(&self) -> bool {
+        self.activity.is_busy() && !self.is_streaming()
     }
 
     /// Answers, then starts: the answer precedes every event of the run.

@@ -50,10 +50,11 @@ impl Session {
         self.trust = TrustQuestion::Asked { id, limit };
     }
 
-    /// An answer to this question, or to nobody's.
+    /// An answer to this question, to one of an extension, or to nobody's.
     pub(crate) fn on_ui_answer(&mut self, id: Option<&str>, answer: &UiAnswer) {
-        if !matches!(&self.trust, TrustQuestion::Asked { id: asked, .. } if Some(asked.as_str()) == id) {
-            return;
+        let Some(id) = id else { return };
+        if !matches!(&self.trust, TrustQuestion::Asked { id: asked, .. } if asked == id) {
+            return self.answer_dialog(id, answer);
         }
         self.trust.give_up();
         match answer {

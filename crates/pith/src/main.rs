@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod dialect;
 mod export;
+mod extensions;
 mod lifecycle;
 mod outbox;
 mod people;

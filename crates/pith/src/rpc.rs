@@ -21,7 +21,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let dialect = dialect(&cli, program)?;
     let wishes = UiWishes { titles: emits_titles(), cancels: cli.ui_cancel };
     let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
-    let start = startup::prepare(cli, dialect, None)?;
+    let start = startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc)?;
     // From here on nothing but frames reaches the host.
     let stdout = take_stdout()?;
     let ending = Ending::default();
@@ -39,7 +39,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         ending.watch_signals();
         let inbox = reader::start(max_line)?;
         start.discover();
-        let session = Session::new(start.into_parts(outbox));
+        let session = Session::new(start.into_parts(outbox).await?);
         tokio::spawn(ending.clone().limit_when_stopped());
         let workbench = session.serve(inbox, ending.stop.clone()).await;
         ending.limit();

@@ -1,7 +1,7 @@
 //! From command line, environment and files to the parts of a session. No network.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pith_ai::agent_dir::AgentDir;
@@ -24,6 +24,7 @@ use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
+use crate::extensions::Extensions;
 use crate::project::{Ask, Project};
 use crate::sessions;
 use crate::warn;
@@ -44,6 +45,7 @@ pub struct Prepared {
     start: Start,
     choices: Choices,
     rules: StreamRules,
+    extensions: Extensions,
 }
 
 /// What flags and variables say about the session, whatever the settings say.
@@ -57,7 +59,12 @@ struct Choices {
 }
 
 /// Reads what there is to read; `Err` ends the process before the first frame.
-pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow::Result<Prepared> {
+pub fn prepare(
+    cli: Cli,
+    dialect: &'static Dialect,
+    ask: Option<Ask>,
+    mode: pith_ext::Mode,
+) -> anyhow::Result<Prepared> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
@@ -119,7 +126,22 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
         })
     };
     let rules = stream_rules(&cli, dialect, &agent_dir, project.trusts(&cwd).then_some(&*cwd));
-    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices, rules })
+    let has_ui = matches!(mode, pith_ext::Mode::Rpc | pith_ext::Mode::Tui);
+    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode, has_ui);
+    Ok(Prepared {
+        cli,
+        store,
+        places,
+        relocation,
+        registry,
+        project,
+        brought,
+        client,
+        start,
+        choices,
+        rules,
+        extensions,
+    })
 }
 
 /// The user's directory in the layout of a dialect.
@@ -208,10 +230,23 @@ fn workbench(
 
 impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
-    pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
-        let (mut project, choices) = (self.project, self.choices);
+    pub async fn into_parts(self, out: Box<dyn Outbox>) -> anyhow::Result<SessionParts> {
         let (workbench, tools) = (self.relocation)(self.store.cwd());
-        SessionParts {
+        let is_trusted = self.project.trusts(self.store.cwd());
+        let found = self.extensions.find(self.store.cwd(), &self.brought.settings, is_trusted);
+        let running = self.extensions.load(self.store.cwd(), found).await?;
+        // Shared by those who read directories again.
+        let project = Arc::new(Mutex::new(self.project));
+        let extensions = {
+            let project = project.clone();
+            self.extensions.setup(running, move |extensions, cwd| {
+                let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
+                let settings = project.settings(cwd).settings;
+                extensions.find(cwd, &settings, project.trusts(cwd)).sources
+            })
+        };
+        let choices = self.choices;
+        Ok(SessionParts {
             out,
             store: self.store,
             places: self.places,
@@ -230,13 +265,15 @@ impl Prepared {
             rules: self.rules,
             brought: self.brought,
             read_again: Box::new(move |cwd, reading| {
+                let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 if reading == Reading::Trusted {
                     project.trust(cwd);
                 }
                 project.read(cwd, |settings| choices.options(settings))
             }),
             start: self.start,
-        }
+            extensions,
+        })
     }
 
     /// Asks local servers for their models in the background, where `models.json` wants that.
@@ -251,6 +288,11 @@ impl Prepared {
                 warn(&format!("Warning: {}", found.message));
             }
         });
+    }
+
+    /// The first line of the session's file.
+    pub fn header(&self) -> &[u8] {
+        &self.store.tree().header().line
     }
 
     /// The directory the session works in.

@@ -48,6 +48,8 @@ pub struct Cli {
     pub prompt_paths: Vec<String>,
     pub no_prompt_templates: bool,
     pub no_context_files: bool,
+    pub extensions: Vec<String>,
+    pub no_extensions: bool,
     /// `--approve` or `--no-approve`, the last one given.
     pub approve: Option<bool>,
     pub offline: bool,
@@ -186,7 +188,6 @@ impl Cli {
                 self.warnings.push(format!("{} has no effect in pith", flag.long));
                 return Ok(());
             }
-            Support::Planned => return Err(format!("not available yet: {}", flag.long)),
             Support::Full => {}
         }
         let needed = || match flag.long {
@@ -235,6 +236,8 @@ impl Cli {
             "--prompt-template" => self.prompt_paths.push(value),
             "--no-prompt-templates" => self.no_prompt_templates = true,
             "--no-context-files" => self.no_context_files = true,
+            "--extension" => self.extensions.push(value),
+            "--no-extensions" => self.no_extensions = true,
             "--approve" => self.approve = Some(true),
             "--no-approve" => self.approve = Some(false),
             "--offline" => self.offline = true,

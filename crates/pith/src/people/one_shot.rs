@@ -20,6 +20,7 @@ use crate::cli::Cli;
 use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
 use crate::outbox::WireOutbox;
+use crate::startup::Prepared;
 use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
 use crate::{startup, warn};
@@ -28,7 +29,7 @@ use crate::{startup, warn};
 pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
-    let start = startup::prepare(cli, dialect, None)?;
+    let start = startup::prepare(cli, dialect, None, pith_ext::Mode::Print)?;
     let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
@@ -46,8 +47,8 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     })?;
     problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
     let (follower, notices) = Follower::new();
-    let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
-    let outcome = run(parts, notices, &ending, prompts)?;
+    let outbox = ScreenOutbox::new(screen.clone(), follower);
+    let outcome = run(start, Box::new(outbox), notices, &ending, prompts)?;
     if let Ok(settled) = &outcome
         && !abilities.0.is_terminal
         && !settled.text.is_empty()
@@ -64,7 +65,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
-    let start = startup::prepare(cli, dialect, None)?;
+    let start = startup::prepare(cli, dialect, None, pith_ext::Mode::Json)?;
     let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
@@ -75,10 +76,8 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let (queue, writer) = FrameQueue::start(stdout, move || on_broken.host_gone())?;
     let (follower, notices) = Follower::new();
     let outbox = EventOutbox { wire: WireOutbox::without_greeting(queue.clone(), dialect), follower };
-    let parts = start.into_parts(Box::new(outbox));
-    let header = parts.store.tree().header().line.clone();
-    queue.push(|out| out.extend_from_slice(&header));
-    let outcome = run(parts, notices, &ending, prompts)?;
+    queue.push(|out| out.extend_from_slice(start.header()));
+    let outcome = run(start, Box::new(outbox), notices, &ending, prompts)?;
     queue.close();
     finish(writer);
     // An answer that failed has told so itself; a refused prompt has no event.
@@ -100,16 +99,18 @@ impl Failure {
 }
 
 fn run(
-    parts: SessionParts,
+    start: Prepared,
+    outbox: Box<dyn Outbox>,
     notices: mpsc::UnboundedReceiver<Notice>,
     ending: &Ending,
     prompts: Vec<Value>,
 ) -> anyhow::Result<Result<Settled, Failure>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(async {
+    runtime.block_on(async {
         ending.watch_signals();
-        drive(parts, notices, ending, async |client| ask_all(client, prompts).await).await
-    }))
+        let parts = start.into_parts(outbox).await?;
+        Ok(drive(parts, notices, ending, async |client| ask_all(client, prompts).await).await)
+    })
 }
 
 /// The first failure is the last prompt.
