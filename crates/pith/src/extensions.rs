@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
-use pith_ai::settings::Settings;
+use pith_ai::settings::{ExtensionLimits, Settings};
 use pith_ext::{
     BuiltinTool, ExtensionConfig, ExtensionHost, ExtensionSource, FromExtension, Limits, Loading, Output, Place,
     Places, Surroundings, discover,
@@ -29,6 +30,7 @@ pub struct Extensions {
     home: PathBuf,
     mode: pith_ext::Mode,
     has_ui: bool,
+    limits: Limits,
 }
 
 impl Extensions {
@@ -41,7 +43,13 @@ impl Extensions {
             home: environment.home().to_owned(),
             mode,
             has_ui,
+            limits: Limits::default(),
         }
+    }
+
+    /// With the limits of the user's settings.
+    pub fn limited(self, limits: &ExtensionLimits) -> Self {
+        Extensions { limits: limits_of(limits), ..self }
     }
 
     /// The extensions of a directory; `settings` has the project's lists only if it is trusted.
@@ -91,7 +99,7 @@ impl Extensions {
         ExtensionConfig {
             surroundings: self.surroundings(cwd),
             builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
-            limits: Limits::default(),
+            limits: self.limits,
             output: Output::default(),
         }
     }
@@ -154,4 +162,25 @@ fn keep(request: FromExtension) -> Option<FromExtension> {
 
 fn is_named(sources: &[ExtensionSource], path: &str) -> bool {
     sources.iter().any(|source| source.path == path && source.source_info.source == "cli")
+}
+
+/// The least memory an engine can be started with.
+const LEAST_MEMORY_MB: u64 = 16;
+
+/// What settings say, where they say something; no limit can be zero.
+fn limits_of(settings: &ExtensionLimits) -> Limits {
+    let or = |wanted: Option<Duration>, usual: Duration| wanted.filter(|limit| !limit.is_zero()).unwrap_or(usual);
+    let usual = Limits::default();
+    let megabytes = settings.memory_mb.map(|wanted| wanted.clamp(LEAST_MEMORY_MB, 1 << 20) as usize);
+    Limits {
+        slice: or(settings.execution, usual.slice),
+        handler: or(settings.handler, usual.handler),
+        observer: or(settings.observer, usual.observer),
+        factory: or(settings.factory, usual.factory),
+        shutdown: or(settings.shutdown, usual.shutdown),
+        abort_grace: or(settings.abort, usual.abort_grace),
+        hang_grace: or(settings.hang, usual.hang_grace),
+        memory: megabytes.map_or(usual.memory, |megabytes| megabytes << 20),
+        ..usual
+    }
 }

@@ -127,7 +127,7 @@ pub fn prepare(
     };
     let rules = stream_rules(&cli, dialect, &agent_dir, project.trusts(&cwd).then_some(&*cwd));
     let has_ui = matches!(mode, pith_ext::Mode::Rpc | pith_ext::Mode::Tui);
-    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode, has_ui);
+    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode, has_ui).limited(&settings.extension_limits);
     Ok(Prepared {
         cli,
         store,
