@@ -3,19 +3,21 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::settings::{ExtensionLimits, Settings};
 use pith_ext::{
-    BuiltinTool, ExtensionConfig, ExtensionHost, ExtensionSource, FromExtension, Limits, Loading, Output, Place,
-    Places, Surroundings, discover,
+    BuiltinTool, ExtensionConfig, ExtensionHost, ExtensionSource, FromExtension, Launcher, Limits, Loading, Output,
+    Place, Places, Surroundings, discover,
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::cli::Cli;
+use crate::launcher::Guarded;
 
 /// The version of the interface extensions are told.
 const API_VERSION: &str = "0.87.1";
@@ -88,7 +90,7 @@ impl Extensions {
     /// What the engine of a directory is started with.
     pub fn config(&self, cwd: &Path) -> ExtensionConfig {
         let workbench = Workbench::new(cwd.to_owned(), WorkbenchOptions::default());
-        let describe = |tool: &std::sync::Arc<dyn pith_agent::Tool>| BuiltinTool {
+        let describe = |tool: &Arc<dyn pith_agent::Tool>| BuiltinTool {
             name: tool.spec().name.to_string(),
             label: tool.label().to_owned(),
             description: tool.spec().description.to_string(),
@@ -101,6 +103,7 @@ impl Extensions {
             builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
             limits: self.limits,
             output: Output::default(),
+            launcher: Guarded::new().map(|launcher| Arc::new(launcher) as Arc<dyn Launcher>),
         }
     }
 
