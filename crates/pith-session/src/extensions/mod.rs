@@ -20,6 +20,7 @@ mod views;
 
 pub(crate) use intake::Source;
 pub(crate) use lane::Lane;
+pub use models::register_provider;
 
 use std::collections::HashMap;
 use std::path::Path;
