@@ -10,6 +10,7 @@ mod listing;
 mod offers;
 mod provider;
 mod refresh;
+mod registration;
 mod status;
 mod support;
 
@@ -34,6 +35,7 @@ pub use auth::{NO_KEY, NO_MODEL};
 pub use listing::model_table;
 pub use provider::Visibility;
 use provider::{Provider, Registered};
+pub use registration::{Answers, Service};
 pub use status::AuthStatus;
 
 /// The models and the credentials for them.
@@ -219,14 +221,7 @@ impl Registry {
     /// Adds a provider or changes an existing one until [`Registry::unregister`]. Given models replace
     /// the provider's own; anything else is laid over what was there.
     pub fn register(&self, config: ProviderConfig, visibility: Visibility) {
-        self.change(|tables| {
-            let registered = Registered { config, visibility };
-            let id = registered.config.id.clone();
-            match tables.providers.iter_mut().find(|provider| provider.id == id) {
-                Some(provider) => *provider = provider.changed(|layers| layers.registered = Some(registered)),
-                None => tables.providers.push(Arc::new(Provider::registered(registered))),
-            }
-        });
+        self.change(|tables| tables.put(Registered::new(config, visibility)));
     }
 
     /// Undoes a registration; what it covered is back.
@@ -299,6 +294,14 @@ impl Registry {
 impl Tables {
     fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
         self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    fn put(&mut self, registered: Registered) {
+        let id = &registered.config.id;
+        match self.providers.iter_mut().find(|provider| provider.id == *id) {
+            Some(provider) => *provider = provider.changed(|layers| layers.registered = Some(registered)),
+            None => self.providers.push(Arc::new(Provider::registered(registered))),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use pith_protocol::ThinkingLevel;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 pub use crate::limits::ThinkingBudgets;
 pub use load::{LoadedSettings, load, session_dir};
@@ -119,6 +120,8 @@ pub struct ResourceLists {
     pub prompts: Vec<String>,
     pub extensions: Vec<String>,
     pub themes: Vec<String>,
+    /// Sources, or objects with a `source` and what to take of it. Not checked.
+    pub packages: Vec<Value>,
 }
 
 /// When the context is summarised.

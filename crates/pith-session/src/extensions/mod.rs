@@ -6,6 +6,8 @@
 //! of this costs more than a look at an `Option`.
 
 mod dialogs;
+mod drafts;
+mod generation;
 mod hooks;
 mod intake;
 mod lane;
@@ -19,7 +21,13 @@ mod tools;
 mod views;
 
 pub(crate) use intake::Source;
+<<<<<<< .merge_file_wr7joV
 pub(crate) use lane::Lane;
+pub use models::register_provider;
+=======
+pub(crate) use lane::{Lane, Passage};
+pub(crate) use start::Beginning;
+>>>>>>> .merge_file_M2WRI2
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,6 +35,7 @@ use std::path::Path;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
 use serde_json::Value;
 
+use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
 
@@ -67,6 +76,8 @@ pub(crate) struct Extensions {
     pub dialogs: Dialogs,
     /// Slash commands that have not ended.
     pub n_commands: usize,
+    /// The session that takes over as soon as its extensions are there.
+    pub arriving: Option<Successor>,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
     /// The last words have been said.
@@ -99,6 +110,7 @@ impl Extensions {
             errors,
             dialogs: Dialogs::default(),
             n_commands: 0,
+            arriving: None,
             is_leaving: false,
             has_quit: false,
         }

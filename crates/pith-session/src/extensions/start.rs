@@ -10,13 +10,9 @@ use crate::session::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
     Startup,
-    #[expect(dead_code, reason = "to be connected")]
     Reload,
-    #[expect(dead_code, reason = "to be connected")]
     New,
-    #[expect(dead_code, reason = "to be connected")]
     Resume,
-    #[expect(dead_code, reason = "to be connected")]
     Fork,
 }
 

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bad_tools;
 mod dialogs;
+mod session;
 mod stage;
 #[path = "../rpc/support.rs"]
 #[allow(dead_code, reason = "shared with the tests without extensions")]

@@ -270,9 +270,9 @@ fn a_broken_file_contributes_nothing_and_is_named() {
 }
 
 #[test]
-fn packages_are_ignored_with_one_warning() {
-    let (_, message) = complaint(json!({"packages": ["npm:x", {"source": "y"}]}));
-    assert!(message.starts_with("packages in "), "{message}");
+fn packages_are_kept_as_they_are_written() {
+    let settings = user(json!({"packages": ["npm:x", {"source": "y"}]}));
+    assert_eq!(settings.user_resources.packages, [json!("npm:x"), json!({"source": "y"})]);
     assert_eq!(user(json!({"packages": []})), Settings::default());
 }
 
