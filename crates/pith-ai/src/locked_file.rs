@@ -72,7 +72,12 @@ pub fn read(file: &Path) -> Result<Option<Value>, String> {
 /// cannot be read is never overwritten.
 pub fn update(file: &Path, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
     create_private_parent(file)?;
-    let _lock = FileLock::acquire(file)?;
+    let lock = FileLock::acquire(file)?;
+    update_locked(&lock, file, edit)
+}
+
+/// The same for whoever has the lock already.
+pub fn update_locked(_lock: &FileLock, file: &Path, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
     let mut object = match document::read(file) {
         Ok(None) => Map::new(),
         Ok(Some(Value::Object(object))) => object,
