@@ -21,13 +21,9 @@ mod tools;
 mod views;
 
 pub(crate) use intake::Source;
-<<<<<<< .merge_file_wr7joV
-pub(crate) use lane::Lane;
-pub use models::register_provider;
-=======
 pub(crate) use lane::{Lane, Passage};
+pub use models::register_provider;
 pub(crate) use start::Beginning;
->>>>>>> .merge_file_M2WRI2
 
 use std::collections::HashMap;
 use std::path::Path;
