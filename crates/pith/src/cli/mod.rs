@@ -171,7 +171,9 @@ impl Cli {
                 let value = match (flag.takes, flag.support) {
                     (Takes::Nothing, _) => None,
                     (Takes::Value(_), Support::Full | Support::Ignored) => inline.or_else(|| rest.next()),
-                    (Takes::Optional(_), _) | (Takes::Value(_), Support::Foreign) => inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@']))),
+                    (Takes::Optional(_), _) | (Takes::Value(_), Support::Foreign) => {
+                        inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@'])))
+                    }
                 };
                 self.known(flag, value)?;
                 // A front-matter document is a message although it begins with dashes.

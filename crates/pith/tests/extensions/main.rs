@@ -4,8 +4,10 @@
 mod bad_input;
 mod bad_tools;
 mod dialogs;
+mod examples;
 mod session;
 mod stage;
 #[path = "../rpc/support.rs"]
 #[allow(dead_code, reason = "shared with the tests without extensions")]
 mod support;
+mod third_party;

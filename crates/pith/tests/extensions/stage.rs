@@ -51,12 +51,24 @@ impl Stage {
         script: Script,
         configure: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Self {
+        let furnish = |home: &TempHome, _: &ModelServer| {
+            home.write_settings(settings);
+            for (name, text) in extensions {
+                home.write_agent_file(&format!("extensions/{name}"), text);
+            }
+        };
+        Stage::furnished(script, furnish, configure)
+    }
+
+    /// A pith whose home the test prepares.
+    pub fn furnished(
+        script: Script,
+        furnish: impl FnOnce(&TempHome, &ModelServer),
+        configure: impl FnOnce(HostBuilder) -> HostBuilder,
+    ) -> Self {
         let server = ModelServer::start(script);
         let home = TempHome::for_server(&server);
-        home.write_settings(settings);
-        for (name, text) in extensions {
-            home.write_agent_file(&format!("extensions/{name}"), text);
-        }
+        furnish(&home, &server);
         let host = configure(builder().rpc(Api::Anthropic).home(&home)).spawn();
         Stage { host, home, server, slowest: Duration::ZERO, n_asked: 0 }
     }
@@ -145,6 +157,28 @@ impl Stage {
         })
     }
 
+    /// The next dialog with that title, or the beginning of one; answers it.
+    #[track_caller]
+    pub fn dialog(&mut self, start: usize, title: &str, answer: Value) -> Value {
+        let request = self.watch(start, &format!("the dialog {title:?}"), |frame| {
+            frame["type"] == "extension_ui_request"
+                && frame["title"].as_str().is_some_and(|shown| shown.starts_with(title))
+        });
+        self.answer(&request, answer);
+        request
+    }
+
+    /// The end of the first tool that ends.
+    #[track_caller]
+    pub fn tool_end(&mut self, start: usize) -> Value {
+        self.watch(start, "the end of a tool", |frame| frame["type"] == "tool_execution_end")
+    }
+
+    /// What is told to the model in request `index`, as text.
+    pub fn sent(&self, index: usize) -> String {
+        self.server.wait_request(index).body.to_string()
+    }
+
     /// Answers a dialog.
     pub fn answer(&self, request: &Value, mut answer: Value) {
         answer["type"] = json!("extension_ui_response");
@@ -158,13 +192,6 @@ impl Stage {
         let start = self.now();
         self.prompt("/alive");
         self.notified(start, "alive");
-    }
-
-    /// Notifications from `start` on.
-    pub fn notifications(&self, start: usize) -> Vec<String> {
-        let frames = self.host.frames();
-        let texts = frames[start..].iter().filter(|frame| frame["method"] == "notify");
-        texts.filter_map(|frame| frame["message"].as_str().map(str::to_owned)).collect()
     }
 
     /// Ends pith in an orderly way: exit status 0, and nothing but frames on standard output.
