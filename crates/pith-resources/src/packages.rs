@@ -110,7 +110,12 @@ mod tests {
         let listed = [manifest, "own/yes/SKILL.md", "own/no/SKILL.md", "skills/a/SKILL.md", "x.md", "y.md"];
         check(&listed, None, Resource::Skill, &["own/yes/SKILL.md"]);
         check(&listed, None, Resource::Prompt, &["x.md"]);
-        check(&[r#"package.json={"pi":{"skills":[7]}}"#, "skills/a/SKILL.md"], None, Resource::Skill, &["skills/a/SKILL.md"]);
+        check(
+            &[r#"package.json={"pi":{"skills":[7]}}"#, "skills/a/SKILL.md"],
+            None,
+            Resource::Skill,
+            &["skills/a/SKILL.md"],
+        );
     }
 
     #[test]
@@ -120,6 +125,7 @@ mod tests {
         check(&files, Some(&["skills/a"]), Resource::Skill, &["skills/a/SKILL.md"]);
         check(&files, Some(&["!skills/a"]), Resource::Skill, &["skills/b/SKILL.md"]);
         check(&files, Some(&["skills/*", "-skills/b"]), Resource::Skill, &["skills/a/SKILL.md"]);
-        check(&files, Some(&["b"]), Resource::Skill, &[]);
+        check(&files, Some(&["b"]), Resource::Skill, &["skills/b/SKILL.md"]);
+        check(&files, Some(&["c"]), Resource::Skill, &[]);
     }
 }

@@ -36,7 +36,9 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let (messages, files) = (cli.messages.clone(), cli.files.clone());
     let environment = Environment::of_process();
     let agent_dir = startup::agent_dir(dialect, &environment);
-    let start = startup::prepare(cli, dialect, Some(Box::new(sessions::ask)), pith_ext::Mode::Tui)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let preparing = startup::prepare(cli, dialect, Some(Box::new(sessions::ask)), pith_ext::Mode::Tui);
+    let start = runtime.block_on(preparing)?;
     let problems = start.resource_problems();
     let terminal = KeptTerminal::of_stdin();
     let on = Abilities::of(&std::io::stdout());
@@ -60,11 +62,10 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         has_hinted: false,
     };
     let (follower, notices) = Follower::new();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result: anyhow::Result<()> = runtime.block_on(async {
         ending.watch_all_but_interrupt();
         let mut interrupts = signal(SignalKind::interrupt())?;
-        let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower))).await?;
+        let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
         drive(parts, notices, &ending, async |client| {
             problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
             chat.greet(client).await;
