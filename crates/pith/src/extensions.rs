@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
+use pith_ai::http::Web;
 use pith_ai::settings::Settings;
 use pith_ext::{
     BuiltinTool, ExtensionConfig, ExtensionHost, ExtensionSource, FromExtension, Limits, Loading, Output, Place,
@@ -132,6 +133,7 @@ impl Extensions {
     pub fn setup(
         self,
         running: Option<RunningExtensions>,
+        web: Web,
         mut sources: impl FnMut(&Extensions, &Path) -> Vec<ExtensionSource> + Send + 'static,
     ) -> ExtensionSetup {
         let config = self.clone();
@@ -140,6 +142,7 @@ impl Extensions {
             config: Box::new(move |cwd| config.config(cwd)),
             flags: HashMap::new(),
             running,
+            web,
         }
     }
 }

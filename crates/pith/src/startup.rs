@@ -239,7 +239,7 @@ impl Prepared {
         let project = Arc::new(Mutex::new(self.project));
         let extensions = {
             let project = project.clone();
-            self.extensions.setup(running, move |extensions, cwd| {
+            self.extensions.setup(running, self.client.web(), move |extensions, cwd| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 let settings = project.settings(cwd).settings;
                 extensions.find(cwd, &settings, project.trusts(cwd)).sources
