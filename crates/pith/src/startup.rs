@@ -289,7 +289,7 @@ impl Prepared {
         let project = Arc::new(Mutex::new(self.project));
         let extensions = {
             let project = project.clone();
-            self.extensions.setup(self.running, self.extension_flags, move |extensions, cwd| {
+            self.extensions.setup(self.running, self.extension_flags, self.client.web(), move |extensions, cwd| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 let settings = project.settings(cwd).settings;
                 extensions.find(cwd, &settings, Search::all(project.trusts(cwd))).sources

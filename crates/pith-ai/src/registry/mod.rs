@@ -7,6 +7,7 @@
 mod address;
 mod auth;
 mod listing;
+mod logins;
 mod offers;
 mod provider;
 mod refresh;
@@ -33,6 +34,7 @@ use crate::values;
 
 pub use auth::{NO_KEY, NO_MODEL};
 pub use listing::model_table;
+pub use logins::{Logins, Working};
 pub use provider::Visibility;
 use provider::{Provider, Registered};
 pub use registration::{Answers, Service};
@@ -49,6 +51,10 @@ pub struct Registry {
     /// Replaced as a whole on registration; readers keep the one they have.
     tables: RwLock<Arc<Tables>>,
     models_file: PathBuf,
+    /// Who understands the logins of registered providers.
+    logins: Mutex<Option<Arc<dyn Logins>>>,
+    /// Held while a login is renewed.
+    renewing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Default)]
@@ -76,6 +82,8 @@ impl Registry {
             given_keys: Mutex::default(),
             tables: RwLock::new(Arc::new(tables)),
             models_file,
+            logins: Mutex::default(),
+            renewing: tokio::sync::Mutex::default(),
         }
     }
 

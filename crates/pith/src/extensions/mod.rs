@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
+use pith_ai::http::Web;
 use pith_ai::settings::Settings;
 use pith_ext::{
     BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Limits, LoadError, Mode, Output, Place, Places,
@@ -149,6 +150,7 @@ impl Extensions {
         self,
         running: Option<RunningExtensions>,
         flags: HashMap<String, Value>,
+        web: Web,
         mut sources: impl FnMut(&Extensions, &Path) -> Vec<ExtensionSource> + Send + 'static,
     ) -> ExtensionSetup {
         let config = self.clone();
@@ -157,6 +159,7 @@ impl Extensions {
             config: Box::new(move |cwd| config.config(cwd)),
             flags,
             running,
+            web,
         }
     }
 }
