@@ -182,7 +182,7 @@ pub async fn judge_and_load(
             true => search = Some(Search::OnlyProject),
             false => {
                 // What is missing now may be in the project.
-                loader.load(Discovery { errors: Vec::new(), ..before }).await;
+                loader.load(Discovery { errors: Vec::new(), ..before }, unjudged.user_settings()).await;
                 said = loader.project_trust().await;
             }
         }
@@ -193,7 +193,7 @@ pub async fn judge_and_load(
         (Some(search), true) => search,
         (_, is_trusted) => Search::all(is_trusted),
     };
-    loader.load(extensions.find(cwd, &loaded.settings, search)).await;
+    loader.load(extensions.find(cwd, &loaded.settings, search), &loaded.settings).await;
     loaded
 }
 
@@ -289,7 +289,8 @@ impl Prepared {
         let project = Arc::new(Mutex::new(self.project));
         let extensions = {
             let project = project.clone();
-            self.extensions.setup(self.running, self.extension_flags, self.client.web(), move |extensions, cwd| {
+            let (flags, settings) = (self.extension_flags, &self.brought.settings);
+            self.extensions.setup(self.running, flags, self.client.web(), settings, move |extensions, cwd| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 let settings = project.settings(cwd).settings;
                 extensions.find(cwd, &settings, Search::all(project.trusts(cwd))).sources

@@ -5,15 +5,19 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pith_ai::ClientOptions;
+use pith_ai::http::{Clients, Web};
 use pith_ai::registry::Registry;
+use pith_ai::settings::Settings;
 use pith_ext::{
     Discovery, EventName, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension, LoadError,
     LoadedExtension, Loading, Requests, TrustDecision,
 };
-use pith_session::{RunningExtensions, register_provider};
+use pith_session::{RunningExtensions, register_provider, serve_fetch};
 use serde_json::Value;
+use tokio::task::JoinSet;
 
-use super::Extensions;
+use super::{Extensions, limits};
 
 /// Loads what is found and keeps what is to be handed to the session.
 pub struct Loader<'a> {
@@ -34,6 +38,9 @@ struct Engine {
     early: Vec<FromExtension>,
     /// What the session finds out again when it is told of providers.
     complaints: Vec<ExtensionError>,
+    /// For requests of factories.
+    web: Web,
+    fetches: JoinSet<()>,
 }
 
 impl<'a> Loader<'a> {
@@ -44,13 +51,13 @@ impl<'a> Loader<'a> {
     }
 
     /// Loads what is not loaded yet; `found` has the order in which handlers are called from now on.
-    pub async fn load(&mut self, found: Discovery) {
+    pub async fn load(&mut self, found: Discovery, settings: &Settings) {
         self.errors.extend(found.errors);
         if found.sources.is_empty() {
             return;
         }
         let surroundings = self.extensions.surroundings(&self.cwd);
-        let engine = self.engine.get_or_insert_with(|| Engine::start(self.extensions, &self.cwd));
+        let engine = self.engine.get_or_insert_with(|| Engine::start(self.extensions, &self.cwd, settings));
         // What has failed once would fail again, and run again.
         let failed: Vec<&str> = self.errors.iter().map(|error| error.path.as_str()).collect();
         let wanted: Vec<_> =
@@ -126,15 +133,21 @@ impl<'a> Loader<'a> {
 
     /// Everything for the session, which takes over.
     pub fn into_running(self) -> Option<RunningExtensions> {
-        let Engine { handle, requests, early, .. } = self.engine?;
+        let Engine { handle, requests, early, mut fetches, .. } = self.engine?;
+        // Each ends when the extension has lost interest in it, at the latest with the engine.
+        fetches.detach_all();
         Some(RunningExtensions { handle, requests, sources: self.sources, errors: self.errors, early })
     }
 }
 
 impl Engine {
-    fn start(extensions: &Extensions, cwd: &Path) -> Engine {
-        let (handle, requests) = ExtensionHost::start(extensions.config(cwd));
-        Engine { handle, requests, early: Vec::new(), complaints: Vec::new() }
+    fn start(extensions: &Extensions, cwd: &Path, settings: &Settings) -> Engine {
+        let limits = limits::of(&settings.extension_limits);
+        let (handle, requests) = ExtensionHost::start(extensions.config(cwd, limits));
+        let clients = Clients::with_proxy(settings.http_proxy.clone());
+        let web = Web::new(Arc::new(clients), ClientOptions::from(settings).patience);
+        let (early, complaints, fetches) = Default::default();
+        Engine { handle, requests, early, complaints, web, fetches }
     }
 
     /// Awaits a call into the extensions and serves them meanwhile.
@@ -152,6 +165,14 @@ impl Engine {
     /// Serves a request, keeps it for the session, or lets it fail: whoever waits for
     /// something that only a session has must not keep the session from beginning.
     fn take(&mut self, request: FromExtension, registry: Option<&Registry>) {
+        let request = match request {
+            FromExtension::Fetch { request, reply } => {
+                let web = self.web.clone();
+                self.fetches.spawn(async move { serve_fetch(&web, request, reply).await });
+                return;
+            }
+            other => other,
+        };
         match &request {
             FromExtension::RegisterProvider(registration) => {
                 if let Some(registry) = registry

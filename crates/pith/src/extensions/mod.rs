@@ -2,6 +2,7 @@
 //! found, loaded and bound before the session begins. Where there are none
 //! nothing is started.
 
+mod limits;
 mod loading;
 mod survey;
 
@@ -113,7 +114,7 @@ impl Extensions {
     }
 
     /// What the engine of a directory is started with.
-    fn config(&self, cwd: &Path) -> ExtensionConfig {
+    fn config(&self, cwd: &Path, limits: Limits) -> ExtensionConfig {
         let workbench = Workbench::new(cwd.to_owned(), WorkbenchOptions::default());
         let describe = |tool: &std::sync::Arc<dyn pith_agent::Tool>| BuiltinTool {
             name: tool.spec().name.to_string(),
@@ -126,7 +127,7 @@ impl Extensions {
         ExtensionConfig {
             surroundings: self.surroundings(cwd),
             builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
-            limits: Limits::default(),
+            limits,
             output: Output::default(),
         }
     }
@@ -151,12 +152,13 @@ impl Extensions {
         running: Option<RunningExtensions>,
         flags: HashMap<String, Value>,
         web: Web,
+        settings: &Settings,
         mut sources: impl FnMut(&Extensions, &Path) -> Vec<ExtensionSource> + Send + 'static,
     ) -> ExtensionSetup {
-        let config = self.clone();
+        let (config, limits) = (self.clone(), limits::of(&settings.extension_limits));
         ExtensionSetup {
             find: Box::new(move |cwd| sources(&self, cwd)),
-            config: Box::new(move |cwd| config.config(cwd)),
+            config: Box::new(move |cwd| config.config(cwd, limits)),
             flags,
             running,
             web,
