@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::attach::{Draft, piped, resolve};
-use super::client::{Client, Notice, Settled};
+use super::client::{Client, Notice, Settled, is_busy, is_handled};
 use super::drive;
 use super::follow::Follower;
 use super::screen::{Screen, Show, Streams};
@@ -112,7 +112,7 @@ fn run(
     runtime.block_on(async {
         ending.watch_signals();
         let parts = start.into_parts(outbox);
-        drive(parts, notices, ending, async |client| ask_all(client, prompts).await).await
+        drive(parts, notices, None, ending, async |client| ask_all(client, prompts).await).await
     })
 }
 
@@ -126,14 +126,22 @@ async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, Fa
 }
 
 async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Failure> {
-    client.send(prompt).await;
+    let sent = client.send(prompt).await;
+    // Asked after an extension has dealt with the prompt: it may have set something going.
+    let mut asked = None;
     while let Some(notice) = client.next().await {
         match notice {
             Notice::Answer { result: Err(text), .. } if text == NO_MODEL => {
                 return Err(Failure { text: NO_KEY.to_owned(), is_told: false });
             }
             Notice::Answer { result: Err(text), .. } => return Err(Failure { text, is_told: false }),
-            Notice::Answer { result: Ok(_), .. } => {}
+            Notice::Answer { id, result: Ok(data) } if id == sent && is_handled(&data) => {
+                asked = Some(client.send(json!({"type": "get_state"})).await);
+            }
+            Notice::Answer { id, result: Ok(state) } if Some(id) == asked && !is_busy(&state) => {
+                return Ok(Settled::default());
+            }
+            Notice::Answer { result: Ok(_), .. } | Notice::Ui(_) => {}
             Notice::Settled(Settled { failure: Some(text), .. }) => return Err(Failure { text, is_told: true }),
             Notice::Settled(settled) => return Ok(settled),
         }
