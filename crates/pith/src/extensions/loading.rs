@@ -9,15 +9,18 @@ use pith_ai::ClientOptions;
 use pith_ai::http::{Clients, Web};
 use pith_ai::registry::Registry;
 use pith_ai::settings::Settings;
+use pith_ext::outgoing::Answer;
 use pith_ext::{
     Discovery, EventName, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension, LoadError,
-    LoadedExtension, Loading, Requests, TrustDecision,
+    LoadedExtension, Loading, Mode, Requests, TrustDecision,
 };
+use pith_protocol::host::UiAnswer;
 use pith_session::{RunningExtensions, register_provider, serve_fetch};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::{Extensions, limits};
+use crate::people::questions::{Questions, Shown};
 
 /// Loads what is found and keeps what is to be handed to the session.
 pub struct Loader<'a> {
@@ -38,6 +41,9 @@ struct Engine {
     early: Vec<FromExtension>,
     /// What the session finds out again when it is told of providers.
     complaints: Vec<ExtensionError>,
+    /// The person at the terminal, where there is one, and what extensions have asked.
+    questions: Option<Questions>,
+    asked: HashMap<String, Answer<UiAnswer>>,
     /// For requests of factories.
     web: Web,
     fetches: JoinSet<()>,
@@ -146,8 +152,9 @@ impl Engine {
         let (handle, requests) = ExtensionHost::start(extensions.config(cwd, limits));
         let clients = Clients::with_proxy(settings.http_proxy.clone());
         let web = Web::new(Arc::new(clients), ClientOptions::from(settings).patience);
-        let (early, complaints, fetches) = Default::default();
-        Engine { handle, requests, early, complaints, web, fetches }
+        let questions = (extensions.mode == Mode::Tui).then(|| Questions::new(on_stderr));
+        let (early, complaints, asked, fetches) = Default::default();
+        Engine { handle, requests, early, complaints, questions, asked, web, fetches }
     }
 
     /// Awaits a call into the extensions and serves them meanwhile.
@@ -157,6 +164,11 @@ impl Engine {
             tokio::select! {
                 biased;
                 Some(request) = self.requests.recv() => self.take(request, registry),
+                (id, answer) = answered(&mut self.questions) => {
+                    if let Some(waiting) = self.asked.remove(&id) {
+                        waiting.send(answer);
+                    }
+                }
                 result = &mut call => return result,
             }
         }
@@ -165,13 +177,21 @@ impl Engine {
     /// Serves a request, keeps it for the session, or lets it fail: whoever waits for
     /// something that only a session has must not keep the session from beginning.
     fn take(&mut self, request: FromExtension, registry: Option<&Registry>) {
-        let request = match request {
-            FromExtension::Fetch { request, reply } => {
+        let request = match (request, &mut self.questions) {
+            (FromExtension::Fetch { request, reply }, _) => {
                 let web = self.web.clone();
                 self.fetches.spawn(async move { serve_fetch(&web, request, reply).await });
                 return;
             }
-            other => other,
+            (FromExtension::Dialog { request, answer }, Some(questions)) => {
+                self.asked.insert(request.id.clone(), answer);
+                return questions.ask(request);
+            }
+            (FromExtension::DialogWithdrawn { id }, Some(questions)) => {
+                self.asked.remove(&id);
+                return questions.withdraw(&id);
+            }
+            (other, _) => other,
         };
         match &request {
             FromExtension::RegisterProvider(registration) => {
@@ -218,4 +238,25 @@ impl Engine {
         }
         self.early.push(request);
     }
+}
+
+/// The next answer of the person, if there is one to ask.
+async fn answered(questions: &mut Option<Questions>) -> (String, UiAnswer) {
+    match questions {
+        Some(questions) => questions.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// There is no screen yet, and standard output may be somebody else's.
+fn on_stderr(shown: Shown) {
+    use std::io::Write;
+    let text = match shown {
+        Shown::Question(text) => text,
+        Shown::Done => return,
+        Shown::Declined | Shown::Withdrawn => "\n".to_owned(),
+    };
+    let mut stderr = std::io::stderr().lock();
+    // A terminal that is gone is noticed elsewhere.
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
