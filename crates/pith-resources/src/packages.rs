@@ -125,6 +125,7 @@ mod tests {
         check(&files, Some(&["skills/a"]), Resource::Skill, &["skills/a/SKILL.md"]);
         check(&files, Some(&["!skills/a"]), Resource::Skill, &["skills/b/SKILL.md"]);
         check(&files, Some(&["skills/*", "-skills/b"]), Resource::Skill, &["skills/a/SKILL.md"]);
-        check(&files, Some(&["b"]), Resource::Skill, &[]);
+        check(&files, Some(&["b"]), Resource::Skill, &["skills/b/SKILL.md"]);
+        check(&files, Some(&["c"]), Resource::Skill, &[]);
     }
 }

@@ -130,7 +130,7 @@ impl Session {
         self.answer(reply, Ok(answer));
     }
 
-    fn record_model(&mut self, changed: &Changed) {
+    pub(crate) fn record_model(&mut self, changed: &Changed) {
         self.store.append_model_change(&changed.model.provider, &changed.model.id);
         if let Some(level) = changed.level {
             self.record_level(level);

@@ -76,12 +76,14 @@ pub fn installed(settings: &Settings, shelves: Shelves<'_>) -> (Vec<Package>, Ve
 }
 
 /// The directory of a package that `--extension` names; `None` if it names a path. `Err` says what is missing.
-pub fn named(source: &str, shelves: Shelves<'_>) -> Option<Result<PathBuf, String>> {
+/// What lies in the project is found only if that is trusted: a name must not mean somebody else's code.
+pub fn named(source: &str, shelves: Shelves<'_>, is_trusted: bool) -> Option<Result<PathBuf, String>> {
     if matches!(Source::parse(source), Source::Local(_)) {
         return None;
     }
-    let project = root(source, Scope::Project, shelves);
-    Some(project.or_else(|_| root(source, Scope::User, shelves)))
+    let user = root(source, Scope::User, shelves);
+    let project = || root(source, Scope::Project, shelves).ok().filter(|_| is_trusted);
+    Some(user.or_else(|why| project().ok_or(why)))
 }
 
 impl Package {
@@ -191,7 +193,8 @@ impl Source {
         if let Some(spec) = source.strip_prefix("npm:") {
             let spec = spec.trim();
             // A version follows the name, a scope begins it.
-            let at = spec.char_indices().skip(1).find(|(_, character)| *character == '@').map_or(spec.len(), |(at, _)| at);
+            let at =
+                spec.char_indices().skip(1).find(|(_, character)| *character == '@').map_or(spec.len(), |(at, _)| at);
             return match is_inside(&spec[..at]) {
                 true => Source::Npm { name: spec[..at].to_owned() },
                 false => Source::Local(source.to_owned()),
@@ -213,17 +216,20 @@ impl Source {
 /// Host and path of a repository: a URL, `git@host:path`, `host/path`, or `user/name` of GitHub.
 fn repository(address: &str) -> Option<(String, String)> {
     let rest = match address.split_once("://") {
-        Some((_, rest)) => rest.split_once('@').filter(|(user, _)| !user.contains('/')).map_or(rest, |(_, rest)| rest).to_owned(),
+        Some((_, rest)) => {
+            rest.split_once('@').filter(|(user, _)| !user.contains('/')).map_or(rest, |(_, rest)| rest).to_owned()
+        }
         None => match address.strip_prefix("git@") {
             Some(rest) => rest.replacen(':', "/", 1),
             None => address.to_owned(),
         },
     };
     let shortcuts = [("github:", "github.com/"), ("gitlab:", "gitlab.com/"), ("bitbucket:", "bitbucket.org/")];
-    let rest = match shortcuts.iter().find_map(|(short, host)| rest.strip_prefix(short).map(|path| format!("{host}{path}"))) {
-        Some(rest) => rest,
-        None => rest,
-    };
+    let rest =
+        match shortcuts.iter().find_map(|(short, host)| rest.strip_prefix(short).map(|path| format!("{host}{path}"))) {
+            Some(rest) => rest,
+            None => rest,
+        };
     let (mut host, mut path) = rest.split_once('/')?;
     if !host.contains('.') && host != "localhost" {
         (host, path) = ("github.com", &rest);
@@ -238,7 +244,10 @@ fn repository(address: &str) -> Option<(String, String)> {
 
 /// Whether a name stays below the directory it is joined to.
 fn is_inside(name: &str) -> bool {
-    !name.is_empty() && !name.starts_with('/') && !name.contains(['\\', '\0']) && !name.split('/').any(|part| part == "..")
+    !name.is_empty()
+        && !name.starts_with('/')
+        && !name.contains(['\\', '\0'])
+        && !name.split('/').any(|part| part == "..")
 }
 
 #[cfg(test)]

@@ -71,6 +71,27 @@ impl Registry {
         Ok(problems)
     }
 
+    /// Puts a newer list in place of a registered provider's models. What is no list leaves them as they are.
+    pub fn replace_models(&self, id: &str, models: Value) -> Result<(), String> {
+        let Value::Array(mut models) = models else { return Ok(()) };
+        let Some(provider) = self.provider(id) else { return Ok(()) };
+        let Some(registered) = &provider.registered else { return Ok(()) };
+        // A list made from descriptions has lost the headers.
+        for model in models.iter_mut().filter_map(Value::as_object_mut) {
+            let known = registered.config.models.iter().find(|known| model.get("id").is_some_and(|id| *id == known.id));
+            if let Some(known) = known.filter(|known| !known.fields.headers.is_empty()) {
+                model.entry("headers").or_insert_with(|| known.fields.headers.iter().cloned().collect());
+            }
+        }
+        let mut entry = registered.entry.clone().unwrap_or_default();
+        entry.insert("models".to_owned(), Value::Array(models));
+        let ignored = self.register_entry(id, &Value::Object(entry), registered.service.clone())?;
+        match ignored.is_empty() {
+            true => Ok(()),
+            false => Err(format!("some values were ignored: {}", ignored.join("; "))),
+        }
+    }
+
     /// What whoever registered a provider does for it.
     pub fn service(&self, provider: &str) -> Service {
         self.provider(provider).and_then(|provider| provider.service().cloned()).unwrap_or_default()

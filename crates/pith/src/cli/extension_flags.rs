@@ -45,6 +45,11 @@ impl ExtensionFlags {
         self.0.push(Given { name: name.to_owned(), value, is_foreign: true });
     }
 
+    /// Whether there is nothing to judge.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Compares with what extensions have registered; `Err` is the text after `Error: `.
     pub fn judge(&self, registered: &[FlagInfo], strangers: Strangers) -> Result<Judged, String> {
         let mut judged = Judged::default();

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod bad_tools;
+mod cli;
 mod dialogs;
 mod examples;
 mod session;
