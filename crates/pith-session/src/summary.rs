@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::{Activity, JobEnd};
 use crate::compact::{BranchMaterial, Division, FromSummary, Material, Source, Summariser, SummaryFailure};
 use crate::compaction::Compaction;
+use crate::extensions::CompactionQuestion;
 use crate::navigation::Navigation;
 use crate::session::Session;
 
@@ -29,7 +30,8 @@ pub(crate) enum Purpose {
 
 /// What a summary is written from.
 pub(crate) enum Work {
-    Compaction(Material),
+    /// Extensions may have something to say about it first.
+    Compaction(Material, Option<CompactionQuestion>),
     Branch(BranchMaterial),
 }
 
@@ -53,7 +55,17 @@ impl Session {
         };
         let task = self.jobs.spawn(async move {
             let result = match work {
-                Work::Compaction(material) => material.summarise(summariser).await,
+                Work::Compaction(material, question) => {
+                    let given = match question {
+                        Some(question) => question.ask(&summariser.cancel).await,
+                        None => Ok(None),
+                    };
+                    match given {
+                        Ok(Some(summary)) => Ok(summary),
+                        Ok(None) => material.summarise(summariser).await,
+                        Err(failure) => Err(failure),
+                    }
+                }
                 Work::Branch(material) => material.summarise(summariser).await,
             };
             // Nobody listens only when the process is ending.

@@ -17,12 +17,16 @@ mod replacing;
 mod requests;
 mod services;
 mod start;
+mod summaries;
 mod tools;
+mod user_bash;
 mod views;
 
 pub(crate) use intake::Source;
 pub(crate) use lane::{Lane, Passage};
 pub(crate) use start::Beginning;
+pub(crate) use summaries::CompactionQuestion;
+pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;
