@@ -196,7 +196,7 @@ impl Session {
         let Compaction { reason, kept, then } = &compaction;
         let question = self.compaction_question(&model, kept, &material, *reason, then.will_retry());
         let (source, purpose) = (Source::Compaction(*reason), Purpose::Compaction(compaction));
-        self.write_summary(model, source, purpose, Work::Compaction(material, question));
+        self.write_summary(model, source, purpose, Work::Compaction(Box::new(material), question.map(Box::new)));
     }
 
     /// Takes the useless answer out of the context, makes room, and asks again.

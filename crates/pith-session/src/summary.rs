@@ -31,7 +31,7 @@ pub(crate) enum Purpose {
 /// What a summary is written from.
 pub(crate) enum Work {
     /// Extensions may have something to say about it first.
-    Compaction(Material, Option<CompactionQuestion>),
+    Compaction(Box<Material>, Option<Box<CompactionQuestion>>),
     Branch(BranchMaterial),
 }
 
@@ -69,7 +69,7 @@ impl Session {
                 Work::Branch(material) => material.summarise(summariser).await,
             };
             // Nobody listens only when the process is ending.
-            let _ = news.send(FromSummary::Done(result));
+            let _ = news.send(FromSummary::Done(Box::new(result)));
             JobEnd::Done
         });
         self.summary = Some(Summarising { task: task.id(), cancel, source, purpose });
@@ -103,8 +103,8 @@ impl Session {
                     self.activity = Activity::Idle;
                 }
                 match summary.purpose {
-                    Purpose::Compaction(compaction) => self.finish_compaction(compaction, result, was_cancelled),
-                    Purpose::Branch(navigation) => self.finish_navigation(navigation, result),
+                    Purpose::Compaction(compaction) => self.finish_compaction(compaction, *result, was_cancelled),
+                    Purpose::Branch(navigation) => self.finish_navigation(navigation, *result),
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Session {
     }
 
     pub(crate) fn on_summary_panic(&mut self) {
-        self.on_summary(FromSummary::Done(Err(SummaryFailure::Failed(PANICKED.to_owned()))));
+        self.on_summary(FromSummary::Done(Box::new(Err(SummaryFailure::Failed(PANICKED.to_owned())))));
     }
 
     /// Whether the model works for a run: a summary on request is not one.

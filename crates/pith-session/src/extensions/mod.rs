@@ -6,7 +6,7 @@
 //! of this costs more than a look at an `Option`.
 
 mod dialogs;
-mod drafts;
+mod first_entries;
 mod generation;
 mod hooks;
 mod intake;
