@@ -225,6 +225,11 @@ impl Session {
         }
     }
 
+    /// What extensions of the session before still wanted of it comes too late; they are told so.
+    pub(crate) fn drop_requests(&mut self) {
+        self.lane.waiting.retain(|held| !matches!(held, Held::Request(_)));
+    }
+
     /// Prompts that extensions have not let through yet are given up.
     pub(crate) fn abandon_prompts(&mut self, why: &str) {
         let waiting = std::mem::take(&mut self.lane.waiting);

@@ -7,7 +7,7 @@
 
 mod asking;
 mod dialogs;
-mod drafts;
+mod first_entries;
 mod generation;
 mod hooks;
 mod intake;
@@ -19,7 +19,9 @@ mod requests;
 mod router;
 mod services;
 mod start;
+mod summaries;
 mod tools;
+mod user_bash;
 mod views;
 
 pub(crate) use intake::Source;
@@ -28,6 +30,8 @@ pub use models::register_provider;
 pub(crate) use router::Router;
 pub use services::serve_fetch;
 pub(crate) use start::Beginning;
+pub(crate) use summaries::CompactionQuestion;
+pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -158,6 +158,7 @@ impl Session {
     }
 
     fn enter(&mut self, successor: Successor, cwd: &Path, generation: Generation, then: Then) {
+        self.drop_requests();
         self.extensions.arriving = Some(successor);
         self.raise(generation, cwd, then);
     }

@@ -1,7 +1,11 @@
 //! What extensions have to do with the session as a whole: replacing it, reading
 //! everything again, compaction, moves in its tree, the host's shell, the end.
 
+mod end;
+mod reload;
 mod replace;
+mod shell;
+mod summaries;
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
@@ -19,8 +23,14 @@ pub fn diary(events: &[&str]) -> String {
 
 /// pith with a model that gives these answers and the user's extensions of these sources.
 pub fn scene(turns: impl IntoIterator<Item = Turn>, sources: &[(&str, &str)]) -> Scene {
-    let server = ModelServer::start(Script::of(turns));
+    scene_with(Script::of(turns), &json!({}), sources)
+}
+
+/// The same with a whole script and settings.
+pub fn scene_with(script: Script, settings: &Value, sources: &[(&str, &str)]) -> Scene {
+    let server = ModelServer::start(script);
     let home = TempHome::for_server(&server);
+    home.write_settings(settings);
     for (name, source) in sources {
         home.write_agent_file(&format!("extensions/{name}"), source);
     }
