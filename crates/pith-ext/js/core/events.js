@@ -243,9 +243,10 @@ const composed = {
     let changed = false;
     const onResult = (value) => {
       if (!truthy(value)) return;
+      if (value.content !== undefined && !Array.isArray(value.content)) throw new TypeError("tool_result handlers must return content as an array");
       for (const key of ["content", "details", "isError", "usage"]) {
         if (value[key] === undefined) continue;
-        event[key] = key === "content" && !Array.isArray(value.content) ? [] : value[key];
+        event[key] = value[key];
         changed = true;
       }
     };

@@ -15,7 +15,7 @@ const RESULTS: &[(&str, bool, &str)] = &[
     ("return undefined", true, "did not return a result object"),
     ("return null", true, "did not return a result object"),
     ("return 'just text'", true, "did not return a result object"),
-    ("return []", true, ""),
+    ("return []", false, ""),
     ("return {}", false, ""),
     ("return { content: 'a string' }", false, "a string"),
     ("return { content: 7 }", true, "content that is not an array"),

@@ -127,11 +127,26 @@ impl Lab {
         furnish: impl FnOnce(&TempHome, &ModelServer),
         configure: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Stage {
-        let path = example(&self.examples, name).unwrap_or_else(|| panic!("{name} is not in {}", self.version));
-        let mut stage = Stage::furnished(Script::of(turns), furnish, |builder| configure(builder.arg("-e").arg(path)));
-        stage.pulse();
+        let mut stage = self.load(name, turns, furnish, configure);
         let errors = stage.host.frames().into_iter().filter(|frame| frame["type"] == "extension_error");
         assert_eq!(errors.collect::<Vec<_>>(), [] as [serde_json::Value; 0]);
+        stage
+    }
+}
+
+impl Lab {
+    /// An example that cannot be loaded ends pith before its first answer.
+    fn load(
+        &self,
+        name: &str,
+        turns: impl IntoIterator<Item = Turn>,
+        furnish: impl FnOnce(&TempHome, &ModelServer),
+        configure: impl FnOnce(HostBuilder) -> HostBuilder,
+    ) -> Stage {
+        let path = example(&self.examples, name).unwrap_or_else(|| panic!("{name} is not in {}", self.version));
+        let mut stage = Stage::furnished(Script::of(turns), furnish, |builder| configure(builder.arg("-e").arg(path)));
+        // The first answer comes after the factories, which may take their time.
+        stage.host.data(json!({"type": "get_state"}));
         stage
     }
 }
@@ -189,7 +204,7 @@ fn every_headless_example_loads() {
     for lab in labs() {
         for name in HEADLESS.iter().filter(|name| lab.has(name)) {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                let stage = lab.start_in(name, [], |home, _| home.write_file("../unused", ""), |builder| builder);
+                let stage = lab.load(name, [], |_, _| {}, |builder| builder);
                 stage.finish(name);
             }));
             let result = if outcome.is_ok() { "yes" } else { "NO" };
