@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p pith --bench figures` prints them; nothing here asserts.
 
+mod measure;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,12 +11,12 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-const BIN: &str = env!("CARGO_BIN_EXE_pith");
+use measure::{BIN, builder, ms, processor_time, pss, show, start_up};
 
 fn main() {
-    start_up("spawn to get_state, median of 41", |_| {});
-    start_up("the same with 100 custom models", many_models);
-    start_up("the same with 100 skills and 50 templates", many_resources);
+    show("spawn to get_state, median of 41", &ms(start_up(41, |_| {})));
+    show("the same with 100 custom models", &ms(start_up(41, many_models)));
+    show("the same with 100 skills and 50 templates", &ms(start_up(41, many_resources)));
     idle_memory();
     switch_session();
     for mode in ["delta", "full"] {
@@ -24,25 +26,7 @@ fn main() {
 
 fn host(server: &ModelServer, arguments: &[&str]) -> Host {
     let home = TempHome::for_server(server);
-    Host::builder(BIN).rpc(Api::Anthropic).args(arguments).home(&home).patience(Duration::from_secs(120)).spawn()
-}
-
-/// From spawning the process to its first answer.
-fn start_up(what: &str, furnish: impl Fn(&TempHome)) {
-    let server = ModelServer::start(Script::new());
-    let mut times: Vec<Duration> = (0..41)
-        .map(|_| {
-            let home = TempHome::for_server(&server);
-            furnish(&home);
-            let builder = Host::builder(BIN).rpc(Api::Anthropic).home(&home);
-            let start = Instant::now();
-            let mut host = builder.spawn();
-            host.data(json!({"type": "get_state"}));
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    show(what, &format!("{:.1} ms", times[20].as_secs_f64() * 1e3));
+    builder(&home).args(arguments).spawn()
 }
 
 fn many_models(home: &TempHome) {
@@ -70,7 +54,7 @@ fn switch_session() {
     let home = TempHome::for_server(&server);
     let file = home.work().join("large.jsonl");
     write_large_session(&file, &home.work());
-    let mut host = Host::builder(BIN).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
+    let mut host = builder(&home).spawn();
     host.data(json!({"type": "get_state"}));
     let start = Instant::now();
     host.data(json!({"type": "switch_session", "sessionPath": file}));
@@ -129,23 +113,4 @@ fn stream(mode: &str, n_deltas: usize, chars: usize) {
     let megabytes = host.n_bytes() as f64 / 1e6;
     let figures = format!("{:.2} s CPU, {:.2} s, {megabytes:.0} MB written", used.as_secs_f64(), wall.as_secs_f64());
     show(&format!("{n_deltas} deltas of {chars} characters, {mode}"), &figures);
-}
-
-fn pss(pid: i32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("Pss:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
-}
-
-/// User and system time in hundredths of a second, as the kernel counts.
-fn processor_time(pid: i32) -> Duration {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-    Duration::from_millis((ticks(11) + ticks(12)) * 10)
-}
-
-#[allow(clippy::print_stdout, reason = "the figures are the output")]
-fn show(what: &str, figure: &str) {
-    println!("{what:<52} {figure}");
 }

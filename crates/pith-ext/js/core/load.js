@@ -57,7 +57,7 @@ function loadOne(generation, source, done) {
     ext.providers = [];
     for (const listeners of generation.bus.values()) for (const entry of listeners) if (entry.ext === ext) listeners.delete(entry);
     const text = outcome.isTimeout ? `its factory did not finish within ${state.limits.factoryMs / 1000} s` : owners.text(outcome.error);
-    if (outcome.error?.stack) host.logStack(String(outcome.error.stack));
+    if (outcome.error?.stack) host.logStack(`${owners.text(outcome.error)}\n${outcome.error.stack}`);
     done(ext, `Failed to load extension "${ext.path}": ${text}`);
   };
   runs.start(ext, () => evaluate(ext), settle, state.limits.factoryMs);

@@ -22,7 +22,9 @@ fn load(root: &std::path::Path) -> Result<(usize, usize, Vec<String>), String> {
     stage.host.send(json!({"id": "first", "type": "get_commands"}));
     let first = stage.host.find_within(0, pith_testkit::patience(), |frame| frame["id"] == "first");
     let Some(commands) = first else {
-        return Err(stage.host.stderr().lines().next().unwrap_or("no answer").to_owned());
+        let stderr = stage.host.wait_stderr(|text| text.contains("Failed to load extension"));
+        let line = stderr.lines().find(|line| line.contains("Failed to load extension")).unwrap_or_default();
+        return Err(line.rsplit("\": ").next().unwrap_or(line).chars().take(160).collect());
     };
     let is_own = |command: &&Value| command["source"] == "extension";
     let n_commands = commands["data"]["commands"].as_array().into_iter().flatten().filter(is_own).count();
