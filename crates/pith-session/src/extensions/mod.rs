@@ -11,6 +11,7 @@ mod intake;
 mod lane;
 mod messages;
 mod models;
+mod previews;
 mod replacing;
 mod requests;
 mod services;
@@ -18,8 +19,8 @@ mod start;
 mod tools;
 mod views;
 
-pub(crate) use intake::Source;
-pub(crate) use lane::Lane;
+pub(crate) use intake::{Passed, Source};
+pub(crate) use lane::{GIVEN_UP, Lane};
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -29,6 +30,7 @@ use serde_json::Value;
 
 use crate::session::Session;
 use dialogs::Dialogs;
+use messages::Errands;
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
@@ -65,6 +67,7 @@ pub(crate) struct Extensions {
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
+    pub errands: Errands,
     /// Slash commands that have not ended.
     pub n_commands: usize,
     /// An extension has asked to leave once nothing runs.
@@ -98,6 +101,7 @@ impl Extensions {
             live,
             errors,
             dialogs: Dialogs::default(),
+            errands: Errands::default(),
             n_commands: 0,
             is_leaving: false,
             has_quit: false,
