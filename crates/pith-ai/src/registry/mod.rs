@@ -34,7 +34,7 @@ pub use auth::{NO_KEY, NO_MODEL};
 pub use listing::model_table;
 pub use provider::Visibility;
 use provider::{Provider, Registered};
-pub use status::AuthStatus;
+pub use status::{AuthStatus, CredentialOrigin};
 
 /// The models and the credentials for them.
 pub struct Registry {

@@ -13,6 +13,7 @@ mod intake;
 mod lane;
 mod messages;
 mod models;
+mod previews;
 mod replacing;
 mod requests;
 mod services;
@@ -22,8 +23,8 @@ mod tools;
 mod user_bash;
 mod views;
 
-pub(crate) use intake::Source;
-pub(crate) use lane::{Lane, Passage};
+pub(crate) use intake::{Passed, Source};
+pub(crate) use lane::{GIVEN_UP, Lane, Passage};
 pub(crate) use start::Beginning;
 pub(crate) use summaries::CompactionQuestion;
 pub(crate) use user_bash::HostCommand;
@@ -37,6 +38,7 @@ use serde_json::Value;
 use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
+use messages::Errands;
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
@@ -73,6 +75,7 @@ pub(crate) struct Extensions {
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
+    pub errands: Errands,
     /// Slash commands that have not ended.
     pub n_commands: usize,
     /// The session that takes over as soon as its extensions are there.
@@ -108,6 +111,7 @@ impl Extensions {
             live,
             errors,
             dialogs: Dialogs::default(),
+            errands: Errands::default(),
             n_commands: 0,
             arriving: None,
             is_leaving: false,

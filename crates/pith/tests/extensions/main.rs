@@ -2,6 +2,9 @@
 //! a scripted model, and nothing but JSON lines in between.
 
 mod session;
+mod state;
+mod state_messages;
+mod state_queue;
 #[path = "../rpc/support.rs"]
 #[allow(dead_code, reason = "shared with the tests without extensions")]
 mod support;
