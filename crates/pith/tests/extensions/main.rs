@@ -1,0 +1,3 @@
+//! Extensions in the real binary.
+
+mod cli;
