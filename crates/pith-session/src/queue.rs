@@ -94,6 +94,11 @@ impl Queues {
         [&self.steering, &self.follow_up].into_iter().map(|line| line.leaving.len() + line.items.len()).sum()
     }
 
+    /// The texts that wait, steering first.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.steering.items.iter().chain(&self.follow_up.items).map(|item| item.text.as_str())
+    }
+
     pub fn mode(&self, queue: Queue) -> QueueMode {
         match queue {
             Queue::Steering => self.steering.mode,

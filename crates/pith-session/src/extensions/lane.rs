@@ -22,6 +22,8 @@ const START: Duration = Duration::from_millis(50);
 pub(crate) struct Lane {
     step: Option<AbortHandle>,
     waiting: VecDeque<Held>,
+    /// Extensions are being told that the activity is over: what they send meanwhile comes after that.
+    is_closed: bool,
     /// Until then nothing is read, so that what extensions show when they start comes first.
     quiet_until: Option<Instant>,
 }
@@ -34,7 +36,21 @@ enum Held {
 
 impl Lane {
     pub fn is_busy(&self) -> bool {
-        self.step.is_some()
+        self.step.is_some() || self.is_closed
+    }
+
+    /// Lets everything whose order matters wait.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Lets it go on; the session sees to it.
+    pub fn open(&mut self) {
+        self.is_closed = false;
     }
 
     /// Lets the first step go before everything else, for a moment.
@@ -116,7 +132,7 @@ impl Session {
         if let Some(then) = then {
             then(self);
         }
-        while self.lane.step.is_none() && self.takes_lines() {
+        while !self.lane.is_busy() && self.takes_lines() {
             match self.lane.waiting.pop_front() {
                 Some(Held::Line(id, command)) => self.command(id, command),
                 Some(Held::Request(request)) => self.on_extension(request),
@@ -127,7 +143,7 @@ impl Session {
 
     /// Carries out what waited, if nothing is in its way any more.
     pub(crate) fn advance_lane(&mut self) {
-        if self.lane.step.is_none() && !self.lane.waiting.is_empty() && self.takes_lines() {
+        if !self.lane.is_busy() && !self.lane.waiting.is_empty() && self.takes_lines() {
             self.end_step(None);
         }
     }

@@ -6,20 +6,26 @@
 //! of this costs more than a look at an `Option`.
 
 mod dialogs;
+mod drafts;
 mod hooks;
 mod intake;
 mod lane;
 mod messages;
 mod models;
+mod observer;
+mod prompt;
 mod replacing;
 mod requests;
 mod services;
 mod start;
 mod tools;
+mod transcript;
 mod views;
 
+pub(crate) use drafts::custom_message;
 pub(crate) use intake::Source;
 pub(crate) use lane::Lane;
+pub(crate) use observer::{Observer, Prompted};
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,8 +33,10 @@ use std::path::Path;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
 use serde_json::Value;
 
+use crate::queue::Waiting;
 use crate::session::Session;
 use dialogs::Dialogs;
+use prompt::RunPrompt;
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
@@ -67,6 +75,10 @@ pub(crate) struct Extensions {
     pub dialogs: Dialogs,
     /// Slash commands that have not ended.
     pub n_commands: usize,
+    /// The prompt the next run begins with, while `before_agent_start` handlers wait for it.
+    pub prompted: Option<Waiting>,
+    /// What they made of the system prompt, until the activity ends.
+    pub run_prompt: Option<RunPrompt>,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
     /// The last words have been said.
@@ -99,6 +111,8 @@ impl Extensions {
             errors,
             dialogs: Dialogs::default(),
             n_commands: 0,
+            prompted: None,
+            run_prompt: None,
             is_leaving: false,
             has_quit: false,
         }

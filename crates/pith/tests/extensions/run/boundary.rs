@@ -1,0 +1,1 @@
+//! Drafts and continuations at the end of turns and runs.
