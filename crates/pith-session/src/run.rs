@@ -298,6 +298,7 @@ impl Session {
             session_id: Some(self.store.id().into()),
             cache: self.options.cache,
             block_images: self.options.block_images,
+            hooks: self.request_hooks(),
         }
     }
 

@@ -179,6 +179,7 @@ impl Link for Recorder {
             session_id: None,
             cache: CacheRetention::None,
             block_images: false,
+            hooks: None,
         };
         Turn {
             blank: AssistantMessage::default(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pith_agent::link::Call;
 use pith_agent::{Guard, Opening, Queue, ToolOutput, Verdict, Waits};
 use pith_ext::{Boundary, EventName, ExtensionError, ExtensionHandle};
-use pith_protocol::{Block, Event, Message};
+use pith_protocol::{Block, Event, Message, RequestHooks, RequestPart};
 use pith_tools::image::Rules;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,13 @@ impl Session {
     /// Extensions as the guard of every tool call.
     pub(crate) fn guard(&self, handle: &ExtensionHandle) -> Arc<dyn Guard> {
         Arc::new(Fitted { handle: handle.clone(), rules: self.workbench.image_rules() })
+    }
+
+    /// Extensions that want to see requests on their way.
+    pub(crate) fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
+        let handle = self.extensions.handle()?;
+        let parts = [RequestPart::Headers, RequestPart::Payload, RequestPart::Response];
+        parts.into_iter().any(|part| handle.sees(part)).then(|| Arc::new(handle.clone()) as Arc<dyn RequestHooks>)
     }
 
     /// Writes down what extensions propose. `true` if the run is to go on for it.
