@@ -31,6 +31,7 @@ mod replace;
 mod reply;
 mod retry;
 mod run;
+mod run_link;
 mod shell;
 mod state;
 mod summary;
@@ -42,7 +43,7 @@ mod ttsr;
 mod waiting;
 
 pub use extensions::{ExtensionSetup, FindExtensions, RunningExtensions, register_provider, serve_fetch};
-pub use library::{Brought, ReadAgain, Reading};
+pub use library::{Brought, Contributed, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
 pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};

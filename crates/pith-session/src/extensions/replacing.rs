@@ -88,8 +88,7 @@ impl Session {
         self.lane.take(Passage::Replacement);
         let (event, question) = self.question(&target);
         let Some(handle) = self.listeners(event) else { return self.replace_when_settled(target, done) };
-        let refusal = self.lane.await_consent();
-        self.step(async move {
+        self.abortable_step(|refusal| async move {
             let is_refused = tokio::select! {
                 biased;
                 () = refusal.cancelled() => true,

@@ -6,9 +6,13 @@ mod bad_tools;
 mod cli;
 mod dialogs;
 mod examples;
+mod run;
 mod session;
 mod stage;
+mod state;
+mod state_messages;
+mod state_queue;
+mod third_party;
 #[path = "../rpc/support.rs"]
 #[allow(dead_code, reason = "shared with the tests without extensions")]
 mod support;
-mod third_party;
