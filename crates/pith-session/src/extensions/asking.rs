@@ -42,16 +42,30 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
     Ok((call, given))
 }
 
-/// A model as an extension names it: with everything, or just by provider and id.
+/// A model an extension asks for.
 pub(super) fn model(given: &Value, registry: &Registry) -> Result<Arc<Model>, String> {
+    named(given)?.found(registry).map_err(|named| format!("Model not found: {}/{}", named.0.provider, named.0.id))
+}
+
+/// A model as an extension names it: with everything, or just by provider and id.
+pub(super) struct Named(Model);
+
+pub(super) fn named(given: &Value) -> Result<Named, String> {
     let model = Model::deserialize(given).map_err(|error| format!("this is not a model: {error}"))?;
-    if model.provider.is_empty() || model.id.is_empty() {
-        return Err("this is not a model: provider and id are missing".to_owned());
+    match model.provider.is_empty() || model.id.is_empty() {
+        true => Err("this is not a model: provider and id are missing".to_owned()),
+        false => Ok(Named(model)),
     }
-    match registry.find(&model.provider, &model.id) {
-        Some(known) if model.api.is_empty() || *known == model => Ok(known),
-        None if model.api.is_empty() => Err(format!("Model not found: {}/{}", model.provider, model.id)),
-        Some(_) | None => Ok(Arc::new(model)),
+}
+
+impl Named {
+    /// The model itself; `Err` if there is only its name and nobody knows it.
+    pub fn found(self, registry: &Registry) -> Result<Arc<Model>, Named> {
+        match registry.find(&self.0.provider, &self.0.id) {
+            Some(known) if self.0.api.is_empty() || *known == self.0 => Ok(known),
+            None if self.0.api.is_empty() => Err(self),
+            Some(_) | None => Ok(Arc::new(self.0)),
+        }
     }
 }
 

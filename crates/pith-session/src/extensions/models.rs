@@ -125,13 +125,12 @@ impl Session {
     }
 
     pub(crate) fn set_model_from_extension(&mut self, model: Value, answer: Answer<bool>) {
-        let model = match asking::model(&model, self.models.registry()) {
-            Ok(model) => model,
+        let registry = self.models.registry();
+        let model = match asking::named(&model) {
+            Ok(named) => named.found(registry).ok().filter(|model| registry.check(model).is_ok()),
             Err(error) => return answer.fail(error),
         };
-        if self.models.registry().check(&model).is_err() {
-            return answer.send(false);
-        }
+        let Some(model) = model else { return answer.send(false) };
         let changed = self.models.choose(model);
         self.record_model(&changed);
         answer.send(true);
