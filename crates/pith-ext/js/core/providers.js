@@ -42,7 +42,7 @@ exports.apply = (registration) => {
       name,
       extensionPath: ext.path,
       config: native ? nativeConfig(native) : plainConfig(config),
-      streams: isFunction(config?.streamSimple) || isFunction(native?.streamSimple) || isFunction(native?.stream),
+      streams: isFunction(config?.streamSimple) || isFunction(native?.streamSimple) || isFunction(native?.stream) || (config?.api !== undefined && byApi.has(config.api)),
       oauth: oauth ? { name: oauth.name ?? name, isSubscription: oauth.isSubscription === true, modifies: isFunction(oauth.modifyModels) } : null,
       refreshes: isFunction(config?.refreshModels) || isFunction(native?.refreshModels),
     });
