@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use pith_files::{FileLock, create_private_parent, replace};
+pub use pith_files::FileLock;
+use pith_files::{create_private_parent, replace};
 use serde_json::{Map, Value};
 
 use crate::document;

@@ -94,7 +94,7 @@ impl Session {
         }
     }
 
-    fn session_file(&self) -> Option<String> {
+    pub(crate) fn session_file(&self) -> Option<String> {
         self.store.path().map(|path: &Path| path.to_string_lossy().into_owned())
     }
 

@@ -77,7 +77,6 @@ impl Session {
     }
 
     /// The extensions have gone, and everything they registered goes with them.
-    #[expect(dead_code, reason = "for whoever replaces the engine")]
     pub(crate) fn forget_providers(&mut self) {
         for name in std::mem::take(&mut self.extensions.providers).into_keys() {
             self.models.registry().unregister(&name);

@@ -128,6 +128,40 @@ fn a_registered_provider_serves_prompts() {
 }
 
 #[test]
+fn pith_starts_with_a_model_of_an_extension() {
+    let configure =
+        |builder: HostBuilder| builder.env("CORP_KEY", "k").args(["--provider", "corp", "--model", "corp-1"]);
+    let mut scene = prepared(PROVIDERS, [Turn::text("at once")], |_, _| {}, configure);
+    assert_eq!(scene.state()["model"]["provider"], "corp");
+    let frames = scene.run("hello");
+    assert_eq!(texts(&answer(&frames)["content"]), "at once");
+    scene.finish();
+}
+
+#[test]
+fn providers_go_with_the_extensions_that_brought_them() {
+    let mut scene = providers([]);
+    let listed = |scene: &mut Scene| {
+        let models = scene.data(json!({"type": "get_available_models"}));
+        models["models"].as_array().expect("a list").iter().any(|model| model["provider"] == "corp")
+    };
+    assert!(listed(&mut scene));
+    let file = scene.home.agent().join("extensions/test.ts");
+    fs::write(&file, PROVIDERS.replace("\"corp\", {", "\"firm\", {")).expect("written");
+    scene.command(json!({"type": "reload"}));
+    assert!(!listed(&mut scene), "the extension has another provider now");
+    fs::write(&file, PROVIDERS).expect("written");
+    scene.command(json!({"type": "reload"}));
+    assert!(listed(&mut scene));
+    scene.command(json!({"type": "new_session"}));
+    assert!(listed(&mut scene), "the next session has it too");
+    fs::remove_file(&file).expect("removed");
+    scene.command(json!({"type": "reload"}));
+    assert!(!listed(&mut scene), "there is no extension any more");
+    scene.finish();
+}
+
+#[test]
 fn a_known_provider_is_redirected_and_restored() {
     let mut scene = providers([Turn::text("one"), Turn::text("two")]);
     told(&mut scene, "/redirect");
