@@ -209,7 +209,7 @@ fn extensions_wrap_built_in_tools() {
     check("/noshell", json!("failed: Custom shell path not found: /not/there"));
     check("/elsewhere", json!("content below"));
     check("/remote", json!(["over there: ls", "far away x"]));
-    check("/written", json!("Successfully wrote 4 bytes to new.txt"));
+    check("/written", json!("Successfully wrote to new.txt"));
     let missing = told(&mut scene, "/missing");
     assert!(missing.as_str().expect("a text").starts_with("failed: "), "{missing}");
     assert_eq!(scene.home.read_file("below/new.txt").as_deref(), Some("made"));
