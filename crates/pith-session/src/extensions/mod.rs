@@ -40,6 +40,9 @@ use crate::session::Session;
 use dialogs::Dialogs;
 use messages::Errands;
 
+/// The answer to whatever comes too late.
+pub(crate) const CLOSING: &str = "pith is shutting down";
+
 /// How extensions are found and started.
 pub struct ExtensionSetup {
     /// Finds the extensions of a working directory, in the order of their handlers.
