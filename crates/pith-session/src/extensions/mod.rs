@@ -14,6 +14,7 @@ mod intake;
 mod lane;
 mod messages;
 mod models;
+mod previews;
 mod replacing;
 mod requests;
 mod router;
@@ -24,8 +25,8 @@ mod tools;
 mod user_bash;
 mod views;
 
-pub(crate) use intake::Source;
-pub(crate) use lane::{Lane, Passage};
+pub(crate) use intake::{Passed, Source};
+pub(crate) use lane::{GIVEN_UP, Lane, Passage};
 pub use models::register_provider;
 pub(crate) use router::Router;
 pub use services::serve_fetch;
@@ -44,7 +45,11 @@ use serde_json::Value;
 use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
+use messages::Errands;
 use models::Providers;
+
+/// The answer to whatever comes too late.
+pub(crate) const CLOSING: &str = "pith is shutting down";
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
@@ -88,6 +93,7 @@ pub(crate) struct Extensions {
     /// Sends model calls to them or to pith's own clients.
     pub router: Arc<Router>,
     pub web: Web,
+    pub errands: Errands,
     /// Slash commands that have not ended.
     pub n_commands: usize,
     /// The session that takes over as soon as its extensions are there.
@@ -126,6 +132,7 @@ impl Extensions {
             providers: Providers::new(),
             router,
             web: setup.web,
+            errands: Errands::default(),
             n_commands: 0,
             arriving: None,
             is_leaving: false,

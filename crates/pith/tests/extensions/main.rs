@@ -5,6 +5,9 @@ mod cli;
 mod models;
 mod services;
 mod session;
+mod state;
+mod state_messages;
+mod state_queue;
 #[path = "../rpc/support.rs"]
 #[allow(dead_code, reason = "shared with the tests without extensions")]
 mod support;
