@@ -44,28 +44,26 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
 
 /// A model an extension asks for.
 pub(super) fn model(given: &Value, registry: &Registry) -> Result<Arc<Model>, String> {
-    named(given)?.found(registry).map_err(|named| format!("Model not found: {}/{}", named.0.provider, named.0.id))
+    let named = named(given)?;
+    let (provider, id) = (named.provider.clone(), named.id.clone());
+    found(named, registry).ok_or_else(|| format!("Model not found: {provider}/{id}"))
 }
 
 /// A model as an extension names it: with everything, or just by provider and id.
-pub(super) struct Named(Model);
-
-pub(super) fn named(given: &Value) -> Result<Named, String> {
+pub(super) fn named(given: &Value) -> Result<Model, String> {
     let model = Model::deserialize(given).map_err(|error| format!("this is not a model: {error}"))?;
     match model.provider.is_empty() || model.id.is_empty() {
         true => Err("this is not a model: provider and id are missing".to_owned()),
-        false => Ok(Named(model)),
+        false => Ok(model),
     }
 }
 
-impl Named {
-    /// The model itself; `Err` if there is only its name and nobody knows it.
-    pub fn found(self, registry: &Registry) -> Result<Arc<Model>, Named> {
-        match registry.find(&self.0.provider, &self.0.id) {
-            Some(known) if self.0.api.is_empty() || *known == self.0 => Ok(known),
-            None if self.0.api.is_empty() => Err(self),
-            Some(_) | None => Ok(Arc::new(self.0)),
-        }
+/// The named model itself; nothing if there is only its name and nobody knows it.
+pub(super) fn found(named: Model, registry: &Registry) -> Option<Arc<Model>> {
+    match registry.find(&named.provider, &named.id) {
+        Some(known) if named.api.is_empty() || *known == named => Some(known),
+        None if named.api.is_empty() => None,
+        Some(_) | None => Some(Arc::new(named)),
     }
 }
 

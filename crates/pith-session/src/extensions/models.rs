@@ -127,7 +127,7 @@ impl Session {
     pub(crate) fn set_model_from_extension(&mut self, model: Value, answer: Answer<bool>) {
         let registry = self.models.registry();
         let model = match asking::named(&model) {
-            Ok(named) => named.found(registry).ok().filter(|model| registry.check(model).is_ok()),
+            Ok(named) => asking::found(named, registry).filter(|model| registry.check(model).is_ok()),
             Err(error) => return answer.fail(error),
         };
         let Some(model) = model else { return answer.send(false) };

@@ -428,3 +428,58 @@ export default (pi) => {
     assert!(!request.body["tools"].as_array().expect("tools").is_empty(), "prompt and tools come through");
     scene.finish();
 }
+
+#[test]
+fn a_whole_provider_brings_its_models_its_key_and_its_stream() {
+    let source = r#"
+import { createAssistantMessageEventStream } from "@earendil-works/pi-ai";
+export default (pi) => {
+    const model = (id) => ({ id, name: id, api: "whole-api", provider: "whole", baseUrl: "https://whole.invalid", reasoning: false, input: ["text"],
+        cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1000, maxTokens: 100 });
+    let models = [model("m")];
+    const answer = (model, context, options) => {
+        const stream = createAssistantMessageEventStream();
+        const message = { role: "assistant", content: [{ type: "text", text: `${model.id} with ${options.apiKey}` }], api: model.api, provider: model.provider, model: model.id, stopReason: "stop", timestamp: 1 };
+        stream.push({ type: "done", reason: "stop", message });
+        stream.end();
+        return stream;
+    };
+    pi.registerProvider({
+        id: "whole", name: "Whole",
+        auth: { apiKey: { name: "Whole key", resolve: async ({ ctx }) => { const key = await ctx.env("WHOLE_KEY"); return key ? { auth: { apiKey: key } } : undefined; } } },
+        getModels: () => models,
+        refreshModels: async ({ publish }) => publish({ update: () => { models = [model("m"), model("later")]; } }),
+        stream: answer, streamSimple: answer,
+    });
+    pi.registerCommand("refresh", { handler: async (args, ctx) => { await ctx.modelRegistry.refresh(); ctx.ui.notify("done"); } });
+};"#;
+    let mut scene = prepared(source, [], |_, _| {}, |builder| builder.env("WHOLE_KEY", "whole-secret"));
+    told(&mut scene, "/refresh");
+    for id in ["m", "later"] {
+        use_model(&mut scene, "whole", id);
+        let frames = scene.run("hello");
+        assert_eq!(texts(&answer(&frames)["content"]), format!("{id} with whole-secret"));
+    }
+    scene.finish();
+}
+
+#[test]
+fn an_api_of_an_extension_serves_the_providers_that_name_it() {
+    let source = r#"
+import { createAssistantMessageEventStream, registerApiProvider } from "@earendil-works/pi-ai";
+export default (pi) => {
+    const answer = (model) => {
+        const stream = createAssistantMessageEventStream();
+        stream.push({ type: "done", reason: "stop", message: { role: "assistant", content: [{ type: "text", text: "api for " + model.provider }], stopReason: "stop", timestamp: 1 } });
+        stream.end();
+        return stream;
+    };
+    registerApiProvider({ api: "shared-api", stream: answer, streamSimple: answer });
+    pi.registerProvider("user-of-it", { baseUrl: "https://x.invalid", apiKey: "k", api: "shared-api", models: [{ id: "m" }] });
+};"#;
+    let mut scene = with_extension(source, []);
+    use_model(&mut scene, "user-of-it", "m");
+    let frames = scene.run("hello");
+    assert_eq!(texts(&answer(&frames)["content"]), "api for user-of-it");
+    scene.finish();
+}
