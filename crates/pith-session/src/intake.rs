@@ -8,7 +8,7 @@ use pith_protocol::commands::{Abort, AbortAndPrompt, Prompt};
 use pith_protocol::{Call, Message, UserMessage};
 
 use crate::activity::Waiter;
-use crate::extensions::{GIVEN_UP, Passed, Source};
+use crate::extensions::{CLOSING, GIVEN_UP, Passed, Source};
 use crate::prompt::{Busy, Placement, place};
 use crate::queue::Waiting;
 use crate::reply::Reply;
@@ -54,7 +54,7 @@ impl Session {
     /// Answers, then starts: the answer precedes every event of the run.
     fn start_prompt<C: Call<Answer = Placed>>(&mut self, item: Waiting, reply: Reply<C>) {
         if self.is_closing {
-            return self.answer(reply, Err("pith is shutting down".to_owned()));
+            return self.answer(reply, Err(CLOSING.to_owned()));
         }
         if let Err(problem) = self.models.usable() {
             return self.answer(reply, Err(problem));

@@ -293,7 +293,7 @@ impl Session {
 
     /// The process ends: nothing waits for extensions any more.
     pub(crate) fn close_lane(&mut self) {
-        self.abandon_prompts("pith is shutting down");
+        self.abandon_prompts(super::CLOSING);
         if let Some(step) = self.lane.step.take() {
             step.abort();
         }

@@ -55,6 +55,9 @@ use messages::Errands;
 use models::Providers;
 use prompt::RunPrompt;
 
+/// The answer to whatever comes too late.
+pub(crate) const CLOSING: &str = "pith is shutting down";
+
 /// How extensions are found and started.
 pub struct ExtensionSetup {
     /// Finds the extensions of a working directory, in the order of their handlers.

@@ -389,3 +389,86 @@ fn an_extension_that_fails_for_the_next_session_is_told_and_left_out() {
     scene.slash("/fine");
     assert_eq!(scene.data(json!({"type": "prompt", "message": "/flaky"})), json!({"disposition": "started"}));
 }
+
+#[test]
+fn extensions_never_see_a_mixture_of_two_sessions() {
+    // A timer of the factory looks at the session as early as it can.
+    let looks = r#"export default (pi) => {
+        const look = (ctx) => {
+            const { sessionManager } = ctx;
+            return [sessionManager.getSessionFile(), sessionManager.getEntries().length, pi.getSessionName()].join(" ");
+        };
+        pi.on("session_shutdown", (event, ctx) => ctx.ui.notify("end " + look(ctx)));
+        pi.on("session_start", (event, ctx) => { ctx.ui.notify("start " + look(ctx)); clearInterval(timer); });
+        const timer = setInterval(() => { try { console.error("early " + pi.getSessionName()) } catch {} }, 0);
+    };"#;
+    let mut scene = scene([Turn::text("one")], &[("looks.js", looks)]);
+    scene.run("first");
+    scene.command(json!({"type": "set_session_name", "name": "old"}));
+    let old = file(&mut scene).as_str().unwrap().to_owned();
+    scene.command(json!({"type": "new_session"}));
+    let new = file(&mut scene).as_str().unwrap().to_owned();
+    let told = notes(&scene.host.frames());
+    assert_eq!(told[1], format!("end {old} 5 old"));
+    assert_eq!(told[2], format!("start {new} 2 "));
+    assert!(!scene.stderr().contains("early old"), "{}", scene.stderr());
+}
+
+#[test]
+fn the_end_of_the_process_overtakes_a_replacement() {
+    let slow = r#"
+        import { appendFileSync } from "node:fs";
+        export default (pi) => {
+            pi.on("session_shutdown", (event, ctx) => {
+                appendFileSync("farewell", event.reason + " ");
+                ctx.ui.notify("leaving");
+                if (event.reason === "new") return new Promise(() => {});
+            });
+        };"#;
+    let mut scene = scene([], &[("slow.js", slow)]);
+    scene.send(json!({"id": "n", "type": "new_session"}));
+    scene.wait_note("leaving");
+    let start = Instant::now();
+    scene.close_stdin();
+    assert_eq!(scene.exit_code(), 0);
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_like(&scene.response("n"), &json!({"success": false, "error": "pith is shutting down"}));
+    assert_eq!(scene.home.read_file("farewell").as_deref(), Some("new quit "));
+}
+
+#[test]
+fn what_a_handler_sends_on_its_way_out_does_not_reach_the_next_session() {
+    let sends = r#"export default (pi) => {
+        pi.on("session_shutdown", (event) => { if (event.reason === "new") pi.sendUserMessage("too late"); });
+    };"#;
+    let mut scene = scene([Turn::text("never")], &[("sends.js", sends)]);
+    scene.command(json!({"type": "new_session"}));
+    assert_eq!(scene.messages(), [] as [Value; 0]);
+    let frames = scene.finish();
+    assert!(of_type(&frames, "agent_start").is_empty());
+}
+
+#[test]
+fn a_handler_of_the_start_can_prompt_the_new_session() {
+    let greets = r#"export default (pi) => {
+        pi.on("session_start", (event) => { if (event.reason === "new") pi.sendUserMessage("hello there"); });
+    };"#;
+    let mut scene = scene([Turn::text("hi")], &[("greets.js", greets)]);
+    scene.command(json!({"type": "new_session"}));
+    scene.wait_type("agent_settled");
+    assert_like(&scene.messages()[0], &json!({"role": "user", "content": [{"text": "hello there"}]}));
+}
+
+#[test]
+fn older_names_reach_extensions_that_know_only_those() {
+    let old = r#"export default (pi) => {
+        for (const name of ["session_switch", "session_fork"]) {
+            pi.on(name, (event, ctx) => ctx.ui.notify(name + " " + event.reason));
+        }
+    };"#;
+    let mut scene = scene([Turn::text("one")], &[("old.js", old)]);
+    scene.run("first");
+    scene.command(json!({"type": "clone"}));
+    scene.command(json!({"type": "new_session"}));
+    assert_eq!(notes(&scene.host.frames()), ["session_fork fork", "session_switch new"]);
+}
