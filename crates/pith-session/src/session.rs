@@ -272,6 +272,7 @@ impl Session {
             };
             self.handle(event);
             self.advance_lane();
+            self.answer_idle();
             self.leave_if_asked();
             self.quit_extensions();
         }

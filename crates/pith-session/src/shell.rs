@@ -167,6 +167,7 @@ impl Session {
             self.store.append_message(&message);
         }
         self.report_store();
+        self.append_waiting_messages();
     }
 
     pub(crate) fn on_shell_panic(&mut self, task: TaskId) {

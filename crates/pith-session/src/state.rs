@@ -1,17 +1,35 @@
 //! What the session answers about itself, and small changes to it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pith_agent::Queue;
+use pith_ext::EventName;
 use pith_protocol::answers::{CycledModel, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
-use pith_protocol::{Block, Event, StopReason, ThinkingLevel};
+use pith_protocol::{Block, Event, Model, StopReason, ThinkingLevel};
 use pith_store::StoreReport;
 use serde_json::json;
 
 use crate::models::Changed;
 use crate::reply::Reply;
 use crate::session::Session;
+
+/// How a model was chosen, as `model_select` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    Set,
+    Cycle,
+}
+
+impl Selection {
+    fn as_str(self) -> &'static str {
+        match self {
+            Selection::Set => "set",
+            Selection::Cycle => "cycle",
+        }
+    }
+}
 
 impl Session {
     /// Records model and level, unless the session has them from before; on disk only
@@ -94,7 +112,7 @@ impl Session {
         }
     }
 
-    fn session_file(&self) -> Option<String> {
+    pub(crate) fn session_file(&self) -> Option<String> {
         self.store.path().map(|path: &Path| path.to_string_lossy().into_owned())
     }
 
@@ -103,16 +121,24 @@ impl Session {
         if name.is_empty() {
             return self.answer(reply, Err("Session name cannot be empty".to_owned()));
         }
+        self.rename(name);
+        self.answer(reply, Ok(()));
+    }
+
+    /// Names the session, or takes its name away; hosts and extensions are told.
+    pub(crate) fn rename(&mut self, name: &str) {
         self.store.append_session_info(name);
         self.report_store();
-        let name = self.store.name().unwrap_or_default().to_owned();
-        self.out.event(&Event::SessionInfoChanged { name: &name });
-        self.answer(reply, Ok(()));
+        let name = self.store.name();
+        self.out.event(&Event::SessionInfoChanged { name });
+        if let Some(handle) = self.listeners(EventName::SessionInfoChanged) {
+            handle.announce(EventName::SessionInfoChanged, json!({ "name": name }));
+        }
     }
 
     pub(crate) fn set_model(&mut self, call: &SetModel, reply: Reply<SetModel>) {
         let answer = self.models.select(&call.provider, &call.model_id).map(|changed| {
-            self.record_model(&changed);
+            self.record_model(&changed, Selection::Set);
             (*changed.model).clone()
         });
         self.answer(reply, answer);
@@ -120,7 +146,7 @@ impl Session {
 
     pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
         let answer = self.models.cycle().map(|changed| {
-            self.record_model(&changed);
+            self.record_model(&changed, Selection::Cycle);
             CycledModel {
                 thinking_level: self.shown(self.models.level()),
                 model: changed.model,
@@ -130,27 +156,40 @@ impl Session {
         self.answer(reply, Ok(answer));
     }
 
-    pub(crate) fn record_model(&mut self, changed: &Changed) {
+    pub(crate) fn record_model(&mut self, changed: &Changed, selection: Selection) {
         self.store.append_model_change(&changed.model.provider, &changed.model.id);
         if let Some(level) = changed.level {
-            self.record_level(level);
+            self.record_level(level, changed.previous_level);
         }
         self.report_store();
         self.publish_conditions();
+        let is_same = |other: &Arc<Model>| other.provider == changed.model.provider && other.id == changed.model.id;
+        if changed.previous.as_ref().is_some_and(is_same) {
+            return;
+        }
+        if let Some(handle) = self.listeners(EventName::ModelSelect) {
+            let Changed { model, previous, .. } = changed;
+            let payload = json!({ "model": model, "previousModel": previous, "source": selection.as_str() });
+            handle.announce(EventName::ModelSelect, payload);
+        }
     }
 
     /// Sets the level; hosts hear of it only if the effective level changed.
     pub(crate) fn set_level(&mut self, wanted: ThinkingLevel) {
+        let previous = self.models.level();
         if let Some(level) = self.models.set_level(wanted) {
-            self.record_level(level);
+            self.record_level(level, previous);
             self.report_store();
             self.publish_conditions();
         }
     }
 
-    fn record_level(&mut self, level: ThinkingLevel) {
+    fn record_level(&mut self, level: ThinkingLevel, previous: ThinkingLevel) {
         self.store.append_thinking_level(level);
         self.out.event(&Event::ThinkingLevelChanged { level: self.shown(level) });
+        if let Some(handle) = self.listeners(EventName::ThinkingLevelSelect) {
+            handle.announce(EventName::ThinkingLevelSelect, json!({ "level": level, "previousLevel": previous }));
+        }
     }
 
     /// A level in words the host knows.

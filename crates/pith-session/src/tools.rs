@@ -70,6 +70,11 @@ impl Tools {
         self.known.iter().any(|tool| &*tool.spec().name == name)
     }
 
+    /// Every tool that could be active, in the order of their origin.
+    pub fn all(&self) -> Vec<Arc<dyn Tool>> {
+        self.known.iter().chain(self.host.iter().map(|(tool, _)| tool)).cloned().collect()
+    }
+
     /// Adds a known tool to the active ones, unless the user chose the tools by name.
     pub fn activate(&mut self, name: &str) {
         let is_active = self.active.get(name).is_some();

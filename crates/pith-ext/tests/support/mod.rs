@@ -373,7 +373,7 @@ impl Session {
                     leaf_id: leaf,
                     header: json!({ "type": "session", "id": "session-1" }),
                     from,
-                    entries: seen.entries[from..].to_vec(),
+                    entries: serde_json::value::to_raw_value(&seen.entries[from..]).unwrap(),
                     ..SessionView::default()
                 });
             }

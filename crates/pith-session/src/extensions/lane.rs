@@ -10,6 +10,7 @@ use pith_ext::FromExtension;
 use pith_protocol::{Command, Id, Response};
 use tokio::task::{AbortHandle, Id as TaskId};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::activity::{JobEnd, Then};
 use crate::session::Session;
@@ -17,10 +18,15 @@ use crate::session::Session;
 /// How long all lines wait for extensions that begin with the session.
 const START: Duration = Duration::from_millis(50);
 
+/// The answer to a prompt that was aborted while extensions looked at it.
+pub(crate) const GIVEN_UP: &str = "Aborted before the prompt was started";
+
 /// The step extensions are busy with, and what waits for its end.
 #[derive(Default)]
 pub(crate) struct Lane {
     step: Option<AbortHandle>,
+    /// Ends the step early, if it is one of a prompt.
+    give_up: Option<CancellationToken>,
     waiting: VecDeque<Held>,
     /// Until then nothing is read, so that what extensions show when they start comes first.
     quiet_until: Option<Instant>,
@@ -83,6 +89,11 @@ fn is_ordered(command: &Command) -> bool {
     )
 }
 
+/// Commands that bring the model something to do.
+fn is_prompt(command: &Command) -> bool {
+    matches!(command, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_) | Command::AbortAndPrompt(_))
+}
+
 impl Session {
     /// Waits for extensions, then goes on. One step at a time; the caller has seen that none is under way.
     pub(crate) fn step<F, T>(&mut self, work: F)
@@ -95,6 +106,18 @@ impl Session {
             JobEnd::Then(Box::new(move |session: &mut Session| session.end_step(Some(Box::new(then)))))
         });
         self.lane.step = Some(task);
+    }
+
+    /// The same for a prompt on its way to the model: the token fires when the host aborts, and the
+    /// work has to end then.
+    pub(crate) fn prompt_step<F, T>(&mut self, work: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: FnOnce(&mut Session) + Send + 'static,
+    {
+        let give_up = CancellationToken::new();
+        self.step(work(give_up.clone()));
+        self.lane.give_up = Some(give_up);
     }
 
     /// Waits for something beside the lane, then goes on.
@@ -112,6 +135,7 @@ impl Session {
     /// Goes on after a step, with whatever waited for it.
     pub(crate) fn end_step(&mut self, then: Option<Then>) {
         self.lane.step = None;
+        self.lane.give_up = None;
         self.lane.end_quiet();
         if let Some(then) = then {
             then(self);
@@ -134,12 +158,34 @@ impl Session {
 
     /// Gives a command back unless it has to wait for extensions.
     pub(crate) fn admit(&mut self, id: Id, command: Command) -> Option<(Id, Command)> {
+        if matches!(command, Command::AbortAndPrompt(_)) {
+            self.give_up_prompts();
+        }
         let must_wait = self.lane.is_busy() || !self.lane.waiting.is_empty();
         if must_wait && is_ordered(&command) {
             self.lane.waiting.push_back(Held::Line(id, command));
             return None;
         }
         Some((id, command))
+    }
+
+    /// Whether what an extension wants to start has to wait, see [`Session::hold`].
+    pub(crate) fn must_hold(&self) -> bool {
+        self.lane.is_busy() || !self.takes_lines()
+    }
+
+    /// Nothing runs and nothing is on its way.
+    pub(crate) fn is_still(&self) -> bool {
+        let is_free = !self.lane.is_busy() && self.lane.waiting.is_empty();
+        is_free && !self.activity.is_busy() && self.waiters.is_empty() && self.opening.is_none()
+    }
+
+    /// The host aborts: what extensions have not let through yet is never started.
+    pub(crate) fn give_up_prompts(&mut self) {
+        if let Some(give_up) = &self.lane.give_up {
+            give_up.cancel();
+        }
+        self.abandon_prompts(GIVEN_UP);
     }
 
     /// Lets a request of an extension wait for the step before it.
@@ -152,10 +198,7 @@ impl Session {
         let waiting = std::mem::take(&mut self.lane.waiting);
         for held in waiting {
             match held {
-                Held::Line(id, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_)) if !self.is_closing => {
-                    self.out.respond(&Response::failure(id.raw(), "prompt", why));
-                }
-                Held::Line(id, command) if self.is_closing => {
+                Held::Line(id, command) if self.is_closing || is_prompt(&command) => {
                     self.out.respond(&Response::failure(id.raw(), command.name(), why));
                 }
                 Held::Request(_) if self.is_closing => {}

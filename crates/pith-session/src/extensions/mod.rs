@@ -12,6 +12,7 @@ mod intake;
 mod lane;
 mod messages;
 mod models;
+mod previews;
 mod replacing;
 mod requests;
 mod router;
@@ -20,8 +21,8 @@ mod start;
 mod tools;
 mod views;
 
-pub(crate) use intake::Source;
-pub(crate) use lane::Lane;
+pub(crate) use intake::{Passed, Source};
+pub(crate) use lane::{GIVEN_UP, Lane};
 pub use models::register_provider;
 pub(crate) use router::Router;
 pub use services::serve_fetch;
@@ -36,6 +37,7 @@ use serde_json::Value;
 
 use crate::session::Session;
 use dialogs::Dialogs;
+use messages::Errands;
 use models::Providers;
 
 /// How extensions are found and started.
@@ -80,6 +82,7 @@ pub(crate) struct Extensions {
     /// Sends model calls to them or to pith's own clients.
     pub router: Arc<Router>,
     pub web: Web,
+    pub errands: Errands,
     /// Slash commands that have not ended.
     pub n_commands: usize,
     /// An extension has asked to leave once nothing runs.
@@ -116,6 +119,7 @@ impl Extensions {
             providers: Providers::new(),
             router,
             web: setup.web,
+            errands: Errands::default(),
             n_commands: 0,
             is_leaving: false,
             has_quit: false,

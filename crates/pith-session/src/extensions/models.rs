@@ -133,7 +133,7 @@ impl Session {
             return answer.send(false);
         }
         let changed = self.models.choose(model);
-        self.record_model(&changed);
+        self.record_model(&changed, crate::state::Selection::Set);
         answer.send(true);
     }
 

@@ -1,9 +1,13 @@
 //! The beginning and the end of extensions in a session.
 
-use pith_ext::{DiscoveredResources, EventName};
+use std::path::Path;
+
+use pith_ext::{DiscoveredPath, DiscoveredResources, EventName};
 use pith_protocol::Event;
+use pith_resources::ContributedPath;
 
 use crate::activity::Then;
+use crate::library::Contributed;
 use crate::session::Session;
 
 /// Why a session is there, as `session_start` says it.
@@ -67,15 +71,16 @@ impl Session {
 
     /// Skills and templates extensions bring along.
     fn take_discovered(&mut self, found: DiscoveredResources) {
-        if found != DiscoveredResources::default() {
-            // To be connected.
+        let contributed = Contributed { skills: sources(found.skill_paths), prompts: sources(found.prompt_paths) };
+        if self.library.contribute(contributed) {
+            self.read_again();
         }
     }
 
     /// An extension has asked to leave: that happens once nothing runs.
     pub(crate) fn leave_if_asked(&mut self) {
-        let is_still = !self.activity.is_busy() && !self.lane.is_busy() && self.extensions.n_commands == 0;
-        if self.extensions.is_leaving && is_still && !self.is_closing {
+        let is_done = self.extensions.n_commands == 0 && self.is_still();
+        if self.extensions.is_leaving && is_done && !self.is_closing {
             self.close();
         }
     }
@@ -95,4 +100,14 @@ impl Session {
             |_: &mut Session| {}
         });
     }
+}
+
+/// Paths with the name of the extension they are from.
+fn sources(found: Vec<DiscoveredPath>) -> Vec<ContributedPath> {
+    let source = |path: &str| {
+        let file = Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());
+        let name = file.strip_suffix(".ts").or_else(|| file.strip_suffix(".js")).unwrap_or(&file);
+        format!("extension:{name}")
+    };
+    found.into_iter().map(|found| ContributedPath { path: found.path, source: source(&found.extension_path) }).collect()
 }
