@@ -23,7 +23,7 @@ use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
-use crate::extensions::{CLOSING, ExtensionSetup, Extensions, Lane};
+use crate::extensions::{CLOSING, ExtensionSetup, Extensions, Lane, Router};
 use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
@@ -199,6 +199,7 @@ impl Session {
         if options.has_todo_tool {
             tool_choice.additional.push(TODO_WRITE);
         }
+        let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
         let mut session = Session {
             models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
             settings: parts.brought.settings.clone(),
@@ -210,13 +211,13 @@ impl Session {
             store: parts.store,
             places: parts.places,
             relocation: parts.relocation,
-            client: parts.client,
+            client: router.clone(),
             workbench: parts.workbench,
             shell,
             pending: Pending::default(),
             todos: Todos::default(),
             ttsr: Ttsr::new(parts.rules),
-            extensions: Extensions::new(parts.extensions),
+            extensions: Extensions::new(parts.extensions, router),
             lane: Lane::default(),
             accepted: None,
             activity: Activity::Idle,

@@ -5,6 +5,7 @@
 //! in a job and goes on as a [`crate::activity::Then`]. Without extensions none
 //! of this costs more than a look at an `Option`.
 
+mod asking;
 mod dialogs;
 mod first_entries;
 mod generation;
@@ -16,6 +17,7 @@ mod models;
 mod previews;
 mod replacing;
 mod requests;
+mod router;
 mod services;
 mod start;
 mod summaries;
@@ -25,13 +27,18 @@ mod views;
 
 pub(crate) use intake::{Passed, Source};
 pub(crate) use lane::{GIVEN_UP, Lane, Passage};
+pub use models::register_provider;
+pub(crate) use router::Router;
+pub use services::serve_fetch;
 pub(crate) use start::Beginning;
 pub(crate) use summaries::CompactionQuestion;
 pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use pith_ai::http::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
 use serde_json::Value;
 
@@ -39,6 +46,7 @@ use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
 use messages::Errands;
+use models::Providers;
 
 /// The answer to whatever comes too late.
 pub(crate) const CLOSING: &str = "pith is shutting down";
@@ -53,6 +61,8 @@ pub struct ExtensionSetup {
     pub flags: HashMap<String, Value>,
     /// What runs already; `None` where there is nothing to run.
     pub running: Option<RunningExtensions>,
+    /// Carries out their HTTP requests.
+    pub web: Web,
 }
 
 /// Finds the extensions of a working directory.
@@ -78,6 +88,11 @@ pub(crate) struct Extensions {
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
+    /// Providers they have registered.
+    pub providers: Providers,
+    /// Sends model calls to them or to pith's own clients.
+    pub router: Arc<Router>,
+    pub web: Web,
     pub errands: Errands,
     /// Slash commands that have not ended.
     pub n_commands: usize,
@@ -99,7 +114,7 @@ struct Live {
 }
 
 impl Extensions {
-    pub fn new(setup: ExtensionSetup) -> Self {
+    pub fn new(setup: ExtensionSetup, router: Arc<Router>) -> Self {
         let (live, errors) = match setup.running {
             Some(running) => {
                 let RunningExtensions { handle, requests, sources, errors, early } = running;
@@ -114,6 +129,9 @@ impl Extensions {
             live,
             errors,
             dialogs: Dialogs::default(),
+            providers: Providers::new(),
+            router,
+            web: setup.web,
             errands: Errands::default(),
             n_commands: 0,
             arriving: None,
