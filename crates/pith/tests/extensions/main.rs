@@ -1,6 +1,7 @@
 //! The binary with extensions, as a host sees it: sources written by the test,
 //! a scripted model, and nothing but JSON lines in between.
 
+mod chat;
 mod cli;
 mod state;
 mod state_messages;
