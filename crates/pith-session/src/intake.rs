@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
 use pith_protocol::answers::{Disposition, Placed};
-use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession, Prompt};
+use pith_protocol::commands::{Abort, AbortAndPrompt, Prompt};
 use pith_protocol::{Call, Message, UserMessage};
 
 use crate::activity::Waiter;
-use crate::extensions::{GIVEN_UP, Passed, Source};
+use crate::extensions::{CLOSING, GIVEN_UP, Passed, Source};
 use crate::prompt::{Busy, Placement, place};
 use crate::queue::Waiting;
 use crate::reply::Reply;
@@ -54,7 +54,7 @@ impl Session {
     /// Answers, then starts: the answer precedes every event of the run.
     fn start_prompt<C: Call<Answer = Placed>>(&mut self, item: Waiting, reply: Reply<C>) {
         if self.is_closing {
-            return self.answer(reply, Err("pith is shutting down".to_owned()));
+            return self.answer(reply, Err(CLOSING.to_owned()));
         }
         if let Err(problem) = self.models.usable() {
             return self.answer(reply, Err(problem));
@@ -106,10 +106,6 @@ impl Session {
         });
     }
 
-    pub(crate) fn new_session(&mut self, call: NewSession, reply: Reply<NewSession>) {
-        self.when_settled(Waiter::NewSession(reply, call.parent_session));
-    }
-
     /// Stops the run and serves the waiter when it has stopped; at once if nothing runs.
     pub(crate) fn when_settled(&mut self, waiter: Waiter) {
         self.waiters.push(waiter);
@@ -130,12 +126,7 @@ impl Session {
             match self.waiters.remove(0) {
                 Waiter::Abort(reply) => self.answer(reply, Ok(())),
                 Waiter::Prompt(reply, item) => self.start_prompt(item, reply),
-                Waiter::NewSession(reply, parent) => self.start_new(parent, reply),
-                Waiter::Switch(reply, store) => self.start_opened(*store, reply),
-                Waiter::Reload(reply) => self.reopen(reply),
-                Waiter::Fork(reply, entry) => self.start_fork(&entry, reply),
-                Waiter::Branch(reply, entry) => self.start_fork(&entry, reply),
-                Waiter::Clone(reply) => self.start_clone(reply),
+                Waiter::Replace(go) => go(self),
                 Waiter::Compact(reply, focus) => self.compact_now(focus, reply),
             }
         }

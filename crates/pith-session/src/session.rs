@@ -23,7 +23,7 @@ use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
-use crate::extensions::{ExtensionSetup, Extensions, Lane, Router};
+use crate::extensions::{CLOSING, ExtensionSetup, Extensions, Lane, Router};
 use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
@@ -297,9 +297,11 @@ impl Session {
         }
     }
 
-    /// While a session is being replaced, later commands wait for the new one.
+    /// While a session is being replaced, later commands wait for the new one: here, or in the lane if
+    /// extensions have a say, since they may ask for answers of the host.
     pub(crate) fn takes_lines(&self) -> bool {
-        !self.is_closing && self.opening.is_none() && !self.waiters.iter().any(Waiter::replaces_session)
+        let is_replacing = self.opening.is_some() || self.waiters.iter().any(Waiter::replaces_session);
+        !self.is_closing && (self.lane.is_taken() || !is_replacing)
     }
 
     fn is_idle(&self) -> bool {
@@ -331,20 +333,20 @@ impl Session {
             Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
             Ok(JobEnd::Then(then)) => then(self),
             Err(error) if error.is_cancelled() => {}
-            Err(_) if self.lane.is_step(task) => self.end_step(None),
+            Err(_) if self.lane.is_step(task) => self.on_step_panic(),
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
             Err(_) if self.was_summary(task) => self.on_summary_panic(),
-            Err(_) if self.opening == Some(task) => self.opening = None,
+            Err(_) if self.opening == Some(task) => self.on_opening_panic(),
             Err(_) => self.on_shell_panic(task),
         }
     }
 
     fn answer_owed(&mut self, owed: &Owed) {
-        self.out.respond(&Response::failure(
-            owed.id.raw(),
-            owed.command,
-            "Internal error: the command was not answered",
-        ));
+        let why = match self.is_closing {
+            true => CLOSING,
+            false => "Internal error: the command was not answered",
+        };
+        self.out.respond(&Response::failure(owed.id.raw(), owed.command, why));
     }
 
     /// Whatever was never answered is answered before the stream ends.

@@ -87,7 +87,7 @@ impl Session {
             StreamingBehavior::Steer => "steer",
             StreamingBehavior::FollowUp => "followUp",
         });
-        self.prompt_step(|give_up| async move {
+        self.abortable_step(|give_up| async move {
             let images: Vec<Block> = item.images.iter().cloned().map(Block::Image).collect();
             let verdict = tokio::select! {
                 biased;

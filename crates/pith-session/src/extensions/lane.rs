@@ -25,22 +25,49 @@ pub(crate) const GIVEN_UP: &str = "Aborted before the prompt was started";
 #[derive(Default)]
 pub(crate) struct Lane {
     step: Option<AbortHandle>,
-    /// Ends the step early, if it is one of a prompt.
+    /// Something that takes several steps is under way.
+    taken: Option<Passage>,
+    /// Ends the step early, if the host can give it up.
     give_up: Option<CancellationToken>,
     waiting: VecDeque<Held>,
     /// Until then nothing is read, so that what extensions show when they start comes first.
     quiet_until: Option<Instant>,
 }
 
+/// What has the lane for more than one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// Another session takes the place of this one.
+    Replacement,
+    /// The same session gets other extensions.
+    Reload,
+}
+
 /// Something that waits for the step before it.
 enum Held {
     Line(Id, Command),
     Request(FromExtension),
+    Then(Then),
 }
 
 impl Lane {
     pub fn is_busy(&self) -> bool {
-        self.step.is_some()
+        self.step.is_some() || self.taken.is_some()
+    }
+
+    /// Keeps the lane until [`Lane::release`], whatever is waited for meanwhile.
+    pub fn take(&mut self, passage: Passage) {
+        self.taken = Some(passage);
+    }
+
+    /// Lets the next one go; the session does that at its next event.
+    pub fn release(&mut self) {
+        self.taken = None;
+    }
+
+    /// Whether something holds the lane beyond its present step.
+    pub fn is_taken(&self) -> bool {
+        self.taken.is_some()
     }
 
     /// Lets the first step go before everything else, for a moment.
@@ -89,6 +116,21 @@ fn is_ordered(command: &Command) -> bool {
     )
 }
 
+/// Commands that leave a trace in the session, and so must not reach the one that is about to go.
+fn is_written_down(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SetModel(_)
+            | Command::CycleModel(_)
+            | Command::SetThinkingLevel(_)
+            | Command::CycleThinkingLevel(_)
+            | Command::SetSessionName(_)
+            | Command::SetLabel(_)
+            | Command::SetTodos(_)
+            | Command::Bash(_)
+    )
+}
+
 /// Commands that bring the model something to do.
 fn is_prompt(command: &Command) -> bool {
     matches!(command, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_) | Command::AbortAndPrompt(_))
@@ -108,9 +150,9 @@ impl Session {
         self.lane.step = Some(task);
     }
 
-    /// The same for a prompt on its way to the model: the token fires when the host aborts, and the
-    /// work has to end then.
-    pub(crate) fn prompt_step<F, T>(&mut self, work: impl FnOnce(CancellationToken) -> F)
+    /// The same for what a host can give up, like a prompt on its way to the model: the token fires when
+    /// the host aborts, and the work has to end then.
+    pub(crate) fn abortable_step<F, T>(&mut self, work: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = T> + Send + 'static,
         T: FnOnce(&mut Session) + Send + 'static,
@@ -140,18 +182,30 @@ impl Session {
         if let Some(then) = then {
             then(self);
         }
-        while self.lane.step.is_none() && self.takes_lines() {
+        while self.is_lane_free() {
             match self.lane.waiting.pop_front() {
                 Some(Held::Line(id, command)) => self.command(id, command),
                 Some(Held::Request(request)) => self.on_extension(request),
+                Some(Held::Then(then)) => then(self),
                 None => return,
             }
         }
     }
 
+    /// What the step was to go on with is lost; whoever waited for it is told by then.
+    pub(crate) fn on_step_panic(&mut self) {
+        self.lane.release();
+        self.take_over();
+        self.end_step(None);
+    }
+
+    fn is_lane_free(&self) -> bool {
+        !self.lane.is_busy() && self.takes_lines()
+    }
+
     /// Carries out what waited, if nothing is in its way any more.
     pub(crate) fn advance_lane(&mut self) {
-        if self.lane.step.is_none() && !self.lane.waiting.is_empty() && self.takes_lines() {
+        if !self.lane.waiting.is_empty() && self.is_lane_free() {
             self.end_step(None);
         }
     }
@@ -162,7 +216,8 @@ impl Session {
             self.give_up_prompts();
         }
         let must_wait = self.lane.is_busy() || !self.lane.waiting.is_empty();
-        if must_wait && is_ordered(&command) {
+        let is_replacing = self.lane.taken == Some(Passage::Replacement);
+        if must_wait && (is_ordered(&command) || is_replacing && is_written_down(&command)) {
             self.lane.waiting.push_back(Held::Line(id, command));
             return None;
         }
@@ -193,6 +248,19 @@ impl Session {
         self.lane.waiting.push_back(Held::Request(request));
     }
 
+    /// Does something that may need the lane: now, or in its turn.
+    pub(crate) fn in_turn(&mut self, then: impl FnOnce(&mut Session) + Send + 'static) {
+        match self.is_lane_free() && self.lane.waiting.is_empty() {
+            true => then(self),
+            false => self.lane.waiting.push_back(Held::Then(Box::new(then))),
+        }
+    }
+
+    /// What extensions of the session before still wanted of it comes too late; they are told so.
+    pub(crate) fn drop_requests(&mut self) {
+        self.lane.waiting.retain(|held| !matches!(held, Held::Request(_)));
+    }
+
     /// Prompts that extensions have not let through yet are given up.
     pub(crate) fn abandon_prompts(&mut self, why: &str) {
         let waiting = std::mem::take(&mut self.lane.waiting);
@@ -201,7 +269,7 @@ impl Session {
                 Held::Line(id, command) if self.is_closing || is_prompt(&command) => {
                     self.out.respond(&Response::failure(id.raw(), command.name(), why));
                 }
-                Held::Request(_) if self.is_closing => {}
+                Held::Request(_) | Held::Then(_) if self.is_closing => {}
                 other => self.lane.waiting.push_back(other),
             }
         }
@@ -209,10 +277,11 @@ impl Session {
 
     /// The process ends: nothing waits for extensions any more.
     pub(crate) fn close_lane(&mut self) {
-        self.abandon_prompts("pith is shutting down");
+        self.abandon_prompts(super::CLOSING);
         if let Some(step) = self.lane.step.take() {
             step.abort();
         }
+        self.lane.release();
         self.lane.end_quiet();
     }
 }

@@ -7,6 +7,8 @@
 
 mod asking;
 mod dialogs;
+mod first_entries;
+mod generation;
 mod hooks;
 mod intake;
 mod lane;
@@ -18,14 +20,19 @@ mod requests;
 mod router;
 mod services;
 mod start;
+mod summaries;
 mod tools;
+mod user_bash;
 mod views;
 
 pub(crate) use intake::{Passed, Source};
-pub(crate) use lane::{GIVEN_UP, Lane};
+pub(crate) use lane::{GIVEN_UP, Lane, Passage};
 pub use models::register_provider;
 pub(crate) use router::Router;
 pub use services::serve_fetch;
+pub(crate) use start::Beginning;
+pub(crate) use summaries::CompactionQuestion;
+pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -35,10 +42,14 @@ use pith_ai::http::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
 use serde_json::Value;
 
+use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
 use messages::Errands;
 use models::Providers;
+
+/// The answer to whatever comes too late.
+pub(crate) const CLOSING: &str = "pith is shutting down";
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
@@ -85,6 +96,8 @@ pub(crate) struct Extensions {
     pub errands: Errands,
     /// Slash commands that have not ended.
     pub n_commands: usize,
+    /// The session that takes over as soon as its extensions are there.
+    pub arriving: Option<Successor>,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
     /// The last words have been said.
@@ -121,6 +134,7 @@ impl Extensions {
             web: setup.web,
             errands: Errands::default(),
             n_commands: 0,
+            arriving: None,
             is_leaving: false,
             has_quit: false,
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pith_ext::{DiscoveredPath, DiscoveredResources, EventName};
+use pith_ext::{DiscoveredPath, DiscoveredResources};
 use pith_protocol::Event;
 use pith_resources::ContributedPath;
 
@@ -14,13 +14,9 @@ use crate::session::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beginning {
     Startup,
-    #[expect(dead_code, reason = "to be connected")]
     Reload,
-    #[expect(dead_code, reason = "to be connected")]
     New,
-    #[expect(dead_code, reason = "to be connected")]
     Resume,
-    #[expect(dead_code, reason = "to be connected")]
     Fork,
 }
 
@@ -93,10 +89,7 @@ impl Session {
         self.extensions.has_quit = true;
         let Some(handle) = self.extensions.handle().cloned() else { return };
         self.job(async move {
-            if handle.listens(EventName::SessionShutdown) {
-                handle.session_shutdown("quit", None).await;
-            }
-            handle.close().await;
+            handle.quit().await;
             |_: &mut Session| {}
         });
     }

@@ -3,6 +3,7 @@
 
 mod chat;
 mod cli;
+mod session;
 mod state;
 mod state_messages;
 mod state_queue;
