@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pith_files::FileLock;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, interval, sleep};
 
 use super::Registry;
 use super::auth::Missing;
-use crate::locked_file::FileLock;
 
 /// How long another process may take to renew the same login.
 const PATIENCE: Duration = Duration::from_secs(30);
