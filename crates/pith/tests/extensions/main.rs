@@ -3,6 +3,7 @@
 
 mod chat;
 mod cli;
+mod examples;
 mod session;
 mod state;
 mod state_messages;
