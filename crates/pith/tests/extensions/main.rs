@@ -3,10 +3,12 @@
 
 mod bad_input;
 mod bad_tools;
+mod chat;
 mod cli;
 mod dialogs;
 mod examples;
 mod models;
+mod published;
 mod run;
 mod services;
 mod session;

@@ -7,7 +7,7 @@ use pith_testkit::packages::{Expected, Packages, THIRD_PARTY, entries};
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use crate::examples::publish;
+use crate::published::publish;
 use crate::stage::{Stage, tell};
 
 /// What a package brought along, or why it could not.
