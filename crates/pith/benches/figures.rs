@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-use measure::{BIN, builder, ms, processor_time, pss, show, start_up};
+use measure::{builder, ms, processor_time, pss, show, start_up};
 
 fn main() {
     show("spawn to get_state, median of 41", &ms(start_up(41, |_| {})));

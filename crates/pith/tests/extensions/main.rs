@@ -16,7 +16,7 @@ mod stage;
 mod state;
 mod state_messages;
 mod state_queue;
-mod third_party;
 #[path = "../rpc/support.rs"]
 #[allow(dead_code, reason = "shared with the tests without extensions")]
 mod support;
+mod third_party;

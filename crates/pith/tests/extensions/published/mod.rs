@@ -127,7 +127,7 @@ impl Lab {
         furnish: impl FnOnce(&TempHome, &ModelServer),
         configure: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Stage {
-        let mut stage = self.load(name, turns, furnish, configure);
+        let stage = self.load(name, turns, furnish, configure);
         let errors = stage.host.frames().into_iter().filter(|frame| frame["type"] == "extension_error");
         assert_eq!(errors.collect::<Vec<_>>(), [] as [serde_json::Value; 0]);
         stage
