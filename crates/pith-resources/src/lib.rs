@@ -10,7 +10,6 @@ mod diagnostic;
 mod discovery;
 mod front_matter;
 mod ignore_files;
-mod locked_file;
 mod notes;
 mod options;
 mod paths;
