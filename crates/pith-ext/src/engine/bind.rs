@@ -119,8 +119,9 @@ fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str, filename: &str) -
     }
     // Reading and compiling is pith's work, not the extension's.
     let found = state.block(|| state.script(Path::new(path))).map_err(|why| throw(ctx, "ERR_LOAD", &why))?;
+    let wrapper: Function = state.block(|| ctx.eval_with_options(found.code.as_str(), options(filename)))?;
     script.set("kind", if found.kind == Kind::Module { "module" } else { "commonjs" })?;
-    script.set("fn", ctx.eval_with_options::<Function, _>(found.code.as_str(), options(filename))?)?;
+    script.set("fn", wrapper)?;
     script.set("imports", found.imports.clone())?;
     script.set("isAsync", found.is_async)?;
     Ok(script)
