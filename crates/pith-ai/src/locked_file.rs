@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use pith_files::{FileLock, create_private_parent, replace};
+pub use pith_files::FileLock;
+use pith_files::{create_private_parent, replace};
 use serde_json::{Map, Value};
 
 use crate::document;
@@ -22,8 +23,13 @@ pub fn read(file: &Path) -> Result<Option<Value>, String> {
 /// cannot be read is never overwritten.
 pub fn update(file: &Path, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
     create_private_parent(file)?;
-    let _lock = FileLock::acquire(file)
+    let lock = FileLock::acquire(file)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+    update_locked(&lock, file, edit)
+}
+
+/// The same for whoever has the lock already.
+pub fn update_locked(_lock: &FileLock, file: &Path, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
     let mut object = match document::read(file) {
         Ok(None) => Map::new(),
         Ok(Some(Value::Object(object))) => object,

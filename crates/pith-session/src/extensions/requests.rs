@@ -8,6 +8,9 @@ use crate::session::Session;
 impl Session {
     /// Deals with one request, at once: extension code may be waiting for it.
     pub(crate) fn on_extension(&mut self, request: FromExtension) {
+        if looks_at_session(&request) {
+            self.take_over();
+        }
         match request {
             FromExtension::Error(error) => self.tell_extension_error(&error),
             FromExtension::Dialog { request, answer } => self.open_dialog(request, answer),
@@ -56,4 +59,20 @@ impl Session {
             error: &error.error,
         });
     }
+}
+
+/// Whether a request is about the session: extensions made for another one then must not meet the one before.
+fn looks_at_session(request: &FromExtension) -> bool {
+    matches!(
+        request,
+        FromExtension::Query(_)
+            | FromExtension::SendMessage { .. }
+            | FromExtension::SendUserMessage { .. }
+            | FromExtension::AppendEntry { .. }
+            | FromExtension::SetSessionName { .. }
+            | FromExtension::SetLabel { .. }
+            | FromExtension::SetActiveTools { .. }
+            | FromExtension::SetModel { .. }
+            | FromExtension::SetThinkingLevel { .. }
+    )
 }
