@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-use measure::{builder, ms, processor_time, pss, show, start_up};
+use measure::{builder, five_extensions, idle_memory, megabytes, ms, processor_time, pss, show, start_up};
 
 fn main() {
     show("spawn to get_state, median of 41", &ms(start_up(41, |_| {})));
     show("the same with 100 custom models", &ms(start_up(41, many_models)));
     show("the same with 100 skills and 50 templates", &ms(start_up(41, many_resources)));
-    idle_memory();
+    show("the same with five small extensions", &ms(start_up(41, five_extensions)));
+    show("idle PSS", &megabytes(idle_memory(|_| {})));
+    show("the same with five small extensions", &megabytes(idle_memory(five_extensions)));
     switch_session();
     for mode in ["delta", "full"] {
         stream(mode, 20_000, 4);
@@ -90,13 +92,6 @@ fn write_large_session(file: &Path, cwd: &Path) {
         out.push_str(&format!("{entry}\n"));
     }
     fs::write(file, out).expect("the session file");
-}
-
-fn idle_memory() {
-    let server = ModelServer::start(Script::new());
-    let mut host = host(&server, &[]);
-    host.data(json!({"type": "get_state"}));
-    show("idle PSS", &format!("{:.1} MB", pss(host.pid()) as f64 / 1e3));
 }
 
 /// Processor time of an answer in many small pieces.

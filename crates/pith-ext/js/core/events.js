@@ -243,10 +243,10 @@ const composed = {
     let changed = false;
     const onResult = (value) => {
       if (!truthy(value)) return;
-      if (value.content !== undefined && !Array.isArray(value.content)) throw new TypeError("tool_result handlers must return content as an array");
+      const content = value.content === undefined ? undefined : require("internal/tools").content("A tool_result handler", value.content);
       for (const key of ["content", "details", "isError", "usage"]) {
         if (value[key] === undefined) continue;
-        event[key] = value[key];
+        event[key] = key === "content" ? content : value[key];
         changed = true;
       }
     };

@@ -30,6 +30,25 @@ pub fn start_up(n: usize, furnish: impl Fn(&TempHome)) -> Duration {
     median(times.collect())
 }
 
+/// Small extensions as people write them, those that the bench of the extension engine runs.
+pub fn five_extensions(home: &TempHome) {
+    let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../pith-ext/benches/small");
+    for entry in fs::read_dir(small).expect("small extensions").flatten() {
+        let text = fs::read_to_string(entry.path()).expect("text");
+        home.write_agent_file(&format!("extensions/{}", entry.file_name().display()), &text);
+    }
+}
+
+/// Memory of a pith that has nothing to do.
+pub fn idle_memory(furnish: impl Fn(&TempHome)) -> u64 {
+    let server = ModelServer::start(Script::new());
+    let home = TempHome::for_server(&server);
+    furnish(&home);
+    let mut host = builder(&home).spawn();
+    host.data(json!({"type": "get_state"}));
+    pss(host.pid())
+}
+
 /// The middle one.
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
@@ -49,6 +68,11 @@ pub fn processor_time(pid: i32) -> Duration {
     let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
     Duration::from_millis((ticks(11) + ticks(12)) * 10)
+}
+
+/// Kilobytes for people.
+pub fn megabytes(kilobytes: u64) -> String {
+    format!("{:.1} MB", kilobytes as f64 / 1e3)
 }
 
 /// Milliseconds for people.
