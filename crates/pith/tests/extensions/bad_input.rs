@@ -166,7 +166,7 @@ fn memory_stays_within_its_limit() {
     let start = stage.run("hello");
     stage.error(start, "input");
     let peak = stage.host.peak_memory() >> 20;
-    assert!(peak < 400, "256 MiB is the limit of the engine; the process had {peak} MiB");
+    assert!(peak < 250, "96 MiB is the limit of the engine; the process had {peak} MiB");
     stage.assert_alive();
     stage.finish("memory");
 }

@@ -26,7 +26,7 @@ pub const NEIGHBOUR: (&str, &str) = (
 /// Limits short enough for tests; their relations are those of real use.
 pub fn strict() -> Value {
     json!({"extensionLimits": {"executionMs": 400, "handlerMs": 600, "observerMs": 300, "factoryMs": 1500,
-        "shutdownMs": 1000, "abortMs": 300, "hangMs": 2000}})
+        "shutdownMs": 1000, "abortMs": 300, "memoryMb": 96}})
 }
 
 /// A running pith.
