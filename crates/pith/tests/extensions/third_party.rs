@@ -23,8 +23,8 @@ fn load(root: &std::path::Path) -> Result<(usize, usize, Vec<String>), String> {
     let first = stage.host.find_within(0, pith_testkit::patience(), |frame| frame["id"] == "first");
     let Some(commands) = first else {
         let stderr = stage.host.wait_stderr(|text| text.contains("Failed to load extension"));
-        let line = stderr.lines().find(|line| line.contains("Failed to load extension")).unwrap_or_default();
-        return Err(line.rsplit("\": ").next().unwrap_or(line).chars().take(160).collect());
+        let (_, why) = stderr.split_once("Failed to load extension").unwrap_or_default();
+        return Err(why.to_owned());
     };
     let is_own = |command: &&Value| command["source"] == "extension";
     let n_commands = commands["data"]["commands"].as_array().into_iter().flatten().filter(is_own).count();
@@ -60,7 +60,10 @@ fn published_packages_load_and_register_what_they_offer() {
             Ok((commands, tools, errors)) => {
                 format!("| {package} | loads | {commands} | {tools} | {} |", errors.join("; "))
             }
-            Err(why) => format!("| {package} | fails: {why} | | | |"),
+            Err(why) => {
+                let words = why.split_whitespace().skip(1).take(14).collect::<Vec<_>>().join(" ");
+                format!("| {package} | fails: {words} | | | |")
+            }
         };
         writeln!(table, "{line}").expect("a string takes any text");
         if !is_expected {
