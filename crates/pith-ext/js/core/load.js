@@ -119,7 +119,7 @@ methods.load = (call, { sources, config, fresh, forget }) => {
       flags: [...ext.flags.keys()],
       events: [...ext.handlers.keys()],
       renderers: ext.renderers.map(({ kind, customType }) => ({ kind, customType })),
-      providers: ext.providers.map(({ name }) => name),
+      providers: [...new Set(ext.providers.map(({ name }) => name))],
     }));
     call.reply({ extensions, errors });
   };
