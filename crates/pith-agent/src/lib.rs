@@ -16,7 +16,7 @@ pub mod toolset;
 
 pub use arguments::ArgumentSchema;
 pub use guard::{Guard, Verdict};
-pub use link::{Link, ModelClient, Queue, RunEvent, Turn};
+pub use link::{Given, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
 pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate, Waits};
 pub use toolset::Toolset;

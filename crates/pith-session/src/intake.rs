@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
 use pith_protocol::answers::{Disposition, Placed};
-use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession, Prompt};
+use pith_protocol::commands::{Abort, AbortAndPrompt, Prompt};
 use pith_protocol::{Call, ImageBlock, Message, UserMessage};
 
 use crate::activity::Waiter;
@@ -74,16 +74,13 @@ impl Session {
     }
 
     pub(crate) fn abort(&mut self, reply: Reply<Abort>) {
+        self.lane.refuse();
         self.when_settled(Waiter::Abort(reply));
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
         let item = Waiting { text: self.expand(call.message), images: call.images };
         self.when_settled(Waiter::Prompt(reply, item));
-    }
-
-    pub(crate) fn new_session(&mut self, call: NewSession, reply: Reply<NewSession>) {
-        self.when_settled(Waiter::NewSession(reply, call.parent_session));
     }
 
     /// Stops the run and serves the waiter when it has stopped; at once if nothing runs.
@@ -106,12 +103,7 @@ impl Session {
             match self.waiters.remove(0) {
                 Waiter::Abort(reply) => self.answer(reply, Ok(())),
                 Waiter::Prompt(reply, item) => self.start_prompt(item, reply),
-                Waiter::NewSession(reply, parent) => self.start_new(parent, reply),
-                Waiter::Switch(reply, store) => self.start_opened(*store, reply),
-                Waiter::Reload(reply) => self.reopen(reply),
-                Waiter::Fork(reply, entry) => self.start_fork(&entry, reply),
-                Waiter::Branch(reply, entry) => self.start_fork(&entry, reply),
-                Waiter::Clone(reply) => self.start_clone(reply),
+                Waiter::Replace(go) => go(self),
                 Waiter::Compact(reply, focus) => self.compact_now(focus, reply),
             }
         }

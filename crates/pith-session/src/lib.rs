@@ -42,7 +42,7 @@ mod trust;
 mod ttsr;
 mod waiting;
 
-pub use extensions::{ExtensionSetup, FindExtensions, RunningExtensions};
+pub use extensions::{ExtensionSetup, FindExtensions, RunningExtensions, register_provider, serve_fetch};
 pub use library::{Brought, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;

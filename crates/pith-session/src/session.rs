@@ -23,7 +23,7 @@ use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
-use crate::extensions::{ExtensionSetup, Extensions, Lane};
+use crate::extensions::{ExtensionSetup, Extensions, Lane, Router};
 use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
@@ -199,6 +199,7 @@ impl Session {
         if options.has_todo_tool {
             tool_choice.additional.push(TODO_WRITE);
         }
+        let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
         let mut session = Session {
             models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
             settings: parts.brought.settings.clone(),
@@ -210,13 +211,13 @@ impl Session {
             store: parts.store,
             places: parts.places,
             relocation: parts.relocation,
-            client: parts.client,
+            client: router.clone(),
             workbench: parts.workbench,
             shell,
             pending: Pending::default(),
             todos: Todos::default(),
             ttsr: Ttsr::new(parts.rules),
-            extensions: Extensions::new(parts.extensions),
+            extensions: Extensions::new(parts.extensions, router),
             lane: Lane::default(),
             accepted: None,
             activity: Activity::Idle,
@@ -295,9 +296,11 @@ impl Session {
         }
     }
 
-    /// While a session is being replaced, later commands wait for the new one.
+    /// While a session is being replaced, later commands wait for the new one: here, or in the lane if
+    /// extensions have a say, since they may ask for answers of the host.
     pub(crate) fn takes_lines(&self) -> bool {
-        !self.is_closing && self.opening.is_none() && !self.waiters.iter().any(Waiter::replaces_session)
+        let is_replacing = self.opening.is_some() || self.waiters.iter().any(Waiter::replaces_session);
+        !self.is_closing && (self.lane.is_taken() || !is_replacing)
     }
 
     fn is_idle(&self) -> bool {
@@ -329,20 +332,20 @@ impl Session {
             Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
             Ok(JobEnd::Then(then)) => then(self),
             Err(error) if error.is_cancelled() => {}
-            Err(_) if self.lane.is_step(task) => self.end_step(None),
+            Err(_) if self.lane.is_step(task) => self.on_step_panic(),
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
             Err(_) if self.was_summary(task) => self.on_summary_panic(),
-            Err(_) if self.opening == Some(task) => self.opening = None,
+            Err(_) if self.opening == Some(task) => self.on_opening_panic(),
             Err(_) => self.on_shell_panic(task),
         }
     }
 
     fn answer_owed(&mut self, owed: &Owed) {
-        self.out.respond(&Response::failure(
-            owed.id.raw(),
-            owed.command,
-            "Internal error: the command was not answered",
-        ));
+        let why = match self.is_closing {
+            true => "pith is shutting down",
+            false => "Internal error: the command was not answered",
+        };
+        self.out.respond(&Response::failure(owed.id.raw(), owed.command, why));
     }
 
     /// Whatever was never answered is answered before the stream ends.

@@ -60,6 +60,7 @@ impl Session {
         match answer {
             UiAnswer::Confirmed(true) => {
                 self.read_as(Reading::Trusted);
+                self.in_turn(Session::load_trusted);
             }
             UiAnswer::Confirmed(false) | UiAnswer::Cancelled => {}
             UiAnswer::Value(value) => log_line(&format!("\"{value}\" is no answer to a yes-or-no question")),

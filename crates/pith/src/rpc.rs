@@ -21,9 +21,10 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let dialect = dialect(&cli, program)?;
     let wishes = UiWishes { titles: emits_titles(), cancels: cli.ui_cancel };
     let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
-    let start = startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc)?;
     // From here on nothing but frames reaches the host.
     let stdout = take_stdout()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc))?;
     let ending = Ending::default();
     let on_broken = {
         let ending = ending.clone();
@@ -34,12 +35,11 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     };
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         ending.watch_signals();
         let inbox = reader::start(max_line)?;
         start.discover();
-        let session = Session::new(start.into_parts(outbox).await?);
+        let session = Session::new(start.into_parts(outbox));
         tokio::spawn(ending.clone().limit_when_stopped());
         let workbench = session.serve(inbox, ending.stop.clone()).await;
         ending.limit();

@@ -10,6 +10,7 @@ use pith_ext::FromExtension;
 use pith_protocol::{Command, Id, Response};
 use tokio::task::{AbortHandle, Id as TaskId};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::activity::{JobEnd, Then};
 use crate::session::Session;
@@ -21,6 +22,10 @@ const START: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub(crate) struct Lane {
     step: Option<AbortHandle>,
+    /// Something that takes several steps is under way.
+    taken: Option<Passage>,
+    /// Gives up what handlers are asked to agree to.
+    consent: Option<CancellationToken>,
     waiting: VecDeque<Held>,
     /// Extensions are being told that the activity is over: what they send meanwhile comes after that.
     is_closed: bool,
@@ -28,15 +33,25 @@ pub(crate) struct Lane {
     quiet_until: Option<Instant>,
 }
 
+/// What has the lane for more than one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// Another session takes the place of this one.
+    Replacement,
+    /// The same session gets other extensions.
+    Reload,
+}
+
 /// Something that waits for the step before it.
 enum Held {
     Line(Id, Command),
     Request(FromExtension),
+    Then(Then),
 }
 
 impl Lane {
     pub fn is_busy(&self) -> bool {
-        self.step.is_some() || self.is_closed
+        self.step.is_some() || self.taken.is_some() || self.is_closed
     }
 
     /// Lets everything whose order matters wait.
@@ -51,6 +66,33 @@ impl Lane {
     /// Lets it go on; the session sees to it.
     pub fn open(&mut self) {
         self.is_closed = false;
+    }
+
+    /// Keeps the lane until [`Lane::release`], whatever is waited for meanwhile.
+    pub fn take(&mut self, passage: Passage) {
+        self.taken = Some(passage);
+    }
+
+    /// Lets the next one go; the session does that at its next event.
+    pub fn release(&mut self) {
+        self.taken = None;
+    }
+
+    /// Whether something holds the lane beyond its present step.
+    pub fn is_taken(&self) -> bool {
+        self.taken.is_some()
+    }
+
+    /// What fires when the host gives up the question handlers are about to be asked.
+    pub fn await_consent(&mut self) -> CancellationToken {
+        self.consent.insert(CancellationToken::new()).clone()
+    }
+
+    /// The host does not want any more what handlers are asked about.
+    pub fn refuse(&mut self) {
+        if let Some(consent) = self.consent.take() {
+            consent.cancel();
+        }
     }
 
     /// Lets the first step go before everything else, for a moment.
@@ -99,6 +141,21 @@ fn is_ordered(command: &Command) -> bool {
     )
 }
 
+/// Commands that leave a trace in the session, and so must not reach the one that is about to go.
+fn is_written_down(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SetModel(_)
+            | Command::CycleModel(_)
+            | Command::SetThinkingLevel(_)
+            | Command::CycleThinkingLevel(_)
+            | Command::SetSessionName(_)
+            | Command::SetLabel(_)
+            | Command::SetTodos(_)
+            | Command::Bash(_)
+    )
+}
+
 impl Session {
     /// Waits for extensions, then goes on. One step at a time; the caller has seen that none is under way.
     pub(crate) fn step<F, T>(&mut self, work: F)
@@ -132,18 +189,30 @@ impl Session {
         if let Some(then) = then {
             then(self);
         }
-        while !self.lane.is_busy() && self.takes_lines() {
+        while self.is_lane_free() {
             match self.lane.waiting.pop_front() {
                 Some(Held::Line(id, command)) => self.command(id, command),
                 Some(Held::Request(request)) => self.on_extension(request),
+                Some(Held::Then(then)) => then(self),
                 None => return,
             }
         }
     }
 
+    /// What the step was to go on with is lost; whoever waited for it is told by then.
+    pub(crate) fn on_step_panic(&mut self) {
+        self.lane.release();
+        self.take_over();
+        self.end_step(None);
+    }
+
+    fn is_lane_free(&self) -> bool {
+        !self.lane.is_busy() && self.takes_lines()
+    }
+
     /// Carries out what waited, if nothing is in its way any more.
     pub(crate) fn advance_lane(&mut self) {
-        if !self.lane.is_busy() && !self.lane.waiting.is_empty() && self.takes_lines() {
+        if !self.lane.waiting.is_empty() && self.is_lane_free() {
             self.end_step(None);
         }
     }
@@ -151,7 +220,8 @@ impl Session {
     /// Gives a command back unless it has to wait for extensions.
     pub(crate) fn admit(&mut self, id: Id, command: Command) -> Option<(Id, Command)> {
         let must_wait = self.lane.is_busy() || !self.lane.waiting.is_empty();
-        if must_wait && is_ordered(&command) {
+        let is_replacing = self.lane.taken == Some(Passage::Replacement);
+        if must_wait && (is_ordered(&command) || is_replacing && is_written_down(&command)) {
             self.lane.waiting.push_back(Held::Line(id, command));
             return None;
         }
@@ -161,6 +231,19 @@ impl Session {
     /// Lets a request of an extension wait for the step before it.
     pub(crate) fn hold(&mut self, request: FromExtension) {
         self.lane.waiting.push_back(Held::Request(request));
+    }
+
+    /// Does something that may need the lane: now, or in its turn.
+    pub(crate) fn in_turn(&mut self, then: impl FnOnce(&mut Session) + Send + 'static) {
+        match self.is_lane_free() && self.lane.waiting.is_empty() {
+            true => then(self),
+            false => self.lane.waiting.push_back(Held::Then(Box::new(then))),
+        }
+    }
+
+    /// What extensions of the session before still wanted of it comes too late; they are told so.
+    pub(crate) fn drop_requests(&mut self) {
+        self.lane.waiting.retain(|held| !matches!(held, Held::Request(_)));
     }
 
     /// Prompts that extensions have not let through yet are given up.
@@ -174,7 +257,7 @@ impl Session {
                 Held::Line(id, command) if self.is_closing => {
                     self.out.respond(&Response::failure(id.raw(), command.name(), why));
                 }
-                Held::Request(_) if self.is_closing => {}
+                Held::Request(_) | Held::Then(_) if self.is_closing => {}
                 other => self.lane.waiting.push_back(other),
             }
         }
@@ -186,6 +269,7 @@ impl Session {
         if let Some(step) = self.lane.step.take() {
             step.abort();
         }
+        self.lane.release();
         self.lane.end_quiet();
     }
 }

@@ -5,8 +5,11 @@
 //! in a job and goes on as a [`crate::activity::Then`]. Without extensions none
 //! of this costs more than a look at an `Option`.
 
+mod asking;
 mod dialogs;
 mod drafts;
+mod first_entries;
+mod generation;
 mod hooks;
 mod intake;
 mod lane;
@@ -16,26 +19,39 @@ mod observer;
 mod prompt;
 mod replacing;
 mod requests;
+mod router;
 mod services;
 mod start;
+mod summaries;
 mod tools;
 mod transcript;
+mod user_bash;
 mod views;
 
 pub(crate) use drafts::custom_message;
 pub(crate) use intake::Source;
-pub(crate) use lane::Lane;
+pub(crate) use lane::{Lane, Passage};
+pub use models::register_provider;
 pub(crate) use observer::{Observer, Prompted};
+pub(crate) use router::Router;
+pub use services::serve_fetch;
+pub(crate) use start::Beginning;
+pub(crate) use summaries::CompactionQuestion;
+pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
+use pith_ai::http::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
 use serde_json::Value;
 
 use crate::queue::Waiting;
+use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
+use models::Providers;
 use prompt::RunPrompt;
 
 /// How extensions are found and started.
@@ -48,6 +64,8 @@ pub struct ExtensionSetup {
     pub flags: HashMap<String, Value>,
     /// What runs already; `None` where there is nothing to run.
     pub running: Option<RunningExtensions>,
+    /// Carries out their HTTP requests.
+    pub web: Web,
 }
 
 /// Finds the extensions of a working directory.
@@ -73,12 +91,19 @@ pub(crate) struct Extensions {
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
+    /// Providers they have registered.
+    pub providers: Providers,
+    /// Sends model calls to them or to pith's own clients.
+    pub router: Arc<Router>,
+    pub web: Web,
     /// Slash commands that have not ended.
     pub n_commands: usize,
     /// The prompt the next run begins with, while `before_agent_start` handlers wait for it.
     pub prompted: Option<Waiting>,
     /// What they made of the system prompt, until the activity ends.
     pub run_prompt: Option<RunPrompt>,
+    /// The session that takes over as soon as its extensions are there.
+    pub arriving: Option<Successor>,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
     /// The last words have been said.
@@ -95,7 +120,7 @@ struct Live {
 }
 
 impl Extensions {
-    pub fn new(setup: ExtensionSetup) -> Self {
+    pub fn new(setup: ExtensionSetup, router: Arc<Router>) -> Self {
         let (live, errors) = match setup.running {
             Some(running) => {
                 let RunningExtensions { handle, requests, sources, errors, early } = running;
@@ -110,9 +135,13 @@ impl Extensions {
             live,
             errors,
             dialogs: Dialogs::default(),
+            providers: Providers::new(),
+            router,
+            web: setup.web,
             n_commands: 0,
             prompted: None,
             run_prompt: None,
+            arriving: None,
             is_leaving: false,
             has_quit: false,
         }

@@ -12,6 +12,9 @@ impl Session {
         if is_message && self.lane.is_closed() {
             return self.hold(request);
         }
+        if looks_at_session(&request) {
+            self.take_over();
+        }
         match request {
             FromExtension::Error(error) => self.tell_extension_error(&error),
             FromExtension::Dialog { request, answer } => self.open_dialog(request, answer),
@@ -60,4 +63,20 @@ impl Session {
             error: &error.error,
         });
     }
+}
+
+/// Whether a request is about the session: extensions made for another one then must not meet the one before.
+fn looks_at_session(request: &FromExtension) -> bool {
+    matches!(
+        request,
+        FromExtension::Query(_)
+            | FromExtension::SendMessage { .. }
+            | FromExtension::SendUserMessage { .. }
+            | FromExtension::AppendEntry { .. }
+            | FromExtension::SetSessionName { .. }
+            | FromExtension::SetLabel { .. }
+            | FromExtension::SetActiveTools { .. }
+            | FromExtension::SetModel { .. }
+            | FromExtension::SetThinkingLevel { .. }
+    )
 }

@@ -1,6 +1,6 @@
 //! The beginning and the end of extensions in a session.
 
-use pith_ext::{DiscoveredResources, EventName};
+use pith_ext::DiscoveredResources;
 use pith_protocol::Event;
 
 use crate::activity::Then;
@@ -11,11 +11,8 @@ use crate::session::Session;
 pub(crate) enum Beginning {
     Startup,
     Reload,
-    #[expect(dead_code, reason = "to be connected")]
     New,
-    #[expect(dead_code, reason = "to be connected")]
     Resume,
-    #[expect(dead_code, reason = "to be connected")]
     Fork,
 }
 
@@ -91,10 +88,7 @@ impl Session {
         self.extensions.has_quit = true;
         let Some(handle) = self.extensions.handle().cloned() else { return };
         self.job(async move {
-            if handle.listens(EventName::SessionShutdown) {
-                handle.session_shutdown("quit", None).await;
-            }
-            handle.close().await;
+            handle.quit().await;
             |_: &mut Session| {}
         });
     }

@@ -78,8 +78,14 @@ pub const FLAGS: &[Flag] = &[
     flag("--prompt-template", None, Value("PATH"), "a prompt template or a directory of them; may be repeated"),
     flag("--no-prompt-templates", Some("-np"), Nothing, "only templates named with --prompt-template"),
     flag("--no-context-files", Some("-nc"), Nothing, "do not read AGENTS.md and CLAUDE.md"),
-    flag("--extension", Some("-e"), Value("PATH"), "an extension file or directory; may be repeated"),
+    flag(
+        "--extension",
+        Some("-e"),
+        Value("PATH"),
+        "an extension file, directory or installed package; may be repeated",
+    ),
     flag("--no-extensions", Some("-ne"), Nothing, "only extensions named with --extension"),
+    flag("--extension-errors", None, Value("warn|fatal"), "start without extensions that fail, or not at all"),
     flag("--approve", Some("-a"), Nothing, "trust this project's settings and resources"),
     flag("--no-approve", Some("-na"), Nothing, "do not trust them, whatever was decided before"),
     flag("--dialect", None, Value("pi|xcsh"), "which hosts to speak to"),
@@ -181,7 +187,7 @@ const GROUPS: &[Group] = &[
             "--no-approve",
         ],
     },
-    Group { title: "Extensions", longs: &["--extension", "--no-extensions"] },
+    Group { title: "Extensions", longs: &["--extension", "--no-extensions", "--extension-errors"] },
 ];
 
 /// Flags that work, under their headings; those without one come last.
