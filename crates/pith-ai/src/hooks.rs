@@ -68,3 +68,77 @@ fn read_headers(headers: Map<String, Value>) -> Headers {
     }
     read
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use pith_protocol::{Hooked, UserMessage};
+
+    /// Sees some parts and changes what it sees.
+    struct Meddler(&'static [RequestPart]);
+
+    impl RequestHooks for Meddler {
+        fn sees(&self, part: RequestPart) -> bool {
+            self.0.contains(&part)
+        }
+
+        fn headers(&self, mut headers: Map<String, Value>) -> Hooked<'_, Map<String, Value>> {
+            headers.insert("x-added".into(), json!(5));
+            headers.insert("x-gone".into(), Value::Null);
+            headers.insert("x-odd".into(), json!([1]));
+            Box::pin(async { headers })
+        }
+
+        fn payload(&self, mut payload: Value) -> Hooked<'_, Value> {
+            payload["messages"] = json!([{"role": "user", "content": "another", "timestamp": 1}]);
+            Box::pin(async { payload })
+        }
+
+        fn response(&self, _status: u16, _headers: Map<String, Value>) -> Hooked<'_, ()> {
+            panic!("nobody asked for responses")
+        }
+    }
+
+    fn call(parts: Option<&'static [RequestPart]>) -> LlmCall {
+        let user = Message::User(UserMessage::new("original".into(), vec![], 0));
+        let mut call = testing::call(crate::scripted::model("x"), vec![user]);
+        call.hooks = parts.map(|parts| Arc::new(Meddler(parts)) as Arc<dyn RequestHooks>);
+        call
+    }
+
+    fn request() -> HttpRequest {
+        let mut headers = Headers::default();
+        headers.set("x-kept", "k");
+        headers.set("x-gone", "g");
+        HttpRequest { url: "u".into(), headers, body: Bytes::from_static(br#"{"messages": [], "n": 1.0}"#) }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_watches_is_sent_byte_by_byte_as_it_was() {
+        for parts in [None, Some(&[][..])] {
+            let call = call(parts);
+            assert_eq!(shape(&call, request()).await.expect("it is JSON"), request());
+            arrived(&call, 200, &[]).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn watched_parts_are_changed_and_the_others_are_not() {
+        let shaped = shape(&call(Some(&[RequestPart::Headers])), request()).await.expect("it is JSON");
+        assert_eq!(shaped.headers.iter().collect::<Vec<_>>(), [("x-kept", "k"), ("x-added", "5")]);
+        assert_eq!(shaped.body, request().body);
+        let shaped = shape(&call(Some(&[RequestPart::Payload])), request()).await.expect("it is JSON");
+        assert_eq!(shaped.headers, request().headers);
+        let body: Value = serde_json::from_slice(&shaped.body).expect("it is JSON");
+        assert_eq!((&body["n"], &body["messages"][0]["content"]), (&json!(1.0), &json!("another")));
+    }
+
+    #[tokio::test]
+    async fn a_model_without_a_server_reads_what_hooks_left() {
+        let call = call(Some(&[RequestPart::Payload]));
+        let hooks = call.hooks.clone().expect("it has hooks");
+        let Message::User(user) = &*rehearse(&call, &hooks).await.messages[0] else { panic!("a prompt") };
+        assert_eq!(user.content.text(), "another");
+    }
+}

@@ -122,12 +122,12 @@ pub struct Refusal {
     /// Status and body, if the server answered at all.
     pub answer: Option<(u16, String)>,
     /// Headers of that answer.
-    pub headers: Vec<(String, String)>,
+    pub headers: Box<[(String, String)]>,
 }
 
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
-        Refusal { fault, answer: None, headers: Vec::new() }
+        Refusal { fault, answer: None, headers: Box::default() }
     }
 }
 
@@ -292,7 +292,7 @@ impl Sender {
                 fault.text = format!("Server requested {asked}s retry delay (max: {max}s). {}", fault.text);
             }
         }
-        Refusal { fault, answer: Some((status, body)), headers: headers.to_vec() }
+        Refusal { fault, answer: Some((status, body)), headers: headers.into() }
     }
 }
 

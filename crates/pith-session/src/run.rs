@@ -120,7 +120,7 @@ impl Session {
                 self.out.stream(&event);
                 self.watch_stream(&event);
             }
-            RunEvent::MessageEnd(message) => return self.on_message_end(&message, taken),
+            RunEvent::MessageEnd(message) => self.on_message_end(&message, taken),
             RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
                 tool_call_id: &call.id,
                 tool_name: &call.name,
