@@ -4,6 +4,7 @@
 mod cli;
 mod models;
 mod services;
+mod run;
 mod session;
 mod state;
 mod state_messages;
