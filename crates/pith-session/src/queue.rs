@@ -126,6 +126,11 @@ impl Queues {
         [&self.steering, &self.follow_up].into_iter().map(|line| line.texts().count()).sum()
     }
 
+    /// The texts that wait, steering first.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.steering.items.iter().chain(&self.follow_up.items).filter_map(|item| item.text()).map(String::as_str)
+    }
+
     pub fn mode(&self, queue: Queue) -> QueueMode {
         match queue {
             Queue::Steering => self.steering.mode,

@@ -8,6 +8,10 @@ use crate::session::Session;
 impl Session {
     /// Deals with one request, at once: extension code may be waiting for it.
     pub(crate) fn on_extension(&mut self, request: FromExtension) {
+        let is_message = matches!(request, FromExtension::SendMessage { .. } | FromExtension::SendUserMessage { .. });
+        if is_message && self.lane.is_closed() {
+            return self.hold(request);
+        }
         if looks_at_session(&request) {
             self.take_over();
         }

@@ -52,6 +52,10 @@ impl Session {
 
     /// `session_start` and `resources_discover`, then whatever comes after. The extensions are bound.
     pub(crate) fn announce_session(&mut self, beginning: Beginning, previous: Option<String>, then: Then) {
+        if !matches!(beginning, Beginning::Startup | Beginning::Reload) {
+            self.tools.forget_choice();
+        }
+        self.begin_extension_tools();
         let Some(handle) = self.extensions.handle().cloned() else { return then(self) };
         let cwd = self.store.cwd().to_string_lossy().into_owned();
         self.step(async move {

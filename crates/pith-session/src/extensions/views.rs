@@ -19,7 +19,7 @@ impl Session {
             Query::State(reply) => reply.send(self.state_view()),
             Query::Session { session_id, from, reply } => reply.send(self.session_view(session_id.as_deref(), from)),
             Query::SystemPrompt(reply) => {
-                let (text, options) = (self.tools.prompt().to_string(), self.system_prompt_options());
+                let (text, options) = (self.prompt_in_force().to_string(), self.system_prompt_options());
                 reply.send(PromptView { text, options });
             }
             Query::BuildPrompt { options, reply } => reply.send(self.build_prompt(&options)),

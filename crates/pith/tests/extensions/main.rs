@@ -2,6 +2,7 @@
 //! a scripted model, and nothing but JSON lines in between.
 
 mod cli;
+mod run;
 mod session;
 mod state;
 mod state_messages;
