@@ -139,6 +139,7 @@ methods.bind = (call, { config, flagValues }) => {
   generation.extensions.forEach(flushProviders);
   api.publish();
   call.reply(null);
+  require("internal/events").bound();
 };
 
 function goStale() {
