@@ -41,8 +41,7 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
     if !is_open {
         link.emit(RunEvent::MessageStart(message.clone())).await;
     }
-    link.emit(RunEvent::MessageEnd(message.clone())).await;
-    message
+    link.conclude(message).await
 }
 
 #[allow(clippy::large_enum_variant, reason = "lives for one step of a loop")]

@@ -9,20 +9,17 @@ use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pith_protocol::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Link, RunEvent, Turn};
-use crate::{Tool, ToolContext, ToolOutput, now_ms};
+use crate::prepare::{ABORTED, Prepared, Stop, prepare};
+use crate::{ToolOutput, ToolUpdate, now_ms};
 
 /// A tool that ignores cancellation is left behind after this long.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
-const ABORTED: &str = "Operation aborted";
-const SKIPPED: &str = "Skipped due to queued user message.";
-const CUT_OFF: &str = "This tool call was not executed: the answer hit the output limit, so its arguments may be \
-                       incomplete. Issue the call again with complete arguments, in smaller pieces if necessary.";
 
 /// What became of the calls.
 #[derive(Default)]
@@ -57,8 +54,9 @@ impl Batch {
             if index > 0 && !interrupt.is_cancelled() && link.is_interrupted().await {
                 interrupt.cancel();
             }
-            let mut group = Group::start(turn, answer, group, link, cancel, &interrupt).await;
-            group.execute(turn, link, cancel, &interrupt).await;
+            let stop = Stop { cancel: cancel.clone(), interrupt: interrupt.clone() };
+            let mut group = Group::start(turn, answer, group, link, &stop).await;
+            group.execute(turn, link, &stop).await;
             for (call, output) in group.finished() {
                 let output = repeats.watch(&call, output);
                 batch.ends_run &= output.terminate;
@@ -103,12 +101,6 @@ struct Group {
     ready: Vec<(usize, Prepared)>,
 }
 
-/// A call that can run: its tool, and arguments that fit it.
-struct Prepared {
-    tool: Arc<dyn Tool>,
-    arguments: Map<String, Value>,
-}
-
 impl Group {
     /// Announces and prepares every call; what cannot run ends here.
     async fn start(
@@ -116,18 +108,17 @@ impl Group {
         answer: &AssistantMessage,
         calls: &[&ToolCall],
         link: &mut impl Link,
-        cancel: &CancellationToken,
-        interrupt: &CancellationToken,
+        stop: &Stop,
     ) -> Group {
         let mut group = Group { calls: Vec::new(), outputs: Vec::new(), ready: Vec::new() };
         for call in calls {
-            group.calls.push(announce(call, link).await);
+            let shown = announce(call, link).await;
+            group.calls.push(shown.clone());
             group.outputs.push(None);
             let index = group.calls.len() - 1;
-            let stopped = stop_text(cancel, interrupt).map(str::to_owned);
-            match stopped.map_or_else(|| prepare(turn, answer, call), Err) {
+            match prepare(turn, answer, call, &shown, stop).await {
                 Ok(prepared) => group.ready.push((index, prepared)),
-                Err(text) => group.end(index, ToolOutput::error(text), link).await,
+                Err(output) => group.end(index, output, link).await,
             }
         }
         group
@@ -138,20 +129,16 @@ impl Group {
         self.outputs[index] = Some(output);
     }
 
-    async fn execute(
-        &mut self,
-        turn: &Turn,
-        link: &mut impl Link,
-        cancel: &CancellationToken,
-        interrupt: &CancellationToken,
-    ) {
+    async fn execute(&mut self, turn: &Turn, link: &mut impl Link, stop: &Stop) {
+        let interrupt = &stop.interrupt;
         let places = Arc::new(Semaphore::new(turn.limits.max_parallel.max(1)));
         let (progress, mut updates) = mpsc::unbounded_channel();
         let mut running: FuturesUnordered<_> = std::mem::take(&mut self.ready)
             .into_iter()
             .map(|(index, prepared)| {
-                let call_id = self.calls[index].id.clone();
-                spawn(index, prepared, call_id, places.clone(), progress.clone(), cancel.clone(), interrupt.clone())
+                let progress = progress.clone();
+                let update: ToolUpdate = Arc::new(move |output| drop(progress.send((index, output))));
+                spawn(index, self.calls[index].clone(), prepared, places.clone(), update, stop.clone())
             })
             .collect();
         let mut deadline = None;
@@ -209,23 +196,21 @@ impl Group {
 }
 
 /// A call in a task of its own, so that a panic ends only that call.
-#[allow(clippy::too_many_arguments, reason = "each is a different thing the task takes with it")]
 async fn spawn(
     index: usize,
-    Prepared { tool, arguments }: Prepared,
-    call_id: Arc<str>,
+    call: Arc<Call>,
+    prepared: Prepared,
     places: Arc<Semaphore>,
-    progress: mpsc::UnboundedSender<(usize, ToolOutput)>,
-    cancel: CancellationToken,
-    interrupt: CancellationToken,
+    update: ToolUpdate,
+    stop: Stop,
 ) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
     let task = async move {
         let place = places.acquire_owned().await.ok();
-        if let Some(text) = stop_text(&cancel, &interrupt) {
-            return (ToolOutput::error(text), place);
-        }
-        let update = Arc::new(move |output| drop(progress.send((index, output))));
-        (tool.run(arguments, ToolContext { call_id, cancel: interrupt, update }).await, place)
+        let output = match stop.text() {
+            Some(text) => ToolOutput::error(text),
+            None => prepared.run(&call, update, &stop).await,
+        };
+        (output, place)
     };
     // Dropping the handle with an abandoned batch must also end the task.
     struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
@@ -236,43 +221,6 @@ async fn spawn(
     }
     let mut handle = AbortOnDrop(tokio::spawn(task));
     (index, (&mut handle.0).await)
-}
-
-/// The text for a call that never started, if it must not start.
-fn stop_text(cancel: &CancellationToken, interrupt: &CancellationToken) -> Option<&'static str> {
-    if cancel.is_cancelled() {
-        Some(ABORTED)
-    } else if interrupt.is_cancelled() {
-        Some(SKIPPED)
-    } else {
-        None
-    }
-}
-
-/// Finds the tool and checks the arguments; `Err` is what the model reads.
-fn prepare(turn: &Turn, answer: &AssistantMessage, call: &ToolCall) -> Result<Prepared, String> {
-    if answer.stop_reason == StopReason::Length {
-        return Err(CUT_OFF.to_owned());
-    }
-    let Some((tool, schema)) = turn.tools.get(&call.name) else {
-        return Err(format!("Tool {} not found", call.name));
-    };
-    if call.arguments_truncated == Some(true) {
-        return Err(incomplete(answer, call));
-    }
-    let arguments = schema.check(&call.name, &tool.adapt(call.arguments.clone()))?;
-    Ok(Prepared { tool: tool.clone(), arguments })
-}
-
-/// Broken argument JSON is quoted back, never repaired and run.
-fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
-    let noted =
-        answer.diagnostics.as_ref().and_then(|notes| notes.get("toolCalls")?.get(&call.id)?.get("error")?.as_str());
-    let why = noted.unwrap_or("the argument text is not complete JSON");
-    format!(
-        "Tool call \"{}\" was not executed: its arguments are not valid JSON ({why}). Issue the call again with complete arguments.",
-        call.name
-    )
 }
 
 fn panicked(name: &str, error: &JoinError) -> ToolOutput {
@@ -296,8 +244,7 @@ async fn report(call: &Call, output: ToolOutput, link: &mut impl Link) -> Arc<Me
         extra: Map::new(),
     }));
     link.emit(RunEvent::MessageStart(message.clone())).await;
-    link.emit(RunEvent::MessageEnd(message.clone())).await;
-    message
+    link.conclude(message).await
 }
 
 /// Notices a model that repeats one failing call and tells it so.

@@ -8,14 +8,17 @@ pub mod run;
 mod answer;
 pub mod arguments;
 mod batch;
+pub mod guard;
 pub mod link;
+mod prepare;
 pub mod tool;
 pub mod toolset;
 
 pub use arguments::ArgumentSchema;
+pub use guard::{Guard, Verdict};
 pub use link::{Given, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
-pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate};
+pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate, Waits};
 pub use toolset::Toolset;
 
 use std::time::{SystemTime, UNIX_EPOCH};

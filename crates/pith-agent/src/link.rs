@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolOutput, Toolset};
+use crate::{Guard, ToolOutput, Toolset};
 
 /// Whatever answers as a model.
 ///
@@ -42,6 +42,24 @@ pub trait Link: Send {
     /// the message can overtake it.
     fn emit(&mut self, event: RunEvent) -> impl Future<Output = ()> + Send;
 
+    /// Reports a finished message. Gives back the one that was written down, which has
+    /// the same role but may say something else; the loop goes on with that one.
+    fn conclude(&mut self, message: Arc<Message>) -> impl Future<Output = Arc<Message>> + Send {
+        async move {
+            self.emit(RunEvent::MessageEnd(message.clone())).await;
+            message
+        }
+    }
+
+    /// Reports the end of a turn, after an answer and its tool results. `true` asks for
+    /// one more answer should nothing else keep the run alive.
+    fn end_turn(&mut self, message: Arc<Message>, results: Vec<Arc<Message>>) -> impl Future<Output = bool> + Send {
+        async move {
+            self.emit(RunEvent::TurnEnd { message, results }).await;
+            false
+        }
+    }
+
     /// Whether a queue holds something.
     fn has(&mut self, queue: Queue) -> impl Future<Output = bool> + Send;
 
@@ -69,6 +87,8 @@ pub struct Turn {
     /// `Err` ends the run with that text.
     pub call: Result<(Arc<dyn ModelClient>, LlmCall), String>,
     pub tools: Arc<Toolset>,
+    /// Whoever has a say in the tool calls of the answer.
+    pub guard: Option<Arc<dyn Guard>>,
     pub limits: Limits,
 }
 

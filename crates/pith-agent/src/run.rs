@@ -39,13 +39,13 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
         if answer.failed() {
             let results = Batch::refuse(&turn, answer, link).await;
             messages.extend(results.iter().cloned());
-            link.emit(RunEvent::TurnEnd { message, results }).await;
+            link.end_turn(message, results).await;
             break;
         }
         let batch = Batch::run(&turn, answer, link, cancel, &mut repeats).await;
         messages.extend(batch.results.iter().cloned());
         let has_unread = batch.has_unread();
-        link.emit(RunEvent::TurnEnd { message, results: batch.results }).await;
+        let is_continued = link.end_turn(message, batch.results).await;
         if cancel.is_cancelled() {
             if has_unread {
                 messages.push(close(&turn.blank, link).await);
@@ -57,6 +57,8 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
         } else if link.has(Queue::FollowUp).await {
             // The model would stop here; a queued follow-up keeps the run alive.
             Opening::FollowUps
+        } else if is_continued {
+            Opening::Continue
         } else {
             break;
         };
@@ -84,8 +86,7 @@ async fn add(opening: Opening, link: &mut impl Link, cancel: &CancellationToken,
 async fn say(new: Vec<Arc<Message>>, link: &mut impl Link, messages: &mut Vec<Arc<Message>>) {
     for message in new {
         link.emit(RunEvent::MessageStart(message.clone())).await;
-        link.emit(RunEvent::MessageEnd(message.clone())).await;
-        messages.push(message);
+        messages.push(link.conclude(message).await);
     }
 }
 
@@ -95,7 +96,7 @@ async fn close(blank: &pith_protocol::AssistantMessage, link: &mut impl Link) ->
     link.emit(RunEvent::TurnStart).await;
     let message = aborted(blank);
     link.emit(RunEvent::MessageStart(message.clone())).await;
-    link.emit(RunEvent::MessageEnd(message.clone())).await;
-    link.emit(RunEvent::TurnEnd { message: message.clone(), results: Vec::new() }).await;
+    let message = link.conclude(message).await;
+    link.end_turn(message.clone(), Vec::new()).await;
     message
 }

@@ -24,8 +24,8 @@ pub trait Tool: Send + Sync {
     }
 
     /// Rules for the system prompt while the tool is active.
-    fn rules(&self) -> &[&'static str] {
-        &[]
+    fn rules(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// Calls of a batch with such a tool run one after the other.
@@ -38,13 +38,17 @@ pub trait Tool: Send + Sync {
         arguments
     }
 
+    /// The same where the mending takes waiting, before `adapt`; `None` where it does not. `Err` is what the model reads.
+    fn prepare(&self, _arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+        None
+    }
+
     /// Runs the call. Must return soon after `context.cancel` fires, with its abort text.
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>>;
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput>;
 }
+
+/// Something that takes time, behind a trait.
+pub type Waits<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a running call is given.
 #[derive(Clone)]

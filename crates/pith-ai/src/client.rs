@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::assemble::MessageBuilder;
 use crate::discovery::Fetch;
 use crate::failure::Fault;
+use crate::hooks;
 use crate::http::{
     Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, Web, redact, secrets, timed_out,
 };
@@ -251,12 +252,18 @@ impl Conversation<'_> {
                 refused: &refused,
                 input_tokens: self.input_tokens,
             };
-            let request = self.wire.request(&order)?;
+            let request = hooks::shape(call, self.wire.request(&order)?).await?;
             let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
             let refusal = match sending.await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    hooks::arrived(call, answer.status(), answer.headers()).await;
+                    return Ok(answer);
+                }
                 Err(refusal) => refusal,
             };
+            if let Some((status, _)) = &refusal.answer {
+                hooks::arrived(call, *status, &refusal.headers).await;
+            }
             let is_learned = refusal.fault.failure.kind == ErrorKind::InvalidRequest
                 && refusal.answer.is_some_and(|(status, body)| refused.learn(self.wire, &request.body, status, &body));
             if !is_learned {

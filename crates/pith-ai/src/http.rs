@@ -103,7 +103,8 @@ impl Default for Patience {
 /// An accepted request whose body is to be read.
 #[derive(Debug)]
 pub struct Answer {
-    content_type: String,
+    status: u16,
+    headers: Vec<(String, String)>,
     body: Body,
     recording: Option<Recording>,
 }
@@ -120,11 +121,13 @@ pub struct Refusal {
     pub fault: Fault,
     /// Status and body, if the server answered at all.
     pub answer: Option<(u16, String)>,
+    /// Headers of that answer.
+    pub headers: Box<[(String, String)]>,
 }
 
 impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Self {
-        Refusal { fault, answer: None }
+        Refusal { fault, answer: None, headers: Box::default() }
     }
 }
 
@@ -147,7 +150,16 @@ async fn wait<T>(
 impl Answer {
     /// The media type the server claims.
     pub fn content_type(&self) -> &str {
-        &self.content_type
+        header(&self.headers, "content-type").unwrap_or("no content type")
+    }
+
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The readable headers, names in lower case.
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
     }
 
     /// The next bytes, nothing at the end. `on_silence` is called when half the idle limit has passed.
@@ -235,8 +247,7 @@ impl Sender {
             Tape::Off | Tape::Replay(_) => None,
         };
         if response.status().is_success() {
-            let content_type = header(&headers, "content-type").unwrap_or("no content type").to_owned();
-            return Ok(Answer { content_type, body: Body::Live(response), recording });
+            return Ok(Answer { status, headers, body: Body::Live(response), recording });
         }
         let body = error_body(response, self.patience.idle).await;
         if let Some(recording) = &mut recording {
@@ -251,8 +262,7 @@ impl Sender {
             let body = String::from_utf8_lossy(&body).into_owned();
             return Err(self.refusal(wire, model, status, &headers, body));
         }
-        let content_type = header(&headers, "content-type").unwrap_or("no content type").to_owned();
-        Ok(Answer { content_type, body: Body::Recorded(Some(body)), recording: None })
+        Ok(Answer { status, headers, body: Body::Recorded(Some(body)), recording: None })
     }
 
     /// Turns an error answer into a fault with everything a caller can act on.
@@ -282,7 +292,7 @@ impl Sender {
                 fault.text = format!("Server requested {asked}s retry delay (max: {max}s). {}", fault.text);
             }
         }
-        Refusal { fault, answer: Some((status, body)) }
+        Refusal { fault, answer: Some((status, body)), headers: headers.into() }
     }
 }
 

@@ -25,6 +25,7 @@ pub mod assemble;
 pub mod client;
 pub mod failure;
 pub mod fuzz;
+mod hooks;
 pub mod http;
 pub mod limits;
 pub mod prepare;

@@ -113,6 +113,19 @@ pub fn prepare<'a>(call: &'a LlmCall, manner: Manner) -> Vec<Turn<'a>> {
     preparation.turns
 }
 
+/// A message in one of the three roles models know; none when it is not sent.
+pub fn as_model_sees(message: &Message) -> Option<Value> {
+    if let Message::Assistant(_) | Message::ToolResult(_) = message {
+        return serde_json::to_value(message).ok();
+    }
+    let part = |part: Part<'_>| match part {
+        Part::Text(text) => Block::text(text),
+        Part::Image(image) => Block::Image(image.clone()),
+    };
+    let content: Vec<Block> = user_parts(message)?.into_iter().map(part).collect();
+    Some(serde_json::json!({ "role": "user", "content": content }))
+}
+
 struct Preparation<'a> {
     call: &'a LlmCall,
     manner: Manner,

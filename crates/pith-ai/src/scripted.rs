@@ -19,6 +19,7 @@ use tokio::time::sleep;
 use crate::assemble::MessageBuilder;
 use crate::client::deliver;
 use crate::failure::{Fault, kind_of_status};
+use crate::hooks;
 use crate::http::server_delay;
 use crate::models_file::{ModelConfig, ModelFields, ProviderConfig};
 use crate::wire::{MAX_ERROR_CHARS, cut};
@@ -128,7 +129,11 @@ impl Scripts {
                 return Err(Fault::new(ErrorKind::InvalidRequest, text));
             }
         };
-        player.cue(call).play(message, sender).await
+        let changed = match &call.hooks {
+            Some(hooks) => Some(hooks::rehearse(call, hooks).await),
+            None => None,
+        };
+        player.cue(changed.as_ref().unwrap_or(call)).play(message, sender).await
     }
 }
 

@@ -25,6 +25,7 @@ pub fn call(model: Model, messages: Vec<Message>) -> LlmCall {
         session_id: None,
         cache: CacheRetention::Short,
         block_images: false,
+        hooks: None,
     }
 }
 

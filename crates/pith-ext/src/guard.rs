@@ -1,86 +1,46 @@
-//! Tools under the eyes of extensions: `tool_call` before, `tool_result` after.
+//! Tool calls under the eyes of extensions: `tool_call` before, `tool_result` after.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-
-use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_protocol::ToolSpec;
+use pith_agent::link::Call;
+use pith_agent::{Guard, ToolOutput, Verdict, Waits};
 use serde_json::{Map, Value, json};
 
 use crate::events::EventName;
 use crate::handle::ExtensionHandle;
 use crate::hooks::{ToolCallVerdict, ToolResultPatch};
 
-/// Any tool, called only if extensions let it be called.
-struct GuardedTool {
-    handle: ExtensionHandle,
-    inner: Arc<dyn Tool>,
-}
-
-impl ExtensionHandle {
-    /// The same tool with its calls passed by the extensions. Costs nothing while nobody listens.
-    pub fn guard(&self, tool: Arc<dyn Tool>) -> Arc<dyn Tool> {
-        Arc::new(GuardedTool { handle: self.clone(), inner: tool })
-    }
-}
-
-impl Tool for GuardedTool {
-    fn spec(&self) -> &ToolSpec {
-        self.inner.spec()
-    }
-
-    fn label(&self) -> &str {
-        self.inner.label()
-    }
-
-    fn snippet(&self) -> Option<&str> {
-        self.inner.snippet()
-    }
-
-    fn rules(&self) -> &[&'static str] {
-        self.inner.rules()
-    }
-
-    fn is_sequential(&self) -> bool {
-        self.inner.is_sequential()
-    }
-
-    fn adapt(&self, arguments: Map<String, Value>) -> Map<String, Value> {
-        self.inner.adapt(arguments)
-    }
-
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+impl Guard for ExtensionHandle {
+    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict> {
         Box::pin(async move {
-            let handle = &self.handle;
-            let name = self.spec().name.clone();
-            let call_id = context.call_id.clone();
-            let arguments = match handle.tool_call(&call_id, &name, arguments).await {
-                ToolCallVerdict::Allow(arguments) => arguments,
+            match self.tool_call(&call.id, &call.name, arguments).await {
+                ToolCallVerdict::Allow(arguments) => Verdict::Run(arguments),
                 ToolCallVerdict::Block { reason, terminate } => {
-                    return ToolOutput { terminate, ..ToolOutput::error(reason) };
+                    Verdict::Refuse(ToolOutput { terminate, ..ToolOutput::error(reason) })
                 }
-            };
-            let input = handle.listens(EventName::ToolResult).then(|| arguments.clone());
-            let output = self.inner.clone().run(arguments, context).await;
-            let Some(input) = input else { return output };
+            }
+        })
+    }
+
+    fn amends(&self) -> bool {
+        self.listens(EventName::ToolResult)
+    }
+
+    fn amend<'a>(
+        &'a self,
+        call: &'a Call,
+        input: Map<String, Value>,
+        output: &'a ToolOutput,
+    ) -> Waits<'a, Option<ToolOutput>> {
+        Box::pin(async move {
             let event = json!({
-                "toolCallId": call_id,
-                "toolName": name,
+                "toolCallId": call.id,
+                "toolName": call.name,
                 "input": input,
                 "content": output.content,
                 "details": output.details,
                 "isError": output.is_error,
                 "usage": output.usage,
             });
-            match handle.tool_result(event).await {
-                Some(patch) => patched(output, patch),
-                None => output,
-            }
+            self.tool_result(event).await.map(|patch| patched(output.clone(), patch))
         })
     }
 }

@@ -164,6 +164,11 @@ impl ExtensionHandle {
         self.shared.listening.has(event)
     }
 
+    /// Tells the host of something that went wrong between the agent and its extensions.
+    pub fn report(&self, path: &str, event: EventName, error: impl Into<String>) {
+        self.shared.report(path, event.as_str(), error);
+    }
+
     /// Whether the engine still runs.
     pub fn is_alive(&self) -> bool {
         !self.shared.is_gone()

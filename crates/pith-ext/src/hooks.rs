@@ -317,6 +317,13 @@ impl ExtensionHandle {
         }
     }
 
+    /// The same with a whole event that is JSON already.
+    pub fn observe_text(&self, event: EventName, key: &str, text: impl FnOnce() -> String) {
+        if self.listens(event) {
+            self.observe(&format!("{}:{key}", event.as_str()), text());
+        }
+    }
+
     async fn emit<T: serde::de::DeserializeOwned>(&self, event: EventName, payload: Value, turn: Turn) -> Option<T> {
         match self.listens(event) {
             true => self.deliver(event, payload, turn, None).await,

@@ -21,6 +21,7 @@ mod ops;
 pub mod outgoing;
 mod provider;
 pub mod registry;
+mod request_hooks;
 mod shared;
 pub mod tools;
 

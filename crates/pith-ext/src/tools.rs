@@ -1,10 +1,8 @@
 //! Tools of extensions, as the agent loop sees them.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
 use pith_protocol::{Block, ToolSpec, Usage};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -81,15 +79,20 @@ impl Tool for ExtensionTool {
         self.info.prompt_snippet.as_deref()
     }
 
+    fn rules(&self) -> Vec<&str> {
+        self.info.prompt_guidelines.iter().map(String::as_str).collect()
+    }
+
+    fn prepare(&self, arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+        let arguments = self.info.prepares.then(|| arguments.clone())?;
+        Some(Box::pin(self.handle.prepare_arguments(&self.info.name, arguments)))
+    }
+
     fn is_sequential(&self) -> bool {
         self.info.execution_mode == ExecutionMode::Sequential
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput> {
         Box::pin(async move {
             let update = context.update.clone();
             let report = move |output: ToolOutput| update(output);

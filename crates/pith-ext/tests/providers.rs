@@ -26,6 +26,7 @@ fn call(provider: &str) -> LlmCall {
         session_id: None,
         cache: Default::default(),
         block_images: false,
+        hooks: None,
     }
 }
 

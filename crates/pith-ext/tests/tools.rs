@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::link::Call;
+use pith_agent::{Guard, Tool, ToolContext, ToolOutput, Verdict};
 use pith_ext::Limits;
 use pith_protocol::Block;
 use serde_json::{Map, Value, json};
@@ -317,10 +318,17 @@ async fn a_guarded_tool_passes_the_extensions() {
         ])
         .await;
     let tool: Arc<dyn Tool> = harness.handle.tools().remove(0);
-    let guarded = harness.handle.guard(tool);
-    let run = |name: &str| {
+    let run = async |name: &str| {
+        let (guard, arguments) = (&harness.handle, object(json!({ "name": name })));
+        let call = Call { id: "g".into(), name: tool.spec().name.to_string(), arguments: arguments.clone() };
+        let arguments = match guard.admit(&call, arguments).await {
+            Verdict::Run(arguments) => arguments,
+            Verdict::Refuse(output) => return output,
+        };
         let context = ToolContext { call_id: "g".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
-        guarded.clone().run(object(json!({ "name": name })), context)
+        let output = tool.clone().run(arguments.clone(), context).await;
+        assert!(guard.amends());
+        guard.amend(&call, arguments, &output).await.expect("a handler changed it")
     };
     let blocked = run("Eve").await;
     assert_eq!((text(&blocked).as_str(), blocked.is_error, blocked.terminate), ("not Eve", true, true));

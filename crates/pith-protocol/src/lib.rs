@@ -26,7 +26,7 @@ pub use events::{CompactionReason, Event, ToolResult};
 pub use host::HostReply;
 pub use inbound::{Id, Inbound};
 pub use live::LiveMessage;
-pub use llm::{AssistantEvent, CacheRetention, LlmCall, ToolSpec};
+pub use llm::{AssistantEvent, CacheRetention, Hooked, LlmCall, RequestHooks, RequestPart, ToolSpec};
 pub use message::{
     AssistantMessage, BashExecution, BranchSummary, CompactionSummary, CustomMessage, ErrorKind, Failure, Message,
     StopReason, ToolResultMessage, UserMessage,

@@ -1,8 +1,11 @@
 //! The vocabulary between the agent loop and whatever answers as a model.
 
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{AssistantMessage, Message, Model, ThinkingLevel, ToolCall, Usage};
 
@@ -23,6 +26,43 @@ pub struct LlmCall {
     pub cache: CacheRetention,
     /// The `images.blockImages` setting: no picture leaves the machine.
     pub block_images: bool,
+    /// Whoever wants to see the request on its way; absent when nobody does.
+    pub hooks: Option<Arc<dyn RequestHooks>>,
+}
+
+/// Someone who sees requests to models on their way, and may change them.
+///
+/// Asked in the order of the methods: headers and payload when they are complete,
+/// the response when its head has arrived.
+pub trait RequestHooks: Send + Sync {
+    /// Whether a part is of interest. Ask before building it.
+    fn sees(&self, part: RequestPart) -> bool;
+
+    /// The headers to send; those without a value are left out.
+    fn headers(&self, headers: Map<String, Value>) -> Hooked<'_, Map<String, Value>>;
+
+    /// The payload to send.
+    fn payload(&self, payload: Value) -> Hooked<'_, Value>;
+
+    /// The server has answered; its body has not been read.
+    fn response(&self, status: u16, headers: Map<String, Value>) -> Hooked<'_, ()>;
+}
+
+/// What became of a part of a request.
+pub type Hooked<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Parts of a request that can be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestPart {
+    Headers,
+    Payload,
+    Response,
+}
+
+impl fmt::Debug for dyn RequestHooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RequestHooks")
+    }
 }
 
 /// How long a provider may keep a prompt prefix.

@@ -75,6 +75,11 @@ pub fn is_section_name(name: &str) -> bool {
     is_start && name.chars().all(is_inner) && name != "preamble"
 }
 
+/// What the prompt says about the language of answers.
+pub fn language_line(locale: &str) -> String {
+    format!("Answer in the language with the tag {locale}.")
+}
+
 impl<'a> From<&'a Skill> for ListedSkill<'a> {
     fn from(skill: &'a Skill) -> Self {
         ListedSkill { name: &skill.name, description: &skill.description, location: skill.path.to_string_lossy() }
@@ -172,7 +177,7 @@ impl PromptParts<'_> {
     }
 
     fn addendum(&self) -> Option<String> {
-        let language = self.locale.map(|locale| format!("Answer in the language with the tag {locale}."));
+        let language = self.locale.map(language_line);
         let parts: Vec<&str> = self.append.iter().map(|part| &**part).chain(language.as_deref()).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }

@@ -25,6 +25,10 @@ pub(crate) enum Activity {
     },
     /// A summary is being written and no run waits for it.
     Summarising,
+    /// Extensions have the last word before the activity is over.
+    Settling {
+        cancel: CancellationToken,
+    },
 }
 
 /// How a job ended.
@@ -89,7 +93,7 @@ impl Activity {
 
     pub fn task(&self) -> Option<TaskId> {
         match self {
-            Activity::Idle | Activity::Retrying { .. } | Activity::Summarising => None,
+            Activity::Idle | Activity::Retrying { .. } | Activity::Summarising | Activity::Settling { .. } => None,
             Activity::Running(run) => Some(run.task),
         }
     }

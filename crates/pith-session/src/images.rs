@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pith_agent::ToolOutput;
 use pith_protocol::{Block, Content, Message};
 use pith_tools::image::{self, Normalised, Rules};
 
@@ -38,6 +39,20 @@ pub(crate) fn fit(blocks: &[Block], rules: Rules) -> (Vec<Block>, Vec<String>) {
         }
     }
     (kept, remarks)
+}
+
+/// The pictures of a tool result, made fit; remarks about them follow as text.
+pub(crate) async fn fit_output(output: ToolOutput, rules: Rules) -> ToolOutput {
+    if !need_work(&output.content, rules) {
+        return output;
+    }
+    let content = output.content.clone();
+    let work = tokio::task::spawn_blocking(move || fit(&content, rules));
+    let Ok((mut content, remarks)) = work.await else { return output };
+    if !remarks.is_empty() {
+        content.push(Block::text(remarks.join("\n")));
+    }
+    ToolOutput { content, ..output }
 }
 
 fn needs_work(message: &Message, rules: Rules) -> bool {

@@ -63,6 +63,7 @@ impl Session {
         self.accept(&reply);
         self.todos.begin_prompt();
         self.answer(reply, Ok(Placed { disposition: Disposition::Started }));
+        self.note_prompted(&item);
         let message = UserMessage::new(item.text, item.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
         let mut prompts = vec![Arc::new(Message::User(message))];

@@ -31,6 +31,7 @@ mod replace;
 mod reply;
 mod retry;
 mod run;
+mod run_link;
 mod shell;
 mod state;
 mod summary;

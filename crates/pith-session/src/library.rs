@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pith_agent::Queue;
+use pith_agent::{Queue, Tool};
 use pith_ai::settings::Settings;
 use pith_protocol::Event;
 use pith_protocol::commands::{GetCommands, GetDiagnostics, Reload};
@@ -143,10 +143,9 @@ impl Session {
     pub(crate) fn assemble_prompt(&mut self) {
         let prompt = {
             let active = self.tools.active();
-            let tools: Vec<ActiveTool<'_>> = active
-                .iter()
-                .map(|tool| ActiveTool { name: &tool.spec().name, snippet: tool.snippet(), rules: tool.rules() })
-                .collect();
+            let rules: Vec<Vec<&str>> = active.iter().map(|tool| tool.rules()).collect();
+            let tools: Vec<ActiveTool<'_>> =
+                active.iter().zip(&rules).map(|(tool, rules)| mention(tool, rules)).collect();
             let parts = self.library.resources.prompt_parts(&tools, self.store.cwd());
             PromptParts { locale: self.tools.locale(), ..parts }.assemble()
         };
@@ -177,6 +176,10 @@ impl Session {
         ));
         self.answer(reply, Ok(json!({ "diagnostics": all })));
     }
+}
+
+fn mention<'a>(tool: &'a Arc<dyn Tool>, rules: &'a [&'a str]) -> ActiveTool<'a> {
+    ActiveTool { name: &tool.spec().name, snippet: tool.snippet(), rules }
 }
 
 impl SessionOptions {

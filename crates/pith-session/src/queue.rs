@@ -126,6 +126,11 @@ impl Queues {
         [&self.steering, &self.follow_up].into_iter().map(|line| line.texts().count()).sum()
     }
 
+    /// What waits, steering first.
+    pub fn items(&self) -> impl Iterator<Item = &Queued> {
+        self.steering.items.iter().chain(&self.follow_up.items)
+    }
+
     pub fn mode(&self, queue: Queue) -> QueueMode {
         match queue {
             Queue::Steering => self.steering.mode,

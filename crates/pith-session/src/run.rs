@@ -1,37 +1,32 @@
-//! Starting a run, following it, and what comes after it.
+//! Starting a run, following it, and what comes after it; the session's side.
 
 use std::sync::Arc;
 
 use pith_agent::link::{Call, Limits};
-use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn, now_ms};
+use pith_agent::{Opening, Queue, RunEvent, Turn, now_ms};
 use pith_ai::registry::NO_MODEL;
 use pith_ai::settings::Fsync;
+use pith_ext::EventName;
 use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
+use pith_store::EntryId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{ActiveRun, Activity, JobEnd, Open};
-use crate::images;
-use crate::outbox::Room;
+use crate::extensions::Observer;
 use crate::retry::Next;
+use crate::run_link::{FromRun, SessionLink};
 use crate::session::Session;
-
-/// What a run sends to the session.
-#[allow(clippy::large_enum_variant, reason = "the large one is the common one: a delta passes without a box")]
-pub(crate) enum FromRun {
-    /// `oneshot` is answered when the session has dealt with the event.
-    Event(RunEvent, Option<oneshot::Sender<()>>),
-    Has(Queue, oneshot::Sender<bool>),
-    Take(Queue, oneshot::Sender<Vec<Arc<Message>>>),
-    Turn(oneshot::Sender<Turn>),
-    IsInterrupted(oneshot::Sender<bool>),
-    /// A turn that is not the first is about to begin; it waits for the answer.
-    BeforeTurn(oneshot::Sender<()>),
-}
 
 /// A question whose asker is gone needs no answer.
 fn ignore<T>(_sent: Result<(), T>) {}
+
+fn tell(taken: Option<oneshot::Sender<EntryId>>, entry: EntryId) {
+    if let Some(taken) = taken {
+        ignore(taken.send(entry));
+    }
+}
 
 /// Messages a run may be ahead of the session.
 const BACKLOG: usize = 256;
@@ -41,15 +36,18 @@ impl Session {
     pub(crate) fn start_run(&mut self, opening: Opening) {
         let cancel = CancellationToken::new();
         let (to_session, run_events) = mpsc::channel(BACKLOG);
-        let rules = self.workbench.image_rules();
-        let mut link =
-            SessionLink { to_session, room: self.out.room(), cancel: cancel.clone(), images: rules, n_turns: 0 };
+        let prompted = self.take_prompted();
+        let mut link = SessionLink {
+            to_session,
+            room: self.out.room(),
+            cancel: cancel.clone(),
+            images: self.workbench.image_rules(),
+            n_turns: 0,
+            observer: self.extensions.handle().map(|handle| Observer::new(handle.clone(), cancel.clone())),
+        };
         let token = cancel.clone();
         let task = self.jobs.spawn(async move {
-            let opening = match opening {
-                Opening::Prompts(prompts) => Opening::Prompts(images::normalise(prompts, rules).await),
-                other => other,
-            };
+            let opening = link.open(opening, prompted).await;
             pith_agent::run(opening, &mut link, &token).await;
             JobEnd::Done
         });
@@ -66,8 +64,12 @@ impl Session {
             Activity::Idle | Activity::Summarising => {}
             Activity::Running(run) => {
                 run.cancel.cancel();
+                if let Some(handle) = self.extensions.handle() {
+                    handle.abort_run();
+                }
                 self.ttsr.forget_pending();
             }
+            Activity::Settling { cancel } => cancel.cancel(),
             Activity::Retrying { .. } => {
                 self.cancel_retry();
                 self.settle(true);
@@ -83,6 +85,13 @@ impl Session {
             FromRun::Take(queue, answer) => ignore(answer.send(self.take_queued(queue))),
             FromRun::Turn(answer) => ignore(answer.send(self.next_turn())),
             FromRun::BeforeTurn(go) => self.before_turn(go),
+            FromRun::Prompted(start, answer) => {
+                self.take_run_prompt(start);
+                ignore(answer.send(()));
+            }
+            FromRun::Boundary(boundary, answer) => {
+                ignore(answer.send(self.apply_boundary(EventName::TurnEnd, boundary)));
+            }
             FromRun::IsInterrupted(answer) => {
                 let is_immediate = self.options.interrupt_mode == pith_protocol::InterruptMode::Immediate;
                 ignore(answer.send(is_immediate && self.queues.has(Queue::Steering)));
@@ -90,7 +99,7 @@ impl Session {
         }
     }
 
-    fn on_run_event(&mut self, event: RunEvent, taken: Option<oneshot::Sender<()>>) {
+    fn on_run_event(&mut self, event: RunEvent, taken: Option<oneshot::Sender<EntryId>>) {
         if let Activity::Running(run) = &mut self.activity {
             run.open.follow(&event);
         }
@@ -111,7 +120,7 @@ impl Session {
                 self.out.stream(&event);
                 self.watch_stream(&event);
             }
-            RunEvent::MessageEnd(message) => return self.on_message_end(&message, taken),
+            RunEvent::MessageEnd(message) => self.on_message_end(&message, taken),
             RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
                 tool_call_id: &call.id,
                 tool_name: &call.name,
@@ -125,9 +134,6 @@ impl Session {
             }
             RunEvent::AgentEnd { messages } => self.on_agent_end(&messages),
         }
-        if let Some(taken) = taken {
-            let _ = taken.send(());
-        }
     }
 
     fn on_turn_start(&mut self) {
@@ -138,8 +144,8 @@ impl Session {
     }
 
     /// Writes the message down, then says so: a host that saw the event may rely on the file.
-    fn on_message_end(&mut self, message: &Arc<Message>, taken: Option<oneshot::Sender<()>>) {
-        self.store.append_message(message);
+    fn on_message_end(&mut self, message: &Arc<Message>, taken: Option<oneshot::Sender<EntryId>>) {
+        let entry = self.store.append_message(message);
         self.report_store();
         self.out.event(&Event::MessageEnd { message });
         self.note_success(message);
@@ -149,21 +155,18 @@ impl Session {
         }
         let must_wait = matches!(**message, Message::User(_)) || self.options.fsync == Fsync::Always;
         match self.sync_task() {
-            Some(task) => {
-                let taken = if must_wait { taken } else { taken.and_then(|taken| taken.send(()).ok()).and(None) };
+            Some(task) if must_wait => {
                 self.jobs.spawn_blocking(move || {
                     let end = task.run().map_or_else(JobEnd::Report, |()| JobEnd::Done);
-                    if let Some(taken) = taken {
-                        let _ = taken.send(());
-                    }
+                    tell(taken, entry);
                     end
                 });
             }
-            None => {
-                if let Some(taken) = taken {
-                    let _ = taken.send(());
-                }
+            Some(task) => {
+                tell(taken, entry);
+                self.jobs.spawn_blocking(move || task.run().map_or_else(JobEnd::Report, |()| JobEnd::Done));
             }
+            None => tell(taken, entry),
         }
     }
 
@@ -233,7 +236,7 @@ impl Session {
     }
 
     /// A message that was queued while the run was ending keeps the activity alive.
-    fn continuation(&self) -> Option<Opening> {
+    pub(crate) fn continuation(&self) -> Option<Opening> {
         if self.queues.has(Queue::Steering) {
             Some(Opening::Steering)
         } else if self.queues.has(Queue::FollowUp) {
@@ -243,9 +246,16 @@ impl Session {
         }
     }
 
-    /// Nothing will happen any more without a new command.
+    /// Nothing will happen any more without a new command, unless extensions want more.
     pub(crate) fn settle(&mut self, was_aborted: bool) {
-        self.flush_deferred();
+        if was_aborted || !self.ask_before_settling() {
+            self.end_activity(was_aborted);
+        }
+    }
+
+    /// The activity is over; whoever waited for that is served.
+    pub(crate) fn tell_settled(&mut self, was_aborted: bool) {
+        self.activity = Activity::Idle;
         self.out.event(&Event::AgentSettled { aborted: was_aborted });
         self.serve_waiters();
     }
@@ -270,7 +280,8 @@ impl Session {
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.client.clone(), self.request(model))),
         };
-        Turn { blank, call, tools: self.tools.active().clone(), limits: self.limits() }
+        let guard = self.extensions.handle().map(|handle| self.guard(handle));
+        Turn { blank, call, tools: self.tools.active().clone(), guard, limits: self.limits() }
     }
 
     fn limits(&self) -> Limits {
@@ -281,13 +292,14 @@ impl Session {
         LlmCall {
             thinking: self.models.level(),
             model,
-            system_prompt: self.tools.prompt().clone(),
+            system_prompt: self.prompt_in_force(),
             messages: self.store.messages().to_vec(),
             tools: self.tools.active().specs().clone(),
             max_tokens: None,
             session_id: Some(self.store.id().into()),
             cache: self.options.cache,
             block_images: self.options.block_images,
+            hooks: self.request_hooks(),
         }
     }
 
@@ -341,71 +353,5 @@ impl Open {
             RunEvent::TurnEnd { .. } => self.turn = false,
             RunEvent::Stream(_) | RunEvent::ToolUpdate { .. } | RunEvent::AgentEnd { .. } => {}
         }
-    }
-}
-
-/// The run's side of the conversation with the session.
-struct SessionLink {
-    /// Closed only when the session is gone; then nothing matters any more.
-    to_session: mpsc::Sender<FromRun>,
-    room: Room,
-    cancel: CancellationToken,
-    images: pith_tools::image::Rules,
-    n_turns: u32,
-}
-
-impl SessionLink {
-    async fn ask<T>(&mut self, question: impl FnOnce(oneshot::Sender<T>) -> FromRun) -> Option<T> {
-        let (answer, answered) = oneshot::channel();
-        self.to_session.send(question(answer)).await.ok()?;
-        answered.await.ok()
-    }
-}
-
-impl Link for SessionLink {
-    async fn emit(&mut self, event: RunEvent) {
-        match event {
-            RunEvent::MessageEnd(_) => {
-                self.ask(|taken| FromRun::Event(event, Some(taken))).await;
-            }
-            RunEvent::TurnStart => {
-                if self.n_turns > 0 {
-                    self.ask(FromRun::BeforeTurn).await;
-                }
-                self.n_turns += 1;
-                let _ = self.to_session.send(FromRun::Event(event, None)).await;
-            }
-            RunEvent::Stream(_) => {
-                // A host that does not read suspends the run; an abort still gets through.
-                tokio::select! {
-                    () = self.room.wait() => {}
-                    () = self.cancel.cancelled() => {}
-                }
-                let _ = self.to_session.send(FromRun::Event(event, None)).await;
-            }
-            other => drop(self.to_session.send(FromRun::Event(other, None)).await),
-        }
-    }
-
-    async fn has(&mut self, queue: Queue) -> bool {
-        self.ask(|answer| FromRun::Has(queue, answer)).await.unwrap_or(false)
-    }
-
-    async fn take(&mut self, queue: Queue) -> Vec<Arc<Message>> {
-        let taken = self.ask(|answer| FromRun::Take(queue, answer)).await.unwrap_or_default();
-        images::normalise(taken, self.images).await
-    }
-
-    async fn turn(&mut self) -> Turn {
-        self.ask(FromRun::Turn).await.unwrap_or_else(|| Turn {
-            blank: AssistantMessage::default(),
-            call: Err("The session has ended".to_owned()),
-            tools: Arc::new(Toolset::new(Vec::new())),
-            limits: Limits::default(),
-        })
-    }
-
-    async fn is_interrupted(&mut self) -> bool {
-        self.ask(FromRun::IsInterrupted).await.unwrap_or(false)
     }
 }

@@ -31,7 +31,7 @@ use crate::pending::{DISCONNECTED, Pending};
 use crate::queue::Queues;
 use crate::reply::Owed;
 use crate::retry::{Retry, RetryPolicy};
-use crate::run::FromRun;
+use crate::run_link::FromRun;
 use crate::shell::{FromShell, Shell};
 use crate::summary::Summarising;
 use crate::todos::{TODO_WRITE, TodoWrite, Todos};

@@ -123,7 +123,7 @@ impl Session {
     pub(crate) fn is_streaming(&self) -> bool {
         match &self.activity {
             Activity::Idle => false,
-            Activity::Running(_) | Activity::Retrying { .. } => true,
+            Activity::Running(_) | Activity::Retrying { .. } | Activity::Settling { .. } => true,
             Activity::Summarising => self.summary.as_ref().is_some_and(|summary| match &summary.purpose {
                 Purpose::Compaction(compaction) => compaction.is_automatic(),
                 Purpose::Branch(_) => false,

@@ -11,8 +11,13 @@ pub(crate) struct Tools {
     choice: ToolChoice,
     /// Names of known tools that were activated later.
     added: Vec<String>,
+    /// Tools of extensions, and whether the model sees them unless somebody chooses.
+    /// One with the name of a known tool stands in its place.
+    extensions: Vec<(Arc<dyn Tool>, bool)>,
     /// The host's tools, and whether the model sees them.
     host: Vec<(Arc<dyn Tool>, bool)>,
+    /// The active tools by name, once an extension has chosen them.
+    wanted: Option<Vec<String>>,
     locale: Option<String>,
     active: Arc<Toolset>,
     prompt: Arc<str>,
@@ -25,12 +30,23 @@ pub struct ToolChoice {
     pub only: Option<Vec<String>>,
     /// `--no-tools`, `--no-builtin-tools`.
     pub none: bool,
+    /// `--no-tools`: those of extensions neither.
+    pub no_extension_tools: bool,
     /// `--exclude-tools`, applied last.
     pub exclude: Vec<String>,
     /// The `defaultTools` setting.
     pub defaults: Option<Vec<String>>,
     /// Tools that join the built-in choice.
     pub additional: Vec<&'static str>,
+}
+
+/// When tools of extensions come along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// With the extensions themselves: all of them are active.
+    Start,
+    /// In the course of the session: new names become active.
+    Later,
 }
 
 const DEFAULTS: [&str; 4] = ["read", "bash", "edit", "write"];
@@ -42,7 +58,9 @@ impl Tools {
             known,
             choice,
             added: Vec::new(),
+            extensions: Vec::new(),
             host: Vec::new(),
+            wanted: None,
             locale: None,
             active: Arc::new(Toolset::new(Vec::new())),
             prompt: "".into(),
@@ -67,12 +85,51 @@ impl Tools {
 
     /// Whether a tool that is not the host's has that name, active or not.
     pub fn is_taken(&self, name: &str) -> bool {
-        self.known.iter().any(|tool| &*tool.spec().name == name)
+        self.known.iter().chain(self.extensions.iter().map(|(tool, _)| tool)).any(|tool| &*tool.spec().name == name)
     }
 
     /// Every tool that could be active, in the order of their origin.
     pub fn all(&self) -> Vec<Arc<dyn Tool>> {
-        self.known.iter().chain(self.host.iter().map(|(tool, _)| tool)).cloned().collect()
+        let host = self.host.iter().map(|(tool, _)| tool.clone());
+        let all = self.palette().into_iter().filter(|tool| self.choice.is_allowed(&tool.spec().name));
+        unique(all.chain(host))
+    }
+
+    /// Makes exactly the named tools active; names nobody knows are dropped.
+    pub fn choose(&mut self, names: &[String]) {
+        let known = self.all();
+        let is_known = |name: &&String| known.iter().any(|tool| *tool.spec().name == ***name);
+        self.wanted = Some(names.iter().filter(is_known).cloned().collect());
+        self.rebuild();
+    }
+
+    /// Forgets what extensions have chosen: another session begins.
+    pub fn forget_choice(&mut self) {
+        self.wanted = None;
+        self.rebuild();
+    }
+
+    /// Replaces the tools of extensions. Later, one that was there before stays as visible as it was.
+    pub fn set_extensions(&mut self, tools: Vec<Arc<dyn Tool>>, arrival: Arrival) {
+        let before = std::mem::take(&mut self.extensions);
+        for tool in tools {
+            let name = &tool.spec().name;
+            let was = before.iter().find(|(tool, _)| tool.spec().name == *name).map(|(_, is_shown)| *is_shown);
+            let is_shown = match (arrival, was) {
+                (Arrival::Start, _) => true,
+                (Arrival::Later, Some(was)) => was,
+                (Arrival::Later, None) => !self.known.iter().any(|known| known.spec().name == *name),
+            };
+            let is_added = arrival == Arrival::Start || (was.is_none() && is_shown);
+            if let Some(wanted) = &mut self.wanted
+                && is_added
+                && !wanted.iter().any(|wanted| **wanted == **name)
+            {
+                wanted.push(name.to_string());
+            }
+            self.extensions.push((tool, is_shown));
+        }
+        self.rebuild();
     }
 
     /// Adds a known tool to the active ones, unless the user chose the tools by name.
@@ -81,6 +138,7 @@ impl Tools {
         let is_chosen = self.choice.only.is_some() || self.choice.none || self.choice.is_excluded(name);
         if !is_active && !is_chosen {
             self.added.push(name.to_owned());
+            self.wanted.iter_mut().for_each(|wanted| wanted.push(name.to_owned()));
             self.rebuild();
         }
     }
@@ -95,6 +153,10 @@ impl Tools {
             (tool, is_shown)
         };
         self.host = tools.into_iter().map(keep).collect();
+        if let Some(wanted) = &mut self.wanted {
+            let new = self.host.iter().filter(|(tool, is_shown)| *is_shown && was(&tool.spec().name).is_none());
+            wanted.extend(new.map(|(tool, _)| tool.spec().name.to_string()));
+        }
         self.rebuild();
     }
 
@@ -116,19 +178,61 @@ impl Tools {
     }
 
     fn rebuild(&mut self) {
-        let mut active = self.choice.select(&self.known);
-        let is_added = |tool: &&Arc<dyn Tool>| self.added.iter().any(|name| **name == *tool.spec().name);
-        active.extend(self.known.iter().filter(is_added).cloned());
-        let shown =
-            self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
-        active.extend(shown.map(|(tool, _)| tool.clone()));
+        let active = match &self.wanted {
+            Some(names) => self.chosen(names),
+            None => self.usual(),
+        };
         self.active = Arc::new(Toolset::new(active));
     }
+
+    /// Known tools, with those of extensions in their place or after them.
+    fn palette(&self) -> Vec<Arc<dyn Tool>> {
+        let of_extension = |tool: &Arc<dyn Tool>| {
+            self.extensions.iter().map(|(tool, _)| tool).find(|other| other.spec().name == tool.spec().name)
+        };
+        let known = self.known.iter().map(|tool| of_extension(tool).unwrap_or(tool).clone());
+        unique(known.chain(self.extensions.iter().map(|(tool, _)| tool.clone())))
+    }
+
+    fn chosen(&self, names: &[String]) -> Vec<Arc<dyn Tool>> {
+        let all = self.all();
+        let find = |name: &String| all.iter().find(|tool| **name == *tool.spec().name).cloned();
+        unique(names.iter().filter_map(find))
+    }
+
+    fn usual(&self) -> Vec<Arc<dyn Tool>> {
+        let palette = self.palette();
+        let is_added = |tool: &&Arc<dyn Tool>| self.added.iter().any(|name| **name == *tool.spec().name);
+        let added = palette.iter().filter(is_added).cloned();
+        let extensions = self.extensions.iter().filter(|(tool, is_shown)| {
+            *is_shown && self.choice.only.is_none() && self.choice.is_allowed(&tool.spec().name)
+        });
+        let host = self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
+        let others = extensions.chain(host).map(|(tool, _)| tool.clone());
+        unique(self.choice.select(&palette).into_iter().chain(added).chain(others))
+    }
+}
+
+/// The first tool of each name.
+fn unique(tools: impl Iterator<Item = Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+    let mut unique: Vec<Arc<dyn Tool>> = Vec::new();
+    for tool in tools {
+        if !unique.iter().any(|earlier| earlier.spec().name == tool.spec().name) {
+            unique.push(tool);
+        }
+    }
+    unique
 }
 
 impl ToolChoice {
     fn is_excluded(&self, name: &str) -> bool {
         self.exclude.iter().any(|excluded| excluded == name)
+    }
+
+    /// Whether a tool that is not the host's may be active at all.
+    fn is_allowed(&self, name: &str) -> bool {
+        let is_named = self.only.as_ref().is_none_or(|only| only.iter().any(|allowed| allowed == name));
+        is_named && !self.is_excluded(name) && !(self.no_extension_tools && self.only.is_none())
     }
 
     fn select(&self, known: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {

@@ -133,12 +133,22 @@ impl SessionStore {
         self.finish(index)
     }
 
-    /// Changes how the model sees an earlier message; `None` hides it. History keeps the original.
-    pub fn append_context_edit(&mut self, target: &str, content: Option<Content>) -> Result<EntryId, StoreError> {
+    /// Whether [`SessionStore::append_context_edit`] would accept a target.
+    pub fn check_edit(&self, target: &str) -> Result<(), StoreError> {
+        self.editable(target).map(|_| ())
+    }
+
+    fn editable(&self, target: &str) -> Result<NodeIndex, StoreError> {
         let index = self.tree.find(target).ok_or_else(|| StoreError::EntryNotFound(target.to_owned()))?;
         if !is_editable(self.tree.node(index).kind) || !self.is_on_branch(index) {
             return Err(StoreError::NotEditable(target.to_owned()));
         }
+        Ok(index)
+    }
+
+    /// Changes how the model sees an earlier message; `None` hides it. History keeps the original.
+    pub fn append_context_edit(&mut self, target: &str, content: Option<Content>) -> Result<EntryId, StoreError> {
+        let index = self.editable(target)?;
         let replacement = content.as_ref().map(|content| serde_json::json!({ "content": content }));
         let entry = self.append("context_edit", time::now(), |line, _| {
             line.member("targetId", target).member("replacement", &replacement)

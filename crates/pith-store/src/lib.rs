@@ -55,6 +55,7 @@ pub use fuzz::fuzz_load;
 pub use ids::{EntryId, is_session_id, new_session_id};
 pub use journal::SyncTask;
 pub use listing::{latest, list, list_all};
+pub use message::with_content;
 pub use navigate::Destination;
 pub use paths::{session_directory, sessions_root};
 pub use query::ContextEntry;

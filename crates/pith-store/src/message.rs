@@ -51,7 +51,7 @@ pub(crate) fn object(line: &[u8]) -> serde_json::Result<Map<String, Value>> {
 }
 
 /// Puts other content into a message, as a `context_edit` does. Roles without content stay as they are.
-pub(crate) fn with_content(message: &Message, content: Content) -> Message {
+pub fn with_content(message: &Message, content: Content) -> Message {
     let mut message = message.clone();
     match &mut message {
         Message::User(message) => message.content = content,

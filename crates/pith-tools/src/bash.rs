@@ -154,8 +154,8 @@ impl Tool for Bash {
         Some("Run bash commands")
     }
 
-    fn rules(&self) -> &[&'static str] {
-        &["Facts about this session are in the PI_* environment variables of bash commands"]
+    fn rules(&self) -> Vec<&str> {
+        vec!["Facts about this session are in the PI_* environment variables of bash commands"]
     }
 
     fn run(

@@ -56,8 +56,8 @@ impl Tool for Write {
         Some("Create or overwrite files")
     }
 
-    fn rules(&self) -> &[&'static str] {
-        &["Use write only for new files or complete rewrites"]
+    fn rules(&self) -> Vec<&str> {
+        vec!["Use write only for new files or complete rewrites"]
     }
 
     fn run(

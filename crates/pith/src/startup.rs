@@ -308,7 +308,8 @@ impl Prepared {
             workbench,
             tool_choice: ToolChoice {
                 only: self.cli.tools,
-                none: self.cli.no_tools,
+                none: self.cli.no_tools || self.cli.no_builtin_tools,
+                no_extension_tools: self.cli.no_tools,
                 exclude: self.cli.exclude_tools,
                 defaults: self.brought.settings.default_tools.clone(),
                 additional: Vec::new(),

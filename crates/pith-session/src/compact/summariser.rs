@@ -199,6 +199,7 @@ impl Summariser {
             session_id: Some(self.session_id.clone()),
             cache: CacheRetention::None,
             block_images: true,
+            hooks: None,
         };
         let mut events = self.client.stream(call, self.cancel.clone());
         while let Some(event) = events.recv().await {

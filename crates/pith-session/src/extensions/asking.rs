@@ -38,6 +38,7 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
             _ => CacheRetention::Short,
         },
         block_images: false,
+        hooks: None,
     };
     Ok((call, given))
 }

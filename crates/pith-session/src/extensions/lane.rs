@@ -30,6 +30,8 @@ pub(crate) struct Lane {
     /// Ends the step early, if the host can give it up.
     give_up: Option<CancellationToken>,
     waiting: VecDeque<Held>,
+    /// Extensions are being told that the activity is over: what they send meanwhile comes after that.
+    is_closed: bool,
     /// Until then nothing is read, so that what extensions show when they start comes first.
     quiet_until: Option<Instant>,
 }
@@ -52,7 +54,7 @@ enum Held {
 
 impl Lane {
     pub fn is_busy(&self) -> bool {
-        self.step.is_some() || self.taken.is_some()
+        self.step.is_some() || self.taken.is_some() || self.is_closed
     }
 
     /// Keeps the lane until [`Lane::release`], whatever is waited for meanwhile.
@@ -68,6 +70,20 @@ impl Lane {
     /// Whether something holds the lane beyond its present step.
     pub fn is_taken(&self) -> bool {
         self.taken.is_some()
+    }
+
+    /// Lets everything whose order matters wait.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Lets it go on; the session sees to it.
+    pub fn open(&mut self) {
+        self.is_closed = false;
     }
 
     /// Lets the first step go before everything else, for a moment.

@@ -40,6 +40,11 @@ impl Errands {
         std::mem::take(&mut self.next_turn).into_iter().map(|message| Arc::new(Message::Custom(message)))
     }
 
+    /// What will be appended when the turn has ended.
+    pub fn at_turn_end(&self) -> impl Iterator<Item = &CustomMessage> {
+        self.at_turn_end.iter()
+    }
+
     /// The session they were meant for is gone.
     pub fn forget(&mut self) {
         self.next_turn.clear();

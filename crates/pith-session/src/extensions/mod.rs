@@ -7,6 +7,7 @@
 
 mod asking;
 mod dialogs;
+mod drafts;
 mod first_entries;
 mod generation;
 mod hooks;
@@ -14,7 +15,8 @@ mod intake;
 mod lane;
 mod messages;
 mod models;
-mod previews;
+mod observer;
+mod prompt;
 mod replacing;
 mod requests;
 mod router;
@@ -22,12 +24,15 @@ mod services;
 mod start;
 mod summaries;
 mod tools;
+mod transcript;
 mod user_bash;
 mod views;
 
+pub(crate) use drafts::custom_message;
 pub(crate) use intake::{Passed, Source};
 pub(crate) use lane::{GIVEN_UP, Lane, Passage};
 pub use models::register_provider;
+pub(crate) use observer::{Observer, Prompted};
 pub(crate) use router::Router;
 pub use services::serve_fetch;
 pub(crate) use start::Beginning;
@@ -42,11 +47,13 @@ use pith_ai::http::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
 use serde_json::Value;
 
+use crate::queue::Waiting;
 use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
 use messages::Errands;
 use models::Providers;
+use prompt::RunPrompt;
 
 /// The answer to whatever comes too late.
 pub(crate) const CLOSING: &str = "pith is shutting down";
@@ -88,16 +95,20 @@ pub(crate) struct Extensions {
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
+    pub errands: Errands,
     /// Providers they have registered.
     pub providers: Providers,
     /// Sends model calls to them or to pith's own clients.
     pub router: Arc<Router>,
     pub web: Web,
-    pub errands: Errands,
     /// Slash commands that have not ended.
     pub n_commands: usize,
     /// The session that takes over as soon as its extensions are there.
     pub arriving: Option<Successor>,
+    /// The prompt the next run begins with, while `before_agent_start` handlers wait for it.
+    pub prompted: Option<Waiting>,
+    /// What they made of the system prompt, until the activity ends.
+    pub run_prompt: Option<RunPrompt>,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
     /// The last words have been said.
@@ -129,12 +140,14 @@ impl Extensions {
             live,
             errors,
             dialogs: Dialogs::default(),
+            errands: Errands::default(),
             providers: Providers::new(),
             router,
             web: setup.web,
-            errands: Errands::default(),
             n_commands: 0,
             arriving: None,
+            prompted: None,
+            run_prompt: None,
             is_leaving: false,
             has_quit: false,
         }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::asking;
 use super::router::header_object;
 use crate::session::Session;
+use crate::state::Selection;
 
 /// What pith remembers of providers that extensions have registered, by name.
 pub(crate) type Providers = BTreeMap<String, Provider>;
@@ -133,7 +134,7 @@ impl Session {
             return answer.send(false);
         }
         let changed = self.models.choose(model);
-        self.record_model(&changed, crate::state::Selection::Set);
+        self.record_model(&changed, Selection::Set);
         answer.send(true);
     }
 

@@ -11,6 +11,10 @@ impl Session {
         if looks_at_session(&request) {
             self.take_over();
         }
+        let is_message = matches!(request, FromExtension::SendMessage { .. } | FromExtension::SendUserMessage { .. });
+        if is_message && self.lane.is_closed() {
+            return self.hold(request);
+        }
         match request {
             FromExtension::Error(error) => self.tell_extension_error(&error),
             FromExtension::Dialog { request, answer } => self.open_dialog(request, answer),

@@ -52,7 +52,14 @@ impl Session {
 
     /// `session_start` and `resources_discover`, then whatever comes after. The extensions are bound.
     pub(crate) fn announce_session(&mut self, beginning: Beginning, previous: Option<String>, then: Then) {
-        let Some(handle) = self.extensions.handle().cloned() else { return then(self) };
+        if !matches!(beginning, Beginning::Startup | Beginning::Reload) {
+            self.tools.forget_choice();
+        }
+        self.begin_extension_tools();
+        let Some(handle) = self.extensions.handle().cloned() else {
+            self.take_discovered(DiscoveredResources::default());
+            return then(self);
+        };
         let cwd = self.store.cwd().to_string_lossy().into_owned();
         self.step(async move {
             handle.session_start(beginning.as_str(), previous.as_deref()).await;

@@ -19,7 +19,7 @@ impl Session {
             Query::State(reply) => reply.send(self.state_view()),
             Query::Session { session_id, from, reply } => reply.send(self.session_view(session_id.as_deref(), from)),
             Query::SystemPrompt(reply) => {
-                let (text, options) = (self.tools.prompt().to_string(), self.system_prompt_options());
+                let (text, options) = (self.prompt_in_force().to_string(), self.system_prompt_options());
                 reply.send(PromptView { text, options });
             }
             Query::BuildPrompt { options, reply } => reply.send(self.build_prompt(&options)),
@@ -98,18 +98,13 @@ impl Session {
                 })
             })
         };
-        let known = self.tools.all();
-        let is_known = |name: &str| known.iter().any(|tool| &*tool.spec().name == name);
         let view = |tool: &Arc<dyn Tool>| {
             let name = &tool.spec().name;
             let origin = if self.tools.is_taken(name) { "builtin" } else { "host" };
             of_extension(name).unwrap_or_else(|| described(&**tool, origin))
         };
-        let mut all: Vec<Value> = known.iter().map(view).collect();
-        let further = registered.tools.iter().filter(|tool| !is_known(&tool.name));
-        all.extend(further.filter_map(|tool| of_extension(&tool.name)));
         let active = self.tools.active().specs().iter().map(|tool| tool.name.to_string()).collect();
-        ToolsView { active, all }
+        ToolsView { active, all: self.tools.all().iter().map(view).collect() }
     }
 
     fn provider_view(&self, provider: Option<&str>) -> ProviderView {

@@ -112,8 +112,8 @@ impl Tool for EditTool {
         Some("Make precise replacements in files, several per call")
     }
 
-    fn rules(&self) -> &[&'static str] {
-        &[
+    fn rules(&self) -> Vec<&str> {
+        vec![
             "With edit, oldText must match the file exactly, including white space",
             "Change several places of one file in one edit call with several entries in edits",
             "Each oldText is matched against the original file, not against other edits' results; avoid overlaps",

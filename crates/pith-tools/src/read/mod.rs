@@ -139,8 +139,8 @@ impl Tool for Read {
         Some("Read file contents")
     }
 
-    fn rules(&self) -> &[&'static str] {
-        &["Use read instead of cat or sed to look at files"]
+    fn rules(&self) -> Vec<&str> {
+        vec!["Use read instead of cat or sed to look at files"]
     }
 
     fn run(

@@ -4,6 +4,7 @@
 mod chat;
 mod cli;
 mod examples;
+mod run;
 mod session;
 mod state;
 mod state_messages;

@@ -203,6 +203,47 @@ fn what_cannot_be_started_is_told() {
 }
 
 #[test]
+fn what_is_sent_when_the_agent_has_settled_comes_after_that() {
+    let body = r#"
+        const left = [
+            () => pi.sendUserMessage("and now"),
+            () => pi.sendMessage({ customType: "note", content: "and then", display: true }, { triggerTurn: true }),
+        ];
+        pi.on("agent_settled", async (_, ctx) => {
+            const next = left.shift();
+            if (!next) return tell(ctx, "done");
+            next();
+            await new Promise((resolve) => setTimeout(resolve, 20));
+        });
+    "#;
+    let mut scene = with_extension(body, [Turn::text("one"), Turn::text("two"), Turn::text("three")]);
+    scene.prompt("go");
+    assert_eq!(told(&mut scene), "done");
+    assert_eq!(sent_texts(&scene.server.wait_request(2).body), "go\none\nand now\ntwo\nand then");
+    let frames = scene.finish();
+    let edges: Vec<&Value> = frames
+        .iter()
+        .map(|frame| &frame["type"])
+        .filter(|kind| *kind == "agent_start" || *kind == "agent_settled")
+        .collect();
+    assert_eq!(edges, ["agent_start", "agent_settled"].repeat(3));
+}
+
+#[test]
+fn a_prompt_sent_at_the_end_of_a_run_continues_it() {
+    let body = r#"
+        let n = 0;
+        pi.on("agent_end", () => { if (n++ === 0) pi.sendUserMessage("and now", { deliverAs: "followUp" }); });
+    "#;
+    let mut scene = with_extension(body, [Turn::text("one"), Turn::text("two")]);
+    scene.prompt("go");
+    assert_eq!(sent_texts(&scene.server.wait_request(1).body), "go\none\nand now");
+    scene.wait_type("agent_settled");
+    let frames = scene.finish();
+    assert_eq!(of_type(&frames, "agent_settled").len(), 1);
+}
+
+#[test]
 fn waiting_for_idle_ends_with_the_run() {
     let mut scene = with_extension(SENDERS, [Turn::text("long answer").chunk(4).hold_after(1)]);
     assert_eq!(run_command(&mut scene, "/idle"), json!({"idle": true}));

@@ -1,12 +1,16 @@
 //! The loop, driven by closures: a model that plays answers, tools that are functions.
 
+mod guard;
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use pith_agent::link::Limits;
-use pith_agent::{Link, ModelClient, Opening, Queue, RunEvent, Tool, ToolContext, ToolOutput, Toolset, Turn, run};
+use pith_agent::{
+    Guard, Link, ModelClient, Opening, Queue, RunEvent, Tool, ToolContext, ToolOutput, Toolset, Turn, run,
+};
 use pith_protocol::{
     AssistantEvent, AssistantMessage, Block, CacheRetention, LlmCall, Message, Model, StopReason, ThinkingLevel,
     ToolCall, ToolSpec, UserMessage,
@@ -88,6 +92,11 @@ struct Recorder {
     follow_ups: VecDeque<&'static str>,
     interrupts: bool,
     reports_aborted_calls: bool,
+    guard: Option<Arc<dyn Guard>>,
+    /// Says how often a turn asks for one more answer.
+    n_continued: usize,
+    /// Replaces a finished message.
+    replace: fn(Arc<Message>) -> Arc<Message>,
     /// Called with each line of the log, to act at an exact moment.
     on_line: OnLine,
 }
@@ -138,6 +147,19 @@ impl Link for Recorder {
         self.log.push(line);
     }
 
+    async fn conclude(&mut self, message: Arc<Message>) -> Arc<Message> {
+        let message = (self.replace)(message);
+        self.emit(RunEvent::MessageEnd(message.clone())).await;
+        message
+    }
+
+    async fn end_turn(&mut self, message: Arc<Message>, results: Vec<Arc<Message>>) -> bool {
+        self.emit(RunEvent::TurnEnd { message, results }).await;
+        let is_continued = self.n_continued > 0;
+        self.n_continued = self.n_continued.saturating_sub(1);
+        is_continued
+    }
+
     async fn has(&mut self, queue: Queue) -> bool {
         !self.queue(queue).is_empty()
     }
@@ -157,11 +179,13 @@ impl Link for Recorder {
             session_id: None,
             cache: CacheRetention::None,
             block_images: false,
+            hooks: None,
         };
         Turn {
             blank: AssistantMessage::default(),
             call: Ok((self.player.clone(), call)),
             tools: self.tools.clone(),
+            guard: self.guard.clone(),
             limits: Limits { reports_aborted_calls: self.reports_aborted_calls, ..Limits::default() },
         }
     }
@@ -196,14 +220,19 @@ fn recorder(answers: Vec<AssistantMessage>, tools: Vec<Function>) -> Recorder {
         follow_ups: VecDeque::new(),
         interrupts: false,
         reports_aborted_calls: false,
+        guard: None,
+        n_continued: 0,
+        replace: |message| message,
         on_line: Box::new(|_, _| {}),
     }
 }
 
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("runtime")
+}
+
 fn go(mut recorder: Recorder, cancel: &CancellationToken) -> Recorder {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().expect("runtime");
-    runtime.block_on(run(Opening::Prompts(vec![user("go")]), &mut recorder, cancel));
+    runtime().block_on(run(Opening::Prompts(vec![user("go")]), &mut recorder, cancel));
     recorder
 }
 

@@ -1,0 +1,132 @@
+//! One tool call on its way to its tool: found, mended, checked, and let through.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pith_protocol::{AssistantMessage, StopReason, ToolCall};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::link::{Call, Turn};
+use crate::{Guard, Tool, ToolContext, ToolOutput, ToolUpdate, Verdict};
+
+pub(crate) const ABORTED: &str = "Operation aborted";
+const SKIPPED: &str = "Skipped due to queued user message.";
+const CUT_OFF: &str = "This tool call was not executed: the answer hit the output limit, so its arguments may be \
+                       incomplete. Issue the call again with complete arguments, in smaller pieces if necessary.";
+
+/// How long a guard may still look at a result once the run is being stopped.
+const AMEND_GRACE: Duration = Duration::from_millis(500);
+
+/// What can keep calls from running.
+#[derive(Clone)]
+pub(crate) struct Stop {
+    /// The run was aborted.
+    pub cancel: CancellationToken,
+    /// The rest of the batch is not wanted; fires with `cancel` too.
+    pub interrupt: CancellationToken,
+}
+
+impl Stop {
+    /// The text for a call that never started, if it must not start.
+    pub fn text(&self) -> Option<&'static str> {
+        if self.cancel.is_cancelled() {
+            Some(ABORTED)
+        } else if self.interrupt.is_cancelled() {
+            Some(SKIPPED)
+        } else {
+            None
+        }
+    }
+
+    /// Waits for something before the call, but not when the call must not start any more.
+    async fn unless<T>(&self, wait: impl Future<Output = T>) -> Result<T, ToolOutput> {
+        tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => Err(ToolOutput::error(self.text().unwrap_or(ABORTED))),
+            done = wait => Ok(done),
+        }
+    }
+}
+
+/// A call that can run: its tool, and arguments that fit it.
+pub(crate) struct Prepared {
+    tool: Arc<dyn Tool>,
+    arguments: Map<String, Value>,
+    guard: Option<Arc<dyn Guard>>,
+}
+
+/// Takes a call up to the point where it can run. `Err` is its end.
+pub(crate) async fn prepare(
+    turn: &Turn,
+    answer: &AssistantMessage,
+    call: &ToolCall,
+    shown: &Call,
+    stop: &Stop,
+) -> Result<Prepared, ToolOutput> {
+    if let Some(text) = stop.text() {
+        return Err(ToolOutput::error(text));
+    }
+    let (tool, arguments) = stop.unless(fitted(turn, answer, call)).await?.map_err(ToolOutput::error)?;
+    let Some(guard) = turn.guard.clone() else { return Ok(Prepared { tool, arguments, guard: None }) };
+    match stop.unless(guard.admit(shown, arguments)).await? {
+        Verdict::Run(arguments) => Ok(Prepared { tool, arguments, guard: Some(guard) }),
+        Verdict::Refuse(output) => Err(output),
+    }
+}
+
+/// Finds the tool and makes the arguments fit it; `Err` is what the model reads.
+async fn fitted(
+    turn: &Turn,
+    answer: &AssistantMessage,
+    call: &ToolCall,
+) -> Result<(Arc<dyn Tool>, Map<String, Value>), String> {
+    if answer.stop_reason == StopReason::Length {
+        return Err(CUT_OFF.to_owned());
+    }
+    let Some((tool, schema)) = turn.tools.get(&call.name) else {
+        return Err(format!("Tool {} not found", call.name));
+    };
+    if call.arguments_truncated == Some(true) {
+        return Err(incomplete(answer, call));
+    }
+    let arguments = match tool.prepare(&call.arguments) {
+        Some(prepared) => prepared.await?,
+        None => call.arguments.clone(),
+    };
+    let arguments = schema.check(&call.name, &tool.adapt(arguments))?;
+    Ok((tool.clone(), arguments))
+}
+
+/// Broken argument JSON is quoted back, never repaired and run.
+fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
+    let noted =
+        answer.diagnostics.as_ref().and_then(|notes| notes.get("toolCalls")?.get(&call.id)?.get("error")?.as_str());
+    let why = noted.unwrap_or("the argument text is not complete JSON");
+    format!(
+        "Tool call \"{}\" was not executed: its arguments are not valid JSON ({why}). Issue the call again with complete arguments.",
+        call.name
+    )
+}
+
+impl Prepared {
+    /// Runs the call and shows its result to the guard.
+    pub async fn run(self, call: &Call, update: ToolUpdate, stop: &Stop) -> ToolOutput {
+        let Prepared { tool, arguments, guard } = self;
+        let context = ToolContext { call_id: call.id.clone(), cancel: stop.interrupt.clone(), update };
+        let Some(guard) = guard.filter(|guard| guard.amends()) else { return tool.run(arguments, context).await };
+        let input = arguments.clone();
+        let output = tool.run(arguments, context).await;
+        let given_up = async {
+            stop.interrupt.cancelled().await;
+            tokio::time::sleep(AMEND_GRACE).await;
+        };
+        let amended = tokio::select! {
+            biased;
+            amended = guard.amend(call, input, &output) => amended,
+            () = given_up => None,
+        };
+        amended.unwrap_or(output)
+    }
+}

@@ -1,0 +1,223 @@
+//! Calls on their way to their tools: mended, checked, let through one after the other.
+
+use super::*;
+use pith_agent::link::Call;
+use pith_agent::{Verdict, Waits};
+
+/// What happened to calls, in order.
+type Diary = Arc<Mutex<Vec<String>>>;
+
+fn write(diary: &Diary, line: impl Into<String>) {
+    diary.lock().expect("lock").push(line.into());
+}
+
+fn lines(diary: &Diary) -> Vec<String> {
+    diary.lock().expect("lock").clone()
+}
+
+/// Lets calls pass, except those of a tool called `blocked`; never decides about one called `pondered`.
+struct Porter {
+    diary: Diary,
+    amends: bool,
+}
+
+impl Guard for Porter {
+    fn admit<'a>(&'a self, call: &'a Call, mut arguments: Map<String, Value>) -> Waits<'a, Verdict> {
+        Box::pin(async move {
+            write(&self.diary, format!("admit {} {}", call.id, Value::Object(arguments.clone())));
+            // A verdict that takes its time must not let later calls overtake.
+            tokio::task::yield_now().await;
+            if call.name == "pondered" {
+                std::future::pending::<()>().await;
+            }
+            if call.name == "blocked" {
+                return Verdict::Refuse(ToolOutput { terminate: true, ..ToolOutput::error("not this one") });
+            }
+            // Not checked again, so it may break the schema.
+            arguments.insert("n".into(), "many".into());
+            Verdict::Run(arguments)
+        })
+    }
+
+    fn amends(&self) -> bool {
+        self.amends
+    }
+
+    fn amend<'a>(
+        &'a self,
+        call: &'a Call,
+        input: Map<String, Value>,
+        output: &'a ToolOutput,
+    ) -> Waits<'a, Option<ToolOutput>> {
+        Box::pin(async move {
+            write(&self.diary, format!("amend {} {}", call.id, Value::Object(input)));
+            let is_touched = call.id.as_ref() != "left";
+            is_touched.then(|| ToolOutput { content: vec![Block::text("amended")], ..output.clone() })
+        })
+    }
+}
+
+/// A tool that mends its arguments, with or without success.
+struct Mending {
+    inner: Arc<Function>,
+    diary: Diary,
+}
+
+impl Tool for Mending {
+    fn spec(&self) -> &ToolSpec {
+        &self.inner.spec
+    }
+
+    fn prepare(&self, arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+        let mut arguments = arguments.clone();
+        Some(Box::pin(async move {
+            write(&self.diary, "prepare");
+            if arguments.contains_key("hopeless") {
+                return Err("cannot be mended".to_owned());
+            }
+            arguments.insert("n".into(), "5".into());
+            Ok(arguments)
+        }))
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput> {
+        self.inner.clone().run(arguments, context)
+    }
+}
+
+fn noted(name: &str, diary: &Diary) -> Function {
+    let (diary, own) = (diary.clone(), name.to_owned());
+    tool(name, move |arguments, _| {
+        write(&diary, format!("run {own} {}", Value::Object(arguments)));
+        async { ToolOutput::text("ran") }
+    })
+}
+
+fn guarded(diary: &Diary, answers: Vec<AssistantMessage>, tools: Vec<Function>, amends: bool) -> Recorder {
+    Recorder { guard: Some(Arc::new(Porter { diary: diary.clone(), amends })), ..recorder(answers, tools) }
+}
+
+fn results(done: &Recorder) -> Vec<&str> {
+    done.log.iter().filter_map(|line| line.strip_prefix("end result ")).collect()
+}
+
+#[test]
+fn every_verdict_is_there_before_anything_runs_and_blocked_calls_end_at_once() {
+    let diary = Diary::default();
+    let tools = vec![noted("free", &diary), noted("blocked", &diary)];
+    let answers = vec![calls(&[("a", "free"), ("b", "blocked"), ("c", "missing"), ("d", "free")]), text()];
+    let done = go(guarded(&diary, answers, tools, false), &CancellationToken::new());
+    assert_eq!(
+        lines(&diary),
+        ["admit a {}", "admit b {}", "admit d {}", "run free {\"n\":\"many\"}", "run free {\"n\":\"many\"}"]
+    );
+    let started: Vec<&str> =
+        done.log.iter().map(String::as_str).filter(|line| line.starts_with("tool_")).take(6).collect();
+    assert_eq!(
+        started,
+        ["tool_start a", "tool_start b", "tool_end b error", "tool_start c", "tool_end c error", "tool_start d"]
+    );
+    assert_eq!(results(&done), ["a ran", "b not this one", "c Tool missing not found", "d ran"]);
+}
+
+#[test]
+fn only_a_batch_in_which_all_terminate_ends_the_run() {
+    let check = |wanted: &[(&str, &str)], n_turns| {
+        let diary = Diary::default();
+        let tools = vec![noted("free", &diary), noted("blocked", &diary)];
+        let done = go(guarded(&diary, vec![calls(wanted), text()], tools, false), &CancellationToken::new());
+        assert_eq!(done.log.iter().filter(|line| *line == "turn_start").count(), n_turns);
+    };
+    check(&[("a", "blocked"), ("b", "blocked")], 1);
+    check(&[("a", "blocked"), ("b", "free")], 2);
+}
+
+#[test]
+fn results_are_amended_for_calls_that_ran() {
+    let diary = Diary::default();
+    let tools = vec![noted("free", &diary), noted("blocked", &diary)];
+    let answers = vec![calls(&[("a", "free"), ("b", "blocked"), ("left", "free")]), text()];
+    let done = go(guarded(&diary, answers, tools, true), &CancellationToken::new());
+    let amended: Vec<String> = lines(&diary).into_iter().filter(|line| line.starts_with("amend")).collect();
+    assert_eq!(amended, ["amend a {\"n\":\"many\"}", "amend left {\"n\":\"many\"}"]);
+    assert_eq!(results(&done), ["a amended", "b not this one", "left ran"]);
+}
+
+#[test]
+fn arguments_are_mended_before_they_are_checked() {
+    let check = |arguments: Value, expected_lines: &[&str], result: &str| {
+        let diary = Diary::default();
+        let inner = Arc::new(noted("mending", &diary));
+        let mut answer = calls(&[("a", "mending")]);
+        let Block::ToolCall(call) = &mut answer.content[0] else { panic!("a call") };
+        call.arguments = arguments.as_object().expect("an object").clone();
+        let mut recorder = recorder(vec![answer, text()], vec![]);
+        recorder.tools = Arc::new(Toolset::new(vec![Arc::new(Mending { inner, diary: diary.clone() })]));
+        let done = go(recorder, &CancellationToken::new());
+        assert_eq!(lines(&diary), expected_lines);
+        assert_eq!(results(&done), [result]);
+    };
+    // A text where a number belongs: mended to one that can be read as a number.
+    check(json!({"n": {}}), &["prepare", "run mending {\"n\":5}"], "a ran");
+    check(json!({"hopeless": true}), &["prepare"], "a cannot be mended");
+}
+
+#[test]
+fn an_abort_does_not_wait_for_a_verdict() {
+    let cancel = CancellationToken::new();
+    let diary = Diary::default();
+    let tools = vec![noted("pondered", &diary), noted("free", &diary)];
+    let mut recorder = guarded(&diary, vec![calls(&[("a", "pondered"), ("b", "free")])], tools, false);
+    let (runtime, aborting) = (runtime(), cancel.clone());
+    runtime.block_on(async {
+        let watched = diary.clone();
+        let abort = async move {
+            while lines(&watched).is_empty() {
+                tokio::task::yield_now().await;
+            }
+            aborting.cancel();
+        };
+        tokio::join!(run(Opening::Prompts(vec![user("go")]), &mut recorder, &cancel), abort);
+    });
+    assert_eq!(lines(&diary), ["admit a {}"]);
+    assert_eq!(results(&recorder), ["a Operation aborted", "b Operation aborted"]);
+}
+
+#[test]
+fn the_loop_goes_on_with_the_message_that_was_written_down() {
+    let diary = Diary::default();
+    let mut recorder = recorder(vec![text(), text()], vec![noted("free", &diary)]);
+    recorder.replace = |message| match message.as_assistant() {
+        Some(answer) if answer.tool_calls().next().is_none() && answer.content == [Block::text("done")] => {
+            let mut replaced = calls(&[("late", "free")]);
+            replaced.content.push(Block::text("and more"));
+            Arc::new(Message::Assistant(replaced))
+        }
+        _ => message,
+    };
+    // Every plain answer is replaced, so the model that never answers a third time is stopped.
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    let mut n_turns = 0;
+    recorder.on_line = Box::new(move |line, _| {
+        n_turns += usize::from(line == "turn_start");
+        if n_turns == 3 {
+            stop.cancel();
+        }
+    });
+    go(recorder, &cancel);
+    assert_eq!(lines(&diary), ["run free {}", "run free {}"]);
+}
+
+#[test]
+fn a_turn_can_ask_for_exactly_one_more_answer() {
+    let turns = |n_continued| {
+        let mut recorder = recorder(vec![text(), text(), text(), text()], vec![]);
+        recorder.n_continued = n_continued;
+        let done = go(recorder, &CancellationToken::new());
+        done.log.iter().filter(|line| *line == "turn_start").count()
+    };
+    assert_eq!(turns(0), 1);
+    assert_eq!(turns(1), 2);
+    assert_eq!(turns(2), 3);
+}

@@ -1,0 +1,144 @@
+//! Requests on their way past whoever wants to see them.
+
+use bytes::Bytes;
+use pith_protocol::{ErrorKind, LlmCall, Message, RequestHooks, RequestPart};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use crate::failure::Fault;
+use crate::wire::{Headers, HttpRequest};
+
+/// Lets headers and payload be changed. Costs nothing when nobody wants to.
+pub(crate) async fn shape(call: &LlmCall, mut request: HttpRequest) -> Result<HttpRequest, Fault> {
+    let Some(hooks) = &call.hooks else { return Ok(request) };
+    if hooks.sees(RequestPart::Headers) {
+        let headers = request.headers.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+        request.headers = read_headers(hooks.headers(headers).await);
+    }
+    if hooks.sees(RequestPart::Payload) {
+        let unreadable = |error| Fault::new(ErrorKind::InvalidRequest, format!("The request is not JSON: {error}"));
+        let payload = serde_json::from_slice(&request.body).map_err(unreadable)?;
+        request.body = Bytes::from(serde_json::to_vec(&hooks.payload(payload).await).map_err(unreadable)?);
+    }
+    Ok(request)
+}
+
+/// Tells that a server has answered.
+pub(crate) async fn arrived(call: &LlmCall, status: u16, headers: &[(String, String)]) {
+    let hooks = call.hooks.as_ref().filter(|hooks| hooks.sees(RequestPart::Response));
+    if let Some(hooks) = hooks {
+        let headers = headers.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+        hooks.response(status, headers).await;
+    }
+}
+
+/// The same for a model without a server. The messages may be others afterwards.
+pub(crate) async fn rehearse(call: &LlmCall, hooks: &Arc<dyn RequestHooks>) -> LlmCall {
+    let mut call = call.clone();
+    if hooks.sees(RequestPart::Headers) {
+        hooks.headers(Map::new()).await;
+    }
+    if hooks.sees(RequestPart::Payload) {
+        let tool = |tool: &pith_protocol::ToolSpec| json!({ "name": tool.name, "description": tool.description });
+        let payload = json!({
+            "model": call.model.id,
+            "system": &*call.system_prompt,
+            "messages": call.messages,
+            "tools": call.tools.iter().map(tool).collect::<Vec<_>>(),
+        });
+        let mut payload = hooks.payload(payload).await;
+        let messages = payload.get_mut("messages").map(Value::take).unwrap_or_default();
+        if let Ok(messages) = serde_json::from_value::<Vec<Message>>(messages) {
+            call.messages = messages.into_iter().map(Arc::new).collect();
+        }
+    }
+    arrived(&call, 200, &[]).await;
+    call
+}
+
+/// Headers without a usable value are left out.
+fn read_headers(headers: Map<String, Value>) -> Headers {
+    let mut read = Headers::default();
+    for (name, value) in headers {
+        match value {
+            Value::String(text) => read.set(&name, &text),
+            Value::Number(_) | Value::Bool(_) => read.set(&name, &value.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => {}
+        }
+    }
+    read
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use pith_protocol::{Hooked, UserMessage};
+
+    /// Sees some parts and changes what it sees.
+    struct Meddler(&'static [RequestPart]);
+
+    impl RequestHooks for Meddler {
+        fn sees(&self, part: RequestPart) -> bool {
+            self.0.contains(&part)
+        }
+
+        fn headers(&self, mut headers: Map<String, Value>) -> Hooked<'_, Map<String, Value>> {
+            headers.insert("x-added".into(), json!(5));
+            headers.insert("x-gone".into(), Value::Null);
+            headers.insert("x-odd".into(), json!([1]));
+            Box::pin(async { headers })
+        }
+
+        fn payload(&self, mut payload: Value) -> Hooked<'_, Value> {
+            payload["messages"] = json!([{"role": "user", "content": "another", "timestamp": 1}]);
+            Box::pin(async { payload })
+        }
+
+        fn response(&self, _status: u16, _headers: Map<String, Value>) -> Hooked<'_, ()> {
+            panic!("nobody asked for responses")
+        }
+    }
+
+    fn call(parts: Option<&'static [RequestPart]>) -> LlmCall {
+        let user = Message::User(UserMessage::new("original".into(), vec![], 0));
+        let mut call = testing::call(crate::scripted::model("x"), vec![user]);
+        call.hooks = parts.map(|parts| Arc::new(Meddler(parts)) as Arc<dyn RequestHooks>);
+        call
+    }
+
+    fn request() -> HttpRequest {
+        let mut headers = Headers::default();
+        headers.set("x-kept", "k");
+        headers.set("x-gone", "g");
+        HttpRequest { url: "u".into(), headers, body: Bytes::from_static(br#"{"messages": [], "n": 1.0}"#) }
+    }
+
+    #[tokio::test]
+    async fn what_nobody_watches_is_sent_byte_by_byte_as_it_was() {
+        for parts in [None, Some(&[][..])] {
+            let call = call(parts);
+            assert_eq!(shape(&call, request()).await.expect("it is JSON"), request());
+            arrived(&call, 200, &[]).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn watched_parts_are_changed_and_the_others_are_not() {
+        let shaped = shape(&call(Some(&[RequestPart::Headers])), request()).await.expect("it is JSON");
+        assert_eq!(shaped.headers.iter().collect::<Vec<_>>(), [("x-kept", "k"), ("x-added", "5")]);
+        assert_eq!(shaped.body, request().body);
+        let shaped = shape(&call(Some(&[RequestPart::Payload])), request()).await.expect("it is JSON");
+        assert_eq!(shaped.headers, request().headers);
+        let body: Value = serde_json::from_slice(&shaped.body).expect("it is JSON");
+        assert_eq!((&body["n"], &body["messages"][0]["content"]), (&json!(1.0), &json!("another")));
+    }
+
+    #[tokio::test]
+    async fn a_model_without_a_server_reads_what_hooks_left() {
+        let call = call(Some(&[RequestPart::Payload]));
+        let hooks = call.hooks.clone().expect("it has hooks");
+        let Message::User(user) = &*rehearse(&call, &hooks).await.messages[0] else { panic!("a prompt") };
+        assert_eq!(user.content.text(), "another");
+    }
+}

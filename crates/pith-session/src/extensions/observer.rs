@@ -1,0 +1,243 @@
+//! What extensions see of a run and may change in it. Lives in the run's task,
+//! so that waiting for a handler holds up that run and nothing else.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pith_agent::{RunEvent, ToolOutput, now_ms};
+use pith_ext::{AgentStart, Boundary, EventName, ExtensionHandle};
+use pith_protocol::{AssistantEvent, ImageBlock, LiveMessage, LlmCall, Message, StopReason, StreamUpdates, ToolResult};
+use pith_store::EntryId;
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// How long handlers are waited for, all together, once the run is being stopped.
+pub(super) const ABORT_GRACE: Duration = Duration::from_millis(500);
+
+/// A prompt that starts a run, as `before_agent_start` shows it.
+pub(crate) struct Prompted {
+    pub text: String,
+    pub images: Vec<ImageBlock>,
+    pub system_prompt: Arc<str>,
+    pub options: Value,
+}
+
+/// The extensions of one run.
+pub(crate) struct Observer {
+    handle: ExtensionHandle,
+    patience: Patience,
+    /// Turns begun so far.
+    n_turns: u32,
+    /// The answer being streamed, while somebody listens.
+    live: Option<LiveMessage>,
+    /// Entries of the messages of this turn.
+    entries: Vec<(Arc<Message>, EntryId)>,
+    /// The extensions know that the run is over.
+    is_over: bool,
+}
+
+/// Waits for handlers; once the run is being stopped, only for a moment.
+pub(super) struct Patience {
+    cancel: CancellationToken,
+    /// Set when the stop was first noticed.
+    deadline: Option<Instant>,
+}
+
+impl Patience {
+    pub fn new(cancel: CancellationToken) -> Self {
+        Patience { cancel, deadline: None }
+    }
+
+    /// What became of a hook, unless it takes too long. It is begun in any case.
+    pub async fn wait<T>(&mut self, hook: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(hook);
+        tokio::select! {
+            biased;
+            done = &mut hook => return Some(done),
+            () = self.cancel.cancelled() => {}
+        }
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + ABORT_GRACE);
+        timeout_at(deadline, hook).await.ok()
+    }
+}
+
+impl Observer {
+    /// A run begins.
+    pub fn new(handle: ExtensionHandle, cancel: CancellationToken) -> Self {
+        handle.begin_run();
+        let patience = Patience::new(cancel);
+        Observer { handle, patience, n_turns: 0, live: None, entries: Vec::new(), is_over: false }
+    }
+
+    pub async fn before_agent_start(&mut self, prompted: Prompted) -> Option<AgentStart> {
+        let mut payload = json!({
+            "prompt": prompted.text,
+            "systemPrompt": &*prompted.system_prompt,
+            "systemPromptOptions": prompted.options,
+        });
+        if !prompted.images.is_empty() {
+            payload["images"] = json!(prompted.images.into_iter().map(pith_protocol::Block::Image).collect::<Vec<_>>());
+        }
+        self.patience.wait(self.handle.before_agent_start(payload)).await
+    }
+
+    /// Lets extensions see an event before anyone else does.
+    pub async fn see(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::AgentStart => self.notify(EventName::AgentStart, || json!({})).await,
+            RunEvent::TurnStart => self.turn_start().await,
+            RunEvent::MessageStart(message) => {
+                self.notify(EventName::MessageStart, || json!({ "message": message })).await;
+            }
+            RunEvent::AnswerStart(start) => {
+                self.notify(EventName::MessageStart, || json!({ "message": start })).await;
+                let is_watched = self.handle.listens(EventName::MessageUpdate);
+                self.live = is_watched.then(|| LiveMessage::new(StreamUpdates::Full, start));
+            }
+            RunEvent::Stream(event) => self.message_update(event),
+            RunEvent::ToolStart { call } => {
+                let payload = || json!({ "toolCallId": call.id, "toolName": call.name, "args": call.arguments });
+                self.notify(EventName::ToolExecutionStart, payload).await;
+            }
+            RunEvent::ToolUpdate { call, output } => {
+                self.handle.observe_update(EventName::ToolExecutionUpdate, &call.id, || {
+                    json!({
+                        "toolCallId": call.id,
+                        "toolName": call.name,
+                        "args": call.arguments,
+                        "partialResult": shown(output),
+                    })
+                });
+            }
+            RunEvent::ToolEnd { call, output } => {
+                let payload = || {
+                    json!({
+                        "toolCallId": call.id,
+                        "toolName": call.name,
+                        "result": shown(output),
+                        "isError": output.is_error,
+                    })
+                };
+                self.notify(EventName::ToolExecutionEnd, payload).await;
+            }
+            RunEvent::AgentEnd { messages } => {
+                self.notify(EventName::AgentEnd, || json!({ "messages": messages })).await;
+                self.is_over = true;
+                self.handle.end_run();
+            }
+            // These two can be answered, see below.
+            RunEvent::MessageEnd(_) | RunEvent::TurnEnd { .. } => {}
+        }
+    }
+
+    /// The message to store and show.
+    pub async fn message_end(&mut self, message: Arc<Message>) -> Arc<Message> {
+        self.live = None;
+        if !self.handle.listens(EventName::MessageEnd) {
+            return message;
+        }
+        let replaced = self.patience.wait(self.handle.message_end(&*message)).await.flatten();
+        let Some(replaced) = replaced else { return message };
+        match serde_json::from_value::<Message>(replaced) {
+            Ok(replacement) if replacement.role() == message.role() => Arc::new(replacement),
+            Ok(_) => {
+                let why = "message_end handlers must return a message with the same role";
+                self.handle.report("<runtime>", EventName::MessageEnd, why);
+                message
+            }
+            Err(error) => {
+                let why = format!("The replaced message cannot be used: {error}");
+                self.handle.report("<runtime>", EventName::MessageEnd, why);
+                message
+            }
+        }
+    }
+
+    /// Remembers where a message of this turn was written down.
+    pub fn note_entry(&mut self, message: &Arc<Message>, entry: EntryId) {
+        self.entries.push((message.clone(), entry));
+    }
+
+    /// What extensions propose now that a turn is over.
+    pub async fn turn_end(&mut self, message: &Arc<Message>, results: &[Arc<Message>]) -> Option<Boundary> {
+        if !self.handle.listens(EventName::TurnEnd) {
+            return None;
+        }
+        let entry_of = |message: &Arc<Message>| {
+            let found = self.entries.iter().find(|(known, _)| Arc::ptr_eq(known, message));
+            found.map(|(_, entry)| &**entry)
+        };
+        let payload = json!({
+            "turnIndex": self.n_turns.saturating_sub(1),
+            "message": message,
+            "toolResults": results,
+            "messageEntryId": entry_of(message),
+            "toolResultEntryIds": results.iter().filter_map(entry_of).collect::<Vec<_>>(),
+            "outcome": outcome(message.as_assistant().map(|answer| answer.stop_reason)),
+        });
+        self.patience.wait(self.handle.boundary(EventName::TurnEnd, payload)).await.flatten()
+    }
+
+    /// Lets extensions change what the model is about to read.
+    pub async fn context(&mut self, call: &mut LlmCall) {
+        if self.handle.listens(EventName::Context) || self.handle.listens(EventName::ContextWithSystem) {
+            super::transcript::pass(&self.handle, &mut self.patience, call).await;
+        }
+    }
+
+    async fn turn_start(&mut self) {
+        let index = self.n_turns;
+        self.n_turns += 1;
+        self.entries.clear();
+        self.notify(EventName::TurnStart, || json!({ "turnIndex": index, "timestamp": now_ms() })).await;
+    }
+
+    /// Never waited for: extensions that cannot follow see fewer updates.
+    fn message_update(&mut self, event: &AssistantEvent) {
+        let Some(live) = &mut self.live else { return };
+        let delta = live.fold(event);
+        let mut frame = Vec::new();
+        match delta {
+            Some(delta) => live.append_delta_frame(&delta, &mut frame),
+            None => live.append_event_frame(event, &mut frame),
+        }
+        if let (Ok(text), false) = (String::from_utf8(frame), matches!(event, AssistantEvent::Meta { .. })) {
+            self.handle.observe_text(EventName::MessageUpdate, "answer", || text);
+        }
+    }
+
+    async fn notify(&mut self, event: EventName, payload: impl FnOnce() -> Value) {
+        if self.handle.listens(event) {
+            self.patience.wait(self.handle.notify(event, payload())).await;
+        }
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        // A run that died has no end of its own.
+        if !self.is_over {
+            self.handle.end_run();
+        }
+    }
+}
+
+/// How a turn or an activity ended, in the word extensions know.
+pub(super) fn outcome(stop_reason: Option<StopReason>) -> &'static str {
+    match stop_reason {
+        Some(StopReason::Aborted) => "aborted",
+        Some(StopReason::Error) => "error",
+        Some(StopReason::Stop | StopReason::Length | StopReason::ToolUse) | None => "completed",
+    }
+}
+
+fn shown(output: &ToolOutput) -> ToolResult<'_> {
+    ToolResult {
+        content: &output.content,
+        details: output.details.as_ref(),
+        terminate: output.terminate.then_some(true),
+        usage: output.usage.as_ref(),
+    }
+}

@@ -1,0 +1,105 @@
+//! What the model is about to read, past the extensions: the conversation alone
+//! (`context`), then all of it, with the system prompt in front (`context_with_system`).
+
+use std::sync::Arc;
+
+use pith_ext::{EventName, ExtensionHandle};
+use pith_protocol::{Block, Content, LlmCall, Message, ToolSpec};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::observer::Patience;
+
+const NO_SYSTEM: &str = "Handler removed the leading system message; the request has no prompt and no tools. \
+                         Keep that message at index 0.";
+
+/// Lets handlers change the request.
+pub(super) async fn pass(handle: &ExtensionHandle, patience: &mut Patience, call: &mut LlmCall) {
+    if handle.listens(EventName::Context) {
+        let visible: Vec<&Arc<Message>> = call.messages.iter().filter(|message| message.role() != "system").collect();
+        let changed = patience.wait(handle.context(EventName::Context, &visible)).await.flatten();
+        if let Some(messages) = changed.and_then(|changed| read(handle, EventName::Context, changed)) {
+            call.messages = messages;
+        }
+    }
+    if handle.listens(EventName::ContextWithSystem) {
+        let mut whole = vec![system_message(call)];
+        whole.extend(call.messages.iter().map(|message| json!(message)));
+        let changed = patience.wait(handle.context(EventName::ContextWithSystem, &whole)).await.flatten();
+        if let Some(messages) = changed.and_then(|changed| read(handle, EventName::ContextWithSystem, changed)) {
+            take_whole(handle, call, messages);
+        }
+    }
+}
+
+/// The messages of a list; a list with something else in it is not used.
+fn read(handle: &ExtensionHandle, event: EventName, changed: Vec<Value>) -> Option<Vec<Arc<Message>>> {
+    let read = changed.into_iter().enumerate().map(|(at, value)| match serde_json::from_value(value) {
+        Ok(message) => Ok(Arc::new(message)),
+        Err(error) => Err(format!("messages[{at}] cannot be used: {error}")),
+    });
+    let read: Result<Vec<_>, _> = read.collect();
+    read.map_err(|error| handle.report("<runtime>", event, error)).ok()
+}
+
+/// The prompt and the tools as the message that would announce them.
+fn system_message(call: &LlmCall) -> Value {
+    let tool =
+        |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
+    json!({
+        "role": "system",
+        "content": &*call.system_prompt,
+        "toolsAdded": call.tools.iter().map(tool).collect::<Vec<_>>(),
+        "timestamp": 0,
+    })
+}
+
+/// Takes a list with system messages in it: the leading one is the prompt, later ones are added to it.
+fn take_whole(handle: &ExtensionHandle, call: &mut LlmCall, messages: Vec<Arc<Message>>) {
+    let is_led = messages.first().is_some_and(|message| message.role() == "system");
+    if !is_led {
+        handle.report("<runtime>", EventName::ContextWithSystem, NO_SYSTEM);
+    }
+    let (mut prompts, mut tools) = (Vec::new(), Vec::new());
+    call.messages.clear();
+    for message in messages {
+        match &*message {
+            Message::Other(system) if message.role() == "system" => {
+                prompts.extend(text(system));
+                change_tools(&mut tools, system);
+            }
+            _ => call.messages.push(message),
+        }
+    }
+    call.system_prompt = prompts.join("\n\n").into();
+    let known = call.tools.clone();
+    let find = |name: &String| known.iter().find(|tool| *tool.name == **name).cloned();
+    call.tools = tools.iter().filter_map(find).collect();
+}
+
+/// The text of a system message: its content, then its sections.
+fn text(system: &Map<String, Value>) -> Option<String> {
+    let content = system.get("content").and_then(|content| Content::deserialize(content).ok());
+    let sections = system.get("sections").and_then(Value::as_object);
+    let sections = sections.into_iter().flat_map(Map::values).filter_map(Value::as_str);
+    let content = match content {
+        Some(Content::Text(text)) => text,
+        Some(Content::Blocks(blocks)) => blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
+        None => String::new(),
+    };
+    let parts: Vec<&str> = [content.as_str()].into_iter().chain(sections).filter(|part| !part.is_empty()).collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// Follows what a system message says about tools. Only tools pith can run are ever announced.
+fn change_tools(tools: &mut Vec<String>, system: &Map<String, Value>) {
+    let listed = |key: &str| system.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let name = |tool: &Value| tool.get("name").unwrap_or(tool).as_str().map(str::to_owned);
+    let removed: Vec<String> = listed("toolsRemoved").iter().filter_map(name).collect();
+    tools.retain(|tool| !removed.contains(tool));
+    for added in listed("toolsAdded").iter().filter_map(name) {
+        if !tools.contains(&added) {
+            tools.push(added);
+        }
+    }
+}

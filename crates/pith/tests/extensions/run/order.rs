@@ -1,0 +1,200 @@
+//! What extensions see of a run, and when.
+
+use pith_testkit::{Block, Script, Turn};
+use serde_json::{Value, json};
+
+use super::{failures, notes, scene, scene_with};
+use crate::support::{assert_like, kinds, of_type, texts};
+
+/// Tells the host of every event of a run, with whatever makes it recognisable.
+const WITNESS: &str = r#"
+    const label = {
+        message_start: (e) => e.message.role, message_end: (e) => e.message.role,
+        tool_execution_start: (e) => e.toolCallId, tool_execution_end: (e) => e.toolCallId,
+        tool_call: (e) => e.toolCallId, tool_result: (e) => e.toolCallId,
+        turn_start: (e) => e.turnIndex, turn_end: (e) => `${e.turnIndex} ${e.outcome} ${e.toolResultEntryIds.length}`,
+    };
+    for (const name of ["input", "before_agent_start", "agent_start", "turn_start", "message_start", "message_end", "context",
+            "context_with_system", "before_provider_headers", "before_provider_request", "after_provider_response",
+            "tool_execution_start", "tool_call", "tool_result", "tool_execution_end", "turn_end", "agent_end",
+            "agent_before_settle", "agent_settled"]) {
+        pi.on(name, (event, ctx) => note(ctx, [name, label[name]?.(event), ctx.signal && "running"].filter((part) => part !== undefined).join(":")));
+    }"#;
+
+#[test]
+fn extensions_see_a_run_in_order_and_before_the_host() {
+    let calls = [Block::call("ls", json!({"path": "."})), Block::call("ls", json!({"path": "."}))];
+    let script = Script::of([Turn::blocks(calls), Turn::text("done")]);
+    let mut scene = scene_with(WITNESS, script, |builder| builder.args(["--tools", "ls"]));
+    let frames = scene.run("go");
+    let ids: Vec<String> = of_type(&frames, "tool_execution_start")
+        .iter()
+        .map(|frame| frame["toolCallId"].as_str().expect("an id").to_owned())
+        .collect();
+    let request = [
+        "context",
+        "context_with_system",
+        "before_provider_headers",
+        "before_provider_request",
+        "after_provider_response",
+        "message_start:assistant",
+        "message_end:assistant",
+    ];
+    let mut expected: Vec<String> = ["agent_start", "turn_start:0", "message_start:user", "message_end:user"]
+        .into_iter()
+        .chain(request)
+        .map(|name| format!("{name}:running"))
+        .collect();
+    for id in &ids {
+        expected.extend([format!("tool_execution_start:{id}:running"), format!("tool_call:{id}:running")]);
+    }
+    let (before, rest) = notes(&frames)
+        .into_iter()
+        .map(str::to_owned)
+        .partition::<Vec<_>, _>(|note| note == "input" || note.starts_with("before_agent_start"));
+    assert_eq!(before, ["input", "before_agent_start:running"]);
+    assert_eq!(rest[..expected.len()], expected[..]);
+    // The two calls run side by side; each has its result before its end.
+    let batch = &rest[expected.len()..expected.len() + 4];
+    for id in &ids {
+        let at =
+            |name: &str| batch.iter().position(|note| *note == format!("{name}:{id}:running")).expect("it is there");
+        assert!(at("tool_result") < at("tool_execution_end"), "{batch:?}");
+    }
+    let results = ["message_start:toolResult", "message_end:toolResult"];
+    let mut after: Vec<&str> = [results, results].concat();
+    after.extend(["turn_end:0 completed 2", "turn_start:1"]);
+    after.extend(request);
+    after.extend(["turn_end:1 completed 0", "agent_end"]);
+    let mut after: Vec<String> = after.into_iter().map(|name| format!("{name}:running")).collect();
+    after.extend(["agent_before_settle".to_owned(), "agent_settled".to_owned()]);
+    assert_eq!(rest[expected.len() + 4..], after[..]);
+    assert_told_first(&frames);
+    assert_eq!(failures(&frames), []);
+    scene.finish();
+}
+
+/// Every event reaches extensions before the host.
+#[track_caller]
+fn assert_told_first(frames: &[Value]) {
+    let told = |at: usize, name: &str| {
+        frames[..at].iter().filter(|frame| frame["message"].as_str().is_some_and(|text| text.starts_with(name))).count()
+    };
+    for name in [
+        "agent_start",
+        "turn_start",
+        "message_start",
+        "message_end",
+        "tool_execution_start",
+        "tool_execution_end",
+        "turn_end",
+        "agent_end",
+        "agent_settled",
+    ] {
+        let mut n_seen = 0;
+        for (at, frame) in frames.iter().enumerate().filter(|(_, frame)| frame["type"] == name) {
+            n_seen += 1;
+            assert!(told(at, &format!("{name}")) >= n_seen, "{name} at {at}: {frame} in {:#?}", kinds(frames));
+        }
+        assert!(n_seen > 0, "{name}");
+    }
+}
+
+#[test]
+fn a_message_is_stored_shown_and_continued_as_extensions_leave_it() {
+    let body = r#"
+        pi.on("message_end", (event) => {
+            if (event.message.role === "user") return { message: { ...event.message, content: "a better question" } };
+            if (event.message.role === "toolResult") return { message: { ...event.message, content: [{ type: "text", text: "nothing here" }] } };
+            const calls = event.message.content.filter((block) => block.type === "toolCall");
+            if (calls.length === 0) return { message: { ...event.message, role: "user" } };
+            return { message: { ...event.message, content: calls.map((call) => ({ ...call, arguments: { path: "replaced" } })) } };
+        });"#;
+    let turns = [Turn::call("ls", json!({"path": "original"})), Turn::text("done")];
+    let mut scene = scene_with(body, Script::of(turns), |builder| builder.args(["--tools", "ls"]));
+    let frames = scene.run("a question");
+    let ends = of_type(&frames, "message_end");
+    assert_eq!(ends[0]["message"]["content"], "a better question");
+    assert_eq!(ends[1]["message"]["content"][0]["arguments"], json!({"path": "replaced"}));
+    assert_eq!(texts(&ends[2]["message"]["content"]), "nothing here");
+    // The replaced call is the one that ran.
+    assert_like(of_type(&frames, "tool_execution_start")[0], &json!({"args": {"path": "replaced"}}));
+    let request = scene.server.requests()[1].body.clone();
+    assert!(request.to_string().contains("nothing here"), "{request}");
+    assert!(request.to_string().contains("a better question"), "{request}");
+    // An answer cannot become somebody else's.
+    assert_eq!(texts(&ends[3]["message"]["content"]), "done");
+    let errors: Vec<_> = failures(&frames).into_iter().map(|(_, event, error)| (event, error)).collect();
+    assert_eq!(errors, [("message_end", "message_end handlers must return a message with the same role")]);
+    let messages = scene.messages();
+    assert_eq!(messages[0]["content"], "a better question");
+    let file = std::fs::read_to_string(scene.state()["sessionFile"].as_str().expect("a file")).expect("it can be read");
+    assert!(file.contains("a better question") && !file.contains("a question\""), "{file}");
+    scene.finish();
+}
+
+#[test]
+fn updates_hold_nobody_up_and_only_the_newest_waits() {
+    let body = r#"
+        let n = 0;
+        pi.on("message_update", (event, ctx) => {
+            note(ctx, `${event.assistantMessageEvent.type} ${event.message.content[0].text}`);
+            return n++ === 0 ? new Promise((resolve) => setTimeout(resolve, 500)) : undefined;
+        });"#;
+    let mut scene = scene(body, [Turn::text("many words in a row").chunk(1)]);
+    let frames = scene.run("go");
+    // The run was over long before the handler of the first update; what came between was left out.
+    assert!(of_type(&frames, "message_update").len() > 15);
+    assert_eq!(notes(&frames), ["text_start "]);
+    scene.wait(|frame| frame["message"] == "text_end many words in a row");
+    scene.finish();
+}
+
+#[test]
+fn an_abort_does_not_wait_for_a_handler() {
+    let check = |event: &str| {
+        let body = format!("pi.on('{event}', (_, ctx) => {{ note(ctx, 'stuck'); return new Promise(() => {{}}); }});");
+        let mut scene = scene(&body, [Turn::call("ls", json!({}))]);
+        scene.send(json!({"type": "prompt", "message": "go"}));
+        scene.wait(|frame| frame["message"] == "stuck");
+        scene.command(json!({"type": "abort"}));
+        assert_like(&scene.wait_type("agent_settled"), &json!({"aborted": true}));
+        assert_eq!(scene.state()["isStreaming"], false);
+        scene.finish();
+    };
+    for event in [
+        "before_agent_start",
+        "turn_start",
+        "context",
+        "before_provider_request",
+        "message_end",
+        "turn_end",
+        "agent_end",
+    ] {
+        check(event);
+    }
+}
+
+#[test]
+fn what_is_sent_while_a_run_settles_comes_after_it() {
+    let body = r#"
+        let n = 0;
+        pi.on("agent_settled", async (_, ctx) => {
+            if (n++ > 0) return;
+            note(ctx, "settled");
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        });"#;
+    let mut scene = scene(body, [Turn::text("one"), Turn::text("two")]);
+    scene.prompt("first");
+    scene.wait(|frame| frame["message"] == "settled");
+    // The host is quicker than the extension.
+    scene.prompt("second");
+    scene.wait_type("agent_settled");
+    let frames = scene.finish();
+    let order: Vec<&str> = frames
+        .iter()
+        .filter_map(|frame| frame["type"].as_str())
+        .filter(|kind| ["agent_start", "agent_settled"].contains(kind))
+        .collect();
+    assert_eq!(order, ["agent_start", "agent_settled", "agent_start", "agent_settled"]);
+}
