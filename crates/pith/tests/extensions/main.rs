@@ -1,10 +1,12 @@
 //! The binary with extensions, as a host sees it: sources written by the test,
 //! a scripted model, and nothing but JSON lines in between.
 
+mod chat;
 mod cli;
+mod examples;
 mod models;
-mod services;
 mod run;
+mod services;
 mod session;
 mod state;
 mod state_messages;
