@@ -5,8 +5,8 @@ use std::path::Path;
 use pith_agent::Queue;
 use pith_protocol::answers::{CycledModel, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
-use pith_protocol::{Block, Event, StopReason, ThinkingLevel};
-use pith_store::StoreReport;
+use pith_protocol::{Event, ThinkingLevel};
+use pith_store::{Kind, Role, StoreReport};
 use serde_json::json;
 
 use crate::models::Changed;
@@ -25,7 +25,9 @@ impl Session {
             self.store.append_thinking_level(self.models.level());
         }
         self.resume_todos();
-        self.ttsr.resume(self.store.messages());
+        // The only ones that matter; the rest of a long session is not read before it is needed.
+        let is_custom = |kind| matches!(kind, Kind::CustomMessage | Kind::Message(Role::Custom));
+        self.ttsr.resume(&self.store.messages_of(is_custom));
         self.publish_conditions();
     }
 
@@ -43,7 +45,7 @@ impl Session {
             session_id: self.store.id().to_owned(),
             session_name: self.store.name().map(str::to_owned),
             auto_compaction_enabled: self.options.auto_compaction,
-            message_count: self.store.messages().len(),
+            message_count: self.store.n_messages(),
             pending_message_count: n_waiting,
             queued_message_count: n_waiting,
             todo_phases: self.todos.to_values(),
@@ -62,12 +64,7 @@ impl Session {
 
     /// Trimmed text of the last answer; aborted answers without content do not count.
     pub(crate) fn last_text(&self) -> LastText {
-        let answers = self.store.messages().iter().rev().filter_map(|message| message.as_assistant());
-        let last =
-            answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
-        let text: String = last.into_iter().flat_map(|answer| &answer.content).filter_map(Block::as_text).collect();
-        let text = text.trim();
-        LastText { text: (!text.is_empty()).then(|| text.to_owned()) }
+        LastText { text: self.store.last_assistant_text() }
     }
 
     pub(crate) fn stats(&self) -> SessionStats {
