@@ -68,7 +68,8 @@ impl Context {
         let outline = Outline::of(tree, leaf);
         let originals: HashMap<_, _> = known.originals().collect();
         let held = |source: &NodeIndex| Some((*source, Arc::clone(originals.get(source)?)));
-        let held = if originals.is_empty() { HashMap::new() } else { outline.sources.iter().filter_map(held).collect() };
+        let held =
+            if originals.is_empty() { HashMap::new() } else { outline.sources.iter().filter_map(held).collect() };
         Context { outline, held, reading: OnceLock::new() }
     }
 
@@ -316,6 +317,67 @@ fn first_kept(tree: &EntryTree, compaction: NodeIndex) -> Option<NodeIndex> {
 }
 
 fn read_message(node: &Node, line: io::Result<&[u8]>) -> io::Result<Arc<Message>> {
-    let message = message_of(node.kind, line?, node.timestamp)?;
+    // Long after the file was opened, another program may have written over it.
+    let line =
+        line.and_then(|line| is_line_of(line, &node.id).then_some(line).ok_or(io::ErrorKind::InvalidData.into()))?;
+    let message = message_of(node.kind, line, node.timestamp)?;
     message.map(Arc::new).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn is_line_of(line: &[u8], id: &str) -> bool {
+    let member = [b"\"id\":\"", id.as_bytes(), b"\""].concat();
+    memchr::memmem::find(line, &member).is_some()
+        || Sketch::read(line, &mut Vec::new()).is_some_and(|sketch| sketch.id.as_deref() == Some(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::append::{BranchSummaryEntry, CompactionEntry};
+    use crate::store::SessionStore;
+    use pith_protocol::UserMessage;
+
+    fn prompt(text: &str) -> Arc<Message> {
+        Arc::new(Message::User(UserMessage::new(text.to_owned(), vec![], 1)))
+    }
+
+    /// Whether the messages were read.
+    fn is_read(store: &SessionStore) -> bool {
+        store.context.reading.get().is_some()
+    }
+
+    #[test]
+    fn messages_are_read_for_those_who_ask_for_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.jsonl");
+        let mut store = SessionStore::create_at(&path, directory.path(), None);
+        let ids: Vec<_> = ["one", "two", "three"].map(|text| store.append_message(&prompt(text))).into();
+        drop(store);
+        let mut store = SessionStore::resume(&path, directory.path()).unwrap();
+        store.append_session_info("name");
+        store.append_label(&ids[0], Some("mark")).unwrap();
+        store.append_message(&prompt("four"));
+        store.append_context_edit(&ids[1], None).unwrap();
+        store.append_context_edit(&ids[2], Some(Content::Text("3".into()))).unwrap();
+        store.move_leaf(Some(&ids[2])).unwrap();
+        store.append_branch_summary(&BranchSummaryEntry { summary: "left".into(), ..Default::default() });
+        store.append_compaction(&CompactionEntry { first_kept_entry_id: Some(ids[1].clone()), ..Default::default() });
+        store.clone_branch().unwrap();
+        assert_eq!((store.n_messages(), store.message_entries().len(), store.rewritten_to()), (4, 4, 4));
+        assert_eq!(store.messages_of(|kind| kind == Kind::Compaction).len(), 1);
+        assert_eq!(store.last_assistant_text(), None);
+        assert_eq!(store.take_report(), []);
+        assert!(!is_read(&store));
+        assert_eq!(store.messages().len(), 4);
+        assert!(is_read(&store));
+    }
+
+    #[test]
+    fn a_line_is_known_by_its_id() {
+        let check = |line: &str, is_it: bool| assert_eq!(is_line_of(line.as_bytes(), "a1"), is_it, "{line}");
+        check(r#"{"type":"message","id":"a1","parentId":"a0"}"#, true);
+        check(r#"{"type":"message","id" : "\u00611"}"#, true);
+        check(r#"{"type":"message","id":"a2","parentId":"a1"}"#, false);
+        check(r#"ssage","parentId":"a1"}"#, false);
+    }
 }
