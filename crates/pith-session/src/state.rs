@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use pith_agent::Queue;
-use pith_protocol::answers::{CycledModel, LastText, SessionStats, State, TokenTotals};
+use pith_protocol::answers::{ContextUsage, CycledModel, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
-use pith_protocol::{Event, ThinkingLevel};
+use pith_protocol::{Event, Message, ThinkingLevel};
 use pith_store::{Kind, Role, StoreReport};
 use serde_json::json;
 
+use crate::context::{Context, has_count};
 use crate::models::Changed;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -68,7 +69,6 @@ impl Session {
     }
 
     pub(crate) fn stats(&self) -> SessionStats {
-        let window = self.models.current().map_or(0, |model| model.context_window);
         let tally = self.store.tree().tally();
         SessionStats {
             session_file: self.session_file(),
@@ -87,7 +87,19 @@ impl Session {
             },
             cost: tally.cost,
             premium_requests: self.options.counts_premium_requests.then_some(0),
-            context_usage: self.context().usage(window),
+            context_usage: self.context_usage(),
+        }
+    }
+
+    /// How full the window is. In a long session the last count and what follows it say so,
+    /// and the rest need not be read.
+    fn context_usage(&self) -> Option<ContextUsage> {
+        let window = self.models.current().map_or(0, |model| model.context_window);
+        let is_counted = |message: &Message| message.as_assistant().is_some_and(has_count);
+        let recent = self.store.messages_since(is_counted).filter(|_| self.store.rewritten_to() == 0);
+        match recent {
+            Some(recent) => Context { messages: &recent, ..self.fixed_context() }.usage(window),
+            None => self.context().usage(window),
         }
     }
 

@@ -99,7 +99,12 @@ fn typed(role: Role, line: &[u8]) -> Option<Message> {
     /// `role` is the type itself, not one of the members nobody knows.
     fn read<T: DeserializeOwned>(line: &[u8], extra: fn(&mut T) -> &mut Map<String, Value>) -> Option<T> {
         let MessageLine { mut message } = serde_json::from_slice(line).ok()?;
-        extra(&mut message).shift_remove("role");
+        let extra = extra(&mut message);
+        extra.shift_remove("role");
+        if extra.is_empty() {
+            // Thousands of maps that once held a role are megabytes.
+            *extra = Map::new();
+        }
         Some(message)
     }
     Some(match role {

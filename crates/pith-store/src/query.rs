@@ -51,6 +51,24 @@ impl SessionStore {
         wanted.filter_map(|(position, _)| self.context.message(position, &self.tree)).collect()
     }
 
+    /// The messages from the newest one that `is_first` on, if it is among the last ones.
+    /// No others are read.
+    pub fn messages_since(&self, is_first: impl Fn(&Message) -> bool) -> Option<Vec<Arc<Message>>> {
+        // Beyond that, reading all of them at once is quicker.
+        const N_LAST: usize = 64;
+        let mut messages = Vec::new();
+        for position in (0..self.n_messages()).rev().take(N_LAST) {
+            let message = self.context.message(position, &self.tree)?;
+            let is_found = is_first(&message);
+            messages.push(message);
+            if is_found {
+                messages.reverse();
+                return Some(messages);
+            }
+        }
+        None
+    }
+
     /// What a tool gave back on this branch, newest first, seen by the model or not. Others are not read.
     pub fn results_of(&self, tool: &str) -> impl Iterator<Item = Message> {
         self.tree.results_of(tool, self.leaf).filter_map(|index| self.tree.message_at(index))
