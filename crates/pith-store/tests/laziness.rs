@@ -6,10 +6,12 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use pith_store::{CompactionEntry, SessionStore};
-use serde_json::Value;
-use support::{entry, header, reports, resume, texts, user, write_session};
+use pith_protocol::{Content, Message};
+use pith_store::{CompactionEntry, Kind, SessionStore};
+use serde_json::{Value, json};
+use support::{entry, header, reports, resume, text, texts, user, write_session};
 
 /// Three prompts, the second of which is JSON that no message can be made of.
 fn damaged_session(directory: &Path) -> SessionStore {
@@ -50,7 +52,7 @@ fn a_message_that_cannot_be_read_is_left_out_and_reported_once() {
 fn changes_go_on_from_what_could_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = damaged_session(directory.path());
-    store.append_context_edit("a", Some(pith_protocol::Content::Text("1".into()))).unwrap();
+    store.append_context_edit("a", Some(Content::Text("1".into()))).unwrap();
     assert_eq!((texts(&store), store.rewritten_to()), (vec!["1".to_owned(), "three".to_owned()], 2));
     store.append_message(&user("four"));
     store.append_context_edit("c", None).unwrap();
@@ -82,4 +84,46 @@ fn a_file_emptied_before_it_was_needed_is_reported_and_the_session_goes_on() {
     assert!(told.len() == 1 && told[0].contains("2 could not be recovered"), "{told:?}");
     drop(store);
     assert_eq!(texts(&resume(&path)), ["three"]);
+}
+
+/// The entry of a tool result.
+fn result(id: &str, parent: &str, tool: &str, text: &str) -> Value {
+    json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-11-15T06:52:59.059Z",
+        "message": {"role": "toolResult", "toolCallId": "c", "toolName": tool, "isError": false, "timestamp": 1,
+            "content": [{"type": "text", "text": text}]}})
+}
+
+#[test]
+fn parts_of_a_conversation_are_the_same_before_and_after_it_was_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines = [
+        header(directory.path()),
+        entry("a", None, "one"),
+        result("b", "a", "ls", "files"),
+        result("x", "b", "ls", "on another branch"),
+        json!({"type": "custom_message", "id": "c", "parentId": "b", "timestamp": "2026-11-15T06:52:59.059Z",
+            "customType": "note", "content": "noted", "display": true}),
+        result("d", "c", "ls", "hidden"),
+        json!({"type": "context_edit", "id": "e", "parentId": "d", "timestamp": "2026-11-15T06:52:59.059Z",
+            "targetId": "d", "replacement": null}),
+        json!({"type": "context_edit", "id": "f", "parentId": "e", "timestamp": "2026-11-15T06:52:59.059Z",
+            "targetId": "c", "replacement": {"content": "replaced"}}),
+        result("g", "f", "read", "text"),
+    ];
+    let store = resume(&write_session(directory.path(), &lines.each_ref().map(Value::to_string)));
+    let look = |store: &SessionStore| {
+        let texts = |messages: Vec<Arc<Message>>| messages.iter().map(|message| text(message)).collect::<Vec<_>>();
+        let results = |tool: &str| store.results_of(tool).map(|message| text(&message)).collect::<Vec<_>>();
+        let custom = texts(store.messages_of(|kind| kind == Kind::CustomMessage));
+        let recent = store.messages_since(|message| matches!(message, Message::Custom(_))).map(texts);
+        (results("ls"), results("read"), results("bash"), custom, recent, store.messages_since(|_| false))
+    };
+    let before = look(&store);
+    assert_eq!(before.0, ["hidden", "files"]);
+    assert_eq!((&before.1[..], &before.2[..]), (&["text".to_owned()][..], &[][..]));
+    assert_eq!(before.3, ["replaced"]);
+    assert_eq!(before.4.as_deref(), Some(&["replaced".to_owned(), "text".to_owned()][..]));
+    assert_eq!(before.5, None);
+    assert_eq!(texts(&store), ["one", "files", "replaced", "text"]);
+    assert_eq!(look(&store), before);
 }
