@@ -13,7 +13,7 @@ pub mod tool;
 pub mod toolset;
 
 pub use arguments::ArgumentSchema;
-pub use link::{Link, ModelClient, Queue, RunEvent, Turn};
+pub use link::{Given, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
 pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate};
 pub use toolset::Toolset;

@@ -18,6 +18,21 @@ use crate::{ToolOutput, Toolset};
 /// means the provider panicked.
 pub trait ModelClient: Send + Sync {
     fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent>;
+
+    /// The same with a key and headers of the caller's own. Clients that need none ignore them.
+    fn stream_with(&self, call: LlmCall, given: Given, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
+        drop(given);
+        self.stream(call, cancel)
+    }
+}
+
+/// What a caller brings along for one call. Values are secrets.
+#[derive(Clone, Default)]
+pub struct Given {
+    /// Instead of the configured one.
+    pub api_key: Option<String>,
+    /// Over the configured ones; no value suppresses one.
+    pub headers: Vec<(String, Option<String>)>,
 }
 
 /// The session as the loop sees it.

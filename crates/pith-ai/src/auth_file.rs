@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pith_files::FileLock;
 use serde_json::{Map, Value};
 
 use crate::document;
@@ -92,6 +93,22 @@ impl AuthFile {
             new.insert("type".into(), "api_key".into());
             new.insert("key".into(), key.into());
             *entry = Value::Object(new);
+        })
+    }
+
+    /// Everything stored about the login of a provider.
+    pub fn login(&self, provider: &str) -> Option<Value> {
+        let mut document = locked_file::read(&self.file).ok()??;
+        let entry = document.get_mut(provider)?.take();
+        (entry.get("type").and_then(Value::as_str) == Some("oauth")).then_some(entry)
+    }
+
+    /// Stores a login for a provider, in place of whatever there was.
+    pub fn store_login(&self, lock: &FileLock, provider: &str, credentials: &Value) -> io::Result<()> {
+        locked_file::update_locked(lock, &self.file, |object| {
+            let mut entry = credentials.as_object().cloned().unwrap_or_default();
+            entry.insert("type".into(), "oauth".into());
+            object.insert(provider.to_owned(), Value::Object(entry));
         })
     }
 

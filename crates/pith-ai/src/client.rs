@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pith_agent::ModelClient;
+use pith_agent::{Given, ModelClient};
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
@@ -17,7 +17,7 @@ use crate::assemble::MessageBuilder;
 use crate::discovery::Fetch;
 use crate::failure::Fault;
 use crate::http::{
-    Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, fetch_json, redact, secrets, timed_out,
+    Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, Web, redact, secrets, timed_out,
 };
 use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
@@ -129,27 +129,32 @@ impl Providers {
 impl Providers {
     /// Asks servers for their models over the same connections as calls.
     pub fn fetch(&self) -> Fetch {
-        let shared = self.shared.clone();
-        Arc::new(move |question| {
-            let shared = shared.clone();
-            Box::pin(async move { fetch_json(&shared.sender.clients, question, shared.options.patience.connect).await })
-        })
+        self.web().fetch()
+    }
+
+    /// Other requests over the same connections.
+    pub fn web(&self) -> Web {
+        Web::new(self.shared.sender.clients.clone(), self.shared.options.patience)
     }
 }
 
 impl ModelClient for Providers {
     fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
+        self.stream_with(call, Given::default(), cancel)
+    }
+
+    fn stream_with(&self, call: LlmCall, given: Given, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
         // The task sends, the caller of `stream` receives; a channel that closes without an `End` means the task
         // panicked, which is how its owner notices.
         let (sender, receiver) = mpsc::channel(CHANNEL_EVENTS);
         let shared = self.shared.clone();
-        tokio::spawn(async move { shared.run(call, cancel, sender).await });
+        tokio::spawn(async move { shared.run(call, given, cancel, sender).await });
         receiver
     }
 }
 
 impl Shared {
-    async fn run(&self, call: LlmCall, cancel: CancellationToken, sender: mpsc::Sender<AssistantEvent>) {
+    async fn run(&self, call: LlmCall, given: Given, cancel: CancellationToken, sender: mpsc::Sender<AssistantEvent>) {
         let input_tokens = request_tokens(&call);
         let mut message = MessageBuilder::new(call.model.clone(), input_tokens);
         let whole = self.options.patience.whole;
@@ -162,7 +167,7 @@ impl Shared {
         let answered = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            answered = self.answer(&call, input_tokens, &mut message, &sender) => Some(answered),
+            answered = self.answer(&call, given, input_tokens, &mut message, &sender) => Some(answered),
             () = overtime => Some(Err(timed_out(whole.unwrap_or_default()))),
         };
         match answered {
@@ -178,6 +183,7 @@ impl Shared {
     async fn answer(
         &self,
         call: &LlmCall,
+        given: Given,
         input_tokens: u64,
         message: &mut MessageBuilder,
         sender: &mpsc::Sender<AssistantEvent>,
@@ -188,12 +194,29 @@ impl Shared {
             return self.scripts.answer(call, message, sender).await;
         }
         let wire = wire::for_api(api).ok_or_else(|| refuse(format!("No API provider registered for api: {api}")))?;
-        let credentials = self.source.credentials(&call.model).await;
-        let credentials = credentials.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
+        let credentials = self.credentials(call, given).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
         message.hide(secrets(&credentials));
         let conversation = Conversation { shared: self, call, wire, credentials: &credentials, input_tokens };
         let answer = conversation.request().await?;
         conversation.read(answer, message, sender).await
+    }
+
+    /// What the caller brought along, or what is configured.
+    async fn credentials(&self, call: &LlmCall, given: Given) -> Result<Credentials, String> {
+        let mut credentials = match given.api_key {
+            Some(key) => Credentials {
+                // A token looks like a key and is shown another way.
+                bearer: key.contains("sk-ant-oat"),
+                api_key: Some(key),
+                ..Credentials::default()
+            },
+            None => self.source.credentials(&call.model).await?,
+        };
+        for (name, value) in given.headers {
+            credentials.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+            credentials.headers.push((name, value));
+        }
+        Ok(credentials)
     }
 
     fn tell(&self, notice: Notice) {

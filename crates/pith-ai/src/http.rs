@@ -8,10 +8,12 @@ mod fault;
 mod fetch;
 mod record;
 mod retry_after;
+mod web;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -27,6 +29,7 @@ pub(crate) use fault::timed_out;
 pub use fault::{redact, secrets};
 pub use fetch::fetch_json;
 pub use record::Tape;
+pub use web::{Redirect, Web, WebRequest, WebResponse};
 
 use record::{Counter, Recorded, Recording};
 pub(crate) use retry_after::server_delay;
@@ -169,7 +172,7 @@ impl Answer {
 /// Everything needed to send requests of one process.
 #[derive(Debug, Default)]
 pub struct Sender {
-    pub clients: Clients,
+    pub clients: Arc<Clients>,
     pub patience: Patience,
     pub tape: Tape,
     counter: Counter,
@@ -177,8 +180,8 @@ pub struct Sender {
 
 impl Sender {
     /// A sender that has connected to nothing yet.
-    pub fn new(clients: Clients, patience: Patience, tape: Tape) -> Self {
-        Sender { clients, patience, tape, counter: Counter::default() }
+    pub fn new(clients: impl Into<Arc<Clients>>, patience: Patience, tape: Tape) -> Self {
+        Sender { clients: clients.into(), patience, tape, counter: Counter::default() }
     }
 
     /// Sends a request until a server accepts it or patience ends.

@@ -127,8 +127,7 @@ impl Search<'_> {
     }
 
     fn add_package(&mut self, package: &PackagePlace) {
-        let conventional = package.root.join("extensions");
-        let mut files = crate::entries::manifest_entries(&package.root).unwrap_or_else(|| entries(&conventional));
+        let mut files = package_files(&package.root);
         if let Some(patterns) = &package.extensions {
             files.retain(|file| selected(patterns, file, &package.root));
         }
@@ -137,24 +136,44 @@ impl Search<'_> {
         }
     }
 
-    /// `~` is the home directory, odd spaces are spaces, the rest is relative to `base`.
     fn expand(&self, text: &str, base: &Path) -> PathBuf {
-        let is_space = |character: char| character.is_whitespace() && !character.is_control();
-        let text: String = text.chars().map(|character| if is_space(character) { ' ' } else { character }).collect();
-        let path = match text.strip_prefix('~') {
-            Some("") => self.places.home.clone(),
-            Some(rest) if rest.starts_with('/') => self.places.home.join(&rest[1..]),
-            _ => base.join(&text),
-        };
-        crate::modules::resolve::normalized(&path)
+        expand(text, base, &self.places.home)
     }
 }
 
-fn files_at(path: &Path) -> Vec<PathBuf> {
-    match path.is_file() {
-        true => vec![path.to_owned()],
-        false => entries(path),
+/// `~` is the home directory, odd spaces are spaces, the rest is relative to `base`.
+pub fn expand(text: &str, base: &Path, home: &Path) -> PathBuf {
+    let is_space = |character: char| character.is_whitespace() && !character.is_control();
+    let text: String = text.chars().map(|character| if is_space(character) { ' ' } else { character }).collect();
+    let path = match text.strip_prefix('~') {
+        Some("") => home.to_owned(),
+        Some(rest) if rest.starts_with('/') => home.join(&rest[1..]),
+        _ => base.join(&text),
+    };
+    crate::modules::resolve::normalized(&path)
+}
+
+/// What a package brings: what its manifest lists, what lies in `extensions/`, or itself.
+fn package_files(root: &Path) -> Vec<PathBuf> {
+    if root.is_file() {
+        return vec![root.to_owned()];
     }
+    crate::entries::manifest_entries(root).unwrap_or_else(|| {
+        let conventional = ["extensions", "skills", "prompts", "themes"].map(|name| root.join(name));
+        match conventional.iter().any(|directory| directory.is_dir()) {
+            true => entries(&conventional[0]),
+            false => entries(root),
+        }
+    })
+}
+
+fn files_at(path: &Path) -> Vec<PathBuf> {
+    if path.is_file() {
+        return vec![path.to_owned()];
+    }
+    let found = entries(path);
+    // A package may be named by its directory.
+    if found.is_empty() { entries(&path.join("extensions")) } else { found }
 }
 
 /// What settings say: paths to add, and which discovered files to leave out.
@@ -189,13 +208,18 @@ impl Choice {
     }
 }
 
-/// A list of patterns: plain ones choose, `!` ones take away again.
+/// A list of patterns: plain ones choose, `!` ones take away again; `+path` and `-path` mean one file.
 fn selected(patterns: &[String], file: &Path, base: &Path) -> bool {
     let matching = |pattern: &str| glob(pattern).is_some_and(|glob| matches(&glob, file, base));
-    let (excluding, including): (Vec<&String>, Vec<&String>) =
-        patterns.iter().partition(|pattern| pattern.starts_with('!'));
-    let is_in = including.is_empty() && !patterns.is_empty() || including.iter().any(|pattern| matching(pattern));
-    is_in && !excluding.iter().any(|pattern| matching(&pattern[1..]))
+    let is_exactly = |path: &str| crate::modules::resolve::normalized(&base.join(path)) == file;
+    let marked = |mark: char| patterns.iter().filter_map(move |pattern| pattern.strip_prefix(mark));
+    let mut plain = patterns.iter().filter(|pattern| !pattern.starts_with(['!', '+', '-'])).peekable();
+    let is_chosen = match plain.peek() {
+        Some(_) => plain.any(|pattern| matching(pattern)),
+        None => !patterns.is_empty(),
+    };
+    let is_in = is_chosen && !marked('!').any(matching) || marked('+').any(is_exactly);
+    is_in && !marked('-').any(is_exactly)
 }
 
 /// A pattern that does not parse matches nothing.
@@ -303,8 +327,29 @@ mod tests {
             ..Places::default()
         };
         tree.check(&places, &["one/src/main.ts npm:one user", "two/extensions/y.ts npm:two user"]);
-        let none = Places { packages: vec![package("two", Some(&[]))], ..Places::default() };
-        tree.check(&none, &[]);
+        let check = |patterns: &[&str], expected: &[&str]| {
+            let places = Places { packages: vec![package("two", Some(patterns))], ..Places::default() };
+            tree.check(&places, expected);
+        };
+        let [x, y] = ["two/extensions/x.ts npm:two user", "two/extensions/y.ts npm:two user"];
+        check(&[], &[]);
+        check(&["-extensions/y.ts"], &[x]);
+        check(&["!x.ts"], &[y]);
+        check(&["!*.ts", "+extensions/x.ts"], &[x]);
+    }
+
+    #[test]
+    fn a_package_may_be_a_file_or_a_plain_directory() {
+        let tree = Tree::new(&["one.ts", "two/index.ts", "three/skills/s/SKILL.md", "three/index.ts"]);
+        let package = |name: &str| PackagePlace {
+            root: tree.path(name),
+            source: name.to_owned(),
+            scope: "user".to_owned(),
+            extensions: None,
+        };
+        let packages = vec![package("one.ts"), package("two"), package("three")];
+        let places = Places { packages, ..Places::default() };
+        tree.check(&places, &["one.ts one.ts user", "two/index.ts two user"]);
     }
 
     #[test]

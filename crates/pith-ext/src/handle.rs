@@ -153,13 +153,15 @@ impl ExtensionHandle {
     /// Ends the engine once it has dealt with everything before; `process.on("exit")` handlers are called.
     pub async fn close(&self) {
         self.line.send(ToEngine::Stop);
-        let gone = async {
-            while self.is_alive() {
-                self.shared.ended().await;
-            }
-        };
-        if tokio::time::timeout(self.limits.shutdown, gone).await.is_err() {
+        if tokio::time::timeout(self.limits.shutdown, self.gone()).await.is_err() {
             self.stop();
+        }
+    }
+
+    /// Returns when the engine has ended, however that came.
+    pub async fn gone(&self) {
+        while self.is_alive() {
+            self.shared.ended().await;
         }
     }
 

@@ -137,6 +137,17 @@ impl ExtensionHandle {
         }
     }
 
+    /// The process ends: `session_shutdown`, then the end of the engine, both within the one limit.
+    pub async fn quit(&self) {
+        let farewell = async {
+            self.session_shutdown("quit", None).await;
+            self.close().await;
+        };
+        if tokio::time::timeout(self.limits.shutdown, farewell).await.is_err() {
+            self.stop();
+        }
+    }
+
     /// An event whose handlers can cancel what it announces: `session_before_switch`, `_fork`, `_compact`, `_tree`.
     /// The result is what the last handler returned; `cancel: true` in it stops everything.
     pub async fn session_before(&self, event: EventName, payload: Value, cancel: &CancellationToken) -> Option<Value> {

@@ -1,5 +1,7 @@
 //! Models answered by extensions.
 
+use std::future::Future;
+
 use pith_agent::{ModelClient, now_ms};
 use pith_protocol::{AssistantEvent, AssistantMessage, LlmCall, StopReason, ThinkingLevel, ToolCall, Usage};
 use serde::Deserialize;
@@ -145,19 +147,30 @@ impl ExtensionModels {
     pub fn new(handle: ExtensionHandle) -> Self {
         ExtensionModels { handle }
     }
+
+    /// Answers a call with further options, such as `apiKey` and `headers`, once they are known.
+    pub fn stream_with_options(
+        &self,
+        call: LlmCall,
+        options: impl Future<Output = Result<Map<String, Value>, String>> + Send + 'static,
+        cancel: CancellationToken,
+    ) -> mpsc::Receiver<AssistantEvent> {
+        let (events, receiver) = mpsc::channel(QUEUE);
+        tokio::spawn(answer(self.handle.clone(), call, options, cancel, events));
+        receiver
+    }
 }
 
 impl ModelClient for ExtensionModels {
     fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
-        let (events, receiver) = mpsc::channel(QUEUE);
-        tokio::spawn(answer(self.handle.clone(), call, cancel, events));
-        receiver
+        self.stream_with_options(call, std::future::ready(Ok(Map::new())), cancel)
     }
 }
 
 async fn answer(
     handle: ExtensionHandle,
     call: LlmCall,
+    options: impl Future<Output = Result<Map<String, Value>, String>> + Send,
     cancel: CancellationToken,
     events: mpsc::Sender<AssistantEvent>,
 ) {
@@ -168,8 +181,21 @@ async fn answer(
         timestamp: now_ms(),
         ..AssistantMessage::default()
     };
+    let options = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(String::new()),
+        options = options => options,
+    };
+    let options = match options {
+        Ok(options) => options,
+        Err(why) => {
+            let message = failed(&blank, &CallError::Failed(why), &cancel);
+            let _ = events.send(AssistantEvent::End(Box::new(message))).await;
+            return;
+        }
+    };
     let (progress, mut pieces) = mpsc::unbounded_channel();
-    let outcome = handle.open("stream", &request(&call), Some(progress)).finish_or_abort(&cancel);
+    let outcome = handle.open("stream", &request(&call, options), Some(progress)).finish_or_abort(&cancel);
     tokio::pin!(outcome);
     let outcome = loop {
         tokio::select! {
@@ -193,7 +219,7 @@ async fn answer(
 
 /// The call in the shapes of both generations of the interface: the prompt and the tools stand in the
 /// context itself and as a leading system message.
-fn request(call: &LlmCall) -> Value {
+fn request(call: &LlmCall, mut options: Map<String, Value>) -> Value {
     let tools: Vec<Value> = call
         .tools
         .iter()
@@ -206,7 +232,6 @@ fn request(call: &LlmCall) -> Value {
         "timestamp": 0,
     })];
     messages.extend(call.messages.iter().map(|message| json!(message)));
-    let mut options = Map::new();
     if call.thinking != ThinkingLevel::Off {
         options.insert("reasoning".to_owned(), json!(call.thinking));
     }

@@ -8,7 +8,7 @@ use crate::fields::{Field, FieldError, Place, read_word};
 use crate::{ImageBlock, Model, ThinkingLevel};
 
 /// Ties a command to its name and its answer.
-pub trait Call {
+pub trait Call: 'static {
     const NAME: &'static str;
     type Answer: Answer;
 }

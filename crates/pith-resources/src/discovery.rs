@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostic;
 use crate::notes::Notes;
 use crate::options::{ResourceLists, ResourceOptions};
+use crate::packages;
 use crate::paths;
 use crate::scan::{self, Candidate, How, Rule, is_markdown};
 use crate::selection::Selection;
@@ -57,6 +58,7 @@ pub(crate) fn discover(resource: Resource, options: &ResourceOptions, notes: &mu
         }
         let user = search.user();
         search.owner(&user);
+        search.packages();
     }
     search.contributed();
     search.explicit();
@@ -118,6 +120,19 @@ impl<'a> Search<'a> {
                 if selection.keeps_found(&candidate.path, &root.base) {
                     self.place(candidate, "auto".into(), owner.scope, Some(root.base.clone()));
                 }
+            }
+        }
+    }
+
+    fn packages(&mut self) {
+        let options = self.options;
+        for package in &options.packages {
+            for candidate in packages::candidates(self.resource, package, self.notes) {
+                let path = candidate.path.clone();
+                let source = package.source.clone().into();
+                let (scope, base_dir) = (package.scope, Some(package.root.clone()));
+                let source_info = SourceInfo { path, source, scope, origin: Origin::Package, base_dir };
+                self.placed.push(Placed { candidate, source_info });
             }
         }
     }
@@ -222,7 +237,7 @@ impl Resource {
         }
     }
 
-    fn directory_name(self) -> &'static str {
+    pub(crate) fn directory_name(self) -> &'static str {
         match self {
             Resource::Skill => "skills",
             Resource::Prompt => "prompts",
@@ -251,7 +266,7 @@ impl Resource {
     }
 
     /// How a directory from a settings list is searched.
-    fn listed_rule(self) -> Rule {
+    pub(crate) fn listed_rule(self) -> Rule {
         match self {
             Resource::Skill => Rule::Skills,
             Resource::Prompt => Rule::TemplateTree,

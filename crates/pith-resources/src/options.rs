@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::source_info::Scope;
+
 /// Everything a load depends on besides the files themselves.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceOptions {
@@ -35,6 +37,8 @@ pub struct ResourceOptions {
     pub user_lists: ResourceLists,
     /// Lists of the project's settings file.
     pub project_lists: ResourceLists,
+    /// Installed packages, in order of precedence.
+    pub packages: Vec<PackageResources>,
     /// `--system-prompt`: a text or the path of a file.
     pub system_prompt: Option<String>,
     /// `--append-system-prompt`, each a text or the path of a file.
@@ -46,6 +50,17 @@ pub struct ResourceOptions {
 pub struct ResourceLists {
     pub skills: Vec<String>,
     pub prompts: Vec<String>,
+}
+
+/// An installed package and which of its resources are wanted: `None` is all, an empty list none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackageResources {
+    pub root: PathBuf,
+    /// Shown as `sourceInfo.source`.
+    pub source: String,
+    pub scope: Scope,
+    pub skills: Option<Vec<String>>,
+    pub prompts: Option<Vec<String>>,
 }
 
 /// A file or directory that an extension brings.

@@ -57,6 +57,18 @@ impl Selection {
         is_in && !names.equal_any(&self.forced_out)
     }
 
+    /// Whether the list of somebody who takes part of a package lets this part pass: plain entries choose from it.
+    pub fn chooses(&self, path: &Path, base: &Path) -> bool {
+        let names = Names::of(path, base);
+        // By its path, or by its name alone.
+        let is_name = |added: &Path| names.last.iter().any(|last| added.strip_prefix(base) == Ok(Path::new(last)));
+        let is_named = self.added.iter().any(|added| path.starts_with(added) || is_name(added));
+        let is_wanted = self.wanted.as_ref().is_some_and(|globs| names.match_any(globs));
+        let is_chosen = is_named || is_wanted || (self.added.is_empty() && self.wanted.is_none());
+        let is_in = (is_chosen && !self.excludes(&names)) || names.equal_any(&self.forced_in);
+        is_in && !names.equal_any(&self.forced_out)
+    }
+
     /// Whether a resource found in a conventional directory is kept. Plain globs say nothing about these.
     pub fn keeps_found(&self, path: &Path, base: &Path) -> bool {
         if self.keeps_all() {

@@ -9,10 +9,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pith_files::FileLock;
 use serde_json::Value;
 
 use crate::discovery::{OLD_PROMPTS, is_users_own};
-use crate::locked_file::{self, FileLock};
 use crate::text;
 
 /// How long the host may take to answer; silence means no.
@@ -165,7 +165,7 @@ impl TrustFile {
             return Ok(None);
         }
         // Other agents write in place, under the lock. Where none can be made nobody writes either.
-        let lock = FileLock::take(&self.path);
+        let lock = FileLock::acquire(&self.path);
         let decisions = self.read()?;
         drop(lock);
         let real = canonical(cwd);
@@ -177,8 +177,8 @@ impl TrustFile {
         let real = canonical(cwd);
         let Some(key) = real.to_str() else { return Err(TrustError::NotUnicode(real)) };
         let failed = |error| TrustError::Io { path: self.path.clone(), error };
-        locked_file::create_private_parent(&self.path).map_err(failed)?;
-        let _lock = FileLock::take(&self.path).map_err(failed)?;
+        pith_files::create_private_parent(&self.path).map_err(failed)?;
+        let _lock = FileLock::acquire(&self.path).map_err(failed)?;
         let mut decisions = match self.path.exists() {
             true => self.read()?,
             false => Decisions::new(),
@@ -186,7 +186,7 @@ impl TrustFile {
         decisions.insert(key.to_owned(), Some(trusted));
         let mut text = serde_json::to_vec_pretty(&decisions).expect("a map of texts always serializes");
         text.push(b'\n');
-        locked_file::replace(&self.path, &text).map_err(failed)
+        pith_files::replace(&self.path, &text).map_err(failed)
     }
 
     fn read(&self) -> Result<Decisions, TrustError> {

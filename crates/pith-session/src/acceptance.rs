@@ -18,7 +18,8 @@ pub(crate) struct Accepted {
 impl Session {
     /// Remembers an accepted prompt where a later failure is to be told.
     pub(crate) fn accept<C: Call>(&mut self, reply: &Reply<C>) {
-        self.accepted = self.options.tells_late_failures.then(|| Accepted { id: reply.id(), command: C::NAME });
+        self.accepted = (self.options.tells_late_failures && reply.is_hosts())
+            .then(|| Accepted { id: reply.id(), command: C::NAME });
     }
 
     /// Tells that the accepted prompt could not be carried out after all.

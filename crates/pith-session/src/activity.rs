@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use pith_agent::link::Call;
 use pith_protocol::Message;
-use pith_protocol::commands::{
-    Abort, AbortAndPrompt, Branch, CloneSession, Compact, ExportHtml, Fork, ListSessions, NewSession, SwitchSession,
-};
-use pith_store::{SessionStore, SessionSummary, StoreReport};
+use pith_protocol::commands::{Abort, AbortAndPrompt, Compact, ExportHtml, ListSessions};
+use pith_store::{SessionSummary, StoreReport};
 use serde_json::Value;
 use tokio::task::{AbortHandle, Id as TaskId};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::queue::Waiting;
 use crate::replace::Opened;
 use crate::reply::Reply;
+use crate::session::Session;
 
 /// At most one thing at a time talks to the model.
 pub(crate) enum Activity {
@@ -49,7 +48,12 @@ pub(crate) enum JobEnd {
         reply: Reply<ListSessions>,
         sessions: Vec<SessionSummary>,
     },
+    /// What was waited for is there; the session goes on with it.
+    Then(Then),
 }
+
+/// What the session does when something it waited for has come.
+pub(crate) type Then = Box<dyn FnOnce(&mut Session) + Send>;
 
 /// A run and what it has begun without ending.
 pub(crate) struct ActiveRun {
@@ -73,12 +77,8 @@ pub(crate) struct Open {
 pub(crate) enum Waiter {
     Abort(Reply<Abort>),
     Prompt(Reply<AbortAndPrompt>, Waiting),
-    NewSession(Reply<NewSession>, Option<String>),
-    Switch(Reply<SwitchSession>, Box<SessionStore>),
-    Reload(Reply<SwitchSession>),
-    Fork(Reply<Fork>, String),
-    Branch(Reply<Branch>, String),
-    Clone(Reply<CloneSession>),
+    /// A replacement of the session.
+    Replace(Then),
     Compact(Reply<Compact>, Option<String>),
 }
 
@@ -97,6 +97,6 @@ impl Activity {
 
 impl Waiter {
     pub fn replaces_session(&self) -> bool {
-        !matches!(self, Waiter::Abort(_) | Waiter::Prompt(..) | Waiter::Compact(..))
+        matches!(self, Waiter::Replace(_))
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pith_agent::Opening;
 use pith_protocol::commands::Compact;
 use pith_protocol::{AssistantMessage, CompactionReason, Event, Message, Model, Usage};
-use pith_store::{CompactionEntry, Kind};
+use pith_store::{CompactionEntry, EntryId, Kind};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::activity::{Activity, Waiter};
-use crate::compact::{Division, Source, Summary, SummaryFailure};
+use crate::compact::{Author, Division, Material, Source, Summary, SummaryFailure};
 use crate::context::{Context, estimate};
 use crate::due::{Due, due};
 use crate::plan::Kept;
@@ -62,6 +62,12 @@ impl Compaction {
     }
 }
 
+impl Then {
+    fn will_retry(&self) -> bool {
+        matches!(self, Then::Retry)
+    }
+}
+
 impl Session {
     pub(crate) fn compact(&mut self, call: Compact, reply: Reply<Compact>) {
         let is_waiting = self.waiters.iter().any(|waiter| matches!(waiter, Waiter::Compact(..)));
@@ -86,13 +92,7 @@ impl Session {
         });
         match plan {
             Ok((model, kept, material)) => {
-                let compaction = Compaction { reason, kept, then: Then::Answer(reply) };
-                self.write_summary(
-                    model,
-                    Source::Compaction(reason),
-                    Purpose::Compaction(compaction),
-                    Work::Compaction(material),
-                );
+                self.write_compaction(model, material, Compaction { reason, kept, then: Then::Answer(reply) });
             }
             Err(why) => {
                 self.tell_failure(reason, &SummaryFailure::Failed(why.clone()));
@@ -112,6 +112,7 @@ impl Session {
                 let reason = CompactionReason::Overflow;
                 self.out.event(&Event::CompactionStart { reason });
                 self.tell_end(reason, None, Some(SECOND_OVERFLOW), false);
+                self.announce_failed_compaction(reason, Some(SECOND_OVERFLOW));
                 false
             }
             Due::FailedOverflow => self.recover(&model),
@@ -188,14 +189,15 @@ impl Session {
     fn compact_automatically(&mut self, model: &Arc<Model>, reason: CompactionReason, then: Then) -> Result<(), Then> {
         let Some((kept, material)) = self.plan(model, None) else { return Err(then) };
         self.out.event(&Event::CompactionStart { reason });
-        let compaction = Compaction { reason, kept, then };
-        self.write_summary(
-            model.clone(),
-            Source::Compaction(reason),
-            Purpose::Compaction(compaction),
-            Work::Compaction(material),
-        );
+        self.write_compaction(model.clone(), material, Compaction { reason, kept, then });
         Ok(())
+    }
+
+    fn write_compaction(&mut self, model: Arc<Model>, material: Material, compaction: Compaction) {
+        let Compaction { reason, kept, then } = &compaction;
+        let question = self.compaction_question(&model, kept, &material, *reason, then.will_retry());
+        let (source, purpose) = (Source::Compaction(*reason), Purpose::Compaction(compaction));
+        self.write_summary(model, source, purpose, Work::Compaction(Box::new(material), question.map(Box::new)));
     }
 
     /// Takes the useless answer out of the context, makes room, and asks again.
@@ -225,8 +227,13 @@ impl Session {
         was_cancelled: bool,
     ) {
         let Compaction { reason, kept, then } = compaction;
-        let will_retry = matches!(then, Then::Retry);
-        let outcome = result.map(|summary| self.store_compaction(kept, summary));
+        let will_retry = then.will_retry();
+        let outcome = result.and_then(|summary| {
+            let author = summary.author.clone();
+            let (entry, stored) = self.store_compaction(kept, summary)?;
+            self.announce_compaction(&entry, &author, reason, will_retry);
+            Ok(stored)
+        });
         match &outcome {
             Ok(stored) => self.tell_end(reason, Some(stored), None, will_retry),
             Err(failure) => self.tell_failure(reason, failure),
@@ -265,15 +272,27 @@ impl Session {
         }
     }
 
-    fn store_compaction(&mut self, kept: Kept, summary: Summary) -> Value {
+    fn store_compaction(&mut self, kept: Kept, summary: Summary) -> Result<(EntryId, Value), SummaryFailure> {
+        let from_hook = summary.author.is_extension();
+        let kept = match summary.author {
+            Author::Model => kept,
+            Author::Extension { first_kept, tokens_before } => Kept {
+                first_entry: first_kept.unwrap_or(kept.first_entry),
+                tokens_before: tokens_before.unwrap_or(kept.tokens_before),
+            },
+        };
+        if from_hook && !self.store.tree().branch(self.store.leaf()).contains(&kept.first_entry) {
+            let why = format!("an extension keeps entry {}, which is not on this branch", kept.first_entry);
+            return Err(SummaryFailure::Failed(why));
+        }
         let usage = (summary.usage != Usage::default()).then(|| summary.usage.clone());
-        self.store.append_compaction(&CompactionEntry {
+        let entry = self.store.append_compaction(&CompactionEntry {
             summary: summary.text.clone(),
             first_kept_entry_id: Some(kept.first_entry.clone()),
             tokens_before: kept.tokens_before,
-            details: Some(summary.details.clone()),
+            details: summary.details.clone(),
             usage: usage.clone(),
-            from_hook: false,
+            from_hook,
         });
         self.report_store();
         let mut stored = json!({
@@ -285,8 +304,10 @@ impl Session {
         if let Some(usage) = usage {
             stored["usage"] = json!(usage);
         }
-        stored["details"] = summary.details;
-        stored
+        if let Some(details) = summary.details {
+            stored["details"] = details;
+        }
+        Ok((entry, stored))
     }
 
     fn tell_failure(&mut self, reason: CompactionReason, failure: &SummaryFailure) {
@@ -304,8 +325,13 @@ impl Session {
                     will_retry: false,
                     error_message: None,
                 });
+                self.announce_failed_compaction(reason, None);
             }
-            SummaryFailure::Failed(why) => self.tell_end(reason, None, Some(&format!("{prefix}{why}")), false),
+            SummaryFailure::Failed(why) => {
+                let why = format!("{prefix}{why}");
+                self.tell_end(reason, None, Some(&why), false);
+                self.announce_failed_compaction(reason, Some(&why));
+            }
         }
     }
 

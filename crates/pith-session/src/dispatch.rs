@@ -4,6 +4,8 @@ use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
 use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response, commands};
 
+use crate::extensions::Source;
+use crate::queue::Waiting;
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -11,7 +13,11 @@ impl Session {
     /// Takes one line. Lines are admitted strictly in order.
     pub(crate) fn dispatch(&mut self, line: Inbound) {
         match line {
-            Inbound::Command(id, command) => self.command(id, command),
+            Inbound::Command(id, command) => {
+                if let Some((id, command)) = self.admit(id, command) {
+                    self.command(id, command);
+                }
+            }
             Inbound::Reply(reply) => self.host_reply(reply),
             Inbound::UiAnnounced => self.on_ui_announced(),
             Inbound::Unknown { id, name } => self.out.respond_unknown(&id, &name),
@@ -20,16 +26,18 @@ impl Session {
         }
     }
 
-    fn command(&mut self, id: Id, command: Command) {
+    pub(crate) fn command(&mut self, id: Id, command: Command) {
         match command {
-            Command::Prompt(call) => self.prompt(call, self.reply(id)),
+            Command::Prompt(call) => self.prompt_input(call, self.reply(id)),
             Command::Steer(call) => {
                 let reply = self.reply::<commands::Steer>(id);
-                self.enqueue(Queue::Steering, call.message, call.images, reply);
+                let item = Waiting { text: call.message, images: call.images };
+                self.enqueue_input(Queue::Steering, item, Source::Host, reply);
             }
             Command::FollowUp(call) => {
                 let reply = self.reply::<commands::FollowUp>(id);
-                self.enqueue(Queue::FollowUp, call.message, call.images, reply);
+                let item = Waiting { text: call.message, images: call.images };
+                self.enqueue_input(Queue::FollowUp, item, Source::Host, reply);
             }
             Command::Abort(_) => self.abort(self.reply(id)),
             Command::AbortAndPrompt(call) => self.abort_and_prompt(call, self.reply(id)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
 use pith_protocol::answers::{Disposition, Placed};
-use pith_protocol::commands::{Abort, AbortAndPrompt, NewSession, Prompt};
+use pith_protocol::commands::{Abort, AbortAndPrompt, Prompt};
 use pith_protocol::{Call, ImageBlock, Message, UserMessage};
 
 use crate::activity::Waiter;
@@ -13,12 +13,12 @@ use crate::queue::Waiting;
 use crate::reply::Reply;
 use crate::session::Session;
 
-const COMPACTING: &str =
+pub(crate) const COMPACTING: &str =
     "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.";
 
 impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
-        if self.activity.is_busy() && !self.is_streaming() {
+        if self.is_compacting_only() {
             return self.answer(reply, Err(COMPACTING.to_owned()));
         }
         if let Some(Err(problem)) = call.locale.as_ref().map(|locale| self.take_locale(locale, "prompt")) {
@@ -33,6 +33,11 @@ impl Session {
             Ok(Placement::Queue(queue)) => self.enqueue(queue, call.message, call.images, reply),
             Err(Busy) => self.answer(reply, Err(self.options.busy_text.to_owned())),
         }
+    }
+
+    /// A summary is being written that no run waits for.
+    pub(crate) fn is_compacting_only(&self) -> bool {
+        self.activity.is_busy() && !self.is_streaming()
     }
 
     /// Answers, then starts: the answer precedes every event of the run.
@@ -68,16 +73,13 @@ impl Session {
     }
 
     pub(crate) fn abort(&mut self, reply: Reply<Abort>) {
+        self.lane.refuse();
         self.when_settled(Waiter::Abort(reply));
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
         let item = Waiting { text: self.expand(call.message), images: call.images };
         self.when_settled(Waiter::Prompt(reply, item));
-    }
-
-    pub(crate) fn new_session(&mut self, call: NewSession, reply: Reply<NewSession>) {
-        self.when_settled(Waiter::NewSession(reply, call.parent_session));
     }
 
     /// Stops the run and serves the waiter when it has stopped; at once if nothing runs.
@@ -100,12 +102,7 @@ impl Session {
             match self.waiters.remove(0) {
                 Waiter::Abort(reply) => self.answer(reply, Ok(())),
                 Waiter::Prompt(reply, item) => self.start_prompt(item, reply),
-                Waiter::NewSession(reply, parent) => self.start_new(parent, reply),
-                Waiter::Switch(reply, store) => self.start_opened(*store, reply),
-                Waiter::Reload(reply) => self.reopen(reply),
-                Waiter::Fork(reply, entry) => self.start_fork(&entry, reply),
-                Waiter::Branch(reply, entry) => self.start_fork(&entry, reply),
-                Waiter::Clone(reply) => self.start_clone(reply),
+                Waiter::Replace(go) => go(self),
                 Waiter::Compact(reply, focus) => self.compact_now(focus, reply),
             }
         }

@@ -13,6 +13,7 @@ mod context;
 mod dispatch;
 mod due;
 mod export;
+mod extensions;
 mod host_tools;
 mod images;
 mod intake;
@@ -40,6 +41,7 @@ mod trust;
 mod ttsr;
 mod waiting;
 
+pub use extensions::{ExtensionSetup, FindExtensions, RunningExtensions, register_provider, serve_fetch};
 pub use library::{Brought, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;

@@ -82,9 +82,7 @@ impl Session {
     }
 
     pub(crate) fn reload_files(&mut self, reply: Reply<Reload>) {
-        self.models.registry().reload();
-        let changes = self.read_again();
-        self.answer(reply, Ok(json!({ "changes": changes })));
+        self.reload(move |session, changes| session.answer(reply, Ok(json!({ "changes": changes }))));
     }
 
     /// Puts the files of the session's directory in force and tells what is different.

@@ -74,6 +74,31 @@ impl Models {
         Ok(self.change(model, None, false))
     }
 
+    /// Uses a model somebody has checked.
+    pub fn choose(&mut self, model: Arc<Model>) -> Changed {
+        self.change(model, None, false)
+    }
+
+    /// A provider's models are others now: those in use are described anew, as far as they are still there.
+    /// Whether the current one has changed.
+    pub fn renew(&mut self, provider: &str) -> bool {
+        for scoped in self.scope.iter_mut().filter(|scoped| scoped.model.provider == provider) {
+            if let Some(model) = self.registry.find(provider, &scoped.model.id) {
+                scoped.model = model;
+            }
+        }
+        let newest = |model: &Option<Arc<Model>>| {
+            let model = model.as_ref().filter(|model| model.provider == provider)?;
+            self.registry.find(provider, &model.id).filter(|newest| newest != model)
+        };
+        let (initial, current) = (newest(&self.initial), newest(&self.current));
+        self.initial = initial.or(self.initial.take());
+        let Some(current) = current else { return false };
+        self.level = current.clamp_thinking(self.level);
+        self.current = Some(current);
+        true
+    }
+
     /// Takes over what a session was last used with. A model that cannot be used gives way
     /// to the one the process started with; that is worth a warning.
     pub fn restore(&mut self, recorded: &BranchSettings) -> Option<String> {

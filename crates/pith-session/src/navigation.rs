@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use pith_ext::EventName;
 use pith_protocol::Message;
 use pith_protocol::commands::{GetEntries, GetTree, ListSessions, NavigateTree, SetLabel};
-use pith_store::{BranchSummaryEntry, EntryId, ForkMessage, Kind, SessionSummary};
+use pith_store::{BranchSummaryEntry, Destination, EntryId, ForkMessage, Kind, SessionSummary, StoreError};
 use serde_json::{Value, json};
 
 use crate::activity::JobEnd;
@@ -84,7 +85,59 @@ impl Session {
         if self.activity.is_busy() {
             return self.answer(reply, Err(BUSY.to_owned()));
         }
-        if let Err(why) = self.navigate(call, reply) {
+        let destination = match self.destination(&call.target_id) {
+            Ok(destination) => destination,
+            Err(error) => return self.answer(reply, Err(error.to_string())),
+        };
+        let is_move = self.store.leaf() != Some(&call.target_id);
+        match self.listeners(EventName::SessionBeforeTree).filter(|_| is_move) {
+            Some(handle) => {
+                let preparation = self.preparation(&call, destination.leaf.as_deref());
+                self.ask_to_navigate(handle, call, preparation, reply);
+            }
+            None => self.navigate_now(call, None, reply),
+        }
+    }
+
+    /// What extensions are told before a move.
+    fn preparation(&self, call: &NavigateTree, leaf: Option<&str>) -> Value {
+        let tree = self.store.tree();
+        let left = self.store.left_behind(leaf).unwrap_or_default();
+        let ancestor = left.first().map_or(self.store.leaf(), |oldest| tree.parent(oldest).map(|id| &**id));
+        let mut preparation = json!({
+            "targetId": call.target_id,
+            "oldLeafId": self.store.leaf(),
+            "commonAncestorId": ancestor,
+            "entriesToSummarize": left.iter().filter_map(|id| tree.entry(id)).collect::<Vec<_>>(),
+            "userWantsSummary": call.summarize.unwrap_or(false),
+        });
+        if let Some(instructions) = &call.custom_instructions {
+            preparation["customInstructions"] = json!(instructions);
+        }
+        if let Some(replaces) = call.replace_instructions {
+            preparation["replaceInstructions"] = json!(replaces);
+        }
+        if let Some(label) = &call.label {
+            preparation["label"] = json!(label);
+        }
+        preparation
+    }
+
+    /// Where a move leads; staying is no move.
+    fn destination(&self, target: &str) -> Result<Destination, StoreError> {
+        let destination = self.store.destination(target)?;
+        match self.store.leaf() == Some(target) {
+            true => Ok(Destination { leaf: Some(target.into()), text: None }),
+            false => Ok(destination),
+        }
+    }
+
+    /// Moves, with the summary an extension has written or with one that is asked for now.
+    pub(crate) fn navigate_now(&mut self, call: NavigateTree, given: Option<Summary>, reply: Reply<NavigateTree>) {
+        if self.activity.is_busy() {
+            return self.answer(reply, Err(BUSY.to_owned()));
+        }
+        if let Err(why) = self.navigate(call, given, reply) {
             let (why, reply) = *why;
             self.answer(reply, Err(why));
         }
@@ -93,12 +146,11 @@ impl Session {
     fn navigate(
         &mut self,
         call: NavigateTree,
+        given: Option<Summary>,
         reply: Reply<NavigateTree>,
     ) -> Result<(), Box<(String, Reply<NavigateTree>)>> {
-        let is_here = self.store.leaf() == Some(&call.target_id);
-        let destination = match self.store.destination(&call.target_id) {
-            Ok(destination) if !is_here => destination,
-            Ok(_) => pith_store::Destination { leaf: Some(call.target_id.as_str().into()), text: None },
+        let destination = match self.destination(&call.target_id) {
+            Ok(destination) => destination,
             Err(error) => return Err(Box::new((error.to_string(), reply))),
         };
         let navigation = Navigation {
@@ -109,8 +161,8 @@ impl Session {
             label: call.label,
         };
         let left = self.store.left_behind(navigation.leaf.as_deref()).unwrap_or_default();
-        if !call.summarize.unwrap_or(false) || left.is_empty() {
-            self.arrive(navigation, None);
+        if given.is_some() || !call.summarize.unwrap_or(false) || left.is_empty() {
+            self.arrive(navigation, given);
             return Ok(());
         }
         let model = match self.models.usable() {
@@ -157,14 +209,16 @@ impl Session {
         if let Err(error) = self.store.move_leaf(leaf.as_deref()) {
             return self.answer(reply, Err(error.to_string()));
         }
+        let author = summary.as_ref().map(|summary| summary.author.clone());
+        let has_moved = from_id.as_deref() != leaf.as_deref();
         let summary = summary.map(|summary| {
             let usage = (summary.usage != Default::default()).then_some(summary.usage);
             let entry = BranchSummaryEntry {
-                from_id,
+                from_id: from_id.clone(),
                 summary: summary.text,
-                details: Some(summary.details),
+                details: summary.details,
                 usage,
-                from_hook: false,
+                from_hook: summary.author.is_extension(),
             };
             self.store.append_branch_summary(&entry)
         });
@@ -180,6 +234,9 @@ impl Session {
         if let Some(entry) = summary.and_then(|id| self.store.tree().entry(&id)) {
             answer["summaryEntry"] = Value::Object(entry);
         }
-        self.answer(reply, Ok(answer));
+        match has_moved {
+            true => self.tell_of_move(from_id, author, answer, reply),
+            false => self.answer(reply, Ok(answer)),
+        }
     }
 }

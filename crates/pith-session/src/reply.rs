@@ -1,7 +1,5 @@
 //! The right, and the duty, to answer one command.
 
-use std::marker::PhantomData;
-
 use pith_protocol::{Answer, Call, Id, Response, json};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -11,10 +9,19 @@ use crate::outbox::Outbox;
 /// Answers a command exactly once. Dropped without an answer, it answers with an internal error.
 #[must_use = "a command gets exactly one answer"]
 pub struct Reply<C: Call> {
-    id: Option<Id>,
-    /// Tells the session of a reply that was dropped; the session then answers for it.
-    owed: mpsc::UnboundedSender<Owed>,
-    call: PhantomData<fn(C)>,
+    /// `None` once answered.
+    to: Option<Asker<C>>,
+}
+
+/// Who asked.
+enum Asker<C: Call> {
+    Host {
+        id: Id,
+        /// Tells the session of a reply that was dropped; the session then answers for it.
+        owed: mpsc::UnboundedSender<Owed>,
+    },
+    /// An extension; what it hands over answers for itself when dropped.
+    Extension(Box<dyn FnOnce(Result<C::Answer, String>) + Send>),
 }
 
 /// An answer nobody gave.
@@ -25,12 +32,21 @@ pub(crate) struct Owed {
 
 impl<C: Call> Reply<C> {
     pub(crate) fn new(id: Id, owed: mpsc::UnboundedSender<Owed>) -> Self {
-        Reply { id: Some(id), owed, call: PhantomData }
+        Reply { to: Some(Asker::Host { id, owed }) }
+    }
+
+    /// For a command that no host has sent.
+    pub(crate) fn to_extension(answer: impl FnOnce(Result<C::Answer, String>) + Send + 'static) -> Self {
+        Reply { to: Some(Asker::Extension(Box::new(answer))) }
     }
 
     /// Sends the answer.
     pub fn send(mut self, out: &mut dyn Outbox, answer: Result<C::Answer, String>) {
-        let id = self.id.take().unwrap_or_default();
+        let id = match self.to.take() {
+            Some(Asker::Host { id, .. }) => id,
+            Some(Asker::Extension(take)) => return take(answer),
+            None => return,
+        };
         match answer {
             Ok(data) if C::Answer::HAS_DATA => {
                 let data = RawValue::from_string(json::to_string(&data)).expect("the encoder writes JSON");
@@ -41,9 +57,9 @@ impl<C: Call> Reply<C> {
         }
     }
 
-    /// Sends an answer that is JSON already.
+    /// Sends an answer that is JSON already. Only hosts ask for those.
     pub(crate) fn send_json(mut self, out: &mut dyn Outbox, answer: Result<String, String>) {
-        let id = self.id.take().unwrap_or_default();
+        let Some(Asker::Host { id, .. }) = self.to.take() else { return };
         match answer.map(RawValue::from_string) {
             Ok(Ok(data)) => out.respond(&Response::success(id.raw(), C::NAME, Some(&data))),
             Ok(Err(error)) => out.respond(&Response::failure(id.raw(), C::NAME, &format!("Internal error: {error}"))),
@@ -53,15 +69,23 @@ impl<C: Call> Reply<C> {
 
     /// The command's id, for events that carry it.
     pub fn id(&self) -> Id {
-        self.id.clone().unwrap_or_default()
+        match &self.to {
+            Some(Asker::Host { id, .. }) => id.clone(),
+            _ => Id::default(),
+        }
+    }
+
+    /// Whether a host waits for the answer.
+    pub(crate) fn is_hosts(&self) -> bool {
+        matches!(self.to, Some(Asker::Host { .. }))
     }
 }
 
 impl<C: Call> Drop for Reply<C> {
     fn drop(&mut self) {
-        if let Some(id) = self.id.take() {
+        if let Some(Asker::Host { id, owed }) = self.to.take() {
             // The session may be gone at the very end; then nobody reads answers either.
-            let _ = self.owed.send(Owed { id, command: C::NAME });
+            let _ = owed.send(Owed { id, command: C::NAME });
         }
     }
 }

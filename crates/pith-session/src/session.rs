@@ -11,6 +11,7 @@ use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
 use pith_ai::settings::{Fsync, Settings};
+use pith_ext::FromExtension;
 use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates, ThinkingLevel};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -22,6 +23,7 @@ use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
+use crate::extensions::{ExtensionSetup, Extensions, Lane, Router};
 use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
@@ -58,6 +60,7 @@ pub struct SessionParts {
     pub tool_choice: ToolChoice,
     /// Rules that watch the model's answers.
     pub rules: StreamRules,
+    pub extensions: ExtensionSetup,
 }
 
 /// Makes the tools of a working directory.
@@ -131,6 +134,9 @@ pub struct Session {
     pub(crate) pending: Pending,
     pub(crate) todos: Todos,
     pub(crate) ttsr: Ttsr,
+    pub(crate) extensions: Extensions,
+    /// What waits for extensions, in order.
+    pub(crate) lane: Lane,
     /// The prompt the active run began with, while it may still turn out to be impossible.
     pub(crate) accepted: Option<Accepted>,
     pub(crate) activity: Activity,
@@ -172,6 +178,9 @@ enum Event {
     Tool(FromTool),
     Summary(FromSummary),
     Owed(Owed),
+    Extension(FromExtension),
+    /// Extensions have had their moment at the start.
+    Started,
     Job(TaskId, Result<JobEnd, JoinError>),
     Close,
 }
@@ -190,6 +199,7 @@ impl Session {
         if options.has_todo_tool {
             tool_choice.additional.push(TODO_WRITE);
         }
+        let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
         let mut session = Session {
             models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
             settings: parts.brought.settings.clone(),
@@ -201,12 +211,14 @@ impl Session {
             store: parts.store,
             places: parts.places,
             relocation: parts.relocation,
-            client: parts.client,
+            client: router.clone(),
             workbench: parts.workbench,
             shell,
             pending: Pending::default(),
             todos: Todos::default(),
             ttsr: Ttsr::new(parts.rules),
+            extensions: Extensions::new(parts.extensions, router),
+            lane: Lane::default(),
             accepted: None,
             activity: Activity::Idle,
             summary: None,
@@ -239,16 +251,19 @@ impl Session {
     /// Returns the place its tools worked at last, whose processes are the caller's to end.
     pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> Arc<Workbench> {
         self.report_store();
+        self.begin_extensions();
         while !(self.is_closing && self.is_idle()) {
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled(), if !self.is_closing => Event::Close,
-                line = inbox.recv(), if self.takes_lines() => line.map_or(Event::Close, Event::Line),
+                line = inbox.recv(), if self.takes_lines() && !self.lane.is_quiet() => line.map_or(Event::Close, Event::Line),
                 Some(message) = next_of(&mut self.run_events) => Event::Run(message),
                 Some(message) = self.shell_events.recv() => Event::Shell(message),
                 // Behind the run's events: a call is announced before the host gets it.
                 Some(question) = self.tool_events.recv() => Event::Tool(question),
                 Some(message) = self.summary_events.recv() => Event::Summary(message),
+                Some(request) = self.extensions.next() => Event::Extension(request),
+                () = self.lane.quiet(), if self.lane.is_quiet() => Event::Started,
                 Some(owed) = self.owed_events.recv() => Event::Owed(owed),
                 Some(ended) = self.jobs.join_next_with_id() => match ended {
                     Ok((id, end)) => Event::Job(id, Ok(end)),
@@ -256,6 +271,9 @@ impl Session {
                 },
             };
             self.handle(event);
+            self.advance_lane();
+            self.leave_if_asked();
+            self.quit_extensions();
         }
         self.store.settle_leaf();
         self.report_store();
@@ -271,14 +289,18 @@ impl Session {
             Event::Tool(question) => self.on_tool(question),
             Event::Summary(message) => self.on_summary(message),
             Event::Owed(owed) => self.answer_owed(&owed),
+            Event::Extension(request) => self.on_extension(request),
+            Event::Started => self.lane.end_quiet(),
             Event::Job(task, ended) => self.on_job_end(task, ended),
             Event::Close => self.close(),
         }
     }
 
-    /// While a session is being replaced, later commands wait for the new one.
-    fn takes_lines(&self) -> bool {
-        !self.is_closing && self.opening.is_none() && !self.waiters.iter().any(Waiter::replaces_session)
+    /// While a session is being replaced, later commands wait for the new one: here, or in the lane if
+    /// extensions have a say, since they may ask for answers of the host.
+    pub(crate) fn takes_lines(&self) -> bool {
+        let is_replacing = self.opening.is_some() || self.waiters.iter().any(Waiter::replaces_session);
+        !self.is_closing && (self.lane.is_taken() || !is_replacing)
     }
 
     fn is_idle(&self) -> bool {
@@ -286,12 +308,14 @@ impl Session {
     }
 
     /// The host is gone: stop what runs; the loop ends when it has stopped.
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.is_closing = true;
         // Before the run is cancelled, so that the calls end for this reason and not as aborted.
         self.pending.fail_all(DISCONNECTED);
         self.todos.stop_clearing();
         self.trust.give_up();
+        self.close_lane();
+        self.cancel_dialogs();
         self.cancel_run();
         self.shell.abort_all();
     }
@@ -306,20 +330,22 @@ impl Session {
             Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
             Ok(JobEnd::Exported { reply, answer }) => self.on_exported(reply, answer),
             Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
+            Ok(JobEnd::Then(then)) => then(self),
             Err(error) if error.is_cancelled() => {}
+            Err(_) if self.lane.is_step(task) => self.on_step_panic(),
             Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
             Err(_) if self.was_summary(task) => self.on_summary_panic(),
-            Err(_) if self.opening == Some(task) => self.opening = None,
+            Err(_) if self.opening == Some(task) => self.on_opening_panic(),
             Err(_) => self.on_shell_panic(task),
         }
     }
 
     fn answer_owed(&mut self, owed: &Owed) {
-        self.out.respond(&Response::failure(
-            owed.id.raw(),
-            owed.command,
-            "Internal error: the command was not answered",
-        ));
+        let why = match self.is_closing {
+            true => "pith is shutting down",
+            false => "Internal error: the command was not answered",
+        };
+        self.out.respond(&Response::failure(owed.id.raw(), owed.command, why));
     }
 
     /// Whatever was never answered is answered before the stream ends.

@@ -4,15 +4,17 @@
 use std::sync::Arc;
 
 use pith_agent::now_ms;
+use pith_ext::EventName;
 use pith_protocol::answers::BashResult;
 use pith_protocol::commands::{AbortBash, Bash};
 use pith_protocol::{BashExecution, Event, Id, Message};
-use pith_tools::shell::{UserBash, run_user_command};
+use pith_tools::shell::UserBash;
 use tokio::sync::mpsc;
 use tokio::task::Id as TaskId;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::JobEnd;
+use crate::extensions::HostCommand;
 use crate::outbox::Room;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -73,6 +75,8 @@ impl Session {
         let cancel = CancellationToken::new();
         let work = {
             let (workbench, command, cancel) = (self.workbench.clone(), call.command.clone(), cancel.clone());
+            let (extensions, is_excluded) =
+                (self.listeners(EventName::UserBash), call.exclude_from_context == Some(true));
             let (to_session, room) = (self.shell.to_session.clone(), self.out.room());
             async move {
                 let (output, deltas) = mpsc::channel(1);
@@ -80,7 +84,9 @@ impl Session {
                 // Owns the sending end, so that forwarding ends with the command.
                 let run = async move {
                     let take = |delta: &str| output.try_send(delta.to_owned()).is_ok();
-                    let mut result = run_user_command(&workbench, &command, &stop, take).await;
+                    let (workbench, command, cancel) = (&*workbench, &*command, &stop);
+                    let command = HostCommand { workbench, command, is_excluded, cancel, extensions };
+                    let mut result = command.run(take).await;
                     let untold = result.as_mut().map(|done| std::mem::take(&mut done.untold)).unwrap_or_default();
                     if !untold.is_empty() {
                         let _ = output.send(untold).await;

@@ -103,7 +103,7 @@ impl Session {
         }
     }
 
-    fn session_file(&self) -> Option<String> {
+    pub(crate) fn session_file(&self) -> Option<String> {
         self.store.path().map(|path: &Path| path.to_string_lossy().into_owned())
     }
 
@@ -139,7 +139,7 @@ impl Session {
         self.answer(reply, Ok(answer));
     }
 
-    fn record_model(&mut self, changed: &Changed) {
+    pub(crate) fn record_model(&mut self, changed: &Changed) {
         self.store.append_model_change(&changed.model.provider, &changed.model.id);
         if let Some(level) = changed.level {
             self.record_level(level);

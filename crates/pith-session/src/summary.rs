@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::{Activity, JobEnd};
 use crate::compact::{BranchMaterial, Division, FromSummary, Material, Source, Summariser, SummaryFailure};
 use crate::compaction::Compaction;
+use crate::extensions::CompactionQuestion;
 use crate::navigation::Navigation;
 use crate::session::Session;
 
@@ -29,7 +30,8 @@ pub(crate) enum Purpose {
 
 /// What a summary is written from.
 pub(crate) enum Work {
-    Compaction(Material),
+    /// Extensions may have something to say about it first.
+    Compaction(Box<Material>, Option<Box<CompactionQuestion>>),
     Branch(BranchMaterial),
 }
 
@@ -53,11 +55,21 @@ impl Session {
         };
         let task = self.jobs.spawn(async move {
             let result = match work {
-                Work::Compaction(material) => material.summarise(summariser).await,
+                Work::Compaction(material, question) => {
+                    let given = match question {
+                        Some(question) => question.ask(&summariser.cancel).await,
+                        None => Ok(None),
+                    };
+                    match given {
+                        Ok(Some(summary)) => Ok(summary),
+                        Ok(None) => material.summarise(summariser).await,
+                        Err(failure) => Err(failure),
+                    }
+                }
                 Work::Branch(material) => material.summarise(summariser).await,
             };
             // Nobody listens only when the process is ending.
-            let _ = news.send(FromSummary::Done(result));
+            let _ = news.send(FromSummary::Done(Box::new(result)));
             JobEnd::Done
         });
         self.summary = Some(Summarising { task: task.id(), cancel, source, purpose });
@@ -91,8 +103,8 @@ impl Session {
                     self.activity = Activity::Idle;
                 }
                 match summary.purpose {
-                    Purpose::Compaction(compaction) => self.finish_compaction(compaction, result, was_cancelled),
-                    Purpose::Branch(navigation) => self.finish_navigation(navigation, result),
+                    Purpose::Compaction(compaction) => self.finish_compaction(compaction, *result, was_cancelled),
+                    Purpose::Branch(navigation) => self.finish_navigation(navigation, *result),
                 }
             }
         }
@@ -104,7 +116,7 @@ impl Session {
     }
 
     pub(crate) fn on_summary_panic(&mut self) {
-        self.on_summary(FromSummary::Done(Err(SummaryFailure::Failed(PANICKED.to_owned()))));
+        self.on_summary(FromSummary::Done(Box::new(Err(SummaryFailure::Failed(PANICKED.to_owned())))));
     }
 
     /// Whether the model works for a run: a summary on request is not one.

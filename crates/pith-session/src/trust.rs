@@ -50,15 +50,17 @@ impl Session {
         self.trust = TrustQuestion::Asked { id, limit };
     }
 
-    /// An answer to this question, or to nobody's.
+    /// An answer to this question, to one of an extension, or to nobody's.
     pub(crate) fn on_ui_answer(&mut self, id: Option<&str>, answer: &UiAnswer) {
-        if !matches!(&self.trust, TrustQuestion::Asked { id: asked, .. } if Some(asked.as_str()) == id) {
-            return;
+        let Some(id) = id else { return };
+        if !matches!(&self.trust, TrustQuestion::Asked { id: asked, .. } if asked == id) {
+            return self.answer_dialog(id, answer);
         }
         self.trust.give_up();
         match answer {
             UiAnswer::Confirmed(true) => {
                 self.read_as(Reading::Trusted);
+                self.in_turn(Session::load_trusted);
             }
             UiAnswer::Confirmed(false) | UiAnswer::Cancelled => {}
             UiAnswer::Value(value) => log_line(&format!("\"{value}\" is no answer to a yes-or-no question")),

@@ -43,6 +43,12 @@ impl SessionStore {
         Ok((self.copy_branch(&path)?, text))
     }
 
+    /// A new session with everything up to an entry.
+    pub fn fork_at(&self, entry_id: &str) -> Result<Self, StoreError> {
+        let index = self.tree.find(entry_id).ok_or(StoreError::NotForkable)?;
+        self.copy_branch(&self.tree.path(Some(index)))
+    }
+
     /// A new session with everything up to the leaf.
     pub fn clone_branch(&self) -> Result<Self, StoreError> {
         let path = self.tree.path(self.leaf);

@@ -58,7 +58,11 @@ impl Bash {
 
 /// Starts `command` in the configured shell.
 pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Result<Running, String> {
-    let environment = workbench.conditions().env.apply(std::env::vars_os(), caller);
+    let mut env = workbench.conditions().env;
+    let environment = match env.inherited.take() {
+        Some(own) => env.apply(own.into_iter().map(|(name, value)| (name.into(), value.into())), caller),
+        None => env.apply(std::env::vars_os(), caller),
+    };
     let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;
     workbench.jobs.spawn(command_line).map_err(|error| format!("Could not run the shell: {error}"))
 }

@@ -48,3 +48,18 @@ pub fn builtin_tools(workbench: &Arc<Workbench>) -> Vec<Arc<dyn Tool>> {
         Arc::new(search::Ls::new(shared())),
     ]
 }
+
+/// One built-in tool.
+pub fn builtin_tool(name: &str, workbench: &Arc<Workbench>) -> Option<Arc<dyn Tool>> {
+    let workbench = Arc::clone(workbench);
+    Some(match name {
+        "read" => Arc::new(read::Read::new(workbench)),
+        "bash" => Arc::new(bash::Bash::new(workbench)),
+        "edit" => Arc::new(edit::EditTool::new(workbench)),
+        "write" => Arc::new(write::Write::new(workbench)),
+        "grep" => Arc::new(search::Grep::new(workbench)),
+        "find" => Arc::new(search::Find::new(workbench)),
+        "ls" => Arc::new(search::Ls::new(workbench)),
+        _ => return None,
+    })
+}

@@ -53,18 +53,44 @@ pub async fn run_user_command(
     on_delta: impl FnMut(&str) -> bool,
 ) -> Result<UserBash, String> {
     let running = start(workbench, command, Caller::Host)?;
-    let mut transcript = Transcript {
-        decoder: Decoder::default(),
-        sanitiser: Sanitiser::default(),
-        capture: Capture::new(&workbench.output_dir),
-        pending: String::new(),
-        last_delta: None,
-        on_delta,
-    };
+    let mut transcript = Transcript::new(&workbench.output_dir, on_delta);
     let ending = follow(running, &mut transcript, cancel, None)
         .await
         .map_err(|error| format!("Could not run the shell: {error}"))?;
     Ok(transcript.finish(ending))
+}
+
+/// The output of a command that somebody else runs, treated as [`run_user_command`] treats that of its own.
+pub struct UserOutput<'a, F>(Transcript<'a, F>);
+
+impl<'a, F: FnMut(&str) -> bool> UserOutput<'a, F> {
+    /// `on_delta` as for [`run_user_command`].
+    pub fn new(kept_in: &'a OutputDir, on_delta: F) -> Self {
+        UserOutput(Transcript::new(kept_in, on_delta))
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.0.output(bytes);
+        self.pass_on_if_due();
+    }
+
+    /// Passes on what has waited long enough. To be called from time to time.
+    pub fn pass_on_if_due(&mut self) {
+        if self.0.due().is_some_and(|due| due <= Instant::now()) {
+            self.0.pass_on();
+        }
+    }
+
+    /// The command has ended.
+    pub fn finish(self, exit_code: Option<i32>) -> UserBash {
+        UserBash { exit_code, ..self.0.finish(Ending::Exited(0)) }
+    }
+
+    /// The command was cancelled.
+    pub fn cancel(self) -> UserBash {
+        self.0.finish(Ending::Cancelled)
+    }
 }
 
 struct Transcript<'a, F> {
@@ -77,7 +103,18 @@ struct Transcript<'a, F> {
     on_delta: F,
 }
 
-impl<F: FnMut(&str) -> bool> Transcript<'_, F> {
+impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
+    fn new(kept_in: &'a OutputDir, on_delta: F) -> Self {
+        Transcript {
+            decoder: Decoder::default(),
+            sanitiser: Sanitiser::default(),
+            capture: Capture::new(kept_in),
+            pending: String::new(),
+            last_delta: None,
+            on_delta,
+        }
+    }
+
     fn finish(mut self, ending: Ending) -> UserBash {
         let before = self.pending.len();
         let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);

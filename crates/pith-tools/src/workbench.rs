@@ -20,15 +20,15 @@ use crate::seen::SeenFiles;
 pub struct Workbench {
     pub base: Base,
     pub shell: Shell,
-    pub output_dir: OutputDir,
+    pub output_dir: Arc<OutputDir>,
     pub confinement: Confinement,
     /// Commands with processes; ended by [`Jobs::shutdown_all`].
-    pub jobs: Jobs,
+    pub jobs: Arc<Jobs>,
     pub auto_resize_images: bool,
-    pub(crate) seen: SeenFiles,
-    pub(crate) mutations: MutationQueue,
+    pub(crate) seen: Arc<SeenFiles>,
+    pub(crate) mutations: Arc<MutationQueue>,
     /// One image is decoded at a time, because each may take hundreds of megabytes.
-    pub(crate) decoding: Semaphore,
+    pub(crate) decoding: Arc<Semaphore>,
     conditions: RwLock<Conditions>,
 }
 
@@ -87,14 +87,33 @@ impl Workbench {
         Arc::new(Workbench {
             base: Base { cwd, home: options.home },
             shell: options.shell,
-            output_dir: OutputDir::below(options.temp),
+            output_dir: OutputDir::below(options.temp).into(),
             confinement: Confinement::to(options.roots),
-            jobs: Jobs::new(options.guard, options.keep_background),
+            jobs: Jobs::new(options.guard, options.keep_background).into(),
             auto_resize_images: options.auto_resize_images,
-            seen: SeenFiles::new(options.warn_changed_files),
-            mutations: MutationQueue::default(),
-            decoding: Semaphore::new(1),
+            seen: SeenFiles::new(options.warn_changed_files).into(),
+            mutations: Arc::default(),
+            decoding: Semaphore::new(1).into(),
             conditions: RwLock::default(),
+        })
+    }
+
+    /// The same place seen from another directory, with a shell and variables of its own. Processes, queues and
+    /// what is known of files are shared; conditions are those of this moment.
+    pub fn elsewhere(&self, cwd: PathBuf, shell: Shell, inherited: Option<Vec<(String, String)>>) -> Arc<Self> {
+        let mut conditions = self.conditions();
+        conditions.env.inherited = inherited;
+        Arc::new(Workbench {
+            base: Base { cwd, home: self.base.home.clone() },
+            shell,
+            output_dir: self.output_dir.clone(),
+            confinement: self.confinement.clone(),
+            jobs: self.jobs.clone(),
+            auto_resize_images: self.auto_resize_images,
+            seen: self.seen.clone(),
+            mutations: self.mutations.clone(),
+            decoding: self.decoding.clone(),
+            conditions: RwLock::new(conditions),
         })
     }
 

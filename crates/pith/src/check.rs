@@ -5,21 +5,41 @@ use std::path::PathBuf;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
-use pith_ai::registry::{Registry, model_table};
+use pith_ai::registry::model_table;
 use pith_resources::{DiagnosticKind, TrustFile};
 
-use crate::cli::Cli;
+use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
+use crate::extensions::{Survey, Surveyor};
 use crate::project::Project;
 use crate::startup::agent_dir;
 use crate::{show, warn};
+
+/// `--help`, with the flags of extensions. One that is broken is no reason to leave people without help.
+pub fn help(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    let environment = Environment::of_process();
+    let agent_dir = agent_dir(dialect, &environment);
+    let cwd = std::env::current_dir()?;
+    let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
+    let (survey, _) = surveyor.look()?;
+    show(&cli::help(&survey.flags, survey.is_complete && survey.errors.is_empty()))
+}
 
 /// `--list-models`: a table of what can be used now.
 pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
-    let settings = Project::new(cli, &agent_dir, &environment, None).settings(&std::env::current_dir()?).settings;
-    let registry = Registry::load(&agent_dir, environment, &settings);
+    let cwd = std::env::current_dir()?;
+    let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
+    let (survey, registry) = surveyor.look()?;
+    if let Some(refusal) = survey.refusal {
+        return Err(refusal);
+    }
+    if !survey.is_complete {
+        warn("Warning: extensions took too long; their models are not listed");
+    }
+    survey.errors.iter().for_each(|error| warn(&format!("Warning: {}", error.error)));
+    survey.complaints.iter().for_each(|error| warn(&format!("Warning: {}: {}", error.path, error.error)));
     if let Some(errors) = registry.models_error() {
         warn(&format!("Warning: errors loading models.json:\n{errors}"));
     }
@@ -35,7 +55,8 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let mut project = Project::new(cli, &agent_dir, &environment, None);
     project.trust(&cwd);
     let loaded = project.settings(&cwd);
-    let registry = Registry::load(&agent_dir, environment.clone(), &loaded.settings);
+    let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
+    let (survey, registry) = surveyor.look()?;
     for found in loaded.diagnostics.into_iter().chain(registry.diagnostics()) {
         report.problem(found.path, &found.message);
     }
@@ -50,6 +71,7 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
             DiagnosticKind::Warning | DiagnosticKind::Error => report.problem(found.path.clone(), &found.message),
         }
     }
+    check_extensions(&survey, &mut report);
     let files = [
         agent_dir.settings_file(),
         agent_dir.project_settings_file(&cwd),
@@ -58,7 +80,8 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         agent_dir.trust_file(),
     ];
     let summary = format!(
-        "{} skills, {} prompt templates, {} context files; {} usable models",
+        "{} extensions, {} skills, {} prompt templates, {} context files; {} usable models",
+        survey.loaded.len(),
         resources.skills().len(),
         resources.templates().len(),
         resources.context_files().len(),
@@ -66,6 +89,38 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     );
     show(&report.text(&files, &summary))?;
     Ok(u8::from(report.has_problems()))
+}
+
+/// Each extension with what it brings, or with what keeps it from being there.
+fn check_extensions(survey: &Survey, report: &mut Report) {
+    if !survey.is_complete {
+        report.problem(None, "extensions took too long to load");
+    }
+    for error in &survey.errors {
+        report.problem(Some(error.path.clone().into()), &error.error);
+    }
+    for error in &survey.complaints {
+        report.problem(Some(error.path.clone().into()), &format!("{}: {}", error.event, error.error));
+    }
+    for extension in &survey.loaded {
+        let prefixed = |prefix: &str, names: &[String]| -> Vec<String> {
+            names.iter().map(|name| format!("{prefix}{name}")).collect()
+        };
+        let brings = [
+            ("tools", extension.tools.clone()),
+            ("commands", prefixed("/", &extension.commands)),
+            ("flags", prefixed("--", &extension.flags)),
+            ("providers", extension.providers.clone()),
+            ("listens for", extension.events.clone()),
+        ];
+        let lines = brings.iter().filter(|(_, names)| !names.is_empty());
+        let text: Vec<String> = lines.map(|(what, names)| format!("{what}: {}", names.join(", "))).collect();
+        let text = if text.is_empty() { "loads and registers nothing".to_owned() } else { text.join("; ") };
+        report.add(Some(extension.path.clone().into()), "extension", &text);
+    }
+    for path in &survey.untrusted {
+        report.add(Some(path.into()), "extension", "not loaded: the project is not trusted (--approve)");
+    }
 }
 
 /// Keys that others can read are a problem, although everything works.

@@ -5,8 +5,10 @@ mod check;
 mod cli;
 mod dialect;
 mod export;
+mod extensions;
 mod lifecycle;
 mod outbox;
+mod packages;
 mod people;
 mod program;
 mod project;
@@ -47,7 +49,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         warn(&format!("Warning: {warning}"));
     }
     match &cli.action {
-        Action::Help => show(&cli::help()),
+        Action::Help => check::help(&cli, rpc::dialect(&cli, program)?),
         Action::Version => show(&format!("{}\n", program.version())),
         Action::Completions(shell) => show(&cli::completions(*shell)),
         Action::Man => show(&cli::man()),

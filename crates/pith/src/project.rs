@@ -8,13 +8,15 @@ use pith_ai::agent_dir::AgentDir;
 use pith_ai::diagnostic::Diagnostic;
 use pith_ai::environment::Environment;
 use pith_ai::settings::{self, DefaultTrust as Setting, LoadedSettings, Settings};
+use pith_ext::TrustDecision;
 use pith_resources::{
-    DefaultTrust, GatedResources, Question, ResourceLists, ResourceOptions, Resources, TrustFile, TrustInputs, Verdict,
-    decide,
+    DefaultTrust, GatedResources, PackageResources, Question, ResourceLists, ResourceOptions, Resources, Scope,
+    TrustFile, TrustInputs, Verdict, decide,
 };
 use pith_session::{Brought, SessionOptions};
 
 use crate::cli::Cli;
+use crate::packages::{self, Package, Shelves};
 
 /// Puts a yes-or-no question to whoever is there; `None` is no answer.
 pub type Ask = Box<dyn Fn(&Question) -> Option<bool> + Send>;
@@ -32,6 +34,21 @@ pub struct Project {
     verdicts: HashMap<PathBuf, bool>,
     /// What nobody could be asked so far.
     questions: HashMap<PathBuf, Question>,
+    /// `--extension`; a directory may bring skills and templates too.
+    extensions: Vec<String>,
+}
+
+/// What is known of a directory before it is trusted.
+pub struct Unjudged {
+    user: LoadedSettings,
+    gated: GatedResources,
+}
+
+impl Unjudged {
+    /// The user's settings alone.
+    pub fn user_settings(&self) -> &Settings {
+        &self.user.settings
+    }
 }
 
 impl Project {
@@ -60,18 +77,38 @@ impl Project {
             ask,
             verdicts: HashMap::new(),
             questions: HashMap::new(),
+            extensions: cli.extensions.clone(),
         }
     }
 
     /// Settings that are in force in a directory.
     pub fn settings(&mut self, cwd: &Path) -> LoadedSettings {
-        let user = settings::load(&self.agent_dir, cwd, false);
-        let gated = GatedResources::find(cwd, self.agent_dir.layout().project_name(), Some(&self.home));
+        let unjudged = self.look(cwd);
+        self.judge(cwd, unjudged, None)
+    }
+
+    /// What can be read without trust.
+    pub fn look(&self, cwd: &Path) -> Unjudged {
+        Unjudged {
+            user: settings::load(&self.agent_dir, cwd, false),
+            gated: GatedResources::find(cwd, self.agent_dir.layout().project_name(), Some(&self.home)),
+        }
+    }
+
+    /// Whether extensions have a say in the judgement: nobody before them has.
+    pub fn is_open(&self, cwd: &Path, unjudged: &Unjudged) -> bool {
+        self.approve.is_none() && !unjudged.gated.is_empty() && !self.verdicts.contains_key(cwd)
+    }
+
+    /// Settings that are in force after all, with what an extension `said` about the directory.
+    pub fn judge(&mut self, cwd: &Path, unjudged: Unjudged, said: Option<TrustDecision>) -> LoadedSettings {
+        let Unjudged { user, gated } = unjudged;
         let mut problems = Vec::new();
-        let is_trusted = self.is_trusted(cwd, &gated, &user.settings, &mut problems);
+        let is_trusted = self.is_trusted(cwd, &gated, said, &user.settings, &mut problems);
         let has_own = is_trusted && self.agent_dir.project_settings_file(cwd).exists();
         let mut loaded = if has_own { settings::load(&self.agent_dir, cwd, true) } else { user };
         loaded.diagnostics.extend(problems);
+        loaded.diagnostics.extend(packages::installed(&loaded.settings, self.shelves(cwd)).1);
         loaded
     }
 
@@ -101,8 +138,26 @@ impl Project {
             trusted: self.trusts(cwd),
             user_lists: lists(&settings.user_resources),
             project_lists: lists(&settings.project_resources),
+            packages: self.packages(cwd, settings),
             ..self.flags.clone()
         })
+    }
+
+    /// Packages of the command line, then of settings.
+    fn packages(&self, cwd: &Path, settings: &Settings) -> Vec<PackageResources> {
+        let shelves = self.shelves(cwd);
+        let named = self.extensions.iter().filter_map(|source| {
+            let found = packages::named(source, shelves, self.trusts(cwd));
+            let root = found.map_or_else(|| Some(pith_ext::discovery::expand(source, cwd, &self.home)), Result::ok)?;
+            let (source, scope) = (source.clone(), Scope::Temporary);
+            root.is_dir().then_some(PackageResources { root, source, scope, skills: None, prompts: None })
+        });
+        let installed = packages::installed(settings, shelves).0;
+        named.chain(installed.iter().map(Package::resources)).collect()
+    }
+
+    fn shelves<'a>(&'a self, cwd: &'a Path) -> Shelves<'a> {
+        Shelves { agent_dir: &self.agent_dir, cwd, home: &self.home }
     }
 
     /// Somebody has said yes, for the life of the process.
@@ -120,6 +175,7 @@ impl Project {
         &mut self,
         cwd: &Path,
         gated: &GatedResources,
+        said: Option<TrustDecision>,
         user: &Settings,
         problems: &mut Vec<Diagnostic>,
     ) -> bool {
@@ -137,7 +193,7 @@ impl Project {
         let verdict = decide(&TrustInputs {
             is_gated: !gated.is_empty(),
             flag: self.approve,
-            extension: None,
+            extension: said.map(|said| said.trusted),
             saved,
             default: match user.default_project_trust {
                 Setting::Ask => DefaultTrust::Ask,
@@ -145,6 +201,9 @@ impl Project {
                 Setting::Never => DefaultTrust::Never,
             },
         });
+        if let Some(said) = said.filter(|said| said.remember) {
+            self.save(cwd, said.trusted, &file, problems);
+        }
         let is_trusted = match verdict {
             Verdict::Trusted => true,
             Verdict::Untrusted => false,
@@ -166,12 +225,16 @@ impl Project {
         problems: &mut Vec<Diagnostic>,
     ) -> bool {
         let answer = self.ask.as_ref().and_then(|ask| ask(&gated.question(cwd)));
-        if let Some(trusted) = answer
-            && let Err(error) = file.save(cwd, trusted)
-        {
-            problems.push(Diagnostic::warning("trust_file", self.agent_dir.trust_file(), error.to_string()));
+        if let Some(trusted) = answer {
+            self.save(cwd, trusted, file, problems);
         }
         answer.unwrap_or(false)
+    }
+
+    fn save(&self, cwd: &Path, trusted: bool, file: &TrustFile, problems: &mut Vec<Diagnostic>) {
+        if let Err(error) = file.save(cwd, trusted) {
+            problems.push(Diagnostic::warning("trust_file", self.agent_dir.trust_file(), error.to_string()));
+        }
     }
 }
 

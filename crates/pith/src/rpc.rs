@@ -21,9 +21,10 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let dialect = dialect(&cli, program)?;
     let wishes = UiWishes { titles: emits_titles(), cancels: cli.ui_cancel };
     let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
-    let start = startup::prepare(cli, dialect, None)?;
     // From here on nothing but frames reaches the host.
     let stdout = take_stdout()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc))?;
     let ending = Ending::default();
     let on_broken = {
         let ending = ending.clone();
@@ -34,7 +35,6 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     };
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         ending.watch_signals();
         let inbox = reader::start(max_line)?;

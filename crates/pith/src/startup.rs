@@ -1,7 +1,8 @@
 //! From command line, environment and files to the parts of a session. No network.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pith_ai::agent_dir::AgentDir;
@@ -9,21 +10,24 @@ use pith_ai::environment::Environment;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
 use pith_ai::select::{self, Recorded, Start, Wanted};
-use pith_ai::settings::{self, Settings};
+use pith_ai::settings::{self, LoadedSettings, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
+use pith_ext::Discovery;
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_session::{
-    Brought, Outbox, Reading, Relocation, RetryPolicy, SessionOptions, SessionParts, SessionPlaces, StreamRules,
-    ToolChoice,
+    Brought, Outbox, Reading, Relocation, RetryPolicy, RunningExtensions, SessionOptions, SessionParts, SessionPlaces,
+    StreamRules, ToolChoice,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
+use serde_json::Value;
 
-use crate::cli::{self, Cli};
+use crate::cli::{self, Cli, Judged, Mode, Strangers};
 use crate::dialect::Dialect;
+use crate::extensions::{Extensions, Loader, Search};
 use crate::project::{Ask, Project};
 use crate::sessions;
 use crate::warn;
@@ -44,6 +48,9 @@ pub struct Prepared {
     start: Start,
     choices: Choices,
     rules: StreamRules,
+    extensions: Extensions,
+    running: Option<RunningExtensions>,
+    extension_flags: HashMap<String, Value>,
 }
 
 /// What flags and variables say about the session, whatever the settings say.
@@ -57,18 +64,39 @@ struct Choices {
 }
 
 /// Reads what there is to read; `Err` ends the process before the first frame.
-pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow::Result<Prepared> {
+pub async fn prepare(
+    cli: Cli,
+    dialect: &'static Dialect,
+    ask: Option<Ask>,
+    mode: pith_ext::Mode,
+) -> anyhow::Result<Prepared> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
+    let mut project = Project::new(&cli, &agent_dir, &environment, ask);
+    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode);
+    let strangers = if cli.mode == Some(Mode::Rpc) { Strangers::Ignored } else { Strangers::Refused };
+    if !cli.extension_flags.is_empty() {
+        // Where no extension can know them they are refused before anything is opened.
+        let found = extensions.find(&cwd, project.look(&cwd).user_settings(), Search::Trusted);
+        if found.sources.is_empty() && cli.sessions.open.is_none() {
+            cli.extension_flags.judge(&[], strangers).map_err(anyhow::Error::msg)?;
+        }
+    }
     // Where sessions are is read before anybody is asked whether the project is trusted.
     let setting = settings::session_dir(&agent_dir, &cwd);
     let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
     let mut store = cli.sessions.open(&places, &cwd, &environment)?;
     // A session belongs to a directory, wherever it is opened from.
     let cwd = store.cwd().to_owned();
-    let mut project = Project::new(&cli, &agent_dir, &environment, ask);
-    let loaded = project.settings(&cwd);
+    let mut loader = Loader::new(&extensions, &cwd);
+    let loaded = judge_and_load(&extensions, &mut loader, &mut project, &cwd).await;
+    loader.check()?;
+    let registered = loader.registry();
+    let flags = registered.as_deref().map_or(&[][..], |registry| &registry.flags);
+    let Judged { values: extension_flags, warnings } =
+        cli.extension_flags.judge(flags, strangers).map_err(anyhow::Error::msg)?;
+    warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let choices = Choices {
         dialect,
@@ -85,6 +113,8 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
     let settings = brought.settings.clone();
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
+    loader.bind(&extension_flags, &registry).await;
+    let running = loader.into_running();
     let scripts = scripts(&cli, &registry)?;
     let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
     let scope: Vec<String> =
@@ -119,7 +149,52 @@ pub fn prepare(cli: Cli, dialect: &'static Dialect, ask: Option<Ask>) -> anyhow:
         })
     };
     let rules = stream_rules(&cli, dialect, &agent_dir, project.trusts(&cwd).then_some(&*cwd));
-    Ok(Prepared { cli, store, places, relocation, registry, project, brought, client, start, choices, rules })
+    Ok(Prepared {
+        cli,
+        store,
+        places,
+        relocation,
+        registry,
+        project,
+        brought,
+        client,
+        start,
+        choices,
+        rules,
+        extensions,
+        running,
+        extension_flags,
+    })
+}
+
+/// Loads the extensions of a directory once it is known whether it is trusted, which some of them may decide.
+pub async fn judge_and_load(
+    extensions: &Extensions,
+    loader: &mut Loader<'_>,
+    project: &mut Project,
+    cwd: &Path,
+) -> LoadedSettings {
+    let unjudged = project.look(cwd);
+    let (mut said, mut search) = (None, None);
+    if project.is_open(cwd, &unjudged) {
+        let before = extensions.find(cwd, unjudged.user_settings(), Search::Untrusted);
+        match before.sources.is_empty() && before.errors.is_empty() {
+            true => search = Some(Search::OnlyProject),
+            false => {
+                // What is missing now may be in the project.
+                loader.load(Discovery { errors: Vec::new(), ..before }, unjudged.user_settings()).await;
+                said = loader.project_trust().await;
+            }
+        }
+    }
+    let loaded = project.judge(cwd, unjudged, said);
+    let search = match (search, project.trusts(cwd)) {
+        (Some(Search::OnlyProject), false) => return loaded,
+        (Some(search), true) => search,
+        (_, is_trusted) => Search::all(is_trusted),
+    };
+    loader.load(extensions.find(cwd, &loaded.settings, search), &loaded.settings).await;
+    loaded
 }
 
 /// The user's directory in the layout of a dialect.
@@ -209,8 +284,19 @@ fn workbench(
 impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
-        let (mut project, choices) = (self.project, self.choices);
         let (workbench, tools) = (self.relocation)(self.store.cwd());
+        // Shared by those who read directories again.
+        let project = Arc::new(Mutex::new(self.project));
+        let extensions = {
+            let project = project.clone();
+            let (flags, settings) = (self.extension_flags, &self.brought.settings);
+            self.extensions.setup(self.running, flags, self.client.web(), settings, move |extensions, cwd| {
+                let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
+                let settings = project.settings(cwd).settings;
+                extensions.find(cwd, &settings, Search::all(project.trusts(cwd))).sources
+            })
+        };
+        let choices = self.choices;
         SessionParts {
             out,
             store: self.store,
@@ -230,12 +316,14 @@ impl Prepared {
             rules: self.rules,
             brought: self.brought,
             read_again: Box::new(move |cwd, reading| {
+                let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 if reading == Reading::Trusted {
                     project.trust(cwd);
                 }
                 project.read(cwd, |settings| choices.options(settings))
             }),
             start: self.start,
+            extensions,
         }
     }
 
@@ -251,6 +339,11 @@ impl Prepared {
                 warn(&format!("Warning: {}", found.message));
             }
         });
+    }
+
+    /// The first line of the session's file.
+    pub fn header(&self) -> &[u8] {
+        &self.store.tree().header().line
     }
 
     /// The directory the session works in.

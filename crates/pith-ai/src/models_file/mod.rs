@@ -17,6 +17,8 @@ use serde_json::{Map, Value};
 use crate::diagnostic::Diagnostic;
 use crate::document;
 
+pub(crate) use parse::described;
+
 /// Header names and values; `None` suppresses a default. Values may be templates.
 pub type Headers = Vec<(String, Option<String>)>;
 

@@ -59,12 +59,21 @@ pub(crate) fn provider(
     problems: &mut Vec<String>,
     is_built_in: &dyn Fn(&str) -> bool,
 ) -> Result<ProviderConfig, String> {
-    let Value::Object(object) = entry else { return Err(format!("Provider {id}: expected an object")) };
-    if !MEANINGFUL.iter().any(|key| object.contains_key(*key)) {
+    if entry.as_object().is_some_and(|object| !MEANINGFUL.iter().any(|key| object.contains_key(*key))) {
         return Err(format!("Provider {id}: must specify at least one of {}", MEANINGFUL.join(", ")));
     }
+    let provider = described(id, entry, problems)?;
+    if !is_built_in(id) {
+        complete(&provider)?;
+    }
+    Ok(provider)
+}
+
+/// Reads one entry without asking whether it says enough.
+pub(crate) fn described(id: &str, entry: &Value, problems: &mut Vec<String>) -> Result<ProviderConfig, String> {
+    let Value::Object(object) = entry else { return Err(format!("Provider {id}: expected an object")) };
     let mut fields = Fields::new(object, format!("/providers/{id}"), problems);
-    let provider = ProviderConfig {
+    Ok(ProviderConfig {
         id: id.to_owned(),
         name: fields.text("name"),
         base_url: fields.text("baseUrl"),
@@ -78,11 +87,7 @@ pub(crate) fn provider(
         overrides: overrides(&mut fields),
         discovery: discovery(&mut fields),
         key_command_ttl: fields.positive("keyCommandTtlMs").map(Duration::from_millis),
-    };
-    if !is_built_in(id) {
-        complete(&provider)?;
-    }
-    Ok(provider)
+    })
 }
 
 /// A provider nobody else defines needs an address and an API for each of its models.

@@ -46,6 +46,8 @@ enum Source<'a> {
     /// A key from `auth.json`, in any value form.
     Stored(&'a str),
     Token(&'a str),
+    /// A stored login that whoever registered the provider understands.
+    Login,
     /// A key from a file or a registration.
     Configured(&'a str, &'a ProviderConfig),
     Variable {
@@ -54,6 +56,13 @@ enum Source<'a> {
     },
     /// The server wants no key, or a configured header is one.
     Keyless,
+}
+
+/// Whether a request makes sense without a credential.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Required,
+    IfAny,
 }
 
 /// Variables holding a token rather than a key.
@@ -85,6 +94,15 @@ impl Registry {
     /// Works out key and headers for a request. Commands run here and nowhere else.
     pub async fn resolve_credentials(&self, model: &Model) -> Result<Credentials, String> {
         self.check_support(model)?;
+        self.credentials_of(model, Need::Required).await
+    }
+
+    /// The same for a model that somebody else will talk to. Nothing configured is no error here.
+    pub async fn credentials_if_any(&self, model: &Model) -> Result<Credentials, String> {
+        self.credentials_of(model, Need::IfAny).await
+    }
+
+    async fn credentials_of(&self, model: &Model, need: Need) -> Result<Credentials, String> {
         let entries = self.auth.entries();
         let Some(provider) = self.provider(&model.provider) else { return Err(no_key(&model.provider)) };
         let names = self.names_of(&provider.id, &entries);
@@ -94,7 +112,10 @@ impl Registry {
                 "Provider \"{id}\" needs {name} in the environment or in \"env\" of its auth.json entry"
             ));
         }
-        let source = self.source(&provider, Some(model), &entries).map_err(|missing| missing.text(&provider.id))?;
+        let source = match self.source(&provider, Some(model), &entries) {
+            Err(Missing::Nothing) if need == Need::IfAny => Source::Keyless,
+            found => found.map_err(|missing| missing.text(&provider.id))?,
+        };
         let (api_key, bearer) = self.resolve_key(&provider, source, names).await?;
         let headers = self.resolve_headers(&provider, model, names).await?;
         if let Some(key) = &api_key {
@@ -116,6 +137,7 @@ impl Registry {
             Source::Given(key) => Ok((Some(key), false)),
             Source::Token(token) => Ok((Some(token.to_owned()), true)),
             Source::Variable { value, bearer } => Ok((Some(value), bearer)),
+            Source::Login => Ok((Some(self.login_key(&provider.id).await?), false)),
             Source::Keyless => Ok((None, false)),
             Source::Stored(value) => match resolve(value, Reuse::Forever).await {
                 Ok(key) => Ok((Some(key), false)),
@@ -247,6 +269,7 @@ fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Names<'_>) 
         }
         // The entry only brings variables; one of them may be the key.
         Stored::ApiKey { key: None, .. } => variable_source(provider, names).ok_or(Missing::Nothing),
+        Stored::Token { .. } if provider.service().is_some_and(|service| service.logs_in) => Ok(Source::Login),
         Stored::Token { access, expires } if *expires > SystemTime::now() => Ok(Source::Token(access)),
         Stored::Token { .. } => Err(Missing::Expired),
         Stored::Unreadable(reason) => {

@@ -7,9 +7,11 @@
 mod address;
 mod auth;
 mod listing;
+mod logins;
 mod offers;
 mod provider;
 mod refresh;
+mod registration;
 mod status;
 mod support;
 
@@ -32,8 +34,10 @@ use crate::values;
 
 pub use auth::{NO_KEY, NO_MODEL};
 pub use listing::model_table;
+pub use logins::{Logins, Working};
 pub use provider::Visibility;
 use provider::{Provider, Registered};
+pub use registration::{Answers, Service};
 pub use status::AuthStatus;
 
 /// The models and the credentials for them.
@@ -47,6 +51,10 @@ pub struct Registry {
     /// Replaced as a whole on registration; readers keep the one they have.
     tables: RwLock<Arc<Tables>>,
     models_file: PathBuf,
+    /// Who understands the logins of registered providers.
+    logins: Mutex<Option<Arc<dyn Logins>>>,
+    /// Held while a login is renewed.
+    renewing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Default)]
@@ -74,6 +82,8 @@ impl Registry {
             given_keys: Mutex::default(),
             tables: RwLock::new(Arc::new(tables)),
             models_file,
+            logins: Mutex::default(),
+            renewing: tokio::sync::Mutex::default(),
         }
     }
 
@@ -219,14 +229,7 @@ impl Registry {
     /// Adds a provider or changes an existing one until [`Registry::unregister`]. Given models replace
     /// the provider's own; anything else is laid over what was there.
     pub fn register(&self, config: ProviderConfig, visibility: Visibility) {
-        self.change(|tables| {
-            let registered = Registered { config, visibility };
-            let id = registered.config.id.clone();
-            match tables.providers.iter_mut().find(|provider| provider.id == id) {
-                Some(provider) => *provider = provider.changed(|layers| layers.registered = Some(registered)),
-                None => tables.providers.push(Arc::new(Provider::registered(registered))),
-            }
-        });
+        self.change(|tables| tables.put(Registered::new(config, visibility)));
     }
 
     /// Undoes a registration; what it covered is back.
@@ -299,6 +302,14 @@ impl Registry {
 impl Tables {
     fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
         self.providers.iter().find(|provider| provider.id == id)
+    }
+
+    fn put(&mut self, registered: Registered) {
+        let id = &registered.config.id;
+        match self.providers.iter_mut().find(|provider| provider.id == *id) {
+            Some(provider) => *provider = provider.changed(|layers| layers.registered = Some(registered)),
+            None => self.providers.push(Arc::new(Provider::registered(registered))),
+        }
     }
 }
 

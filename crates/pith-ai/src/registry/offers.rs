@@ -39,7 +39,7 @@ pub(super) fn put_together(provider: &Provider, names: &Names<'_>) -> Vec<Offer>
     if let Some(registered) = &provider.registered {
         let config = &registered.config;
         redirect(&mut drafts, config);
-        if !config.models.is_empty() {
+        if registered.lists_models() {
             // What was there still lends its API and address to models that name none.
             let covered = std::mem::take(&mut drafts);
             drafts = config.models.iter().map(|model| define(config, model, &covered)).collect();

@@ -2,7 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use serde_json::{Map, Value};
+
 use super::offers::{self, Offer};
+use super::registration::Service;
 use crate::catalogue::BuiltIn;
 use crate::models_file::{ModelConfig, ProviderConfig};
 use crate::values::Names;
@@ -21,6 +24,21 @@ pub enum Visibility {
 pub(super) struct Registered {
     pub config: ProviderConfig,
     pub visibility: Visibility,
+    /// What it was read from, if the next registration is to be laid over it.
+    pub entry: Option<Map<String, Value>>,
+    pub service: Service,
+}
+
+impl Registered {
+    pub fn new(config: ProviderConfig, visibility: Visibility) -> Registered {
+        Registered { config, visibility, entry: None, service: Service::default() }
+    }
+
+    /// Whether it says which models there are, even if there are none.
+    pub fn lists_models(&self) -> bool {
+        let has_list = self.entry.as_ref().is_some_and(|entry| entry.contains_key("models"));
+        has_list || !self.config.models.is_empty()
+    }
 }
 
 /// A provider with its layers, lowest first.
@@ -85,6 +103,11 @@ impl Provider {
     pub fn name(&self) -> &str {
         let configured = self.configs().find_map(|config| config.name.as_deref());
         configured.or(self.built_in.map(|built_in| built_in.name)).unwrap_or(&self.id)
+    }
+
+    /// What whoever registered it does for it.
+    pub fn service(&self) -> Option<&Service> {
+        self.registered.as_ref().map(|registered| &registered.service)
     }
 
     /// The configured layers, the one that wins first.

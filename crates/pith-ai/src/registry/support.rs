@@ -27,6 +27,10 @@ pub(super) fn is_unknown(api: &str) -> bool {
 fn missing(tables: &Tables, provider: Option<&Provider>, model: &Model) -> Option<String> {
     let api = model.api.as_str();
     let name = || format!("{}/{}", model.provider, model.id);
+    let service = provider.and_then(Provider::service);
+    if service.is_some_and(|service| service.answers.covers(api)) {
+        return None;
+    }
     if !SPOKEN.contains(&api) && !tables.apis.iter().any(|known| known == api) {
         let known = LATER.iter().find(|(name, _)| *name == api);
         return Some(match known {
@@ -35,7 +39,8 @@ fn missing(tables: &Tables, provider: Option<&Provider>, model: &Model) -> Optio
         });
     }
     // Its models speak ordinary APIs, but the address and the token come from a login.
-    let has_own_key = provider.is_some_and(|provider| provider.configs().any(|config| config.api_key.is_some()));
+    let has_own_key = provider.is_some_and(|provider| provider.configs().any(|config| config.api_key.is_some()))
+        || service.is_some_and(|service| service.logs_in);
     (model.provider == "github-copilot" && !has_own_key)
         .then(|| format!("Model {} cannot be used: pith does not support the GitHub Copilot login", name()))
 }

@@ -53,10 +53,6 @@ fn scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<String, 
         Ok(Some(Value::Object(mut document))) => {
             migrate(&mut document);
             keys::check(&mut document, file, scope, found);
-            if document.get("packages").and_then(Value::as_array).is_some_and(|packages| !packages.is_empty()) {
-                let message = format!("packages in {} are ignored: pith does not install packages", file.display());
-                found.push(Diagnostic::warning("settings_packages", file, message));
-            }
             return document;
         }
         Ok(Some(_)) => "expected an object".to_owned(),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use pith_protocol::ThinkingLevel;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 pub use crate::limits::ThinkingBudgets;
 pub use load::{LoadedSettings, load, session_dir};
@@ -55,6 +56,7 @@ pub struct Settings {
     pub max_turns: Option<u64>,
     pub tasks: Tasks,
     pub default_project_trust: DefaultTrust,
+    pub extension_limits: ExtensionLimits,
     pub enable_skill_commands: bool,
     /// Whether attribution headers are sent.
     pub enable_install_telemetry: bool,
@@ -99,6 +101,7 @@ impl Default for Settings {
             max_turns: None,
             tasks: Tasks::default(),
             default_project_trust: DefaultTrust::default(),
+            extension_limits: ExtensionLimits::default(),
             enable_skill_commands: true,
             enable_install_telemetry: false,
             handoff: Handoff::default(),
@@ -117,6 +120,8 @@ pub struct ResourceLists {
     pub prompts: Vec<String>,
     pub extensions: Vec<String>,
     pub themes: Vec<String>,
+    /// Sources, or objects with a `source` and what to take of it. Not checked.
+    pub packages: Vec<Value>,
 }
 
 /// When the context is summarised.
@@ -264,6 +269,34 @@ impl Default for Tasks {
     fn default() -> Self {
         Tasks { todo_clear_delay: Some(Duration::from_secs(60)) }
     }
+}
+
+/// Bounds on extension code; what is absent stays as built in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ExtensionLimits {
+    /// Code that does not return.
+    #[serde(rename = "executionMs", deserialize_with = "optional_millis")]
+    pub execution: Option<Duration>,
+    /// An event handler.
+    #[serde(rename = "handlerMs", deserialize_with = "optional_millis")]
+    pub handler: Option<Duration>,
+    /// A handler of an event that comes often.
+    #[serde(rename = "observerMs", deserialize_with = "optional_millis")]
+    pub observer: Option<Duration>,
+    /// The function an extension exports.
+    #[serde(rename = "factoryMs", deserialize_with = "optional_millis")]
+    pub factory: Option<Duration>,
+    /// The last handlers when the process ends.
+    #[serde(rename = "shutdownMs", deserialize_with = "optional_millis")]
+    pub shutdown: Option<Duration>,
+    /// A tool call after its abort.
+    #[serde(rename = "abortMs", deserialize_with = "optional_millis")]
+    pub abort: Option<Duration>,
+    /// An engine that cannot be interrupted, past `execution`.
+    #[serde(rename = "hangMs", deserialize_with = "optional_millis")]
+    pub hang: Option<Duration>,
+    pub memory_mb: Option<u64>,
 }
 
 /// How session files are written.

@@ -49,8 +49,9 @@ const plainOptions = (options) => {
   return rest;
 };
 
-// Asks a model of the agent's own; the result is an event stream as providers make them.
-exports.stream = (model, context, options = {}) => {
+// Asks a model through the agent; the result is an event stream as providers make them. With `native` only the
+// agent's own clients answer, so that a provider can build on one of them.
+exports.stream = (model, context, options = {}, native = false) => {
   const { AssistantMessageEventStream } = require("pi-ai");
   const stream = new AssistantMessageEventStream();
   const ext = owners.now();
@@ -61,7 +62,7 @@ exports.stream = (model, context, options = {}) => {
     stream.push({ ...event, partial });
   };
   ops
-    .open("stream", { model, context: { ...context }, options: plainOptions(options) }, fold, options?.signal)
+    .open("stream", { model, context: { ...context }, options: plainOptions(options), native }, fold, options?.signal)
     .catch((error) => {
       const reason = options?.signal?.aborted ? "aborted" : "error";
       stream.push({ type: "error", reason, error: { ...partial, stopReason: reason, errorMessage: owners.text(owners.tag(error, ext)) } });

@@ -31,7 +31,11 @@ exports.register = (ext, provider, config) => {
 
 exports.apply = (registration) => {
   const { ext, name, config, native } = registration;
+  const before = byName.get(name);
   try {
+    if (isFunction(config?.streamSimple) && !config.api) throw new Error(`Provider ${name}: "api" is required when registering streamSimple.`);
+    // What a configuration leaves out stays as it was.
+    if (config && before?.config) registration.config = { ...before.config, ...defined(config) };
     byName.set(name, registration);
     const oauth = config?.oauth;
     ops.send("register_provider", {
@@ -39,14 +43,17 @@ exports.apply = (registration) => {
       extensionPath: ext.path,
       config: native ? nativeConfig(native) : plainConfig(config),
       streams: isFunction(config?.streamSimple) || isFunction(native?.streamSimple) || isFunction(native?.stream),
-      oauth: oauth ? { name: oauth.name ?? name, isSubscription: oauth.isSubscription === true } : null,
-      refreshes: isFunction(config?.refreshModels),
+      oauth: oauth ? { name: oauth.name ?? name, isSubscription: oauth.isSubscription === true, modifies: isFunction(oauth.modifyModels) } : null,
+      refreshes: isFunction(config?.refreshModels) || isFunction(native?.refreshModels),
     });
   } catch (error) {
-    byName.delete(name);
+    if (before) byName.set(name, before);
+    else byName.delete(name);
     owners.report(ext.path, "register_provider", error);
   }
 };
+
+const defined = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 
 const plainConfig = ({ name, baseUrl, apiKey, api, headers, authHeader, models }) => ({ name, baseUrl, apiKey, api, headers, authHeader, models });
 
@@ -160,11 +167,18 @@ methods.provider = (call, { name, action, args }) => {
     refreshToken: () => oauth.refreshToken(args.credentials, call.signal),
     getApiKey: () => oauth.getApiKey(args.credentials),
     modifyModels: () => (oauth.modifyModels ? oauth.modifyModels(args.models, args.credentials) : args.models),
-    refreshModels: () => found.config.refreshModels({ signal: call.signal, publish: () => {}, ...args }),
+    refreshModels: () => refreshModels(found, { allowNetwork: true, force: false, signal: call.signal, ...args }),
   };
   const run = actions[action];
   if (!run) return call.fail(`Unknown provider action ${action}`);
   runs.start(found.ext, run, (outcome) => (outcome.ok ? call.reply(outcome.value) : call.fail(outcome.error)));
+};
+
+// A configuration returns its models, a whole provider publishes them and lists them itself.
+const refreshModels = async ({ config, native }, context) => {
+  const publish = async (change) => void (await change?.update?.());
+  const returned = await (config ?? native).refreshModels({ ...context, publish });
+  return config ? returned : nativeConfig(native).models;
 };
 
 // Without a terminal a log-in talks through dialogs.

@@ -80,7 +80,7 @@ Object.assign(exports, { stream, streamSimple: stream, complete, completeSimple:
 
 // One wire format, whatever the model says of itself.
 const api = (name) => {
-  const fixed = (model, context, options) => models.stream({ ...model, api: name }, context, options);
+  const fixed = (model, context, options) => models.stream({ ...model, api: name }, context, options, true);
   return { api: name, stream: fixed, streamSimple: fixed };
 };
 for (const [name, wire, suffix] of [

@@ -249,7 +249,11 @@ function dataUrl(url) {
   return new Response(bytes, { headers: { "content-type": type || "text/plain" } });
 }
 
-const failure = (cause) => Object.assign(new TypeError("fetch failed"), { cause });
+const failure = (cause) => {
+  const [, code] = /\((E[A-Z]+)\)$/.exec(cause?.message) ?? [];
+  if (code) cause.code = code;
+  return Object.assign(new TypeError("fetch failed"), { cause });
+};
 
 async function fetch(input, init = {}) {
   const request = new Request(input, init);

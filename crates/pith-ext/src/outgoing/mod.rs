@@ -289,4 +289,7 @@ pub struct ProviderRegistration {
 pub struct ProviderLogin {
     pub name: String,
     pub is_subscription: bool,
+    /// The log-in decides about the models.
+    #[serde(default)]
+    pub modifies: bool,
 }

@@ -104,6 +104,9 @@ pub struct ModelRequest {
     pub context: Value,
     /// `apiKey`, `headers`, `reasoning`, `maxTokens`, `temperature`, …
     pub options: Map<String, Value>,
+    /// Only the agent's own clients may answer, whoever else answers for the model.
+    #[serde(default)]
+    pub native: bool,
 }
 
 /// Takes what the model says.

@@ -6,7 +6,7 @@ use pith_ai::limits::message_tokens;
 use pith_protocol::Message;
 
 use super::files::FileLists;
-use super::material::Summary;
+use super::material::{Author, Summary};
 use super::prompts;
 use super::serialise::paragraphs;
 use super::summariser::{Instructions, Summariser, SummaryFailure};
@@ -54,7 +54,7 @@ impl BranchMaterial {
             let summary = summariser.fold(paragraphs, None, &instructions).await?;
             format!("{INTRODUCTION}{summary}{}", self.files.blocks())
         };
-        Ok(Summary { text, details: self.files.details(), usage: summariser.usage })
+        Ok(Summary { text, details: Some(self.files.details()), usage: summariser.usage, author: Author::Model })
     }
 }
 

@@ -43,6 +43,11 @@ impl FileLists {
         }
     }
 
+    /// The files by what was done to them, as extensions are told.
+    pub fn operations(&self) -> Value {
+        json!({"read": self.read, "written": [], "edited": self.modified})
+    }
+
     fn only_read(&self) -> Vec<&String> {
         self.read.difference(&self.modified).collect()
     }

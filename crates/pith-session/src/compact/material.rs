@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pith_protocol::{Block, Content, Message, Usage};
+use pith_store::EntryId;
 use serde_json::Value;
 
 use super::files::FileLists;
@@ -29,8 +30,24 @@ pub(crate) struct Material {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
     pub text: String,
-    pub details: Value,
+    pub details: Option<Value>,
     pub usage: Usage,
+    pub author: Author,
+}
+
+/// Who wrote a summary.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Author {
+    #[default]
+    Model,
+    /// An extension, which may keep another part of the conversation than was proposed to it.
+    Extension { first_kept: Option<EntryId>, tokens_before: Option<u64> },
+}
+
+impl Author {
+    pub fn is_extension(&self) -> bool {
+        matches!(self, Author::Extension { .. })
+    }
 }
 
 const NO_HISTORY: &str = "No prior history.";
@@ -76,7 +93,7 @@ impl Material {
             text.push_str(&prefix);
         }
         text.push_str(&self.files.blocks());
-        Ok(Summary { text, details: self.files.details(), usage: summariser.usage })
+        Ok(Summary { text, details: Some(self.files.details()), usage: summariser.usage, author: Author::Model })
     }
 }
 

@@ -15,7 +15,7 @@ mod summariser;
 pub(crate) use branch::BranchMaterial;
 pub(crate) use cut::find as find_cut;
 pub(crate) use files::FileLists;
-pub(crate) use material::{Material, Summary, request_text, split_previous};
+pub(crate) use material::{Author, Material, Summary, request_text, split_previous};
 pub(crate) use shorten::{shorten, shorten_tail};
 pub(crate) use summariser::{FromSummary, Source, Summariser, SummaryFailure};
 

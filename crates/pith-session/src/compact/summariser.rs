@@ -41,7 +41,7 @@ pub(crate) enum FromSummary {
     RetryScheduled { attempt: u32, delay: Duration, error: String },
     AttemptStart,
     RetryFinished,
-    Done(Result<Summary, SummaryFailure>),
+    Done(Box<Result<Summary, SummaryFailure>>),
 }
 
 /// Why there is no summary.

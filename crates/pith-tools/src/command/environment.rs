@@ -21,6 +21,8 @@ pub struct Shell {
 /// What the environment of commands has beyond the inherited one.
 #[derive(Clone, Debug, Default)]
 pub struct CommandEnv {
+    /// What commands inherit instead of the variables of this process.
+    pub inherited: Option<Vec<(String, String)>>,
     /// For every command.
     pub common: Vec<(String, String)>,
     /// For commands of the model only: the [`SESSION_VARIABLES`].
@@ -141,6 +143,7 @@ mod tests {
             session: pairs(&[("PI_SESSION_ID", "new")]),
             hidden: vec!["ANTHROPIC_API_KEY".to_owned()],
             bin: Some("/agent/bin".into()),
+            ..CommandEnv::default()
         };
         let inherited = [
             ("PI_SESSION_ID", "old"),

@@ -21,8 +21,6 @@ pub enum Support {
     Ignored,
     /// Accepted with a warning: it asks for something of another agent that pith does not do.
     Foreign,
-    /// Known from other agents, refused until pith can do it.
-    Planned,
 }
 
 /// One flag.
@@ -45,10 +43,6 @@ const fn ignored(long: &'static str, short: Option<&'static str>, takes: Takes) 
 
 const fn foreign(long: &'static str, takes: Takes) -> Flag {
     Flag { long, short: None, takes, support: Support::Foreign, help: "" }
-}
-
-const fn planned(long: &'static str, short: Option<&'static str>, takes: Takes) -> Flag {
-    Flag { long, short, takes, support: Support::Planned, help: "" }
 }
 
 use Takes::{Nothing, Optional, Value};
@@ -84,6 +78,14 @@ pub const FLAGS: &[Flag] = &[
     flag("--prompt-template", None, Value("PATH"), "a prompt template or a directory of them; may be repeated"),
     flag("--no-prompt-templates", Some("-np"), Nothing, "only templates named with --prompt-template"),
     flag("--no-context-files", Some("-nc"), Nothing, "do not read AGENTS.md and CLAUDE.md"),
+    flag(
+        "--extension",
+        Some("-e"),
+        Value("PATH"),
+        "an extension file, directory or installed package; may be repeated",
+    ),
+    flag("--no-extensions", Some("-ne"), Nothing, "only extensions named with --extension"),
+    flag("--extension-errors", None, Value("warn|fatal"), "start without extensions that fail, or not at all"),
     flag("--approve", Some("-a"), Nothing, "trust this project's settings and resources"),
     flag("--no-approve", Some("-na"), Nothing, "do not trust them, whatever was decided before"),
     flag("--dialect", None, Value("pi|xcsh"), "which hosts to speak to"),
@@ -96,7 +98,6 @@ pub const FLAGS: &[Flag] = &[
     flag("--export", None, Value("FILE"), "a session file as an HTML page; a message names the page"),
     flag("--help", Some("-h"), Nothing, "this text"),
     flag("--version", Some("-v"), Nothing, "the version"),
-    ignored("--no-extensions", Some("-ne"), Nothing),
     ignored("--no-themes", None, Nothing),
     ignored("--theme", None, Value("PATH")),
     ignored("--use-theme", None, Value("NAME")),
@@ -113,7 +114,6 @@ pub const FLAGS: &[Flag] = &[
     foreign("--smol", Value("MODEL")),
     foreign("--slow", Value("MODEL")),
     foreign("--plan", Value("MODEL")),
-    planned("--extension", Some("-e"), Value("PATH")),
 ];
 
 impl Flag {
@@ -187,7 +187,7 @@ const GROUPS: &[Group] = &[
             "--no-approve",
         ],
     },
-    Group { title: "Extensions", longs: &["--extension", "--no-extensions"] },
+    Group { title: "Extensions", longs: &["--extension", "--no-extensions", "--extension-errors"] },
 ];
 
 /// Flags that work, under their headings; those without one come last.

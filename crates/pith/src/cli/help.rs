@@ -1,5 +1,7 @@
 //! The help text, from the same table as the parser.
 
+use pith_ext::registry::{FlagInfo, FlagKind};
+
 use super::flags::grouped;
 use super::subcommand::SUBCOMMANDS;
 
@@ -29,8 +31,8 @@ Settings are in ~/.pi/agent; `pith config check` tells what is wrong with them.
 /// Column at which descriptions begin.
 const INDENT: usize = 37;
 
-/// What `--help` prints.
-pub fn help() -> String {
+/// What `--help` prints, with the flags extensions have registered.
+pub fn help(extension_flags: &[FlagInfo], are_all_loaded: bool) -> String {
     let mut text = USAGE.to_owned();
     text.push_str("\nSubcommands:\n");
     for subcommand in SUBCOMMANDS {
@@ -40,11 +42,22 @@ pub fn help() -> String {
         text.push_str(&format!("\n{title}:\n"));
         flags.iter().for_each(|flag| line(&mut text, &flag.usage(), flag.help));
     }
+    if !extension_flags.is_empty() {
+        text.push_str("\nFlags of extensions:\n");
+    }
+    for flag in extension_flags {
+        let value = if flag.kind == FlagKind::String { " <VALUE>" } else { "" };
+        line(&mut text, &format!("--{}{value}", flag.name), flag.description.as_deref().unwrap_or_default());
+    }
+    if !are_all_loaded {
+        text.push_str("\nNot all extensions could be loaded; `pith config check` tells why.\n");
+    }
     text.push_str(EXAMPLES);
     text
 }
 
 fn line(text: &mut String, left: &str, right: &str) {
+    let right = right.lines().next().unwrap_or_default();
     let width = INDENT - 3;
     match left.chars().count() <= width {
         true => text.push_str(&format!("  {left:width$} {right}\n")),

@@ -1,9 +1,13 @@
 //! The driver's end of a session: commands in, answers and endings out.
 
+use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use pith_protocol::inbound::decode;
 use pith_protocol::{Inbound, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
+
+use super::panel::Panel;
+use super::questions::Questions;
 
 /// What a driver has to know of a session.
 #[derive(Debug)]
@@ -12,6 +16,8 @@ pub enum Notice {
     Answer { id: u64, result: Result<Value, String> },
     /// Nothing happens any more without a new command.
     Settled(Settled),
+    /// An extension asks or shows something.
+    Ui(UiRequest),
 }
 
 /// How an activity ended.
@@ -30,11 +36,24 @@ pub struct Client {
     /// From the outbox; closed when the session has ended.
     notices: mpsc::UnboundedReceiver<Notice>,
     n_sent: u64,
+    /// Where extensions reach the person; `None` if nobody is there.
+    desk: Option<Desk>,
+}
+
+/// What extensions ask and show.
+pub struct Desk {
+    pub questions: Questions,
+    pub panel: Panel,
 }
 
 impl Client {
-    pub fn new(lines: mpsc::Sender<Inbound>, notices: mpsc::UnboundedReceiver<Notice>) -> Self {
-        Client { lines, notices, n_sent: 0 }
+    pub fn new(
+        lines: mpsc::Sender<Inbound>,
+        notices: mpsc::UnboundedReceiver<Notice>,
+        questions: Option<Questions>,
+    ) -> Self {
+        let desk = questions.map(|questions| Desk { questions, panel: Panel::default() });
+        Client { lines, notices, n_sent: 0, desk }
     }
 
     /// Sends a command, an object as a host would write it. Returns its id.
@@ -47,9 +66,41 @@ impl Client {
         self.n_sent
     }
 
-    /// The next notice; `None` when the session has ended.
+    /// The next notice; `None` when the session has ended. Meanwhile the person is asked what extensions want to know.
     pub async fn next(&mut self) -> Option<Notice> {
-        self.notices.recv().await
+        loop {
+            let Some(desk) = &mut self.desk else { return self.notices.recv().await };
+            let (id, answer) = tokio::select! {
+                biased;
+                notice = self.notices.recv() => match notice {
+                    Some(Notice::Ui(request)) => {
+                        desk.take(request);
+                        continue;
+                    }
+                    other => return other,
+                },
+                answered = desk.questions.next() => answered,
+            };
+            self.answer(&id, &answer).await;
+        }
+    }
+
+    /// Where extensions reach the person.
+    pub fn desk(&mut self) -> Option<&mut Desk> {
+        self.desk.as_mut()
+    }
+
+    /// Answers a question of an extension.
+    pub async fn answer(&self, id: &str, answer: &UiAnswer) {
+        let mut frame = json!({"type": "extension_ui_response", "id": id});
+        match answer {
+            UiAnswer::Value(value) => frame["value"] = value.as_str().into(),
+            UiAnswer::Confirmed(confirmed) => frame["confirmed"] = (*confirmed).into(),
+            UiAnswer::Cancelled | UiAnswer::Malformed(_) => frame["cancelled"] = true.into(),
+        }
+        let line = decode(frame.to_string().as_bytes()).expect("an object is no blank line");
+        // A session that has ended tells so by closing the notices.
+        let _ = self.lines.send(line).await;
     }
 
     /// Sends a command and waits for its answer. Endings in between are of no interest to the caller.
@@ -58,11 +109,33 @@ impl Client {
         while let Some(notice) = self.next().await {
             match notice {
                 Notice::Answer { id, result } if id == sent => return result,
-                Notice::Answer { .. } | Notice::Settled(_) => {}
+                Notice::Answer { .. } | Notice::Settled(_) | Notice::Ui(_) => {}
             }
         }
         Err("the session has ended".to_owned())
     }
+}
+
+impl Desk {
+    fn take(&mut self, request: UiRequest) {
+        match request.method {
+            UiMethod::Select { .. } | UiMethod::Confirm { .. } | UiMethod::Input { .. } | UiMethod::Editor { .. } => {
+                self.questions.ask(request);
+            }
+            UiMethod::Cancel { target_id } => self.questions.withdraw(&target_id),
+            shown => self.panel.set(shown),
+        }
+    }
+}
+
+/// Whether a prompt was for an extension alone, so that nothing need follow it.
+pub fn is_handled(placed: &Value) -> bool {
+    placed["disposition"] == "handled"
+}
+
+/// Whether an answer is being given.
+pub fn is_busy(state: &Value) -> bool {
+    state["isStreaming"] == true
 }
 
 /// The notice of a response.

@@ -1,5 +1,6 @@
 //! Keeps the last answer in mind, so that an ending can tell how it went.
 
+use pith_protocol::host::UiRequest;
 use pith_protocol::{AssistantMessage, Block, Event, Response, StopReason};
 use tokio::sync::mpsc;
 
@@ -23,6 +24,10 @@ impl Follower {
         if let Some(notice) = answered(response) {
             let _ = self.notices.send(notice);
         }
+    }
+
+    pub fn ui_request(&self, request: &UiRequest) {
+        let _ = self.notices.send(Notice::Ui(request.clone()));
     }
 
     pub fn event(&mut self, event: &Event<'_>) {

@@ -9,6 +9,8 @@ mod client;
 mod follow;
 mod markdown;
 mod one_shot;
+mod panel;
+pub mod questions;
 mod screen;
 mod screen_outbox;
 mod terminal;
@@ -23,6 +25,7 @@ use tokio::sync::mpsc;
 
 use crate::lifecycle::Ending;
 use client::{Client, Notice};
+use questions::Questions;
 
 /// Lines a driver may be ahead of the session.
 const BACKLOG: usize = 16;
@@ -31,6 +34,7 @@ const BACKLOG: usize = 16;
 async fn drive<R>(
     parts: SessionParts,
     notices: mpsc::UnboundedReceiver<Notice>,
+    questions: Option<Questions>,
     ending: &Ending,
     driver: impl AsyncFnOnce(&mut Client) -> R,
 ) -> R {
@@ -39,7 +43,7 @@ async fn drive<R>(
     tokio::spawn(ending.clone().limit_when_stopped());
     let conversation = async {
         // Dropping the client closes the inbox, which ends the session.
-        let mut client = Client::new(lines, notices);
+        let mut client = Client::new(lines, notices, questions);
         driver(&mut client).await
     };
     let (result, workbench) = tokio::join!(conversation, session.serve(inbox, ending.stop.clone()));

@@ -4,13 +4,14 @@ use std::io::IsTerminal;
 
 use pith_ai::registry::{NO_KEY, NO_MODEL};
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
-use pith_session::{Outbox, Room, SessionParts};
+use pith_session::{Outbox, Room};
 use pith_tools::image::Rules;
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::attach::{Draft, piped, resolve};
-use super::client::{Client, Notice, Settled};
+use super::client::{Client, Notice, Settled, is_busy, is_handled};
 use super::drive;
 use super::follow::Follower;
 use super::screen::{Screen, Show, Streams};
@@ -20,6 +21,7 @@ use crate::cli::Cli;
 use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
 use crate::outbox::WireOutbox;
+use crate::startup::Prepared;
 use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
 use crate::{startup, warn};
@@ -28,14 +30,15 @@ use crate::{startup, warn};
 pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
-    let start = startup::prepare(cli, dialect, None)?;
+    let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
+    let stdout = take_stdout()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Print))?;
     let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
     }
     let problems = start.resource_problems();
-    let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
-    let stdout = take_stdout()?;
     let ending = Ending::default();
     let on_broken = ending.clone();
     let (screen, painter) = Screen::start(Streams {
@@ -46,8 +49,8 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     })?;
     problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
     let (follower, notices) = Follower::new();
-    let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
-    let outcome = run(parts, notices, &ending, prompts)?;
+    let outbox = ScreenOutbox::new(screen.clone(), follower);
+    let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
     if let Ok(settled) = &outcome
         && !abilities.0.is_terminal
         && !settled.text.is_empty()
@@ -64,21 +67,20 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
-    let start = startup::prepare(cli, dialect, None)?;
+    let stdout = take_stdout()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Json))?;
     let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
     }
-    let stdout = take_stdout()?;
     let ending = Ending::default();
     let on_broken = ending.clone();
     let (queue, writer) = FrameQueue::start(stdout, move || on_broken.host_gone())?;
     let (follower, notices) = Follower::new();
     let outbox = EventOutbox { wire: WireOutbox::without_greeting(queue.clone(), dialect), follower };
-    let parts = start.into_parts(Box::new(outbox));
-    let header = parts.store.tree().header().line.clone();
-    queue.push(|out| out.extend_from_slice(&header));
-    let outcome = run(parts, notices, &ending, prompts)?;
+    queue.push(|out| out.extend_from_slice(start.header()));
+    let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
     queue.close();
     finish(writer);
     // An answer that failed has told so itself; a refused prompt has no event.
@@ -100,16 +102,18 @@ impl Failure {
 }
 
 fn run(
-    parts: SessionParts,
+    runtime: &Runtime,
+    start: Prepared,
+    outbox: Box<dyn Outbox>,
     notices: mpsc::UnboundedReceiver<Notice>,
     ending: &Ending,
     prompts: Vec<Value>,
-) -> anyhow::Result<Result<Settled, Failure>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(async {
+) -> Result<Settled, Failure> {
+    runtime.block_on(async {
         ending.watch_signals();
-        drive(parts, notices, ending, async |client| ask_all(client, prompts).await).await
-    }))
+        let parts = start.into_parts(outbox);
+        drive(parts, notices, None, ending, async |client| ask_all(client, prompts).await).await
+    })
 }
 
 /// The first failure is the last prompt.
@@ -122,14 +126,22 @@ async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, Fa
 }
 
 async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Failure> {
-    client.send(prompt).await;
+    let sent = client.send(prompt).await;
+    // Asked after an extension has dealt with the prompt: it may have set something going.
+    let mut asked = None;
     while let Some(notice) = client.next().await {
         match notice {
             Notice::Answer { result: Err(text), .. } if text == NO_MODEL => {
                 return Err(Failure { text: NO_KEY.to_owned(), is_told: false });
             }
             Notice::Answer { result: Err(text), .. } => return Err(Failure { text, is_told: false }),
-            Notice::Answer { result: Ok(_), .. } => {}
+            Notice::Answer { id, result: Ok(data) } if id == sent && is_handled(&data) => {
+                asked = Some(client.send(json!({"type": "get_state"})).await);
+            }
+            Notice::Answer { id, result: Ok(state) } if Some(id) == asked && !is_busy(&state) => {
+                return Ok(Settled::default());
+            }
+            Notice::Answer { result: Ok(_), .. } | Notice::Ui(_) => {}
             Notice::Settled(Settled { failure: Some(text), .. }) => return Err(Failure { text, is_told: true }),
             Notice::Settled(settled) => return Ok(settled),
         }

@@ -45,6 +45,12 @@ pub enum Show {
     Note(String),
     /// A text of the driver's own, whatever the streams are.
     Say(String),
+    /// A question; the cursor stays behind it until the person has answered.
+    Question(String),
+    /// The answer has ended the question's line.
+    QuestionOver,
+    /// For the terminal's window.
+    Title(String),
     /// Time, tokens and cost since the last one.
     Totals,
     /// Nothing happens any more; no spinner.
@@ -165,6 +171,14 @@ impl Painter {
             }
             Show::Note(text) => self.note(&cut(&text)),
             Show::Say(text) => self.say(&text),
+            Show::Question(text) => {
+                self.end_answer();
+                self.wipe();
+                self.is_mid_line = !text.ends_with('\n');
+                self.write(&text);
+            }
+            Show::QuestionOver => self.is_mid_line = false,
+            Show::Title(title) => self.title(&title),
             Show::Totals => self.show_totals(),
             Show::Idle => {
                 self.end_answer();
@@ -261,6 +275,13 @@ impl Painter {
         self.wipe();
         let end = if text.ends_with('\n') { "" } else { "\n" };
         self.write(&format!("{text}{end}"));
+    }
+
+    fn title(&mut self, title: &str) {
+        if self.streams.answers_on.can_redraw {
+            let title: String = title.chars().filter(|character| !character.is_control()).collect();
+            self.write(&format!("\x1b]0;{title}\x07"));
+        }
     }
 
     fn spin(&mut self) {

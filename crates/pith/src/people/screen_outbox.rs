@@ -1,5 +1,6 @@
 //! A session's frames as things a person sees.
 
+use pith_protocol::host::{UiMethod, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Block, Event, Id, Response, StreamUpdates};
 use pith_session::{Outbox, Room};
 
@@ -63,6 +64,18 @@ impl Outbox for ScreenOutbox {
             _ => {}
         }
         self.follower.event(event);
+    }
+
+    fn ui_request(&mut self, request: &UiRequest) {
+        match &request.method {
+            UiMethod::Notify { message, notify_type } => self.screen.show(Show::Say(match notify_type.as_deref() {
+                Some("error") => format!("✗ {message}"),
+                Some("warning") => format!("! {message}"),
+                _ => message.clone(),
+            })),
+            UiMethod::SetTitle { title } => self.screen.show(Show::Title(title.clone())),
+            _ => self.follower.ui_request(request),
+        }
     }
 
     fn open_answer(&mut self, _mode: StreamUpdates, _start: &AssistantMessage) {}

@@ -23,6 +23,7 @@ mod sessions_tree;
 mod streaming;
 mod support;
 mod third_party;
+mod tls;
 mod todos;
 mod tools;
 mod transcripts;

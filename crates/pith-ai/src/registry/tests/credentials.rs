@@ -271,3 +271,61 @@ fn variables_that_hold_credentials() {
         assert!(names.iter().any(|known| known == name), "{name}");
     }
 }
+
+/// Logins of a made-up service: the key is the access token with a mark.
+struct Known;
+
+impl Logins for Known {
+    fn key(&self, provider: &str, credentials: Value) -> Working<String> {
+        let key = format!("{provider}:{}", credentials["access"].as_str().unwrap_or_default());
+        Box::pin(async move { Ok(key) })
+    }
+
+    fn refresh(&self, _: &str, credentials: Value) -> Working<Value> {
+        Box::pin(async move {
+            match credentials["refresh"].as_str() {
+                Some("good") => Ok(json!({"access": "new", "refresh": "next", "expires": 9e12, "team": "t"})),
+                _ => Err("revoked".to_owned()),
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_stored_login_is_used_and_renewed_by_whoever_registered_the_provider() {
+    let entry = |access: &str, refresh: &str, expires: f64| json!({"type": "oauth", "access": access, "refresh": refresh, "expires": expires});
+    let setup = Setup::new().auth(json!({
+        "live": entry("a", "r", 9e12), "old": entry("a", "good", 1.0), "dead": entry("a", "bad", 1.0),
+        "keyed": {"type": "api_key", "key": "k"},
+    }));
+    let registry = setup.registry();
+    let service = Service { logs_in: true, ..Service::default() };
+    for id in ["live", "old", "dead", "keyed", "none"] {
+        let config = json!({"baseUrl": "https://h/v1", "api": "openai-completions", "models": [{"id": "m"}]});
+        registry.register_entry(id, &config, service.clone()).expect("registered");
+    }
+    let model = |id: &str| registry.find(id, "m").expect("model");
+    assert!(registry.is_usable(&model("old")), "a login that ran out can be renewed");
+    assert!(!registry.is_usable(&model("none")));
+    assert!(registry.resolve_credentials(&model("live")).await.is_err(), "nobody understands it yet");
+    registry.set_logins(Some(Arc::new(Known)));
+    let mut keys = Vec::new();
+    for id in ["live", "old", "old", "keyed"] {
+        keys.push(registry.resolve_credentials(&model(id)).await.expect(id).api_key.expect("key"));
+    }
+    assert_eq!(keys, ["live:a", "old:new", "old:new", "k"]);
+    let failure = registry.resolve_credentials(&model("dead")).await.expect_err("revoked");
+    assert!(failure.starts_with("Authentication failed for \"dead\".") && failure.ends_with("(revoked)"), "{failure}");
+    let stored = registry.auth_file().login("old").expect("stored");
+    assert_eq!(stored, json!({"access": "new", "refresh": "next", "expires": 9e12, "team": "t", "type": "oauth"}));
+}
+
+#[tokio::test]
+async fn nothing_configured_is_an_answer_for_those_who_only_ask() {
+    let registry = Setup::new().registry();
+    let config = json!({"baseUrl": "https://h/v1", "api": "mine", "headers": {"x-a": "1"}, "models": [{"id": "m"}]});
+    registry.register_entry("p", &config, Service::default()).expect("registered");
+    let model = registry.find("p", "m").expect("model");
+    let found = registry.credentials_if_any(&model).await.expect("headers");
+    assert_eq!((found.api_key, found.headers), (None, vec![("x-a".to_owned(), Some("1".to_owned()))]));
+}

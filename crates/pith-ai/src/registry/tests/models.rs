@@ -284,3 +284,83 @@ fn an_undescribed_model_at_a_configured_address() {
     let choice = crate::select::by_name(&registry, None, Some("ollama/qwen:7b")).expect("found").expect("choice");
     assert!(choice.is_custom && registry.check(&choice.model).is_ok());
 }
+
+/// Registers for an extension that does nothing but describe the provider.
+fn describe(registry: &Registry, id: &str, entry: Value) -> Result<Vec<String>, String> {
+    registry.register_entry(id, &entry, Service::default())
+}
+
+#[test]
+fn what_an_extension_says_is_laid_over_what_it_said_before() {
+    let registry = Setup::new().registry();
+    let models = json!([{"id": "a"}, {"id": "b"}]);
+    let first = json!({"baseUrl": "http://one/v1", "api": "openai-completions", "apiKey": "k", "models": models});
+    assert_eq!(describe(&registry, "ext", first), Ok(vec![]));
+    assert_eq!(describe(&registry, "ext", json!({"baseUrl": "http://two/v1"})), Ok(vec![]));
+    let shown: Vec<_> =
+        registry.models_of("ext").iter().map(|model| (model.id.clone(), model.base_url.clone())).collect();
+    assert_eq!(shown, [("a".into(), "http://two/v1".into()), ("b".into(), "http://two/v1".into())]);
+    assert_eq!(
+        describe(
+            &registry,
+            "ext",
+            json!({"models": [{"id": "c", "contextWindow": "x"}], "api": "openai-responses", "baseUrl": "http://three"})
+        )
+        .map(|found| found.len()),
+        Ok(1)
+    );
+    assert_eq!(registry.models_of("ext").iter().map(|model| model.id.clone()).collect::<Vec<_>>(), ["c"]);
+    registry.unregister("ext");
+    assert!(registry.models_of("ext").is_empty());
+}
+
+#[test]
+fn an_extension_covers_a_built_in_provider_and_uncovers_it() {
+    let registry = Setup::new().variable("OPENAI_API_KEY", "k").registry();
+    let before = registry.models_of("openai");
+    describe(&registry, "openai", json!({"baseUrl": "http://proxy/v1"})).expect("redirect");
+    let redirected = registry.models_of("openai");
+    assert_eq!(redirected.len(), before.len());
+    assert!(redirected.iter().all(|model| model.base_url == "http://proxy/v1"));
+    describe(&registry, "openai", json!({"models": []})).expect("none");
+    assert!(registry.models_of("openai").is_empty(), "an empty list is a list");
+    registry.unregister("openai");
+    assert_eq!(registry.models_of("openai"), before);
+}
+
+#[test]
+fn registrations_that_make_no_sense_change_nothing() {
+    let registry = Setup::new().registry();
+    let check = |id: &str, entry: Value, expected: &str| {
+        assert_eq!(describe(&registry, id, entry), Err(expected.to_owned()));
+        assert!(registry.models_of(id).is_empty());
+    };
+    check("", json!({}), "Provider id must not be empty.");
+    check("x", json!(7), "Provider x: expected an object");
+    check(
+        "x",
+        json!({"baseUrl": "http://h", "models": [{"id": "m"}]}),
+        "Provider x, model m: no \"api\" specified. Set at provider or model level.",
+    );
+    check(
+        "x",
+        json!({"api": "openai-completions", "models": [{"id": "m"}]}),
+        "Provider x: \"baseUrl\" is required when defining custom models.",
+    );
+    check("x", json!({"models": [{"name": "m"}]}), "Provider x, model 0: missing \"id\"");
+}
+
+#[test]
+fn an_api_an_extension_answers_for_is_supported() {
+    let registry = Setup::new().registry();
+    let entry = json!({"baseUrl": "https://h", "api": "mine", "models": [{"id": "m"}]});
+    describe(&registry, "x", entry.clone()).expect("described");
+    let model = registry.find("x", "m").expect("model");
+    assert_eq!(registry.check(&model), Err("No API provider registered for api: mine".to_owned()));
+    let service = Service { answers: Answers::Api("mine".into()), logs_in: false };
+    registry.register_entry("x", &entry, service.clone()).expect("served");
+    assert_eq!(registry.check(&model), Ok(()));
+    // Laid over, the service stays.
+    describe(&registry, "x", json!({"baseUrl": "https://other"})).expect("laid over");
+    assert_eq!(registry.service("x"), service);
+}

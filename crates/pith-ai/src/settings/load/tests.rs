@@ -50,6 +50,8 @@ fn every_key_reaches_its_field() {
         "images": {"autoResize": false, "blockImages": true}, "shellPath": "/bin/zsh", "shellCommandPrefix": "set -e",
         "bash": {"inheritSecrets": false, "keepBackground": false}, "tools": {"root": ["/w"]}, "maxTurns": 12,
         "tasks": {"todoClearDelay": 0.5},
+        "extensionLimits": {"executionMs": 11, "handlerMs": 12, "observerMs": 13, "factoryMs": 14, "shutdownMs": 15,
+                            "abortMs": 16, "hangMs": 17, "memoryMb": 18},
         "defaultProjectTrust": "always", "enableSkillCommands": false, "enableInstallTelemetry": true,
         "handoff": {"thinking": "drop"}, "apiKeys": {"openai": "sk"},
         "skills": ["s"], "prompts": ["p"], "extensions": ["e"], "themes": ["t"], "theme": "dark", "unknown": {"x": 1},
@@ -102,6 +104,16 @@ fn every_key_reaches_its_field() {
         max_turns: Some(12),
         tasks: Tasks { todo_clear_delay: Some(milliseconds(500)) },
         default_project_trust: DefaultTrust::Always,
+        extension_limits: ExtensionLimits {
+            execution: Some(milliseconds(11)),
+            handler: Some(milliseconds(12)),
+            observer: Some(milliseconds(13)),
+            factory: Some(milliseconds(14)),
+            shutdown: Some(milliseconds(15)),
+            abort: Some(milliseconds(16)),
+            hang: Some(milliseconds(17)),
+            memory_mb: Some(18),
+        },
         enable_skill_commands: false,
         enable_install_telemetry: true,
         handoff: Handoff { thinking: HandoffThinking::Drop },
@@ -258,9 +270,9 @@ fn a_broken_file_contributes_nothing_and_is_named() {
 }
 
 #[test]
-fn packages_are_ignored_with_one_warning() {
-    let (_, message) = complaint(json!({"packages": ["npm:x", {"source": "y"}]}));
-    assert!(message.starts_with("packages in "), "{message}");
+fn packages_are_kept_as_they_are_written() {
+    let settings = user(json!({"packages": ["npm:x", {"source": "y"}]}));
+    assert_eq!(settings.user_resources.packages, [json!("npm:x"), json!({"source": "y"})]);
     assert_eq!(user(json!({"packages": []})), Settings::default());
 }
 

@@ -33,8 +33,8 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("fork", "[number]", "earlier messages, or a new session from before one of them"),
     ("clone", "", "go on in a copy of this session"),
     ("export", "[file]", "write the conversation as HTML"),
-    ("commands", "", "prompt templates and skills"),
-    ("reload", "", "read settings, skills, templates and AGENTS.md again"),
+    ("commands", "", "commands of extensions, prompt templates and skills"),
+    ("reload", "", "read settings, extensions, skills, templates and AGENTS.md again"),
     ("diagnostics", "", "what is wrong with them"),
     ("retry", "on|off", "ask again after failures that pass"),
     ("rpc", "<json>", "any command of the protocol, such as {\"type\":\"get_state\"}"),
@@ -95,7 +95,7 @@ impl Chat {
         }
     }
 
-    /// A template or skill goes to the session; a path is a message; anything else is a slip.
+    /// A command of an extension, a template or a skill goes to the session; a path is a message; anything else is a slip.
     async fn other(&mut self, client: &mut Client, name: &str, line: &str) -> Next {
         let is_path = name.contains('/');
         if is_path || self.brought_commands(client).await.iter().any(|(known, _)| known == name) {
@@ -222,7 +222,7 @@ impl Chat {
         }
     }
 
-    /// Names and descriptions of templates and skills.
+    /// Names and descriptions of what extensions, templates and skills bring.
     async fn brought_commands(&self, client: &mut Client) -> Vec<(String, String)> {
         let data = client.call(json!({"type": "get_commands"})).await.unwrap_or_default();
         let pair = |command: &Value| (text(command, "name").to_owned(), text(command, "description").to_owned());
@@ -236,7 +236,11 @@ impl Chat {
             .iter()
             .map(|(name, about)| format!("  {:<26} {about}", format!("/{name}")))
             .collect();
-        self.say(&if lines.is_empty() { "No prompt templates and no skills.".to_owned() } else { lines.join("\n") });
+        self.say(&if lines.is_empty() {
+            "No extension commands, prompt templates or skills.".to_owned()
+        } else {
+            lines.join("\n")
+        });
     }
 
     /// Lets the editor complete every name.

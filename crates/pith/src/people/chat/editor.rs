@@ -31,8 +31,8 @@ pub enum Typed {
 
 /// Asks the editor's thread.
 pub struct Lines {
-    /// Each message asks for one line; closing it ends the thread.
-    wanted: blocking::Sender<()>,
+    /// Each message asks for one line, which begins with it; closing it ends the thread.
+    wanted: blocking::Sender<String>,
     typed: mpsc::UnboundedReceiver<Typed>,
     words: Words,
 }
@@ -57,13 +57,13 @@ impl Lines {
     pub fn start(history: PathBuf, has_colour: bool) -> anyhow::Result<Lines> {
         let words = Words::default();
         let mut editor = editor(words.clone(), has_colour)?;
-        let (wanted, requests) = blocking::channel::<()>();
+        let (wanted, requests) = blocking::channel::<String>();
         let (sender, typed) = mpsc::unbounded_channel();
         std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
             // A history that cannot be read or written is only a history less.
             let _ = editor.load_history(&history);
-            while requests.recv().is_ok() {
-                let typed = read(&mut editor);
+            while let Ok(draft) = requests.recv() {
+                let typed = read(&mut editor, &draft);
                 if matches!(&typed, Typed::Line(line) if !line.trim().is_empty()) {
                     let _ = editor.append_history(&history);
                 }
@@ -75,9 +75,9 @@ impl Lines {
         Ok(Lines { wanted, typed, words })
     }
 
-    /// The next line. Asking again after giving up on an answer gets that answer.
-    pub async fn next(&mut self) -> Typed {
-        if self.wanted.send(()).is_err() {
+    /// The next line, which begins with `draft`. Asking again after giving up on an answer gets that answer.
+    pub async fn next(&mut self, draft: String) -> Typed {
+        if self.wanted.send(draft).is_err() {
             return Typed::End;
         }
         self.typed.recv().await.unwrap_or(Typed::End)
@@ -104,8 +104,8 @@ fn editor(words: Words, has_colour: bool) -> anyhow::Result<Editor<Typist, FileH
     Ok(editor)
 }
 
-fn read(editor: &mut Editor<Typist, FileHistory>) -> Typed {
-    match editor.readline(PROMPT) {
+fn read(editor: &mut Editor<Typist, FileHistory>, draft: &str) -> Typed {
+    match editor.readline_with_initial(PROMPT, (draft, "")) {
         Ok(line) => Typed::Line(joined(&line)),
         Err(ReadlineError::Interrupted) => Typed::Interrupted,
         Err(_) => Typed::End,

@@ -7,6 +7,7 @@ mod sessions;
 use std::path::{Path, PathBuf};
 
 use pith_ai::environment::Environment;
+use pith_protocol::host::UiAnswer;
 use pith_tools::image::Rules;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -14,9 +15,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use self::commands::Next;
 use self::editor::{Lines, Typed};
 use super::attach::{Draft, resolve};
-use super::client::{Client, Notice};
+use super::client::{Client, Notice, is_busy, is_handled};
 use super::drive;
 use super::follow::Follower;
+use super::questions::{Questions, Shown, Typing};
 use super::screen::{Screen, Show, Streams};
 use super::screen_outbox::ScreenOutbox;
 use super::terminal::{Abilities, KeptTerminal};
@@ -36,7 +38,9 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let (messages, files) = (cli.messages.clone(), cli.files.clone());
     let environment = Environment::of_process();
     let agent_dir = startup::agent_dir(dialect, &environment);
-    let start = startup::prepare(cli, dialect, Some(Box::new(sessions::ask)))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let preparing = startup::prepare(cli, dialect, Some(Box::new(sessions::ask)), pith_ext::Mode::Tui);
+    let start = runtime.block_on(preparing)?;
     let problems = start.resource_problems();
     let terminal = KeptTerminal::of_stdin();
     let on = Abilities::of(&std::io::stdout());
@@ -60,12 +64,12 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         has_hinted: false,
     };
     let (follower, notices) = Follower::new();
-    let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result: anyhow::Result<()> = runtime.block_on(async {
         ending.watch_all_but_interrupt();
         let mut interrupts = signal(SignalKind::interrupt())?;
-        drive(parts, notices, &ending, async |client| {
+        let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
+        let questions = Questions::new(on_screen(screen.clone()));
+        drive(parts, notices, Some(questions), &ending, async |client| {
             problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
             chat.greet(client).await;
             if wants_list {
@@ -119,12 +123,13 @@ impl Chat {
             self.turn(client, interrupts, prompt, json!({"type": "abort"})).await;
         }
         loop {
-            self.screen.flush().await;
-            let typed = tokio::select! {
-                biased;
-                () = self.ending.stop.cancelled() => Typed::End,
-                typed = self.lines.next() => typed,
-            };
+            let typed = self.typed(client).await;
+            if let Some(answered) = answer_of(client, &typed) {
+                if let Some((id, answer)) = answered {
+                    client.answer(&id, &answer).await;
+                }
+                continue;
+            }
             let line = match typed {
                 Typed::End => break,
                 Typed::Interrupted if std::mem::replace(&mut self.has_hinted, true) => break,
@@ -143,11 +148,36 @@ impl Chat {
         }
     }
 
+    /// The next line. What extensions ask meanwhile is answered by it.
+    async fn typed(&mut self, client: &mut Client) -> Typed {
+        let mut draft = String::new();
+        if let Some(desk) = client.desk() {
+            if let Some(news) = desk.panel.news() {
+                self.screen.show(Show::Say(news.to_owned()));
+            }
+            draft = desk.panel.take_draft();
+            desk.questions.set_typing(Typing::Elsewhere);
+        }
+        self.screen.flush().await;
+        let typed = tokio::select! {
+            biased;
+            () = self.ending.stop.cancelled() => Typed::End,
+            typed = self.lines.next(draft) => typed,
+            () = ended(client) => Typed::End,
+        };
+        if let Some(desk) = client.desk() {
+            desk.questions.set_typing(Typing::Here);
+        }
+        typed
+    }
+
     /// Sends a command that makes the agent work, and waits until it has stopped.
     async fn turn(&mut self, client: &mut Client, interrupts: &mut Signal, command: Value, stop: Value) {
         let is_prompt = command["type"] == "prompt";
         forget(interrupts).await;
         let sent = client.send(command).await;
+        // Asked after an extension has dealt with the prompt: it may have set something going.
+        let mut asked = None;
         loop {
             let notice = tokio::select! {
                 notice = client.next() => notice,
@@ -163,13 +193,19 @@ impl Chat {
                     self.say(&commands::work_done(&data));
                     return;
                 }
+                Some(Notice::Answer { id, result: Ok(data) }) if id == sent && is_handled(&data) => {
+                    asked = Some(client.send(json!({"type": "get_state"})).await);
+                }
+                Some(Notice::Answer { id, result: Ok(state) }) if Some(id) == asked && !is_busy(&state) => {
+                    return self.learn_commands(client).await;
+                }
                 Some(Notice::Settled(settled)) if is_prompt => {
                     if let Some(failure) = settled.failure {
                         self.complain(&failure);
                     }
                     return self.screen.show(Show::Totals);
                 }
-                Some(Notice::Answer { .. } | Notice::Settled(_)) => {}
+                Some(Notice::Answer { .. } | Notice::Settled(_) | Notice::Ui(_)) => {}
             }
         }
     }
@@ -190,6 +226,31 @@ impl Chat {
 
     fn complain(&self, text: &str) {
         self.say(&format!("✗ {text}"));
+    }
+}
+
+/// What a line, or a Ctrl-C, says to a question; `None` if nothing is asked.
+fn answer_of(client: &mut Client, typed: &Typed) -> Option<Option<(String, UiAnswer)>> {
+    let questions = &mut client.desk().filter(|desk| desk.questions.is_open())?.questions;
+    match typed {
+        Typed::Line(line) => Some(questions.typed(line)),
+        Typed::Interrupted => Some(questions.decline()),
+        Typed::End => None,
+    }
+}
+
+/// Returns when the session has ended.
+async fn ended(client: &mut Client) {
+    while client.next().await.is_some() {}
+}
+
+/// Shows questions of extensions.
+fn on_screen(screen: Screen) -> impl Fn(Shown) + Send {
+    move |shown| match shown {
+        Shown::Question(text) => screen.show(Show::Question(text)),
+        Shown::Done => screen.show(Show::QuestionOver),
+        Shown::Declined => screen.show(Show::Note("no answer".to_owned())),
+        Shown::Withdrawn => screen.show(Show::Note("the question was withdrawn".to_owned())),
     }
 }
 

@@ -1,0 +1,213 @@
+//! Requests that are not calls to models, over the same connections.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, StatusCode, Url};
+use tokio::time::timeout;
+
+use super::{Clients, Patience, fault, header_list};
+use crate::discovery::Fetch;
+
+/// Hops a request may be sent on.
+const MAX_REDIRECTS: usize = 20;
+/// Headers that describe a body and go with it.
+const OF_BODY: [&str; 5] =
+    ["content-type", "content-length", "content-encoding", "content-language", "content-location"];
+/// Headers no other server may see.
+const PRIVATE: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "host"];
+
+/// The way to any server. Nothing is connected or read before the first request.
+#[derive(Clone, Debug, Default)]
+pub struct Web {
+    clients: Arc<Clients>,
+    patience: Patience,
+}
+
+/// One request.
+#[derive(Clone, Debug, Default)]
+pub struct WebRequest {
+    pub method: String,
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Bytes>,
+    pub redirect: Redirect,
+}
+
+/// What to do when a server sends the request elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Redirect {
+    #[default]
+    Follow,
+    /// The redirect itself is the response.
+    Manual,
+    Refuse,
+}
+
+/// A response whose body is to be read. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct WebResponse {
+    pub status: u16,
+    pub status_text: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// After redirects.
+    pub url: String,
+    response: reqwest::Response,
+    patience: Patience,
+}
+
+impl Web {
+    /// Over existing connection pools.
+    pub fn new(clients: Arc<Clients>, patience: Patience) -> Self {
+        Web { clients, patience }
+    }
+
+    /// Sends a request and waits for the head of its response.
+    pub async fn send(&self, request: WebRequest) -> Result<WebResponse, String> {
+        let mut url = Url::parse(&request.url).map_err(|error| format!("Invalid URL {}: {error}", request.url))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("Unsupported scheme {}: only http and https can be fetched", url.scheme()));
+        }
+        let method = request.method.as_bytes();
+        let mut method = Method::from_bytes(method).map_err(|_| format!("Invalid method {}", request.method))?;
+        let mut headers = header_map(&request.headers)?;
+        let mut body = request.body;
+        for _ in 0..=MAX_REDIRECTS {
+            let response = self.send_once(&method, &url, &headers, body.clone()).await?;
+            let Some(target) = target(&response, &url, request.redirect)? else {
+                return Ok(self.response(response));
+            };
+            if becomes_get(&method, response.status()) {
+                method = Method::GET;
+                body = None;
+                OF_BODY.iter().for_each(|name| drop(headers.remove(*name)));
+            }
+            if target.origin() != url.origin() {
+                PRIVATE.iter().for_each(|name| drop(headers.remove(*name)));
+            }
+            url = target;
+        }
+        Err(format!("{} was redirected more than {MAX_REDIRECTS} times", request.url))
+    }
+
+    /// The same for small JSON questions.
+    pub fn fetch(&self) -> Fetch {
+        let web = self.clone();
+        Arc::new(move |question| {
+            let web = web.clone();
+            Box::pin(async move { super::fetch_json(&web.clients, question, web.patience.connect).await })
+        })
+    }
+
+    async fn send_once(
+        &self,
+        method: &Method,
+        url: &Url,
+        headers: &HeaderMap,
+        body: Option<Bytes>,
+    ) -> Result<reqwest::Response, String> {
+        let client = self.clients.get(url.as_str(), self.patience.connect).map_err(|fault| fault.text)?;
+        let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        let sending = request.send();
+        let sent = match self.patience.first_byte {
+            Some(limit) => timeout(limit, sending).await.map_err(|_| fault::silent(limit).text)?,
+            None => sending.await,
+        };
+        sent.map_err(|error| format!("{}{}", fault::unreachable(url.as_str(), &error).text, code(&error)))
+    }
+
+    fn response(&self, response: reqwest::Response) -> WebResponse {
+        WebResponse {
+            status: response.status().as_u16(),
+            status_text: response.status().canonical_reason().unwrap_or_default().to_owned(),
+            headers: header_list(response.headers()),
+            url: response.url().to_string(),
+            response,
+            patience: self.patience,
+        }
+    }
+}
+
+impl WebResponse {
+    /// The next bytes, nothing at the end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, String> {
+        let reading = self.response.chunk();
+        let read = match self.patience.idle {
+            Some(limit) => timeout(limit, reading).await.map_err(|_| fault::silent(limit).text)?,
+            None => reading.await,
+        };
+        read.map_err(|error| format!("{}{}", fault::lost(&error).text, code(&error)))
+    }
+}
+
+fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        // Bodies are handed on as they come, so they must not come compressed.
+        if name.eq_ignore_ascii_case("accept-encoding") {
+            continue;
+        }
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("Invalid header name {name}"))?;
+        // The value may be a secret and is not shown.
+        let value = HeaderValue::from_str(value).map_err(|_| format!("Invalid value of header {name}"))?;
+        map.append(key, value);
+    }
+    Ok(map)
+}
+
+/// Where the server sends the request, if the caller wants to go there.
+fn target(response: &reqwest::Response, url: &Url, redirect: Redirect) -> Result<Option<Url>, String> {
+    let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    let location = response.headers().get("location").filter(|_| is_redirect);
+    let Some(location) = location.and_then(|location| location.to_str().ok()) else { return Ok(None) };
+    match redirect {
+        Redirect::Manual => Ok(None),
+        Redirect::Refuse => Err(format!("unexpected redirect to {location}")),
+        Redirect::Follow => {
+            let target = url.join(location).map_err(|error| format!("Invalid redirect to {location}: {error}"))?;
+            match target.scheme() {
+                "http" | "https" => Ok(Some(target)),
+                other => Err(format!("Refused to follow a redirect to the scheme {other}")),
+            }
+        }
+    }
+}
+
+fn becomes_get(method: &Method, status: StatusCode) -> bool {
+    match status.as_u16() {
+        301 | 302 => *method == Method::POST,
+        303 => *method != Method::GET && *method != Method::HEAD,
+        _ => false,
+    }
+}
+
+/// The system's word for what went wrong, for programs that look for it.
+fn code(error: &reqwest::Error) -> &'static str {
+    let mut cause: &dyn Error = error;
+    let kind = loop {
+        if let Some(error) = cause.downcast_ref::<io::Error>() {
+            break error.kind();
+        }
+        match cause.source() {
+            Some(source) => cause = source,
+            None if cause.to_string().contains("lookup address") => return " (ENOTFOUND)",
+            None => return "",
+        }
+    };
+    match kind {
+        io::ErrorKind::ConnectionRefused => " (ECONNREFUSED)",
+        io::ErrorKind::ConnectionReset => " (ECONNRESET)",
+        io::ErrorKind::TimedOut => " (ETIMEDOUT)",
+        io::ErrorKind::HostUnreachable => " (EHOSTUNREACH)",
+        io::ErrorKind::NetworkUnreachable => " (ENETUNREACH)",
+        _ if cause.to_string().contains("lookup address") => " (ENOTFOUND)",
+        _ => "",
+    }
+}

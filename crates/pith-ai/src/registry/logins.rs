@@ -1,0 +1,107 @@
+//! Logins of providers that pith does not know: whoever brought the provider
+//! along turns what is stored into a key, and renews it when it has run out.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pith_files::FileLock;
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, interval, sleep};
+
+use super::Registry;
+use super::auth::Missing;
+
+/// How long another process may take to renew the same login.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often others are told that the file is still being worked on.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
+
+/// What an implementation of [`Logins`] works on.
+pub type Working<T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send>>;
+
+/// Understands stored logins. Credentials are what `auth.json` holds for the provider.
+pub trait Logins: Send + Sync {
+    /// The key for requests.
+    fn key(&self, provider: &str, credentials: Value) -> Working<String>;
+
+    /// Credentials in place of those that have run out.
+    fn refresh(&self, provider: &str, credentials: Value) -> Working<Value>;
+}
+
+impl Registry {
+    /// Says who understands the logins of registered providers.
+    pub fn set_logins(&self, logins: Option<Arc<dyn Logins>>) {
+        *self.logins.lock().unwrap_or_else(PoisonError::into_inner) = logins;
+    }
+
+    /// The key a stored login stands for, renewed if need be.
+    pub(super) async fn login_key(&self, provider: &str) -> Result<String, String> {
+        let logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(logins) = logins else { return Err(Missing::Expired.text(provider)) };
+        let credentials = self.renewed(provider, &*logins).await?;
+        let key = logins.key(provider, credentials).await?;
+        match key.is_empty() {
+            true => Err(Missing::Nothing.text(provider)),
+            false => Ok(key),
+        }
+    }
+
+    async fn renewed(&self, provider: &str, logins: &dyn Logins) -> Result<Value, String> {
+        // One renewal at a time here, and under the file's lock one at a time everywhere.
+        let _turn = self.renewing.lock().await;
+        let stored = self.stored_login(provider)?;
+        if !has_expired(&stored) {
+            return Ok(stored);
+        }
+        let lock = self.lock_auth_file().await?;
+        let stored = self.stored_login(provider)?;
+        if !has_expired(&stored) {
+            return Ok(stored);
+        }
+        let renewing = logins.refresh(provider, stored);
+        tokio::pin!(renewing);
+        let mut signs = interval(SIGN_OF_LIFE);
+        let fresh = loop {
+            tokio::select! {
+                biased;
+                fresh = &mut renewing => break fresh,
+                // A lock that cannot be touched is taken over by others at worst.
+                _ = signs.tick() => drop(lock.refresh()),
+            }
+        };
+        let fresh = fresh.map_err(|why| format!("{} ({why})", Missing::Expired.text(provider)))?;
+        if !fresh.is_object() {
+            return Err(format!("{} (the renewed login is not an object)", Missing::Expired.text(provider)));
+        }
+        self.auth.store_login(&lock, provider, &fresh).map_err(|error| format!("auth.json: {error}"))?;
+        Ok(fresh)
+    }
+
+    fn stored_login(&self, provider: &str) -> Result<Value, String> {
+        self.auth.login(provider).ok_or_else(|| Missing::Nothing.text(provider))
+    }
+
+    async fn lock_auth_file(&self) -> Result<FileLock, String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let file = self.auth.path().to_owned();
+            let locked = spawn_blocking(move || FileLock::acquire(&file)).await;
+            match locked.map_err(|_| "the lock of auth.json could not be taken".to_owned())? {
+                Ok(lock) => return Ok(lock),
+                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock || Instant::now() > until => {
+                    return Err(error.to_string());
+                }
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+}
+
+fn has_expired(credentials: &Value) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as f64;
+    credentials.get("expires").and_then(Value::as_f64).is_none_or(|expires| expires <= now)
+}

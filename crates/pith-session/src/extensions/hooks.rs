@@ -1,0 +1,1 @@
+//! The run under the eyes of extensions.

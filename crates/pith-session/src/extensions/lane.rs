@@ -1,0 +1,259 @@
+//! Waiting for extensions without overtaking: while handlers decide about one
+//! command, the commands whose order matters wait behind it, and all others
+//! are served as ever.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::time::Duration;
+
+use pith_ext::FromExtension;
+use pith_protocol::{Command, Id, Response};
+use tokio::task::{AbortHandle, Id as TaskId};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{JobEnd, Then};
+use crate::session::Session;
+
+/// How long all lines wait for extensions that begin with the session.
+const START: Duration = Duration::from_millis(50);
+
+/// The step extensions are busy with, and what waits for its end.
+#[derive(Default)]
+pub(crate) struct Lane {
+    step: Option<AbortHandle>,
+    /// Something that takes several steps is under way.
+    taken: Option<Passage>,
+    /// Gives up what handlers are asked to agree to.
+    consent: Option<CancellationToken>,
+    waiting: VecDeque<Held>,
+    /// Until then nothing is read, so that what extensions show when they start comes first.
+    quiet_until: Option<Instant>,
+}
+
+/// What has the lane for more than one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// Another session takes the place of this one.
+    Replacement,
+    /// The same session gets other extensions.
+    Reload,
+}
+
+/// Something that waits for the step before it.
+enum Held {
+    Line(Id, Command),
+    Request(FromExtension),
+    Then(Then),
+}
+
+impl Lane {
+    pub fn is_busy(&self) -> bool {
+        self.step.is_some() || self.taken.is_some()
+    }
+
+    /// Keeps the lane until [`Lane::release`], whatever is waited for meanwhile.
+    pub fn take(&mut self, passage: Passage) {
+        self.taken = Some(passage);
+    }
+
+    /// Lets the next one go; the session does that at its next event.
+    pub fn release(&mut self) {
+        self.taken = None;
+    }
+
+    /// Whether something holds the lane beyond its present step.
+    pub fn is_taken(&self) -> bool {
+        self.taken.is_some()
+    }
+
+    /// What fires when the host gives up the question handlers are about to be asked.
+    pub fn await_consent(&mut self) -> CancellationToken {
+        self.consent.insert(CancellationToken::new()).clone()
+    }
+
+    /// The host does not want any more what handlers are asked about.
+    pub fn refuse(&mut self) {
+        if let Some(consent) = self.consent.take() {
+            consent.cancel();
+        }
+    }
+
+    /// Lets the first step go before everything else, for a moment.
+    pub fn hush(&mut self) {
+        self.quiet_until = Some(Instant::now() + START);
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.quiet_until.is_some()
+    }
+
+    /// Returns when that moment is over.
+    pub async fn quiet(&self) {
+        match self.quiet_until {
+            Some(until) => tokio::time::sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub fn end_quiet(&mut self) {
+        self.quiet_until = None;
+    }
+
+    /// Whether a task that ended badly was the step.
+    pub fn is_step(&self, task: TaskId) -> bool {
+        self.step.as_ref().is_some_and(|step| step.id() == task)
+    }
+}
+
+/// Commands that change what the next one means; the rest can be served at any time.
+fn is_ordered(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Prompt(_)
+            | Command::Steer(_)
+            | Command::FollowUp(_)
+            | Command::AbortAndPrompt(_)
+            | Command::NewSession(_)
+            | Command::SwitchSession(_)
+            | Command::Fork(_)
+            | Command::Branch(_)
+            | Command::CloneSession(_)
+            | Command::NavigateTree(_)
+            | Command::Compact(_)
+            | Command::Reload(_)
+    )
+}
+
+/// Commands that leave a trace in the session, and so must not reach the one that is about to go.
+fn is_written_down(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SetModel(_)
+            | Command::CycleModel(_)
+            | Command::SetThinkingLevel(_)
+            | Command::CycleThinkingLevel(_)
+            | Command::SetSessionName(_)
+            | Command::SetLabel(_)
+            | Command::SetTodos(_)
+            | Command::Bash(_)
+    )
+}
+
+impl Session {
+    /// Waits for extensions, then goes on. One step at a time; the caller has seen that none is under way.
+    pub(crate) fn step<F, T>(&mut self, work: F)
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: FnOnce(&mut Session) + Send + 'static,
+    {
+        let task = self.jobs.spawn(async move {
+            let then = work.await;
+            JobEnd::Then(Box::new(move |session: &mut Session| session.end_step(Some(Box::new(then)))))
+        });
+        self.lane.step = Some(task);
+    }
+
+    /// Waits for something beside the lane, then goes on.
+    pub(crate) fn job<F, T>(&mut self, work: F)
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: FnOnce(&mut Session) + Send + 'static,
+    {
+        self.jobs.spawn(async move {
+            let then = work.await;
+            JobEnd::Then(Box::new(then))
+        });
+    }
+
+    /// Goes on after a step, with whatever waited for it.
+    pub(crate) fn end_step(&mut self, then: Option<Then>) {
+        self.lane.step = None;
+        self.lane.end_quiet();
+        if let Some(then) = then {
+            then(self);
+        }
+        while self.is_lane_free() {
+            match self.lane.waiting.pop_front() {
+                Some(Held::Line(id, command)) => self.command(id, command),
+                Some(Held::Request(request)) => self.on_extension(request),
+                Some(Held::Then(then)) => then(self),
+                None => return,
+            }
+        }
+    }
+
+    /// What the step was to go on with is lost; whoever waited for it is told by then.
+    pub(crate) fn on_step_panic(&mut self) {
+        self.lane.release();
+        self.take_over();
+        self.end_step(None);
+    }
+
+    fn is_lane_free(&self) -> bool {
+        !self.lane.is_busy() && self.takes_lines()
+    }
+
+    /// Carries out what waited, if nothing is in its way any more.
+    pub(crate) fn advance_lane(&mut self) {
+        if !self.lane.waiting.is_empty() && self.is_lane_free() {
+            self.end_step(None);
+        }
+    }
+
+    /// Gives a command back unless it has to wait for extensions.
+    pub(crate) fn admit(&mut self, id: Id, command: Command) -> Option<(Id, Command)> {
+        let must_wait = self.lane.is_busy() || !self.lane.waiting.is_empty();
+        let is_replacing = self.lane.taken == Some(Passage::Replacement);
+        if must_wait && (is_ordered(&command) || is_replacing && is_written_down(&command)) {
+            self.lane.waiting.push_back(Held::Line(id, command));
+            return None;
+        }
+        Some((id, command))
+    }
+
+    /// Lets a request of an extension wait for the step before it.
+    pub(crate) fn hold(&mut self, request: FromExtension) {
+        self.lane.waiting.push_back(Held::Request(request));
+    }
+
+    /// Does something that may need the lane: now, or in its turn.
+    pub(crate) fn in_turn(&mut self, then: impl FnOnce(&mut Session) + Send + 'static) {
+        match self.is_lane_free() && self.lane.waiting.is_empty() {
+            true => then(self),
+            false => self.lane.waiting.push_back(Held::Then(Box::new(then))),
+        }
+    }
+
+    /// What extensions of the session before still wanted of it comes too late; they are told so.
+    pub(crate) fn drop_requests(&mut self) {
+        self.lane.waiting.retain(|held| !matches!(held, Held::Request(_)));
+    }
+
+    /// Prompts that extensions have not let through yet are given up.
+    pub(crate) fn abandon_prompts(&mut self, why: &str) {
+        let waiting = std::mem::take(&mut self.lane.waiting);
+        for held in waiting {
+            match held {
+                Held::Line(id, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_)) if !self.is_closing => {
+                    self.out.respond(&Response::failure(id.raw(), "prompt", why));
+                }
+                Held::Line(id, command) if self.is_closing => {
+                    self.out.respond(&Response::failure(id.raw(), command.name(), why));
+                }
+                Held::Request(_) | Held::Then(_) if self.is_closing => {}
+                other => self.lane.waiting.push_back(other),
+            }
+        }
+    }
+
+    /// The process ends: nothing waits for extensions any more.
+    pub(crate) fn close_lane(&mut self) {
+        self.abandon_prompts("pith is shutting down");
+        if let Some(step) = self.lane.step.take() {
+            step.abort();
+        }
+        self.lane.release();
+        self.lane.end_quiet();
+    }
+}

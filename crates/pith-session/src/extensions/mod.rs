@@ -1,0 +1,160 @@
+//! Extensions in the life of a session: what they are told, and what they ask for.
+//!
+//! Everything an extension does comes in as a [`FromExtension`] event and is
+//! dealt with at once; everything the session wants from extensions is awaited
+//! in a job and goes on as a [`crate::activity::Then`]. Without extensions none
+//! of this costs more than a look at an `Option`.
+
+mod asking;
+mod dialogs;
+mod first_entries;
+mod generation;
+mod hooks;
+mod intake;
+mod lane;
+mod messages;
+mod models;
+mod replacing;
+mod requests;
+mod router;
+mod services;
+mod start;
+mod summaries;
+mod tools;
+mod user_bash;
+mod views;
+
+pub(crate) use intake::Source;
+pub use models::register_provider;
+pub(crate) use router::Router;
+pub use services::serve_fetch;
+pub(crate) use lane::{Lane, Passage};
+pub(crate) use start::Beginning;
+pub(crate) use summaries::CompactionQuestion;
+pub(crate) use user_bash::HostCommand;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use pith_ai::http::Web;
+use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
+use serde_json::Value;
+
+use crate::replace::Successor;
+use crate::session::Session;
+use dialogs::Dialogs;
+use models::Providers;
+
+/// How extensions are found and started.
+pub struct ExtensionSetup {
+    /// Finds the extensions of a working directory, in the order of their handlers.
+    pub find: FindExtensions,
+    /// What an engine for a working directory is started with.
+    pub config: Box<dyn Fn(&Path) -> ExtensionConfig + Send>,
+    /// Values of extension flags on the command line.
+    pub flags: HashMap<String, Value>,
+    /// What runs already; `None` where there is nothing to run.
+    pub running: Option<RunningExtensions>,
+    /// Carries out their HTTP requests.
+    pub web: Web,
+}
+
+/// Finds the extensions of a working directory.
+pub type FindExtensions = Box<dyn FnMut(&Path) -> Vec<ExtensionSource> + Send>;
+
+/// Extensions that were loaded and bound before the session began.
+pub struct RunningExtensions {
+    pub handle: ExtensionHandle,
+    pub requests: Requests,
+    pub sources: Vec<ExtensionSource>,
+    /// What could not be loaded.
+    pub errors: Vec<LoadError>,
+    /// Requests that only a session can deal with.
+    pub early: Vec<FromExtension>,
+}
+
+/// The extensions of a session.
+pub(crate) struct Extensions {
+    pub find: FindExtensions,
+    pub config: Box<dyn Fn(&Path) -> ExtensionConfig + Send>,
+    pub flags: HashMap<String, Value>,
+    live: Option<Live>,
+    /// What could not be loaded, for `get_diagnostics`.
+    pub errors: Vec<LoadError>,
+    pub dialogs: Dialogs,
+    /// Providers they have registered.
+    pub providers: Providers,
+    /// Sends model calls to them or to pith's own clients.
+    pub router: Arc<Router>,
+    pub web: Web,
+    /// Slash commands that have not ended.
+    pub n_commands: usize,
+    /// The session that takes over as soon as its extensions are there.
+    pub arriving: Option<Successor>,
+    /// An extension has asked to leave once nothing runs.
+    pub is_leaving: bool,
+    /// The last words have been said.
+    has_quit: bool,
+}
+
+/// An engine and what it says.
+struct Live {
+    handle: ExtensionHandle,
+    requests: Requests,
+    /// What it has loaded.
+    sources: Vec<ExtensionSource>,
+    early: Vec<FromExtension>,
+}
+
+impl Extensions {
+    pub fn new(setup: ExtensionSetup, router: Arc<Router>) -> Self {
+        let (live, errors) = match setup.running {
+            Some(running) => {
+                let RunningExtensions { handle, requests, sources, errors, early } = running;
+                (Some(Live { handle, requests, sources, early }), errors)
+            }
+            None => (None, Vec::new()),
+        };
+        Extensions {
+            find: setup.find,
+            config: setup.config,
+            flags: setup.flags,
+            live,
+            errors,
+            dialogs: Dialogs::default(),
+            providers: Providers::new(),
+            router,
+            web: setup.web,
+            n_commands: 0,
+            arriving: None,
+            is_leaving: false,
+            has_quit: false,
+        }
+    }
+
+    /// The way to the extensions, if there are any.
+    pub fn handle(&self) -> Option<&ExtensionHandle> {
+        self.live.as_ref().map(|live| &live.handle)
+    }
+
+    /// What is loaded.
+    pub fn sources(&self) -> &[ExtensionSource] {
+        self.live.as_ref().map_or(&[], |live| &live.sources)
+    }
+
+    /// The next request; never, without extensions. Cancel safe.
+    pub async fn next(&mut self) -> Option<FromExtension> {
+        match &mut self.live {
+            Some(live) => live.requests.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Session {
+    /// The extensions that listen for an event. Ask before building its payload.
+    pub(crate) fn listeners(&self, event: pith_ext::EventName) -> Option<ExtensionHandle> {
+        self.extensions.handle().filter(|handle| handle.listens(event)).cloned()
+    }
+}

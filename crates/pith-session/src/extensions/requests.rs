@@ -1,0 +1,78 @@
+//! Every wish of an extension to whoever grants it: one match, no logic.
+
+use pith_ext::{ExtensionError, FromExtension};
+use pith_protocol::Event;
+
+use crate::session::Session;
+
+impl Session {
+    /// Deals with one request, at once: extension code may be waiting for it.
+    pub(crate) fn on_extension(&mut self, request: FromExtension) {
+        if looks_at_session(&request) {
+            self.take_over();
+        }
+        match request {
+            FromExtension::Error(error) => self.tell_extension_error(&error),
+            FromExtension::Dialog { request, answer } => self.open_dialog(request, answer),
+            FromExtension::DialogWithdrawn { id } => self.withdraw_dialog(id),
+            FromExtension::Display(request) => self.out.ui_request(&request),
+            FromExtension::RegistryChanged => self.on_registry_changed(),
+            FromExtension::RegisterProvider(registration) => self.register_provider(registration),
+            FromExtension::UnregisterProvider { name } => self.unregister_provider(&name),
+            FromExtension::SendMessage { message, answer } => self.send_custom_message(message, answer),
+            FromExtension::SendUserMessage { message, answer } => self.send_user_message(message, answer),
+            FromExtension::AppendEntry { custom_type, data } => self.append_custom_entry(&custom_type, data),
+            FromExtension::SetSessionName { name } => self.rename_from_extension(&name),
+            FromExtension::SetLabel { entry_id, label } => self.label_from_extension(&entry_id, label.as_deref()),
+            FromExtension::SetActiveTools { names } => self.set_active_tools(&names),
+            FromExtension::SetModel { model, answer } => self.set_model_from_extension(model, answer),
+            FromExtension::SetThinkingLevel { level } => self.set_level_from_extension(&level),
+            FromExtension::Abort => self.abort_from_extension(),
+            FromExtension::Shutdown => self.extensions.is_leaving = true,
+            FromExtension::Compact { custom_instructions, answer } => {
+                self.compact_for_extension(custom_instructions, answer);
+            }
+            FromExtension::WaitForIdle { answer } => self.answer_when_idle(answer),
+            FromExtension::NewSession { parent_session, entries, answer } => {
+                self.new_session_for_extension(parent_session, entries, answer);
+            }
+            FromExtension::Fork { entry_id, position, answer } => self.fork_for_extension(entry_id, position, answer),
+            FromExtension::SwitchSession { path, answer } => self.switch_for_extension(path, answer),
+            FromExtension::NavigateTree { navigation, answer } => self.navigate_for_extension(navigation, answer),
+            FromExtension::Reload { answer } => self.reload_for_extension(answer),
+            FromExtension::ModelAuth { provider, model, answer } => self.model_auth(provider, model, answer),
+            FromExtension::RefreshModels { answer } => self.refresh_models(answer),
+            FromExtension::Stream { request, reply } => self.stream_for_extension(request, reply),
+            FromExtension::Fetch { request, reply } => self.fetch_for_extension(request, reply),
+            FromExtension::RunTool { request, reply } => self.run_tool_for_extension(request, reply),
+            FromExtension::Query(query) => self.answer_query(query),
+        }
+    }
+
+    pub(crate) fn tell_extension_error(&mut self, error: &ExtensionError) {
+        if let Some(stack) = &error.stack {
+            crate::state::log_line(&format!("{}: {}: {}\n{stack}", error.path, error.event, error.error));
+        }
+        self.out.event(&Event::ExtensionError {
+            extension_path: &error.path,
+            event: &error.event,
+            error: &error.error,
+        });
+    }
+}
+
+/// Whether a request is about the session: extensions made for another one then must not meet the one before.
+fn looks_at_session(request: &FromExtension) -> bool {
+    matches!(
+        request,
+        FromExtension::Query(_)
+            | FromExtension::SendMessage { .. }
+            | FromExtension::SendUserMessage { .. }
+            | FromExtension::AppendEntry { .. }
+            | FromExtension::SetSessionName { .. }
+            | FromExtension::SetLabel { .. }
+            | FromExtension::SetActiveTools { .. }
+            | FromExtension::SetModel { .. }
+            | FromExtension::SetThinkingLevel { .. }
+    )
+}

@@ -1,0 +1,112 @@
+//! What pith does for extensions outside the session: HTTP requests and built-in tools.
+
+use std::future::Future;
+
+use pith_agent::{ToolContext, ToolOutput};
+use pith_ai::http::{Redirect, Web, WebRequest};
+use pith_ext::outgoing::{FetchHead, FetchReply, FetchRequest, ToolReply, ToolRequest};
+use pith_tools::shell::Shell;
+use pith_tools::{Workbench, builtin_tool};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+use crate::activity::JobEnd;
+use crate::session::Session;
+
+/// Carries out a request of `fetch`, to its end or until the extension has lost interest.
+pub async fn serve_fetch(web: &Web, request: FetchRequest, reply: FetchReply) {
+    let cancel = reply.cancel().clone();
+    let outcome = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err("This operation was aborted".to_owned()),
+        outcome = transfer(web, request, &reply) => outcome,
+    };
+    reply.finish(outcome);
+}
+
+async fn transfer(web: &Web, request: FetchRequest, reply: &FetchReply) -> Result<(), String> {
+    let FetchRequest { url, method, headers, redirect, body } = request;
+    let redirect = match redirect.as_str() {
+        "manual" => Redirect::Manual,
+        "error" => Redirect::Refuse,
+        _ => Redirect::Follow,
+    };
+    let mut response = web.send(WebRequest { method, url, headers, body: body.map(Into::into), redirect }).await?;
+    reply.head(&FetchHead {
+        status: response.status,
+        status_text: std::mem::take(&mut response.status_text),
+        headers: std::mem::take(&mut response.headers),
+        url: std::mem::take(&mut response.url),
+    });
+    while let Some(bytes) = response.chunk().await? {
+        reply.chunk(bytes.into());
+    }
+    Ok(())
+}
+
+impl Session {
+    pub(crate) fn fetch_for_extension(&mut self, request: FetchRequest, reply: FetchReply) {
+        let web = self.extensions.web.clone();
+        self.serve_extension(async move { serve_fetch(&web, request, reply).await });
+    }
+
+    pub(crate) fn run_tool_for_extension(&mut self, request: ToolRequest, reply: ToolReply) {
+        let workbench = workplace(&self.workbench, &request);
+        let Some(tool) = builtin_tool(&request.name, &workbench) else {
+            return reply.finish(&ToolOutput::error(format!("Tool {} not found", request.name)));
+        };
+        self.serve_extension(async move {
+            let (news, mut updates) = mpsc::unbounded_channel();
+            let context = ToolContext {
+                call_id: request.call_id,
+                cancel: reply.cancel().clone(),
+                // Nobody listens once the call has ended.
+                update: Arc::new(move |output| drop(news.send(output))),
+            };
+            let arguments = tool.adapt(request.arguments);
+            let running = tool.run(arguments, context);
+            tokio::pin!(running);
+            let output = loop {
+                tokio::select! {
+                    biased;
+                    Some(output) = updates.recv() => reply.update(&output),
+                    output = &mut running => break output,
+                }
+            };
+            reply.finish(&output);
+        });
+    }
+
+    /// Works for extensions as long as there are any.
+    pub(super) fn serve_extension(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        let Some(handle) = self.extensions.handle().cloned() else { return };
+        self.jobs.spawn(async move {
+            tokio::select! {
+                biased;
+                () = work => {}
+                () = handle.gone() => {}
+            }
+            JobEnd::Done
+        });
+    }
+}
+
+/// The session's workbench as the wrapping tool sees it.
+fn workplace(workbench: &Workbench, request: &ToolRequest) -> Arc<Workbench> {
+    let path = |name: &str| request.options.get(name).and_then(Value::as_str).map(PathBuf::from);
+    // A prefix of the settings is for the agent's own commands.
+    let shell = Shell { path: path("shellPath").or_else(|| workbench.shell.path.clone()), prefix: None };
+    let inherited = request.options.get("env").and_then(Value::as_object).map(variables);
+    workbench.elsewhere(workbench.base.cwd.join(&request.cwd), shell, inherited)
+}
+
+fn variables(object: &Map<String, Value>) -> Vec<(String, String)> {
+    let text = |value: &Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    };
+    object.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+}

@@ -1,0 +1,91 @@
+//! The beginning and the end of extensions in a session.
+
+use pith_ext::DiscoveredResources;
+use pith_protocol::Event;
+
+use crate::activity::Then;
+use crate::session::Session;
+
+/// Why a session is there, as `session_start` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    Startup,
+    Reload,
+    New,
+    Resume,
+    Fork,
+}
+
+impl Beginning {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Beginning::Startup => "startup",
+            Beginning::Reload => "reload",
+            Beginning::New => "new",
+            Beginning::Resume => "resume",
+            Beginning::Fork => "fork",
+        }
+    }
+}
+
+impl Session {
+    /// Tells what could not be loaded and lets the rest begin.
+    pub(crate) fn begin_extensions(&mut self) {
+        self.tell_load_errors();
+        let Some(live) = &mut self.extensions.live else { return };
+        let early = std::mem::take(&mut live.early);
+        early.into_iter().for_each(|request| self.on_extension(request));
+        self.lane.hush();
+        self.announce_session(Beginning::Startup, None, Box::new(|_| {}));
+    }
+
+    pub(crate) fn tell_load_errors(&mut self) {
+        for error in self.extensions.errors.clone() {
+            crate::state::log_line(&error.error);
+            self.out.event(&Event::ExtensionError { extension_path: &error.path, event: "load", error: &error.error });
+        }
+    }
+
+    /// `session_start` and `resources_discover`, then whatever comes after. The extensions are bound.
+    pub(crate) fn announce_session(&mut self, beginning: Beginning, previous: Option<String>, then: Then) {
+        let Some(handle) = self.extensions.handle().cloned() else { return then(self) };
+        let cwd = self.store.cwd().to_string_lossy().into_owned();
+        self.step(async move {
+            handle.session_start(beginning.as_str(), previous.as_deref()).await;
+            let reason = if beginning == Beginning::Reload { "reload" } else { "startup" };
+            let found = handle.resources_discover(&cwd, reason).await;
+            move |session: &mut Session| {
+                session.take_discovered(found);
+                then(session);
+            }
+        });
+    }
+
+    /// Skills and templates extensions bring along.
+    fn take_discovered(&mut self, found: DiscoveredResources) {
+        if found != DiscoveredResources::default() {
+            // To be connected.
+        }
+    }
+
+    /// An extension has asked to leave: that happens once nothing runs.
+    pub(crate) fn leave_if_asked(&mut self) {
+        let is_still = !self.activity.is_busy() && !self.lane.is_busy() && self.extensions.n_commands == 0;
+        if self.extensions.is_leaving && is_still && !self.is_closing {
+            self.close();
+        }
+    }
+
+    /// The last words, once nothing runs any more: what waits for extensions then ends with them.
+    pub(crate) fn quit_extensions(&mut self) {
+        if !self.is_closing || self.activity.is_busy() || self.extensions.has_quit {
+            return;
+        }
+        self.extensions.has_quit = true;
+        let Some(handle) = self.extensions.handle().cloned() else { return };
+        self.job(async move {
+            handle.quit().await;
+            |_: &mut Session| {}
+        });
+    }
+}

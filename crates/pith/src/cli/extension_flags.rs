@@ -1,0 +1,138 @@
+//! Options that pith does not know itself. Whether an extension does can only
+//! be said once extensions have been loaded, so they are kept until then.
+
+use std::collections::HashMap;
+
+use pith_ext::registry::{FlagInfo, FlagKind};
+use serde_json::Value;
+
+use super::flags;
+
+/// The options, in the order they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtensionFlags(Vec<Given>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Given {
+    /// Without the dashes.
+    name: String,
+    value: Option<String>,
+    /// Known as a flag of another agent, which nobody need have registered.
+    is_foreign: bool,
+}
+
+/// What is done about options that nobody has registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strangers {
+    Refused,
+    /// Hosts pass flags written for other agents and other versions.
+    Ignored,
+}
+
+/// What extensions get, and what people are told.
+#[derive(Debug, Default, PartialEq)]
+pub struct Judged {
+    pub values: HashMap<String, Value>,
+    pub warnings: Vec<String>,
+}
+
+impl ExtensionFlags {
+    pub(super) fn push(&mut self, name: &str, value: Option<String>) {
+        self.0.push(Given { name: name.to_owned(), value, is_foreign: false });
+    }
+
+    pub(super) fn push_foreign(&mut self, name: &str, value: Option<String>) {
+        self.0.push(Given { name: name.to_owned(), value, is_foreign: true });
+    }
+
+    /// Whether there is nothing to judge.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Compares with what extensions have registered; `Err` is the text after `Error: `.
+    pub fn judge(&self, registered: &[FlagInfo], strangers: Strangers) -> Result<Judged, String> {
+        let mut judged = Judged::default();
+        let mut unknown: Vec<String> = Vec::new();
+        for Given { name, value, is_foreign } in &self.0 {
+            match (registered.iter().find(|flag| flag.name == *name).map(|flag| flag.kind), value) {
+                (Some(FlagKind::Boolean), _) => {
+                    judged.values.insert(name.clone(), Value::Bool(true));
+                }
+                (Some(FlagKind::String), Some(value)) => {
+                    judged.values.insert(name.clone(), Value::String(value.clone()));
+                }
+                (Some(FlagKind::String), None) => return Err(format!("Extension flag \"--{name}\" requires a value")),
+                (None, _) if *is_foreign => judged.warnings.push(format!("--{name} has no effect in pith")),
+                (None, _) => {
+                    let option = format!("--{name}");
+                    if !unknown.contains(&option) {
+                        unknown.push(option);
+                    }
+                }
+            }
+        }
+        match (unknown.as_slice(), strangers) {
+            ([], _) => {}
+            (_, Strangers::Ignored) => {
+                judged.warnings.push(format!("ignoring unknown options: {}", unknown.join(", ")));
+            }
+            ([option], Strangers::Refused) => {
+                let hint = flags::nearest(option).map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+                return Err(format!("Unknown option: {option}{hint}"));
+            }
+            (_, Strangers::Refused) => return Err(format!("Unknown options: {}", unknown.join(", "))),
+        }
+        Ok(judged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+
+    fn registered(name: &str, kind: FlagKind) -> FlagInfo {
+        let extension_path = "x.ts".to_owned();
+        FlagInfo { name: name.to_owned(), kind, description: None, default: None, extension_path }
+    }
+
+    fn judge(line: &str, strangers: Strangers) -> Result<Judged, String> {
+        let cli = Cli::parse(line.split_whitespace().map(str::to_owned)).expect("parses");
+        let registered = [
+            registered("loud", FlagKind::Boolean),
+            registered("plan", FlagKind::Boolean),
+            registered("preset", FlagKind::String),
+        ];
+        cli.extension_flags.judge(&registered, strangers)
+    }
+
+    #[test]
+    fn extensions_get_what_they_have_registered() {
+        let check = |line: &str, expected: Value| {
+            let values = judge(line, Strangers::Refused).expect(line).values;
+            assert_eq!(serde_json::to_value(values).expect("plain"), expected, "{line}");
+        };
+        check("--loud", serde_json::json!({"loud": true}));
+        check("--loud=no", serde_json::json!({"loud": true}));
+        check("--preset quick", serde_json::json!({"preset": "quick"}));
+        check("--preset=a --preset=b", serde_json::json!({"preset": "b"}));
+        check("--preset= --loud @file", serde_json::json!({"preset": "", "loud": true}));
+        // Another agent has a flag of this name; the extension's counts.
+        check("--plan --loud", serde_json::json!({"plan": true, "loud": true}));
+    }
+
+    #[test]
+    fn what_nobody_registered_is_refused_or_ignored() {
+        let check = |line: &str, text: &str| assert_eq!(judge(line, Strangers::Refused).expect_err(line), text);
+        check("--preset", "Extension flag \"--preset\" requires a value");
+        check("--preset --loud", "Extension flag \"--preset\" requires a value");
+        check("--frobnicate", "Unknown option: --frobnicate");
+        check("--one --two=3 --one", "Unknown options: --one, --two");
+        check("--modle x", "Unknown option: --modle (did you mean --model?)");
+        check("--no-skill", "Unknown option: --no-skill (did you mean --no-skills?)");
+        let ignored = judge("--mode rpc --frobnicate yes --smol m --loud", Strangers::Ignored).expect("goes on");
+        assert_eq!(ignored.warnings, ["--smol has no effect in pith", "ignoring unknown options: --frobnicate"]);
+        assert_eq!(ignored.values.len(), 1);
+    }
+}

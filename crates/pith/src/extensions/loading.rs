@@ -1,0 +1,262 @@
+//! Extensions before there is a session: loaded, asked whether they trust the
+//! project, told their flags. What they want meanwhile is served or kept.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pith_ai::ClientOptions;
+use pith_ai::http::{Clients, Web};
+use pith_ai::registry::Registry;
+use pith_ai::settings::Settings;
+use pith_ext::outgoing::Answer;
+use pith_ext::{
+    Discovery, EventName, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension, LoadError,
+    LoadedExtension, Loading, Mode, Requests, TrustDecision,
+};
+use pith_protocol::host::UiAnswer;
+use pith_session::{RunningExtensions, register_provider, serve_fetch};
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::{Extensions, limits};
+use crate::people::questions::{Questions, Shown};
+
+/// Loads what is found and keeps what is to be handed to the session.
+pub struct Loader<'a> {
+    extensions: &'a Extensions,
+    cwd: PathBuf,
+    /// Started with the first extension.
+    engine: Option<Engine>,
+    sources: Vec<ExtensionSource>,
+    loaded: Vec<LoadedExtension>,
+    errors: Vec<LoadError>,
+}
+
+/// A running engine.
+struct Engine {
+    handle: ExtensionHandle,
+    requests: Requests,
+    /// Requests that only a session can deal with.
+    early: Vec<FromExtension>,
+    /// What the session finds out again when it is told of providers.
+    complaints: Vec<ExtensionError>,
+    /// The person at the terminal, where there is one, and what extensions have asked.
+    questions: Option<Questions>,
+    asked: HashMap<String, Answer<UiAnswer>>,
+    /// For requests of factories.
+    web: Web,
+    fetches: JoinSet<()>,
+}
+
+impl<'a> Loader<'a> {
+    /// For the extensions of a directory. Starts nothing.
+    pub fn new(extensions: &'a Extensions, cwd: &Path) -> Self {
+        let (sources, loaded, errors) = Default::default();
+        Loader { extensions, cwd: cwd.to_owned(), engine: None, sources, loaded, errors }
+    }
+
+    /// Loads what is not loaded yet; `found` has the order in which handlers are called from now on.
+    pub async fn load(&mut self, found: Discovery, settings: &Settings) {
+        self.errors.extend(found.errors);
+        if found.sources.is_empty() {
+            return;
+        }
+        let surroundings = self.extensions.surroundings(&self.cwd);
+        let engine = self.engine.get_or_insert_with(|| Engine::start(self.extensions, &self.cwd, settings));
+        // What has failed once would fail again, and run again.
+        let failed: Vec<&str> = self.errors.iter().map(|error| error.path.as_str()).collect();
+        let wanted: Vec<_> =
+            found.sources.iter().filter(|source| !failed.contains(&source.path.as_str())).cloned().collect();
+        let handle = engine.handle.clone();
+        let report = engine.during(None, handle.load(&wanted, Loading::Add, &surroundings)).await;
+        self.loaded = report.extensions;
+        for error in report.errors {
+            if !self.errors.contains(&error) {
+                self.errors.push(error);
+            }
+        }
+        self.sources = found.sources;
+    }
+
+    /// What handlers say about the project; the first that decides counts.
+    pub async fn project_trust(&mut self) -> Option<TrustDecision> {
+        let engine = self.engine.as_mut()?;
+        let handle = engine.handle.clone();
+        if !handle.listens(EventName::ProjectTrust) {
+            return None;
+        }
+        let cwd = self.cwd.to_string_lossy().into_owned();
+        engine.during(None, handle.project_trust(&cwd)).await
+    }
+
+    /// Refuses to go on without extensions that must be there.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let is_found = |path: &str, scope: &str| {
+            self.sources.iter().any(|source| source.path == path && source.source_info.scope == scope)
+        };
+        // What was not even found was named on the command line.
+        let is_named = |error: &LoadError| {
+            is_found(&error.path, "temporary") || !self.sources.iter().any(|source| source.path == error.path)
+        };
+        self.extensions.check(&self.errors, is_named)
+    }
+
+    /// Lets actions work, and providers join the registry.
+    pub async fn bind(&mut self, flags: &HashMap<String, Value>, registry: &Registry) {
+        let Some(engine) = &mut self.engine else { return };
+        let surroundings = self.extensions.surroundings(&self.cwd);
+        let handle = engine.handle.clone();
+        engine.during(Some(registry), handle.bind(&surroundings, flags)).await;
+    }
+
+    /// What has been registered; `None` without extensions.
+    pub fn registry(&self) -> Option<Arc<pith_ext::Registry>> {
+        self.engine.as_ref().map(|engine| engine.handle.registry())
+    }
+
+    /// What is loaded, in the order of handlers.
+    pub fn loaded(&self) -> &[LoadedExtension] {
+        &self.loaded
+    }
+
+    /// What could not be loaded.
+    pub fn errors(&self) -> &[LoadError] {
+        &self.errors
+    }
+
+    /// Ends the engine: there will be no session. What went wrong meanwhile is handed over.
+    pub async fn close(self) -> Vec<ExtensionError> {
+        let Some(mut engine) = self.engine else { return Vec::new() };
+        let handle = engine.handle.clone();
+        engine.during(None, handle.close()).await;
+        let error = |request| match request {
+            FromExtension::Error(error) => Some(error),
+            _ => None,
+        };
+        engine.early.into_iter().filter_map(error).chain(engine.complaints).collect()
+    }
+
+    /// Everything for the session, which takes over.
+    pub fn into_running(self) -> Option<RunningExtensions> {
+        let Engine { handle, requests, early, mut fetches, .. } = self.engine?;
+        // Each ends when the extension has lost interest in it, at the latest with the engine.
+        fetches.detach_all();
+        Some(RunningExtensions { handle, requests, sources: self.sources, errors: self.errors, early })
+    }
+}
+
+impl Engine {
+    fn start(extensions: &Extensions, cwd: &Path, settings: &Settings) -> Engine {
+        let limits = limits::of(&settings.extension_limits);
+        let (handle, requests) = ExtensionHost::start(extensions.config(cwd, limits));
+        let clients = Clients::with_proxy(settings.http_proxy.clone());
+        let web = Web::new(Arc::new(clients), ClientOptions::from(settings).patience);
+        let questions = (extensions.mode == Mode::Tui).then(|| Questions::new(on_stderr));
+        let (early, complaints, asked, fetches) = Default::default();
+        Engine { handle, requests, early, complaints, questions, asked, web, fetches }
+    }
+
+    /// Awaits a call into the extensions and serves them meanwhile.
+    async fn during<T>(&mut self, registry: Option<&Registry>, call: impl Future<Output = T>) -> T {
+        tokio::pin!(call);
+        loop {
+            tokio::select! {
+                biased;
+                Some(request) = self.requests.recv() => self.take(request, registry),
+                (id, answer) = answered(&mut self.questions) => {
+                    if let Some(waiting) = self.asked.remove(&id) {
+                        waiting.send(answer);
+                    }
+                }
+                result = &mut call => return result,
+            }
+        }
+    }
+
+    /// Serves a request, keeps it for the session, or lets it fail: whoever waits for
+    /// something that only a session has must not keep the session from beginning.
+    fn take(&mut self, request: FromExtension, registry: Option<&Registry>) {
+        let request = match (request, &mut self.questions) {
+            (FromExtension::Fetch { request, reply }, _) => {
+                let web = self.web.clone();
+                self.fetches.spawn(async move { serve_fetch(&web, request, reply).await });
+                return;
+            }
+            (FromExtension::Dialog { request, answer }, Some(questions)) => {
+                self.asked.insert(request.id.clone(), answer);
+                return questions.ask(request);
+            }
+            (FromExtension::DialogWithdrawn { id }, Some(questions)) => {
+                self.asked.remove(&id);
+                return questions.withdraw(&id);
+            }
+            (other, _) => other,
+        };
+        match &request {
+            FromExtension::RegisterProvider(registration) => {
+                if let Some(registry) = registry
+                    && let Err(error) = register_provider(registry, registration)
+                {
+                    let (path, event) = (registration.extension_path.clone(), "register_provider".to_owned());
+                    self.complaints.push(ExtensionError { path, event, error, stack: None });
+                }
+            }
+            FromExtension::UnregisterProvider { name } => {
+                if let Some(registry) = registry {
+                    registry.unregister(name);
+                }
+            }
+            FromExtension::Error(_)
+            | FromExtension::Display(_)
+            | FromExtension::AppendEntry { .. }
+            | FromExtension::SetSessionName { .. }
+            | FromExtension::SetLabel { .. }
+            | FromExtension::SetActiveTools { .. }
+            | FromExtension::SetThinkingLevel { .. }
+            | FromExtension::SendMessage { .. }
+            | FromExtension::SendUserMessage { .. }
+            | FromExtension::Shutdown => {}
+            FromExtension::Dialog { .. }
+            | FromExtension::DialogWithdrawn { .. }
+            | FromExtension::RegistryChanged
+            | FromExtension::SetModel { .. }
+            | FromExtension::Abort
+            | FromExtension::Compact { .. }
+            | FromExtension::WaitForIdle { .. }
+            | FromExtension::NewSession { .. }
+            | FromExtension::Fork { .. }
+            | FromExtension::SwitchSession { .. }
+            | FromExtension::NavigateTree { .. }
+            | FromExtension::Reload { .. }
+            | FromExtension::ModelAuth { .. }
+            | FromExtension::RefreshModels { .. }
+            | FromExtension::Stream { .. }
+            | FromExtension::Fetch { .. }
+            | FromExtension::RunTool { .. }
+            | FromExtension::Query(_) => return,
+        }
+        self.early.push(request);
+    }
+}
+
+/// The next answer of the person, if there is one to ask.
+async fn answered(questions: &mut Option<Questions>) -> (String, UiAnswer) {
+    match questions {
+        Some(questions) => questions.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// There is no screen yet, and standard output may be somebody else's.
+fn on_stderr(shown: Shown) {
+    use std::io::Write;
+    let text = match shown {
+        Shown::Question(text) => text,
+        Shown::Done => return,
+        Shown::Declined | Shown::Withdrawn => "\n".to_owned(),
+    };
+    let mut stderr = std::io::stderr().lock();
+    // A terminal that is gone is noticed elsewhere.
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}

@@ -1,0 +1,178 @@
+//! Extensions of the command line, of settings, of directories and of packages:
+//! found, loaded and bound before the session begins. Where there are none
+//! nothing is started.
+
+mod limits;
+mod loading;
+mod survey;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use pith_ai::agent_dir::AgentDir;
+use pith_ai::environment::Environment;
+use pith_ai::http::Web;
+use pith_ai::settings::Settings;
+use pith_ext::{
+    BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Limits, LoadError, Mode, Output, Place, Places,
+    Surroundings, discover,
+};
+use pith_session::{ExtensionSetup, RunningExtensions};
+use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
+use serde_json::Value;
+
+pub use loading::Loader;
+pub use survey::{Survey, Surveyor};
+
+use crate::cli::{Cli, ExtensionErrors};
+use crate::packages::{self, Package, Shelves};
+
+/// The version of the interface extensions are told.
+const API_VERSION: &str = "0.87.1";
+
+/// What to do when nothing else helps.
+const HINT: &str = "Hint: Start without extensions using \"pith -ne\".";
+
+/// Where extensions are looked for and how they see the process.
+#[derive(Clone)]
+pub struct Extensions {
+    named: Vec<String>,
+    /// `--no-extensions`: only those named on the command line.
+    is_named_only: bool,
+    errors: Option<ExtensionErrors>,
+    agent_dir: AgentDir,
+    home: PathBuf,
+    mode: Mode,
+}
+
+/// Which of the places are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// All of them; the project is trusted.
+    Trusted,
+    /// Those of the command line and the user.
+    Untrusted,
+    /// Those of the trusted project, because the others are known to be empty.
+    OnlyProject,
+}
+
+impl Extensions {
+    /// Of a command line.
+    pub fn new(cli: &Cli, agent_dir: &AgentDir, environment: &Environment, mode: Mode) -> Self {
+        Extensions {
+            named: cli.extensions.clone(),
+            is_named_only: cli.no_extensions,
+            errors: cli.extension_errors,
+            agent_dir: agent_dir.clone(),
+            home: environment.home().to_owned(),
+            mode,
+        }
+    }
+
+    /// The extensions of a directory.
+    pub fn find(&self, cwd: &Path, settings: &Settings, search: Search) -> Discovery {
+        let shelves = Shelves { agent_dir: &self.agent_dir, cwd, home: &self.home };
+        let mut places = Places { cwd: cwd.to_owned(), home: self.home.clone(), ..Places::default() };
+        let mut missing = Vec::new();
+        if search != Search::OnlyProject {
+            for source in &self.named {
+                match packages::named(source, shelves, search == Search::Trusted) {
+                    None => places.named.push(source.clone()),
+                    Some(Ok(root)) => places.named.push(root.display().to_string()),
+                    Some(Err(why)) => missing.push(not_there(source, &why)),
+                }
+            }
+        }
+        if !self.is_named_only {
+            let place = |base: PathBuf, settings: &[String]| Some(Place { base, settings: settings.to_vec() });
+            if search != Search::Untrusted {
+                places.project = place(self.agent_dir.project_dir(cwd), &settings.project_resources.extensions);
+            }
+            if search != Search::OnlyProject {
+                places.user = place(self.agent_dir.path().to_owned(), &settings.user_resources.extensions);
+            }
+            places.packages = packages::installed(settings, shelves).0.iter().map(Package::place).collect();
+        }
+        let mut found = discover(&places);
+        found.errors.splice(0..0, missing);
+        found
+    }
+
+    /// What extensions of a directory see.
+    fn surroundings(&self, cwd: &Path) -> Surroundings {
+        Surroundings {
+            cwd: cwd.to_owned(),
+            mode: self.mode,
+            has_ui: matches!(self.mode, Mode::Rpc | Mode::Tui),
+            // A host has not said anything yet; a person at the terminal is there from the beginning.
+            trust_has_ui: self.mode == Mode::Tui,
+            agent_dir: self.agent_dir.path().to_owned(),
+            config_dir_name: self.agent_dir.layout().project_name().to_owned(),
+            version: API_VERSION.to_owned(),
+            color: false,
+        }
+    }
+
+    /// What the engine of a directory is started with.
+    fn config(&self, cwd: &Path, limits: Limits) -> ExtensionConfig {
+        let workbench = Workbench::new(cwd.to_owned(), WorkbenchOptions::default());
+        let describe = |tool: &std::sync::Arc<dyn pith_agent::Tool>| BuiltinTool {
+            name: tool.spec().name.to_string(),
+            label: tool.label().to_owned(),
+            description: tool.spec().description.to_string(),
+            parameters: tool.spec().parameters.clone(),
+            prompt_snippet: tool.snippet().map(str::to_owned),
+            prompt_guidelines: tool.rules().iter().map(|rule| (*rule).to_owned()).collect(),
+        };
+        ExtensionConfig {
+            surroundings: self.surroundings(cwd),
+            builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
+            limits,
+            output: Output::default(),
+        }
+    }
+
+    /// Refuses to start if an extension that must be there is not.
+    fn check(&self, errors: &[LoadError], is_named: impl Fn(&LoadError) -> bool) -> anyhow::Result<()> {
+        let is_fatal = |error: &&LoadError| match self.errors {
+            Some(ExtensionErrors::Fatal) => true,
+            Some(ExtensionErrors::Warn) => false,
+            None => is_named(error),
+        };
+        let fatal: Vec<&str> = errors.iter().filter(is_fatal).map(|error| error.error.as_str()).collect();
+        match fatal.is_empty() {
+            true => Ok(()),
+            false => anyhow::bail!("{}\n{HINT}", fatal.join("\nError: ")),
+        }
+    }
+
+    /// The same for the session, which may have to find and start extensions again.
+    pub fn setup(
+        self,
+        running: Option<RunningExtensions>,
+        flags: HashMap<String, Value>,
+        web: Web,
+        settings: &Settings,
+        mut sources: impl FnMut(&Extensions, &Path) -> Vec<ExtensionSource> + Send + 'static,
+    ) -> ExtensionSetup {
+        let (config, limits) = (self.clone(), limits::of(&settings.extension_limits));
+        ExtensionSetup {
+            find: Box::new(move |cwd| sources(&self, cwd)),
+            config: Box::new(move |cwd| config.config(cwd, limits)),
+            flags,
+            running,
+            web,
+        }
+    }
+}
+
+impl Search {
+    /// Everything that may be looked at.
+    pub fn all(is_trusted: bool) -> Search {
+        if is_trusted { Search::Trusted } else { Search::Untrusted }
+    }
+}
+
+fn not_there(source: &str, why: &str) -> LoadError {
+    LoadError { path: source.to_owned(), error: format!("Failed to load extension \"{source}\": {why}") }
+}

@@ -1,0 +1,81 @@
+//! Extensions without a session, for help, lists and checks: factories run,
+//! and that is all.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use pith_ai::agent_dir::AgentDir;
+use pith_ai::environment::Environment;
+use pith_ai::registry::Registry;
+use pith_ext::registry::FlagInfo;
+use pith_ext::{ExtensionError, LoadError, LoadedExtension, Mode};
+
+use super::{Extensions, Loader, Search};
+use crate::cli::Cli;
+use crate::project::Project;
+use crate::startup::judge_and_load;
+
+/// Somebody waits for a text; extensions that take longer are not in it.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What extensions are there.
+#[derive(Default)]
+pub struct Survey {
+    pub loaded: Vec<LoadedExtension>,
+    pub flags: Vec<FlagInfo>,
+    /// What could not be loaded.
+    pub errors: Vec<LoadError>,
+    /// What went wrong otherwise.
+    pub complaints: Vec<ExtensionError>,
+    /// Files of a project that is not trusted.
+    pub untrusted: Vec<String>,
+    /// False if they took too long; then nothing is known of them.
+    pub is_complete: bool,
+    /// Why a session would not start.
+    pub refusal: Option<anyhow::Error>,
+}
+
+/// Where and for whom to look.
+pub struct Surveyor<'a> {
+    pub cli: &'a Cli,
+    pub agent_dir: &'a AgentDir,
+    pub environment: &'a Environment,
+    pub cwd: &'a Path,
+}
+
+impl Surveyor<'_> {
+    /// Loads extensions as a session would, lets their providers join the registry of the settings in force, and
+    /// ends them.
+    pub fn look(&self) -> anyhow::Result<(Survey, Registry)> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(runtime.block_on(self.survey()))
+    }
+
+    async fn survey(&self) -> (Survey, Registry) {
+        let extensions = Extensions::new(self.cli, self.agent_dir, self.environment, Mode::Print);
+        let mut project = Project::new(self.cli, self.agent_dir, self.environment, None);
+        let mut loader = Loader::new(&extensions, self.cwd);
+        let loading = judge_and_load(&extensions, &mut loader, &mut project, self.cwd);
+        let (settings, is_complete) = match tokio::time::timeout(LIMIT, loading).await {
+            Ok(loaded) => (loaded.settings, true),
+            Err(_) => (project.settings(self.cwd).settings, false),
+        };
+        let registry = Registry::load(self.agent_dir, self.environment.clone(), &settings);
+        let mut survey = Survey { is_complete, ..Survey::default() };
+        if is_complete {
+            survey.refusal = loader.check().err();
+            loader.bind(&HashMap::new(), &registry).await;
+            survey.flags = loader.registry().map(|registry| registry.flags.clone()).unwrap_or_default();
+            survey.loaded = loader.loaded().to_vec();
+            survey.errors = loader.errors().to_vec();
+            survey.complaints = loader.close().await;
+        }
+        if !project.trusts(self.cwd) {
+            let found = extensions.find(self.cwd, &settings, Search::OnlyProject);
+            let paths = found.sources.into_iter().filter(|source| source.source_info.scope == "project");
+            survey.untrusted = paths.map(|source| source.path).collect();
+        }
+        (survey, registry)
+    }
+}

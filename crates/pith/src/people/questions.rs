@@ -1,0 +1,324 @@
+//! Questions of extensions to the person at the terminal: asked one at a time,
+//! answered with a line, forgotten when the extension no longer wants to know.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use rustix::termios::QueueSelector;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Longest line a terminal hands over at once, and then some.
+const MAX_LINE: usize = 8 << 10;
+
+/// Who reads lines from the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typing {
+    /// Nobody else: answers are read here.
+    Here,
+    /// The editor of the chat; what is typed there is handed over.
+    Elsewhere,
+}
+
+/// The questions, the first of which is on the screen.
+pub struct Questions {
+    waiting: VecDeque<UiRequest>,
+    /// Puts a text on the screen.
+    show: Box<dyn Fn(Shown) + Send>,
+    is_shown: bool,
+    typing: Typing,
+    /// While a question is open, Ctrl-C means that there is no answer.
+    interrupts: Option<Signal>,
+    /// The program a longer text is being written with.
+    writing: Option<Writing>,
+}
+
+/// What the screen is told.
+pub enum Shown {
+    /// A question, with the cursor behind it.
+    Question(String),
+    /// It has been answered with a line.
+    Done,
+    /// There is no answer.
+    Declined,
+    /// Nobody wants to know any more.
+    Withdrawn,
+}
+
+/// A text in an editor of the person's own.
+struct Writing {
+    file: PathBuf,
+    /// Killed when dropped.
+    program: Child,
+}
+
+impl Questions {
+    /// Nothing is asked yet.
+    pub fn new(show: impl Fn(Shown) + Send + 'static) -> Self {
+        let (waiting, interrupts, writing) = Default::default();
+        Questions { waiting, show: Box::new(show), is_shown: false, typing: Typing::Here, interrupts, writing }
+    }
+
+    /// Who reads lines from now on.
+    pub fn set_typing(&mut self, typing: Typing) {
+        if self.typing != typing {
+            self.typing = typing;
+            self.is_shown = false;
+        }
+    }
+
+    /// Another question.
+    pub fn ask(&mut self, request: UiRequest) {
+        self.waiting.push_back(request);
+    }
+
+    /// The extension has stopped waiting.
+    pub fn withdraw(&mut self, id: &str) {
+        let Some(at) = self.waiting.iter().position(|request| request.id == id) else { return };
+        if at == 0 && self.is_shown {
+            (self.show)(Shown::Withdrawn);
+        }
+        self.forget(at);
+    }
+
+    /// Whether a typed line is an answer.
+    pub fn is_open(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next question that was answered; never, while nothing is asked. Cancel safe.
+    pub async fn next(&mut self) -> (String, UiAnswer) {
+        loop {
+            self.show_first();
+            let Some(request) = self.waiting.front() else { return std::future::pending().await };
+            if self.typing == Typing::Elsewhere {
+                return std::future::pending().await;
+            }
+            let is_long = matches!(request.method, UiMethod::Editor { .. });
+            if is_long && self.writing.is_none() {
+                self.writing = Writing::start(&request.method).unwrap_or_default();
+            }
+            let interrupts = self
+                .interrupts
+                .get_or_insert_with(|| signal(SignalKind::interrupt()).expect("the process may watch its own signals"));
+            let entered = tokio::select! {
+                biased;
+                _ = interrupts.recv() => Entered::Nothing,
+                entered = entered(&mut self.writing) => entered,
+            };
+            if let Some(answered) = self.enter(entered) {
+                return answered;
+            }
+        }
+    }
+
+    /// A line that was typed elsewhere; `None` if it is no answer.
+    pub fn typed(&mut self, line: &str) -> Option<(String, UiAnswer)> {
+        self.enter(Entered::Line(line.to_owned()))
+    }
+
+    /// No answer to the question on the screen.
+    pub fn decline(&mut self) -> Option<(String, UiAnswer)> {
+        self.enter(Entered::Nothing)
+    }
+
+    fn enter(&mut self, entered: Entered) -> Option<(String, UiAnswer)> {
+        let request = self.waiting.front()?;
+        let shown = if matches!(entered, Entered::Nothing) { Shown::Declined } else { Shown::Done };
+        let answer = match entered {
+            Entered::Nothing => UiAnswer::Cancelled,
+            Entered::Text(text) => UiAnswer::Value(text),
+            Entered::Line(line) => match read(&request.method, line.trim_end_matches(['\n', '\r'])) {
+                Some(answer) => answer,
+                None => {
+                    // Asked again.
+                    self.is_shown = false;
+                    return None;
+                }
+            },
+        };
+        let id = request.id.clone();
+        if self.is_shown {
+            (self.show)(shown);
+        }
+        self.forget(0);
+        Some((id, answer))
+    }
+
+    fn show_first(&mut self) {
+        if let Some(request) = self.waiting.front()
+            && !std::mem::replace(&mut self.is_shown, true)
+        {
+            let text = text(&request.method);
+            (self.show)(Shown::Question(match self.typing {
+                Typing::Here => {
+                    // What was typed before the question was asked is no consent.
+                    let _ = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+                    text
+                }
+                // The editor's line is below it and drawn again with the next key.
+                Typing::Elsewhere => format!("\r{text}\n"),
+            }));
+        }
+    }
+
+    fn forget(&mut self, at: usize) {
+        self.waiting.remove(at);
+        if at == 0 {
+            self.is_shown = false;
+            self.writing = None;
+            self.interrupts = None;
+        }
+    }
+}
+
+enum Entered {
+    Line(String),
+    /// From an editor; as it is.
+    Text(String),
+    Nothing,
+}
+
+/// What the person enters, in an editor or as a line.
+async fn entered(writing: &mut Option<Writing>) -> Entered {
+    match writing {
+        Some(writing) => match writing.program.wait().await {
+            Ok(status) => writing.read(status).map_or(Entered::Nothing, Entered::Text),
+            Err(_) => Entered::Nothing,
+        },
+        None => line().await.ok().flatten().map_or(Entered::Nothing, Entered::Line),
+    }
+}
+
+/// A line of the terminal; `None` at its end. The terminal hands over whole lines, so
+/// nothing is read before there is one.
+async fn line() -> io::Result<Option<String>> {
+    let stdin = AsyncFd::with_interest(io::stdin(), Interest::READABLE)?;
+    let _ready = stdin.readable().await?;
+    let mut buffer = vec![0; MAX_LINE];
+    let n_bytes = rustix::io::read(rustix::stdio::stdin(), &mut buffer)?;
+    buffer.truncate(n_bytes);
+    Ok((n_bytes > 0).then(|| String::from_utf8_lossy(&buffer).into_owned()))
+}
+
+impl Writing {
+    /// Opens the person's editor; `None` if there is none.
+    fn start(method: &UiMethod) -> io::Result<Option<Writing>> {
+        let UiMethod::Editor { prefill, .. } = method else { return Ok(None) };
+        let named = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok());
+        let Some(editor) = named.filter(|editor| !editor.trim().is_empty()) else { return Ok(None) };
+        let file = std::env::temp_dir().join(format!("pith-{}.md", pith_store::new_session_id()));
+        std::fs::write(&file, prefill.as_deref().unwrap_or_default())?;
+        // An editor may be a command with arguments.
+        let script = format!("{editor} \"$1\"");
+        let program = Command::new("sh").args(["-c", &script, "sh"]).arg(&file).kill_on_drop(true).spawn()?;
+        Ok(Some(Writing { file, program }))
+    }
+
+    fn read(&self, status: ExitStatus) -> Option<String> {
+        status.success().then(|| std::fs::read_to_string(&self.file).ok()).flatten()
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        // A file left behind is cleared away by the system.
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+/// The question as a person reads it.
+fn text(method: &UiMethod) -> String {
+    match method {
+        UiMethod::Select { title, options, .. } => {
+            let lines = options.iter().enumerate().map(|(at, option)| format!("  {}  {option}\n", at + 1));
+            format!("? {title}\n{}Number or text, Ctrl-C for none: ", lines.collect::<String>())
+        }
+        UiMethod::Confirm { title, message, .. } if message.is_empty() => format!("? {title} [y/n] "),
+        UiMethod::Confirm { title, message, .. } => format!("? {title}\n{message}\n[y/n] "),
+        UiMethod::Input { title, placeholder: Some(example), .. } => format!("? {title} ({example}): "),
+        UiMethod::Input { title, .. } => format!("? {title}: "),
+        UiMethod::Editor { title, prefill: Some(prefill) } if !prefill.is_empty() => {
+            format!("? {title}\n{prefill}\n: ")
+        }
+        UiMethod::Editor { title, .. } => format!("? {title}: "),
+        UiMethod::Cancel { .. }
+        | UiMethod::Notify { .. }
+        | UiMethod::SetStatus { .. }
+        | UiMethod::SetWidget { .. }
+        | UiMethod::SetTitle { .. }
+        | UiMethod::SetEditorText { .. } => String::new(),
+    }
+}
+
+/// The answer a line gives; `None` if it gives none.
+fn read(method: &UiMethod, line: &str) -> Option<UiAnswer> {
+    let word = line.trim();
+    match method {
+        UiMethod::Select { options, .. } => {
+            let numbered = word.parse::<usize>().ok().and_then(|number| options.get(number.checked_sub(1)?));
+            let equal = || options.iter().find(|option| option.trim().eq_ignore_ascii_case(word));
+            let begins = |option: &&String| option.to_lowercase().starts_with(&word.to_lowercase());
+            let mut beginning = options.iter().filter(begins);
+            let only = || match (beginning.next(), beginning.next()) {
+                (Some(option), None) if !word.is_empty() => Some(option),
+                _ => None,
+            };
+            numbered.or_else(equal).or_else(only).cloned().map(UiAnswer::Value)
+        }
+        UiMethod::Confirm { .. } => match word.to_lowercase().as_str() {
+            "y" | "yes" => Some(UiAnswer::Confirmed(true)),
+            "n" | "no" => Some(UiAnswer::Confirmed(false)),
+            _ => None,
+        },
+        _ => Some(UiAnswer::Value(line.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_may_be_an_answer() {
+        let options = ["Allow", "Allow always", "Block"].map(str::to_owned).to_vec();
+        let select = UiMethod::Select { title: "Run it?".to_owned(), options, timeout: None };
+        let check = |line: &str, expected: Option<&str>| {
+            assert_eq!(read(&select, line), expected.map(|value| UiAnswer::Value(value.to_owned())), "{line}");
+        };
+        check("2", Some("Allow always"));
+        check("allow", Some("Allow"));
+        check("b", Some("Block"));
+        check("all", None);
+        check("0", None);
+        check("4", None);
+        check("", None);
+        let confirm = UiMethod::Confirm { title: "Sure?".to_owned(), message: String::new(), timeout: None };
+        assert_eq!(read(&confirm, " Yes "), Some(UiAnswer::Confirmed(true)));
+        assert_eq!(read(&confirm, "n"), Some(UiAnswer::Confirmed(false)));
+        assert_eq!(read(&confirm, "perhaps"), None);
+        let input = UiMethod::Input { title: "Name".to_owned(), placeholder: None, timeout: None };
+        assert_eq!(read(&input, ""), Some(UiAnswer::Value(String::new())));
+    }
+
+    #[test]
+    fn questions_are_answered_in_order_and_can_be_withdrawn() {
+        let mut questions = Questions::new(|_| {});
+        questions.set_typing(Typing::Elsewhere);
+        for id in ["a", "b", "c"] {
+            let method = UiMethod::Confirm { title: id.to_owned(), message: String::new(), timeout: None };
+            questions.ask(UiRequest { id: id.to_owned(), method });
+        }
+        assert_eq!(questions.typed("what?"), None);
+        assert_eq!(questions.typed("y"), Some(("a".to_owned(), UiAnswer::Confirmed(true))));
+        questions.withdraw("b");
+        assert_eq!(questions.decline(), Some(("c".to_owned(), UiAnswer::Cancelled)));
+        assert!(!questions.is_open());
+        assert_eq!(questions.typed("y"), None);
+    }
+}

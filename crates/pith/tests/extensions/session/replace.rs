@@ -1,0 +1,391 @@
+//! Another session in the place of the present one.
+
+use std::time::{Duration, Instant};
+
+use pith_testkit::{Script, Turn};
+use serde_json::{Value, json};
+
+use super::{diary, notes, scene};
+use crate::support::{Scene, assert_like, of_type};
+
+const SESSION_EVENTS: [&str; 4] = ["session_before_switch", "session_before_fork", "session_shutdown", "session_start"];
+
+fn file(scene: &mut Scene) -> Value {
+    scene.state()["sessionFile"].clone()
+}
+
+/// The notes since the last look.
+fn news(scene: &Scene, seen: &mut usize) -> Vec<Value> {
+    let all = notes(&scene.host.frames());
+    let new = all[*seen..].to_vec();
+    *seen = all.len();
+    new
+}
+
+#[test]
+fn each_way_to_another_session_is_announced_once_and_in_order() {
+    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("diary.js", &diary(&SESSION_EVENTS))]);
+    let mut seen = 0;
+    assert_eq!(
+        news(&scene, &mut seen),
+        [json!({"type": "session_start", "reason": "startup", "previousSessionFile": null})]
+    );
+    scene.run("first");
+    let first = file(&mut scene);
+
+    assert_eq!(scene.data(json!({"type": "new_session"})), json!({"cancelled": false}));
+    let second = file(&mut scene);
+    assert_ne!(first, second);
+    assert_eq!(
+        news(&scene, &mut seen),
+        [
+            json!({"type": "session_before_switch", "reason": "new"}),
+            json!({"type": "session_shutdown", "reason": "new", "targetSessionFile": second}),
+            json!({"type": "session_start", "reason": "new", "previousSessionFile": first}),
+        ]
+    );
+
+    let data = scene.data(json!({"type": "switch_session", "sessionPath": first}));
+    assert_eq!(data, json!({"cancelled": false}));
+    assert_eq!(file(&mut scene), first);
+    assert_eq!(
+        news(&scene, &mut seen),
+        [
+            json!({"type": "session_before_switch", "reason": "resume", "targetSessionFile": first}),
+            json!({"type": "session_shutdown", "reason": "resume", "targetSessionFile": first}),
+            json!({"type": "session_start", "reason": "resume", "previousSessionFile": second}),
+        ]
+    );
+
+    scene.run("second");
+    let prompts = scene.data(json!({"type": "get_fork_messages"}));
+    let entry = prompts["messages"][1]["entryId"].clone();
+    let data = scene.data(json!({"type": "fork", "entryId": entry}));
+    assert_eq!(data, json!({"text": "second", "cancelled": false}));
+    let fork = file(&mut scene);
+    assert_eq!(
+        news(&scene, &mut seen),
+        [
+            json!({"type": "session_before_fork", "entryId": entry, "position": "before"}),
+            json!({"type": "session_shutdown", "reason": "fork", "targetSessionFile": fork}),
+            json!({"type": "session_start", "reason": "fork", "previousSessionFile": first}),
+        ]
+    );
+
+    let leaf = scene.data(json!({"type": "get_tree"}))["leafId"].clone();
+    assert_eq!(scene.data(json!({"type": "clone"})), json!({"cancelled": false}));
+    let clone = file(&mut scene);
+    assert_eq!(
+        news(&scene, &mut seen),
+        [
+            json!({"type": "session_before_fork", "entryId": leaf, "position": "at"}),
+            json!({"type": "session_shutdown", "reason": "fork", "targetSessionFile": clone}),
+            json!({"type": "session_start", "reason": "fork", "previousSessionFile": fork}),
+        ]
+    );
+    scene.finish();
+}
+
+#[test]
+fn a_handler_can_refuse_and_nothing_changes() {
+    let refuse = r#"export default (pi) => {
+        pi.on("session_before_switch", () => ({ cancel: true }));
+        pi.on("session_before_fork", () => ({ cancel: true }));
+        pi.on("session_shutdown", (event, ctx) => ctx.ui.notify("shutdown"));
+    };"#;
+    let mut scene = scene([Turn::text("one")], &[("refuse.js", refuse)]);
+    scene.run("first");
+    let before = scene.state();
+    let entry = scene.data(json!({"type": "get_fork_messages"}))["messages"][0]["entryId"].clone();
+    let cancelled = json!({"cancelled": true});
+    for command in [
+        json!({"type": "new_session"}),
+        json!({"type": "switch_session", "sessionPath": before["sessionFile"]}),
+        json!({"type": "fork", "entryId": entry}),
+        json!({"type": "clone"}),
+    ] {
+        assert_eq!(scene.data(command.clone()), cancelled, "{command}");
+    }
+    assert_eq!(scene.state(), before);
+    assert_eq!(notes(&scene.host.frames()), [] as [Value; 0]);
+    // A target that does not exist is refused before anybody is asked.
+    assert!(scene.refusal(json!({"type": "switch_session", "sessionPath": "gone.jsonl"})).contains("not found"));
+    assert!(scene.refusal(json!({"type": "fork", "entryId": "gone"})).contains("Invalid entry ID"));
+}
+
+#[test]
+fn a_person_is_asked_and_decides() {
+    let ask = r#"export default (pi) => {
+        pi.on("session_before_switch", async (event, ctx) => ({ cancel: !(await ctx.ui.confirm("Leave?", "Really")) }));
+    };"#;
+    let mut scene = scene([Turn::text("abcdef").chunk(2).hold_after(1)], &[("ask.ts", ask)]);
+    scene.prompt("go");
+    scene.wait_update("text_delta");
+    let before = file(&mut scene);
+    for answer in [json!({"confirmed": false}), json!({"cancelled": true})] {
+        scene.send(json!({"id": "n", "type": "new_session"}));
+        let id = scene.wait_dialog("confirm");
+        // The run goes on until somebody has agreed, and everything else is served meanwhile.
+        assert_eq!(scene.state()["isStreaming"], true);
+        scene.reply(&id, answer);
+        let response = scene.wait(|frame| frame["id"] == "n");
+        assert_like(&response, &json!({"success": true, "data": {"cancelled": true}}));
+        assert_eq!(file(&mut scene), before);
+    }
+    scene.send(json!({"id": "yes", "type": "new_session"}));
+    let id = scene.wait_dialog("confirm");
+    scene.reply(&id, json!({"confirmed": true}));
+    scene.wait_type("agent_settled");
+    assert_like(&scene.response("yes"), &json!({"data": {"cancelled": false}}));
+    assert_ne!(file(&mut scene), before);
+    assert_eq!(scene.state()["isStreaming"], false);
+    // The stopped run is written down in the session that was left.
+    let left = scene.home.sessions().into_iter().find(|session| session.path.to_str() == before.as_str());
+    assert_like(left.expect("it was saved").messages()[1], &json!({"stopReason": "aborted"}));
+}
+
+#[test]
+fn a_handler_that_never_answers_keeps_nobody_else_waiting() {
+    let hang = r#"export default (pi) => {
+        pi.on("session_before_switch", (event, ctx) => { ctx.ui.notify("asked"); return new Promise(() => {}); });
+    };"#;
+    let mut scene = scene([Turn::text("later")], &[("hang.js", hang)]);
+    let before = file(&mut scene);
+    scene.send(json!({"id": "n", "type": "new_session"}));
+    scene.send(json!({"id": "name", "type": "set_session_name", "name": "after"}));
+    scene.send(json!({"id": "p", "type": "prompt", "message": "behind"}));
+    scene.wait_note("asked");
+    let start = Instant::now();
+    assert_eq!(file(&mut scene), before);
+    let spent = start.elapsed();
+    assert!(spent < Duration::from_millis(100), "get_state took {spent:?}");
+    let is_answered = |scene: &Scene, id: &str| scene.host.frames().iter().any(|frame| frame["id"] == id);
+    assert!(!is_answered(&scene, "n") && !is_answered(&scene, "name") && !is_answered(&scene, "p"));
+    assert_like(&scene.ask(json!({"type": "abort"})), &json!({"success": true}));
+    assert_like(&scene.response("n"), &json!({"data": {"cancelled": true}}));
+    // What waited goes on, in order.
+    assert_like(&scene.response("name"), &json!({"success": true}));
+    assert_like(&scene.response("p"), &json!({"data": {"disposition": "started"}}));
+    scene.wait_type("agent_settled");
+    assert_eq!(file(&mut scene), before);
+}
+
+#[test]
+fn commands_behind_a_replacement_belong_to_the_new_session() {
+    let slow = r#"export default (pi) => {
+        pi.on("session_shutdown", () => new Promise((resolve) => setTimeout(resolve, 100)));
+    };"#;
+    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("slow.js", slow)]);
+    scene.run("first");
+    scene.send_all([
+        json!({"id": "n", "type": "new_session"}),
+        json!({"id": "name", "type": "set_session_name", "name": "the new one"}),
+        json!({"id": "b", "type": "bash", "command": "echo here"}),
+        json!({"id": "p", "type": "prompt", "message": "second"}),
+    ]);
+    scene.wait_type("agent_settled");
+    assert_like(&scene.response("p"), &json!({"data": {"disposition": "started"}}));
+    assert_like(&scene.response("b"), &json!({"data": {"output": "here\n"}}));
+    assert_eq!(scene.state()["sessionName"], "the new one");
+    let mut roles: Vec<String> =
+        scene.messages().iter().map(|message| message["role"].as_str().unwrap().to_owned()).collect();
+    roles.sort();
+    assert_eq!(roles, ["assistant", "bashExecution", "user"]);
+    let responses: Vec<String> = of_type(&scene.host.frames(), "response")
+        .iter()
+        .filter_map(|frame| frame["id"].as_str().filter(|id| ["n", "name", "b", "p"].contains(id)).map(str::to_owned))
+        .collect();
+    assert_eq!(responses[..2], ["n", "name"]);
+}
+
+#[test]
+fn what_belonged_to_the_session_before_is_stale() {
+    let captures = r#"
+        export default (pi) => {
+            pi.registerCommand("leave", { handler: async (args, ctx) => {
+                const before = ctx;
+                await ctx.newSession({ withSession: async (next) => {
+                    try { before.cwd } catch (error) { next.ui.notify(error.message) }
+                    try { pi.getSessionName() } catch (error) { next.ui.notify(error.message) }
+                } });
+            } });
+        };"#;
+    let mut scene = scene([], &[("captures.js", captures)]);
+    let before = file(&mut scene);
+    scene.slash("/leave");
+    assert_ne!(file(&mut scene), before);
+    let told = notes(&scene.host.frames());
+    assert_eq!(told.len(), 2, "{told:?}");
+    for text in told {
+        let text = text.as_str().unwrap();
+        assert!(text.starts_with("This extension ctx is stale after session replacement or reload."), "{text}");
+    }
+}
+
+#[test]
+fn open_dialogs_end_with_their_session() {
+    let ask = r#"export default (pi) => {
+        pi.registerCommand("ask", { handler: async (args, ctx) => {
+            const sure = await ctx.ui.confirm("Sure?", "");
+            console.error("answered " + sure);
+        } });
+    };"#;
+    let mut scene = scene([], &[("ask.js", ask)]);
+    scene.send(json!({"id": "a", "type": "prompt", "message": "/ask"}));
+    let id = scene.wait_dialog("confirm");
+    assert_eq!(scene.data(json!({"type": "new_session"})), json!({"cancelled": false}));
+    assert_like(&scene.response("a"), &json!({"data": {"disposition": "handled"}}));
+    scene.wait_stderr(|text| text.contains("answered false"));
+    // Too late: nobody waits for it any more.
+    scene.reply(&id, json!({"confirmed": true}));
+    scene.finish();
+}
+
+#[test]
+fn an_extension_prepares_the_session_it_asks_for() {
+    let prepares = r#"export default (pi) => {
+        pi.registerCommand("prepare", { handler: async (args, ctx) => {
+            const result = await ctx.newSession({
+                parentSession: "/some/where.jsonl",
+                setup: async (sm) => {
+                    const id = sm.appendMessage({ role: "user", content: [{ type: "text", text: "noted" }], timestamp: 1 });
+                    sm.appendCustomEntry("mine", { n: 1 });
+                    sm.appendCustomMessageEntry("hint", "look here", true);
+                    sm.appendLabelChange(id, "start");
+                    sm.appendSessionInfo("prepared");
+                    sm.appendLabelChange("gone", "nowhere");
+                },
+                withSession: async (next) => next.ui.notify("inside"),
+            });
+            console.error("cancelled: " + result.cancelled);
+        } });
+    };"#;
+    let mut scene = scene([], &[("prepares.js", prepares)]);
+    scene.slash("/prepare");
+    scene.wait_stderr(|text| text.contains("cancelled: false"));
+    assert_eq!(notes(&scene.host.frames()), [json!("inside")]);
+    assert_eq!(scene.state()["sessionName"], "prepared");
+    let messages = scene.messages();
+    assert_like(&messages[0], &json!({"role": "user", "content": [{"text": "noted"}]}));
+    assert_like(
+        &messages[1],
+        &json!({"role": "custom", "customType": "hint", "content": "look here", "display": true}),
+    );
+    let entries = scene.data(json!({"type": "get_entries"}))["entries"].clone();
+    let entries = entries.as_array().unwrap();
+    let of = |kind: &str| entries.iter().find(|entry| entry["type"] == kind).cloned().unwrap_or_default();
+    assert_like(&of("custom"), &json!({"customType": "mine", "data": {"n": 1}}));
+    let first = entries.iter().find(|entry| entry["type"] == "message").unwrap();
+    assert_eq!(of("label")["targetId"], first["id"]);
+    // What makes no sense is told and left out.
+    let errors = scene.host.frames();
+    let errors = of_type(&errors, "extension_error");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_like(errors[0], &json!({"extensionPath": "<runtime>", "event": "new_session"}));
+}
+
+#[test]
+fn an_extension_goes_on_in_the_session_it_asked_for() {
+    let hands_off = r#"export default (pi) => {
+        pi.registerCommand("handoff", { handler: async (args, ctx) => {
+            await ctx.newSession({ withSession: async (next) => { await next.sendUserMessage("go on with " + args) } });
+        } });
+    };"#;
+    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("handoff.js", hands_off)]);
+    scene.run("first");
+    scene.slash("/handoff the plan");
+    scene.wait(|frame| frame["type"] == "message_end" && frame["message"]["role"] == "assistant");
+    scene.wait_type("agent_settled");
+    let messages = scene.messages();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_like(&messages[0], &json!({"role": "user", "content": [{"text": "go on with the plan"}]}));
+}
+
+#[test]
+fn an_extension_forks_and_switches() {
+    let forks = r#"export default (pi) => {
+        pi.registerCommand("fork", { handler: async (args, ctx) => {
+            const [entry, position] = args.split(" ");
+            try { await ctx.fork(entry, { position }) } catch (error) { ctx.ui.notify(error.message) }
+        } });
+        pi.registerCommand("switch", { handler: async (args, ctx) => {
+            try { await ctx.switchSession(args) } catch (error) { ctx.ui.notify(error.message) }
+        } });
+    };"#;
+    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("forks.js", forks)]);
+    scene.run("first");
+    scene.run("second");
+    let origin = file(&mut scene);
+    let prompts = scene.data(json!({"type": "get_fork_messages"}));
+    let entry = prompts["messages"][1]["entryId"].as_str().unwrap().to_owned();
+    let texts = |scene: &mut Scene| scene.messages().len();
+    scene.slash(&format!("/fork {entry} before"));
+    assert_eq!(texts(&mut scene), 2);
+    scene.slash(&format!("/switch {}", origin.as_str().unwrap()));
+    assert_eq!((file(&mut scene), texts(&mut scene)), (origin.clone(), 4));
+    scene.slash(&format!("/fork {entry} at"));
+    assert_eq!(texts(&mut scene), 3);
+    assert_ne!(file(&mut scene), origin);
+    scene.slash("/fork nothing at");
+    scene.slash("/switch gone.jsonl");
+    let told = notes(&scene.host.frames());
+    assert_eq!(told[0], "Invalid entry ID for forking");
+    assert!(told[1].as_str().unwrap().starts_with("Session file not found: "), "{told:?}");
+}
+
+#[test]
+fn a_session_elsewhere_has_the_extensions_of_that_place() {
+    let source = |name: &str| {
+        format!(
+            "export default (pi) => {{ pi.registerCommand({name:?}, {{ handler: (args, ctx) => ctx.ui.notify({name:?} + ' ' + ctx.cwd) }}); }};"
+        )
+    };
+    let server = pith_testkit::ModelServer::start(Script::of([Turn::text("one"), Turn::text("two")]));
+    let home = pith_testkit::TempHome::for_server(&server);
+    home.write_file("other/.pi/extensions/there.js", source("there"));
+    home.write_file("here/.pi/extensions/here.js", source("here"));
+    let (here, there) = (home.work().join("here"), home.work().join("other"));
+    let mut scene = Scene::in_home(server, home, |builder| builder.directory(&there).arg("--approve"));
+    scene.run("first");
+    let session = file(&mut scene);
+    scene.close_stdin();
+    scene.exit_code();
+    let agent = scene.home.agent().display().to_string();
+    scene.host = crate::support::builder()
+        .rpc(pith_testkit::Api::Anthropic)
+        .home(&scene.home)
+        .directory(&here)
+        .env("PITH_AGENT_DIR", &agent)
+        .arg("--approve")
+        .spawn();
+    scene.slash("/here");
+    scene.wait_note(&format!("here {}", here.display()));
+    assert_eq!(scene.data(json!({"type": "switch_session", "sessionPath": session})), json!({"cancelled": false}));
+    scene.slash("/there");
+    scene.wait_note(&format!("there {}", there.display()));
+    // The command of the other place is an ordinary text here.
+    assert_eq!(scene.data(json!({"type": "prompt", "message": "/here"})), json!({"disposition": "started"}));
+    scene.wait_type("agent_settled");
+}
+
+#[test]
+fn an_extension_that_fails_for_the_next_session_is_told_and_left_out() {
+    let flaky = r#"
+        import { existsSync, writeFileSync } from "node:fs";
+        export default (pi) => {
+            if (existsSync("mark")) throw new Error("not twice");
+            writeFileSync("mark", "");
+            pi.registerCommand("flaky", { handler: () => {} });
+        };"#;
+    let fine = "export default (pi) => { pi.registerCommand('fine', { handler: () => {} }); };";
+    let mut scene = scene([Turn::text("x")], &[("a.js", flaky), ("b.js", fine)]);
+    scene.slash("/flaky");
+    assert_eq!(scene.data(json!({"type": "new_session"})), json!({"cancelled": false}));
+    let frames = scene.host.frames();
+    let errors = of_type(&frames, "extension_error");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0]["event"], "load");
+    assert!(errors[0]["error"].as_str().unwrap().ends_with("not twice"));
+    scene.slash("/fine");
+    assert_eq!(scene.data(json!({"type": "prompt", "message": "/flaky"})), json!({"disposition": "started"}));
+}
