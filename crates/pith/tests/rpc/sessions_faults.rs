@@ -156,7 +156,7 @@ fn a_message_that_cannot_be_read_is_told_when_it_is_asked_for() {
     let entry = |id: &str, parent: Option<&str>, extra: &str| {
         let parent = json!(parent);
         format!(
-            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"{stamp}","message":{{"role":"user","content":"{id}"{extra}}}}}"#
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"{stamp}","message":{{"role":"user","content":[{{"type":"text","text":"{id}"}}]{extra}}}}}"#
         )
     };
     // JSON, but of a number that no program can hold.
