@@ -15,7 +15,9 @@ fn main() {
     start_up("spawn to get_state, median of 41", |_| {});
     start_up("the same with 100 custom models", many_models);
     start_up("the same with 100 skills and 50 templates", many_resources);
-    idle_memory();
+    start_up("the same with five small extensions", five_extensions);
+    idle_memory("idle PSS", |_| {});
+    idle_memory("the same with five small extensions", five_extensions);
     switch_session();
     long_session_turns();
     for mode in ["delta", "full"] {
@@ -62,6 +64,15 @@ fn many_resources(home: &TempHome) {
     }
     for number in 0..50 {
         home.write_agent_file(&format!("prompts/template-{number}.md"), "---\ndescription: x\n---\nDo $1.\n");
+    }
+}
+
+/// Those that the bench of the extension engine runs.
+fn five_extensions(home: &TempHome) {
+    let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../pith-ext/benches/small");
+    for entry in fs::read_dir(small).expect("small extensions").flatten() {
+        let text = fs::read_to_string(entry.path()).expect("text");
+        home.write_agent_file(&format!("extensions/{}", entry.file_name().display()), &text);
     }
 }
 
@@ -148,11 +159,13 @@ fn write_session(file: &Path, cwd: &Path, n_chars: usize) {
     fs::write(file, out).expect("the session file");
 }
 
-fn idle_memory() {
+fn idle_memory(what: &str, furnish: impl Fn(&TempHome)) {
     let server = ModelServer::start(Script::new());
-    let mut host = host(&server, &[]);
+    let home = TempHome::for_server(&server);
+    furnish(&home);
+    let mut host = Host::builder(BIN).rpc(Api::Anthropic).home(&home).spawn();
     host.data(json!({"type": "get_state"}));
-    show("idle PSS", &format!("{:.1} MB", pss(host.pid()) as f64 / 1e3));
+    show(what, &format!("{:.1} MB", pss(host.pid()) as f64 / 1e3));
 }
 
 /// Processor time of an answer in many small pieces.

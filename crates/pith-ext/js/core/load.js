@@ -89,7 +89,7 @@ methods.load = (call, { sources, config, fresh, forget }) => {
   // New instances are known by the plain names of their files.
   if (fresh) state.extensions().forEach(owners.forget);
   const generation = fresh ? state.nextGeneration() : state.generation;
-  if (fresh) require("internal/providers").dropStale();
+  if (fresh) state.dropProviders?.();
   const present = new Map(generation.extensions.map((ext) => [ext.path, ext]));
   const loaded = [];
   const errors = [];

@@ -106,7 +106,7 @@ exports.unregister = (ext, name) => {
 };
 
 // What a replaced generation registered goes with it; its successor registers anew.
-exports.dropStale = () => {
+state.dropProviders = () => {
   for (const [name, { ext }] of byName) {
     if (ext.generation.phase !== "stale") continue;
     byName.delete(name);
