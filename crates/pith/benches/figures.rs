@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p pith --bench figures` prints them; nothing here asserts.
 
+mod measure;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,15 +11,15 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-const BIN: &str = env!("CARGO_BIN_EXE_pith");
+use measure::{builder, five_extensions, idle_memory, megabytes, ms, processor_time, pss, show, start_up};
 
 fn main() {
-    start_up("spawn to get_state, median of 41", |_| {});
-    start_up("the same with 100 custom models", many_models);
-    start_up("the same with 100 skills and 50 templates", many_resources);
-    start_up("the same with five small extensions", five_extensions);
-    idle_memory("idle PSS", |_| {});
-    idle_memory("the same with five small extensions", five_extensions);
+    show("spawn to get_state, median of 41", &ms(start_up(41, |_| {})));
+    show("the same with 100 custom models", &ms(start_up(41, many_models)));
+    show("the same with 100 skills and 50 templates", &ms(start_up(41, many_resources)));
+    show("the same with five small extensions", &ms(start_up(41, five_extensions)));
+    show("idle PSS", &megabytes(idle_memory(|_| {})));
+    show("the same with five small extensions", &megabytes(idle_memory(five_extensions)));
     switch_session();
     long_session_turns();
     for mode in ["delta", "full"] {
@@ -27,25 +29,7 @@ fn main() {
 
 fn host(server: &ModelServer, arguments: &[&str]) -> Host {
     let home = TempHome::for_server(server);
-    Host::builder(BIN).rpc(Api::Anthropic).args(arguments).home(&home).patience(Duration::from_secs(120)).spawn()
-}
-
-/// From spawning the process to its first answer.
-fn start_up(what: &str, furnish: impl Fn(&TempHome)) {
-    let server = ModelServer::start(Script::new());
-    let mut times: Vec<Duration> = (0..41)
-        .map(|_| {
-            let home = TempHome::for_server(&server);
-            furnish(&home);
-            let builder = Host::builder(BIN).rpc(Api::Anthropic).home(&home);
-            let start = Instant::now();
-            let mut host = builder.spawn();
-            host.data(json!({"type": "get_state"}));
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    show(what, &format!("{:.1} ms", times[20].as_secs_f64() * 1e3));
+    builder(&home).args(arguments).spawn()
 }
 
 fn many_models(home: &TempHome) {
@@ -67,15 +51,6 @@ fn many_resources(home: &TempHome) {
     }
 }
 
-/// Those that the bench of the extension engine runs.
-fn five_extensions(home: &TempHome) {
-    let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../pith-ext/benches/small");
-    for entry in fs::read_dir(small).expect("small extensions").flatten() {
-        let text = fs::read_to_string(entry.path()).expect("text");
-        home.write_agent_file(&format!("extensions/{}", entry.file_name().display()), &text);
-    }
-}
-
 /// A session of 50 MB and 20 000 entries, opened by a running pith, and by pi where one is given.
 fn switch_session() {
     let server = ModelServer::start(Script::new());
@@ -87,7 +62,7 @@ fn switch_session() {
     // In turn, so that whatever else the machine does meets both.
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..5 {
-        ours.push(timed_switch(BIN, &home, &file));
+        ours.push(timed_switch(measure::BIN, &home, &file));
         theirs.extend(pi.as_ref().map(|pi| timed_switch(pi, &home, &file)));
     }
     show_switches("switch_session to 50 MB, median of 5", ours);
@@ -159,15 +134,6 @@ fn write_session(file: &Path, cwd: &Path, n_chars: usize) {
     fs::write(file, out).expect("the session file");
 }
 
-fn idle_memory(what: &str, furnish: impl Fn(&TempHome)) {
-    let server = ModelServer::start(Script::new());
-    let home = TempHome::for_server(&server);
-    furnish(&home);
-    let mut host = Host::builder(BIN).rpc(Api::Anthropic).home(&home).spawn();
-    host.data(json!({"type": "get_state"}));
-    show(what, &format!("{:.1} MB", pss(host.pid()) as f64 / 1e3));
-}
-
 /// Processor time of an answer in many small pieces.
 fn stream(mode: &str, n_deltas: usize, chars: usize) {
     let block = Block::text("abcd".repeat(n_deltas * chars / 4));
@@ -182,23 +148,4 @@ fn stream(mode: &str, n_deltas: usize, chars: usize) {
     let megabytes = host.n_bytes() as f64 / 1e6;
     let figures = format!("{:.2} s CPU, {:.2} s, {megabytes:.0} MB written", used.as_secs_f64(), wall.as_secs_f64());
     show(&format!("{n_deltas} deltas of {chars} characters, {mode}"), &figures);
-}
-
-fn pss(pid: i32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("Pss:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
-}
-
-/// User and system time in hundredths of a second, as the kernel counts.
-fn processor_time(pid: i32) -> Duration {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-    Duration::from_millis((ticks(11) + ticks(12)) * 10)
-}
-
-#[allow(clippy::print_stdout, reason = "the figures are the output")]
-fn show(what: &str, figure: &str) {
-    println!("{what:<52} {figure}");
 }

@@ -243,9 +243,10 @@ const composed = {
     let changed = false;
     const onResult = (value) => {
       if (!truthy(value)) return;
+      const content = value.content === undefined ? undefined : require("internal/tools").content("A tool_result handler", value.content);
       for (const key of ["content", "details", "isError", "usage"]) {
         if (value[key] === undefined) continue;
-        event[key] = key === "content" && !Array.isArray(value.content) ? [] : value[key];
+        event[key] = key === "content" ? content : value[key];
         changed = true;
       }
     };

@@ -91,11 +91,16 @@ pub fn original_place(path: &Path, line: u32, column: u32) -> Option<(u32, u32)>
     if is_in_place {
         return Some((line, column));
     }
-    let allocator = Allocator::default();
-    let map = printed(&allocator, path, source, source_type, Some(path.to_owned())).ok()?.map?;
-    let table = map.generate_lookup_table();
-    let token = map.lookup_token_approx(&table, line.checked_sub(1)?, column.checked_sub(1)?)?;
-    Some((token.get_src_line() + 1, token.get_src_col() + 1))
+    let place = with_room(source, || {
+        let allocator = Allocator::default();
+        let map = printed(&allocator, path, source, source_type, Some(path.to_owned()))?.map;
+        Ok(map.and_then(|map| {
+            let table = map.generate_lookup_table();
+            let token = map.lookup_token_approx(&table, line.checked_sub(1)?, column.checked_sub(1)?)?;
+            Some((token.get_src_line() + 1, token.get_src_col() + 1))
+        }))
+    });
+    place.ok()?
 }
 
 fn printed<'a>(

@@ -90,8 +90,13 @@ impl Harness {
                 changed.send_modify(|count| *count += 1);
             })
         };
-        let config =
-            ExtensionConfig { surroundings: surroundings.clone(), builtin_tools: builtin_tools(), limits, output };
+        let config = ExtensionConfig {
+            surroundings: surroundings.clone(),
+            builtin_tools: builtin_tools(),
+            limits,
+            output,
+            launcher: None,
+        };
         let (handle, requests) = ExtensionHost::start(config);
         let session = Session { seen: seen.clone(), changed, cwd: surroundings.cwd.clone(), handle: handle.clone() };
         tokio::spawn(session.serve(requests));

@@ -8,13 +8,14 @@ mod survey;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::http::Web;
 use pith_ai::settings::Settings;
 use pith_ext::{
-    BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Limits, LoadError, Mode, Output, Place, Places,
+    BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Launcher, Limits, LoadError, Mode, Output, Place, Places,
     Surroundings, discover,
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
@@ -25,6 +26,7 @@ pub use loading::Loader;
 pub use survey::{Survey, Surveyor};
 
 use crate::cli::{Cli, ExtensionErrors};
+use crate::launcher::Guarded;
 use crate::packages::{self, Package, Shelves};
 
 /// The version of the interface extensions are told.
@@ -129,6 +131,7 @@ impl Extensions {
             builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
             limits,
             output: Output::default(),
+            launcher: Guarded::new().map(|launcher| Arc::new(launcher) as Arc<dyn Launcher>),
         }
     }
 
