@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use pith_agent::Queue;
 use pith_ext::EventName;
-use pith_protocol::answers::{CycledModel, LastText, SessionStats, State, TokenTotals};
+use pith_protocol::answers::{ContextUsage, CycledModel, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
-use pith_protocol::{Block, Event, Model, StopReason, ThinkingLevel};
-use pith_store::StoreReport;
+use pith_protocol::{Event, Message, Model, ThinkingLevel};
+use pith_store::{Kind, Role, StoreReport};
 use serde_json::json;
 
+use crate::context::{Context, has_count};
 use crate::models::Changed;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -43,7 +44,9 @@ impl Session {
             self.store.append_thinking_level(self.models.level());
         }
         self.resume_todos();
-        self.ttsr.resume(self.store.messages());
+        // The only ones that matter; the rest of a long session is not read before it is needed.
+        let is_custom = |kind| matches!(kind, Kind::CustomMessage | Kind::Message(Role::Custom));
+        self.ttsr.resume(&self.store.messages_of(is_custom));
         self.publish_conditions();
     }
 
@@ -61,7 +64,7 @@ impl Session {
             session_id: self.store.id().to_owned(),
             session_name: self.store.name().map(str::to_owned),
             auto_compaction_enabled: self.options.auto_compaction,
-            message_count: self.store.messages().len(),
+            message_count: self.store.n_messages(),
             pending_message_count: n_waiting,
             queued_message_count: n_waiting,
             todo_phases: self.todos.to_values(),
@@ -80,16 +83,10 @@ impl Session {
 
     /// Trimmed text of the last answer; aborted answers without content do not count.
     pub(crate) fn last_text(&self) -> LastText {
-        let answers = self.store.messages().iter().rev().filter_map(|message| message.as_assistant());
-        let last =
-            answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
-        let text: String = last.into_iter().flat_map(|answer| &answer.content).filter_map(Block::as_text).collect();
-        let text = text.trim();
-        LastText { text: (!text.is_empty()).then(|| text.to_owned()) }
+        LastText { text: self.store.last_assistant_text() }
     }
 
     pub(crate) fn stats(&self) -> SessionStats {
-        let window = self.models.current().map_or(0, |model| model.context_window);
         let tally = self.store.tree().tally();
         SessionStats {
             session_file: self.session_file(),
@@ -108,7 +105,19 @@ impl Session {
             },
             cost: tally.cost,
             premium_requests: self.options.counts_premium_requests.then_some(0),
-            context_usage: self.context().usage(window),
+            context_usage: self.context_usage(),
+        }
+    }
+
+    /// How full the window is. In a long session the last count and what follows it say so,
+    /// and the rest need not be read.
+    fn context_usage(&self) -> Option<ContextUsage> {
+        let window = self.models.current().map_or(0, |model| model.context_window);
+        let is_counted = |message: &Message| message.as_assistant().is_some_and(has_count);
+        let recent = self.store.messages_since(is_counted).filter(|_| self.store.rewritten_to() == 0);
+        match recent {
+            Some(recent) => Context { messages: &recent, ..self.fixed_context() }.usage(window),
+            None => self.context().usage(window),
         }
     }
 

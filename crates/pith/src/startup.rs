@@ -79,7 +79,7 @@ pub async fn prepare(
     if !cli.extension_flags.is_empty() {
         // Where no extension can know them they are refused before anything is opened.
         let found = extensions.find(&cwd, project.look(&cwd).user_settings(), Search::Trusted);
-        if found.sources.is_empty() && cli.sessions.open.is_none() {
+        if found.sources.is_empty() && cli.sessions.open.is_none() && cli.sessions.resume.is_none() {
             cli.extension_flags.judge(&[], strangers).map_err(anyhow::Error::msg)?;
         }
     }

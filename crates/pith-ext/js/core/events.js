@@ -321,7 +321,17 @@ function advance() {
   work(task);
 }
 
-function work({ call, event, budget }) {
+// Calls of tools that came while extensions were being replaced: nobody could have blocked them.
+const parked = [];
+
+exports.bound = () => parked.splice(0).forEach(work);
+
+function work(task) {
+  const { call, event, budget } = task;
+  if (event.type === "tool_call" && state.generation.phase !== "bound") {
+    parked.push(task);
+    return;
+  }
   const before = calls.active;
   calls.active = call;
   try {

@@ -23,10 +23,9 @@ function describe(ext, provider, config) {
 
 exports.register = (ext, provider, config) => {
   const registration = describe(ext, provider, config);
-  if (ext.isLoading || ext.generation.phase === "loading") {
-    ext.providers = ext.providers.filter(({ name }) => name !== registration.name);
-    ext.providers.push(registration);
-  } else exports.apply(registration);
+  // All of them, in order: each is laid over the one before.
+  if (ext.isLoading || ext.generation.phase === "loading") ext.providers.push(registration);
+  else exports.apply(registration);
 };
 
 exports.apply = (registration) => {

@@ -15,7 +15,6 @@ use crate::config::ExtensionConfig;
 use crate::modules::embedded;
 use crate::modules::package::Asker;
 use crate::modules::resolve::Target;
-use crate::modules::stack;
 use crate::modules::transpile::Kind;
 use crate::ops;
 use crate::ops::text::Text;
@@ -210,8 +209,6 @@ fn query(ctx: &Ctx<'_>, state: &State, kind: &str, text: &str) -> rquickjs::Resu
 fn install_misc<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<()> {
     let here = state.clone();
     host.set("log", Func::from(move |text: Text| here.output.write(&text.0)))?;
-    let here = state.clone();
-    host.set("logStack", Func::from(move |text: Text| here.output.write(&format!("{}\n", stack::mapped(&text.0)))))?;
     let here = state.clone();
     host.set("exhausted", Func::from(move || here.note_exhaustion()))?;
     host.set("uuid", Func::from(|| uuid::Uuid::new_v4().to_string()))?;

@@ -45,7 +45,7 @@ impl Session {
 
     pub(crate) fn tell_load_errors(&mut self) {
         for error in self.extensions.errors.clone() {
-            crate::state::log_line(&error.error);
+            crate::state::log_line(&error.in_full());
             self.out.event(&Event::ExtensionError { extension_path: &error.path, event: "load", error: &error.error });
         }
     }

@@ -81,7 +81,7 @@ impl Extensions {
                 match packages::named(source, shelves, search == Search::Trusted) {
                     None => places.named.push(source.clone()),
                     Some(Ok(root)) => places.named.push(root.display().to_string()),
-                    Some(Err(why)) => missing.push(not_there(source, &why)),
+                    Some(Err(why)) => missing.push(LoadError::new(source, &why)),
                 }
             }
         }
@@ -142,7 +142,7 @@ impl Extensions {
             Some(ExtensionErrors::Warn) => false,
             None => is_named(error),
         };
-        let fatal: Vec<&str> = errors.iter().filter(is_fatal).map(|error| error.error.as_str()).collect();
+        let fatal: Vec<String> = errors.iter().filter(is_fatal).map(LoadError::in_full).collect();
         match fatal.is_empty() {
             true => Ok(()),
             false => anyhow::bail!("{}\n{HINT}", fatal.join("\nError: ")),
@@ -174,8 +174,4 @@ impl Search {
     pub fn all(is_trusted: bool) -> Search {
         if is_trusted { Search::Trusted } else { Search::Untrusted }
     }
-}
-
-fn not_there(source: &str, why: &str) -> LoadError {
-    LoadError { path: source.to_owned(), error: format!("Failed to load extension \"{source}\": {why}") }
 }

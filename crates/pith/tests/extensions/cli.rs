@@ -72,7 +72,12 @@ fn an_extension_of_the_command_line_must_load() {
     let text = broken(&home.work().join("bad.ts"));
     for mode in [&["--mode", "rpc"][..], &["-p", "x"], &["--mode", "json", "-p", "x"]] {
         let arguments = [mode, &["-e", "bad.ts"]].concat();
-        run(&home, once(&arguments)).refused(&format!("Error: {text}\n{hint}"));
+        let output = run(&home, once(&arguments));
+        // The place in the extension, and nothing of the engine.
+        let place = format!("({}:1:", home.work().join("bad.ts").display());
+        assert!(output.stderr.starts_with(&format!("Error: {text}\n    at ")), "{}", output.stderr);
+        assert!(output.stderr.contains(&place) && !output.stderr.contains("pith:"), "{}", output.stderr);
+        output.refused(hint);
     }
     let gone = home.work().join("gone.ts");
     run(&home, once(&["-p", "x", "-e", "gone.ts"]))
@@ -100,7 +105,8 @@ fn a_discovered_extension_that_fails_is_reported_and_skipped() {
     assert_eq!(started.ask(json!({"type": "prompt", "message": "/good"}))["success"], true);
 
     let fatal = run(&home, once(&["-p", "x", "--extension-errors", "fatal"]));
-    fatal.refused(&format!("Error: {}\nHint: Start without extensions using \"pith -ne\".\n", broken(&path)));
+    assert!(fatal.stderr.starts_with(&format!("Error: {}\n", broken(&path))), "{}", fatal.stderr);
+    fatal.refused("Hint: Start without extensions using \"pith -ne\".\n");
     home.write_file("bad.ts", BROKEN);
     let mut warned = host(&home, &["-e", "bad.ts", "--extension-errors=warn"]);
     assert_eq!(warned.ask(json!({"type": "prompt", "message": "/good"}))["success"], true);

@@ -297,6 +297,51 @@ fn a_change_of_level_tells_the_one_before() {
 }
 
 #[test]
+fn an_extension_hears_of_its_own_choices_too() {
+    let body = r#"
+        pi.on("model_select", (event, ctx) => tell(ctx, { model: event.model.id, source: event.source }));
+        pi.registerCommand("choose", { handler: async (_, ctx) => {
+            const other = ctx.modelRegistry.getAvailable().find((model) => model.id !== ctx.model.id);
+            await pi.setModel(other);
+            pi.setThinkingLevel("off");
+            if (ctx.model.id !== other.id || pi.getThinkingLevel() !== "off") throw new Error("not chosen");
+        } });
+    "#;
+    let mut scene = with_extension(body, []);
+    scene.command(json!({"type": "prompt", "message": "/choose"}));
+    let told = told(&mut scene);
+    let state = scene.state();
+    assert_eq!(told, json!({"model": state["model"]["id"], "source": "set"}));
+    assert_eq!(state["thinkingLevel"], "off");
+    let frames = scene.finish();
+    assert!(of_type(&frames, "extension_error").is_empty());
+}
+
+#[test]
+fn errors_name_the_extension_and_leave_the_stack_in_the_log() {
+    let body = r#"
+        const deep = () => { throw new Error("out of order"); };
+        pi.on("input", () => deep());
+        pi.registerCommand("fail", { handler: async () => deep() });
+    "#;
+    let mut scene = with_extension(body, [Turn::text("fine")]);
+    let path = scene.home.agent().join("extensions/own.ts").display().to_string();
+    scene.command(json!({"type": "prompt", "message": "/fail"}));
+    let error = scene.wait_type("extension_error");
+    assert_eq!(
+        error,
+        json!({"type": "extension_error", "extensionPath": "command:fail", "event": "command", "error": "out of order"})
+    );
+    scene.run("hello");
+    let frames = scene.frames();
+    let error = json!({"type": "extension_error", "extensionPath": path, "event": "input", "error": "out of order"});
+    assert_eq!(frames[position(&frames, &json!({"type": "extension_error", "event": "input"}))], error);
+    // Lines of the source, not of what became of it.
+    scene.wait_stderr(|text| text.matches("deep").count() >= 2 && text.contains("own.ts:3:"));
+    scene.finish();
+}
+
+#[test]
 fn shutdown_waits_for_the_command_and_says_goodbye() {
     let body = r#"
         pi.on("session_shutdown", (event, ctx) => tell(ctx, { bye: event.reason }));
