@@ -162,7 +162,7 @@ fn a_message_that_cannot_be_read_is_told_when_it_is_asked_for() {
     // JSON, but of a number that no program can hold.
     let lines =
         [header.to_string(), entry("a", None, ""), entry("b", Some("a"), r#","x":1e999"#), entry("c", Some("b"), "")];
-    scene.home.write_file("s.jsonl", &lines.map(|line| line + "\n").concat());
+    scene.home.write_file("s.jsonl", lines.map(|line| line + "\n").concat());
     scene.data(json!({"type": "switch_session", "sessionPath": "s.jsonl"}));
     let said: Vec<_> = scene.messages().iter().map(|message| texts(&message["content"])).collect();
     assert_eq!(said, ["a", "c"]);
