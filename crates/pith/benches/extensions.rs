@@ -27,6 +27,12 @@ fn one_watching(home: &TempHome) {
     home.write_agent_file("extensions/watch.ts", text);
 }
 
+/// One that keeps its thread busy until it is interrupted.
+fn one_looping(home: &TempHome) {
+    let text = "export default (pi) => pi.registerCommand('loop', { handler: async () => { for (;;) {} } });";
+    home.write_agent_file("extensions/loop.ts", text);
+}
+
 fn none(_: &TempHome) {}
 
 fn main() {
@@ -49,6 +55,8 @@ fn main() {
     for (what, furnish, command) in commands {
         show(&format!("{what}, median of 1000"), &format!("{} µs", round_trip(furnish, &command).as_micros()));
     }
+
+    show("get_state while an extension loops, median and slowest of 1000", &while_looping());
 
     let listeners: [(&str, Furnish); 3] =
         [("no extension", none), ("five that do not listen", five_extensions), ("one that listens", one_watching)];
@@ -79,6 +87,22 @@ fn round_trip(furnish: Furnish, command: &Value) -> Duration {
     let times = (0..1000).map(|_| once()).collect();
     assert_eq!(server.requests().len(), 0, "no model was asked");
     median(times)
+}
+
+fn while_looping() -> String {
+    let server = ModelServer::start(Script::new());
+    let mut host = start(&server, one_looping, &["--no-session"]);
+    host.send(json!({"id": "loop", "type": "prompt", "message": "/loop"}));
+    let mut times: Vec<Duration> = Vec::new();
+    for _ in 0..1000 {
+        let start = Instant::now();
+        host.data(json!({"type": "get_state"}));
+        times.push(start.elapsed());
+    }
+    let is_over = host.frames().iter().any(|frame| frame["id"] == "loop");
+    assert!(!is_over, "the loop was interrupted before the measurement was done");
+    times.sort_unstable();
+    format!("{} µs, {}", times[500].as_micros(), ms(times[999]))
 }
 
 /// Processor time of an answer in many small pieces.
