@@ -16,12 +16,16 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use pith_testkit::packages::{Packages, example};
 use pith_testkit::{HostBuilder, ModelServer, Script, TempHome, Turn};
 use serde_json::json;
 
 use crate::stage::{Stage, tell};
+
+/// Some examples look at one place of the machine, so two must not run at once.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Releases whose examples are run.
 const RELEASES: [&str; 2] = ["0.87.1", "0.74.2"];
@@ -200,6 +204,7 @@ pub fn publish(name: &str, table: &str) {
 
 #[test]
 fn every_headless_example_loads() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut table, mut failures) = ("| example | release | loads |\n|---|---|---|\n".to_owned(), Vec::new());
     for lab in labs() {
         for name in HEADLESS.iter().filter(|name| lab.has(name)) {
@@ -220,6 +225,7 @@ fn every_headless_example_loads() {
 
 #[test]
 fn examples_do_what_they_are_for() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let parts = [commands::ALL, gates::ALL, prompts::ALL, providers::ALL, repositories::ALL, tools::ALL];
     let (mut table, mut failures) =
         ("| example | release | exercised | result |\n|---|---|---|---|\n".to_owned(), Vec::new());
