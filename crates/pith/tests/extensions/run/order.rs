@@ -94,7 +94,7 @@ fn assert_told_first(frames: &[Value]) {
         let mut n_seen = 0;
         for (at, frame) in frames.iter().enumerate().filter(|(_, frame)| frame["type"] == name) {
             n_seen += 1;
-            assert!(told(at, &format!("{name}")) >= n_seen, "{name} at {at}: {frame} in {:#?}", kinds(frames));
+            assert!(told(at, name) >= n_seen, "{name} at {at}: {frame} in {:#?}", kinds(frames));
         }
         assert!(n_seen > 0, "{name}");
     }
