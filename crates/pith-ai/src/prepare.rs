@@ -158,7 +158,7 @@ impl<'a> Preparation<'a> {
             }
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => {
                 self.answer_open_calls();
-                message.content.iter().filter_map(|block| self.piece(block, same_model)).collect()
+                gather(message.content.len(), message.content.iter().filter_map(|block| self.piece(block, same_model)))
             }
         };
         self.turns.push(Turn::Assistant(Answer { pieces, same_provider, same_model }));
@@ -233,6 +233,19 @@ impl<'a> Preparation<'a> {
             !is_repeat
         });
     }
+}
+
+/// Collects what is left of so many items. Most messages have one block, and room for
+/// four in each of thousands is more than the conversation itself.
+pub fn gather<T>(n_most: usize, items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut gathered = Vec::with_capacity(n_most);
+    gathered.extend(items);
+    gathered
+}
+
+/// Whether nothing can be read. Unlike trimming, looks no further than the first letter.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(char::is_whitespace)
 }
 
 /// What the user saw of an answer they stopped.

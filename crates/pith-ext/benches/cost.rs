@@ -12,52 +12,11 @@ use support::Harness;
 
 /// Small extensions as people write them: a gate, a tool, a command, a status line, a prompt addition.
 const SMALL: &[(&str, &str)] = &[
-    (
-        "gate.ts",
-        r#"
-        import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
-        export default function (pi: ExtensionAPI) {
-            const dangerous = [/\brm\s+(-rf?|--recursive)/i, /\bsudo\b/i];
-            pi.on("tool_call", async (event, ctx) => {
-                if (event.toolName !== "bash") return undefined;
-                if (!dangerous.some((pattern) => pattern.test(String(event.input.command)))) return undefined;
-                const choice = await ctx.ui.select("Dangerous", ["Yes", "No"]);
-                return choice === "Yes" ? undefined : { block: true, reason: "Blocked by user" };
-            });
-        }"#,
-    ),
-    (
-        "tool.ts",
-        r#"
-        import { Type } from "typebox";
-        export default (pi) => pi.registerTool({
-            name: "hello", label: "Hello", description: "Greets", parameters: Type.Object({ name: Type.String({ description: "whom" }) }),
-            execute: async (id, params) => ({ content: [{ type: "text", text: `Hello ${params.name}` }], details: {} }),
-        });"#,
-    ),
-    (
-        "command.ts",
-        r#"
-        import { join } from "node:path";
-        export default (pi) => pi.registerCommand("where", { description: "shows the place", handler: async (args, ctx) => ctx.ui.notify(join(ctx.cwd, args)) });"#,
-    ),
-    (
-        "status.ts",
-        r#"
-        export default (pi) => {
-            let turns = 0;
-            pi.on("session_start", (_, ctx) => ctx.ui.setStatus("turns", "ready"));
-            pi.on("turn_start", (_, ctx) => ctx.ui.setStatus("turns", `turn ${++turns}`));
-        };"#,
-    ),
-    (
-        "prompt.ts",
-        r#"
-        export default (pi) => {
-            pi.on("turn_start", () => {});
-            pi.on("before_agent_start", (event) => ({ systemPrompt: event.systemPrompt + "\nBe brief." }));
-        };"#,
-    ),
+    ("gate.ts", include_str!("small/gate.ts")),
+    ("tool.ts", include_str!("small/tool.ts")),
+    ("command.ts", include_str!("small/command.ts")),
+    ("status.ts", include_str!("small/status.ts")),
+    ("prompt.ts", include_str!("small/prompt.ts")),
 ];
 
 fn memory(field: &str) -> u64 {

@@ -1,8 +1,9 @@
 //! What the extension host is started with.
 
 use std::fmt;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -135,6 +136,28 @@ impl fmt::Debug for Output {
     }
 }
 
+/// Starts the programs of `pi.exec` so that none of them outlives the agent, however it ends.
+pub trait Launcher: fmt::Debug + Send + Sync {
+    /// Starts a program with empty input.
+    fn launch(
+        &self,
+        program: &str,
+        args: &[String],
+        cwd: &Path,
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> io::Result<Box<dyn Launched>>;
+}
+
+/// A program that was launched.
+pub trait Launched: Send + Sync {
+    /// Waits for its exit code; blocks.
+    fn wait(&self) -> io::Result<i32>;
+
+    /// Asks it and all it started to end, and ends them after `grace`.
+    fn end(&self, grace: Duration);
+}
+
 /// A tool of the agent's own, as extensions that wrap it see it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -156,4 +179,6 @@ pub struct ExtensionConfig {
     pub builtin_tools: Vec<BuiltinTool>,
     pub limits: Limits,
     pub output: Output,
+    /// Without one, programs are children like any other.
+    pub launcher: Option<Arc<dyn Launcher>>,
 }

@@ -104,8 +104,7 @@ impl Search<'_> {
         let files = files_at(&path);
         if files.is_empty() {
             let why = if path.exists() { "no extension in this directory" } else { "no such file or directory" };
-            let error = format!("Failed to load extension \"{}\": {why}", path.display());
-            self.found.errors.push(LoadError { path: path.display().to_string(), error });
+            self.found.errors.push(LoadError::new(path.display().to_string(), why));
         }
         for file in files {
             self.add(file, "cli", "temporary", "top-level", None);

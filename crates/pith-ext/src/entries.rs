@@ -9,6 +9,10 @@ use serde_json::Value;
 
 /// Extension files of a directory: what its manifest names, its index, or whatever lies in it.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
+    // The usual case, and it should cost a single look.
+    if !directory.is_dir() {
+        return Vec::new();
+    }
     if let Some(own) = own_entries(directory) {
         return own;
     }

@@ -71,6 +71,31 @@ pub struct LoadError {
     pub path: String,
     /// The whole text for people, `Failed to load extension "…": …`.
     pub error: String,
+    /// Where it happened in the extension's own files, for whoever mends it.
+    #[serde(default)]
+    pub stack: Option<String>,
+}
+
+impl LoadError {
+    /// One without a place.
+    pub fn new(path: impl Into<String>, why: &str) -> Self {
+        let path = path.into();
+        LoadError { error: format!("Failed to load extension \"{path}\": {why}"), path, stack: None }
+    }
+
+    /// The text, and the place below it.
+    pub fn in_full(&self) -> String {
+        self.stack.iter().fold(self.error.clone(), |text, stack| format!("{text}\n{stack}"))
+    }
+
+    /// Lines of the engine's own say nothing to anybody.
+    fn place(&mut self) {
+        let Some(stack) = self.stack.take() else { return };
+        let mapped = crate::modules::stack::mapped(&stack);
+        let lines: Vec<&str> =
+            mapped.lines().filter(|line| line.contains(" at ") && !line.contains("(pith:")).collect();
+        self.stack = (!lines.is_empty()).then(|| lines.join("\n"));
+    }
 }
 
 /// What happens to extensions that are already loaded.
@@ -107,12 +132,12 @@ impl ExtensionHandle {
             "forget": loading == Loading::Reload,
         });
         match self.call::<LoadReport>("load", &args, Patience::Alive).await {
-            Ok(report) => report,
+            Ok(mut report) => {
+                report.errors.iter_mut().for_each(LoadError::place);
+                report
+            }
             Err(error) => {
-                let failed = |source: &ExtensionSource| LoadError {
-                    path: source.path.clone(),
-                    error: format!("Failed to load extension \"{}\": {error}", source.path),
-                };
+                let failed = |source: &ExtensionSource| LoadError::new(&source.path, &error.to_string());
                 LoadReport { extensions: Vec::new(), errors: sources.iter().map(failed).collect() }
             }
         }

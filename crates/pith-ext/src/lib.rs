@@ -25,7 +25,9 @@ mod request_hooks;
 mod shared;
 pub mod tools;
 
-pub use config::{BuiltinTool, ExtensionConfig, ExtensionSource, Limits, Mode, Output, Surroundings};
+pub use config::{
+    BuiltinTool, ExtensionConfig, ExtensionSource, Launched, Launcher, Limits, Mode, Output, Surroundings,
+};
 pub use discovery::{Discovery, PackagePlace, Place, Places, discover};
 pub use events::EventName;
 pub use handle::{ExtensionHandle, LoadError, LoadReport, LoadedExtension, Loading};

@@ -237,10 +237,16 @@ impl Pulse {
         self.entered.store(0, Ordering::Release);
     }
 
-    /// Runs something that blocks the engine on purpose.
+    /// Runs something that blocks the engine on purpose; its time is not extension code's.
     pub fn block<T>(&self, work: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
         self.is_blocking.store(true, Ordering::Release);
         let result = work();
+        // Only this thread writes, and zero means that nobody is inside.
+        if self.entered.load(Ordering::Acquire) != 0 {
+            let spent = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.entered.fetch_add(spent, Ordering::AcqRel);
+        }
         self.is_blocking.store(false, Ordering::Release);
         result
     }
@@ -255,5 +261,26 @@ impl Pulse {
             true => Busy::Blocking(spent),
             false => Busy::Running(spent),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_spent_blocking_on_purpose_is_not_counted() {
+        let pulse = Pulse::new();
+        assert_eq!(pulse.busy(), Busy::Idle);
+        pulse.enter();
+        let began = Instant::now();
+        pulse.block(|| {
+            assert!(matches!(pulse.busy(), Busy::Blocking(_)));
+            while began.elapsed() < Duration::from_millis(50) {
+                std::hint::spin_loop();
+            }
+        });
+        let Busy::Running(spent) = pulse.busy() else { panic!("{:?}", pulse.busy()) };
+        assert!(spent + Duration::from_millis(40) < began.elapsed(), "{spent:?} of {:?}", began.elapsed());
     }
 }

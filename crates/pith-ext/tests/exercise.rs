@@ -7,43 +7,31 @@
 mod support;
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use pith_agent::ToolOutput;
 use pith_ext::{EventName, InputVerdict, Limits, Loading, ToolCallVerdict};
 use pith_protocol::Block;
 use pith_protocol::host::{UiAnswer, UiMethod};
+use pith_testkit::packages::{Packages, example};
 use serde_json::{Map, Value, json};
 use support::Harness;
 use tokio_util::sync::CancellationToken;
-
-const PACKAGE: &str = "@earendil-works/pi-coding-agent";
 
 /// The examples of the current release, or nothing if they are not to be had.
 struct Examples(PathBuf);
 
 impl Examples {
     fn find() -> Option<Examples> {
-        let Some(cache) = std::env::var_os("PITH_EXT_PACKAGES").map(PathBuf::from) else {
+        let packages = Packages::find();
+        if packages.is_none() {
             println!("skipped: PITH_EXT_PACKAGES is not set");
-            return None;
-        };
-        let directory = cache.join("pi-0.87.1");
-        if !directory.join("node_modules").is_dir() {
-            std::fs::create_dir_all(&directory).unwrap();
-            std::fs::write(directory.join("package.json"), "{}").unwrap();
-            let package = format!("{PACKAGE}@0.87.1");
-            let mut npm = Command::new("npm");
-            npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", &package, "ms"]);
-            assert!(npm.current_dir(&directory).status().expect("npm starts").success());
         }
-        Some(Examples(directory.join("node_modules").join(PACKAGE).join("examples/extensions")))
+        packages.map(|packages| Examples(packages.examples("0.87.1")))
     }
 
     async fn load(&self, name: &str) -> Harness {
         let harness = Harness::with_limits(Limits::default());
-        let file = [format!("{name}.ts"), format!("{name}/index.ts")].map(|file| self.0.join(file));
-        let path = file.into_iter().find(|path| path.is_file()).expect("the example exists");
+        let path = example(&self.0, name).expect("the example exists");
         let report = harness.handle.load(&[harness.source(&path)], Loading::Add, &harness.surroundings).await;
         assert_eq!(report.errors, [], "{name}");
         harness.bind().await;

@@ -282,6 +282,28 @@ async fn a_replaced_session_leaves_the_old_instances_stale() {
 }
 
 #[tokio::test]
+async fn a_tool_call_during_a_reload_waits_for_those_who_may_block_it() {
+    let harness = Harness::start();
+    let text = "export default async (pi) => {
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        pi.on('tool_call', (event, ctx) => { if (ctx.cwd) return { block: true, reason: 'not now' }; });
+    };";
+    let source = harness.source(&harness.file("gate.ts", text));
+    harness.handle.load(std::slice::from_ref(&source), Loading::Add, &harness.surroundings).await;
+    harness.bind().await;
+    harness.handle.invalidate().await;
+    let call = harness.handle.tool_call("1", "bash", serde_json::Map::new());
+    let reload = async {
+        harness.handle.load(&[source], Loading::Reload, &harness.surroundings).await;
+        harness.bind().await;
+    };
+    let (verdict, ()) = tokio::join!(call, reload);
+    let blocked = pith_ext::ToolCallVerdict::Block { reason: "not now".to_owned(), terminate: false };
+    assert_eq!(verdict, blocked);
+    assert!(harness.errors().is_empty(), "{:?}", harness.errors());
+}
+
+#[tokio::test]
 async fn a_reload_reads_changed_files() {
     let harness = Harness::start();
     let text = |word: &str| {

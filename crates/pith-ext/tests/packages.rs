@@ -6,13 +6,9 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use pith_ext::{Limits, Loading};
+use pith_testkit::packages::{Packages, example};
 use support::Harness;
-
-const PACKAGE: &str = "@earendil-works/pi-coding-agent";
 
 /// Examples that work without a terminal, fully or in part.
 const EXAMPLES: &[&str] = &[
@@ -100,49 +96,15 @@ const TERMINAL_EXAMPLES: &[&str] = &[
 /// Examples the older release does not have.
 const NEWER: &[&str] = &["entry-renderer", "git-merge-and-resolve", "input-transform-streaming", "project-trust"];
 
-fn cache() -> Option<PathBuf> {
-    let directory = std::env::var_os("PITH_EXT_PACKAGES").map(PathBuf::from);
-    if directory.is_none() {
-        println!("skipped: PITH_EXT_PACKAGES is not set");
-    }
-    directory
-}
-
-/// Installs packages into a directory of the cache, once.
-fn install(directory: &Path, packages: &[&str]) {
-    if directory.join("node_modules").is_dir() {
-        return;
-    }
-    std::fs::create_dir_all(directory).unwrap();
-    std::fs::write(directory.join("package.json"), "{}").unwrap();
-    let status = Command::new("npm")
-        .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
-        .args(packages)
-        .current_dir(directory)
-        .status()
-        .expect("npm starts");
-    assert!(status.success(), "npm installs {packages:?}");
-}
-
-fn entry(examples: &Path, name: &str) -> Option<PathBuf> {
-    [format!("{name}.ts"), format!("{name}/index.ts"), format!("{name}/src/index.ts")]
-        .into_iter()
-        .map(|file| examples.join(file))
-        .find(|path| path.is_file())
-}
-
 async fn check_release(version: &str, is_new: bool) {
-    let Some(cache) = cache() else { return };
-    let directory = cache.join(format!("pi-{version}"));
-    // Some examples have dependencies of their own.
-    install(&directory, &[&format!("{PACKAGE}@{version}"), "ms", "@anthropic-ai/sdk"]);
-    let examples = directory.join("node_modules").join(PACKAGE).join("examples/extensions");
+    let Some(packages) = Packages::find() else { return println!("skipped: PITH_EXT_PACKAGES is not set") };
+    let examples = packages.examples(version);
     let mut failures = Vec::new();
     for name in EXAMPLES.iter().chain(TERMINAL_EXAMPLES) {
         if !is_new && NEWER.contains(name) {
             continue;
         }
-        let Some(path) = entry(&examples, name) else {
+        let Some(path) = example(&examples, name) else {
             failures.push(format!("{name}: no such example"));
             continue;
         };

@@ -1,6 +1,9 @@
 //! Content blocks, shared by wire, session file and provider conversion.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// One piece of a message. Kinds we do not know round-trip untouched.
@@ -69,7 +72,7 @@ pub struct ToolCall {
 }
 
 /// Content of user-like messages: a string in old files, blocks everywhere else.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     Text(String),
@@ -104,5 +107,40 @@ impl Content {
 impl Default for Content {
     fn default() -> Self {
         Content::Blocks(Vec::new())
+    }
+}
+
+// Derived, it would keep a copy of everything until it is clear whether it is a text or blocks.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a text or a list of blocks")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+        Ok(Content::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Content, E> {
+        Ok(Content::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Content, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(block) = list.next_element()? {
+            blocks.push(block);
+        }
+        // A conversation is kept for long, and most of its messages have one block.
+        blocks.shrink_to_fit();
+        Ok(Content::Blocks(blocks))
     }
 }

@@ -79,7 +79,9 @@ pub enum Event<'a> {
         level: ThinkingLevel,
     },
     SessionInfoChanged {
-        name: &'a str,
+        /// Absent when the name was taken away.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<&'a str>,
     },
     EntryAppended {
         entry: &'a Value,

@@ -35,7 +35,7 @@ pub struct UserMessage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename = "assistant", rename_all = "camelCase", default)]
 pub struct AssistantMessage {
-    #[serde(deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "blocks")]
     pub content: Vec<Block>,
     pub api: String,
     pub provider: String,
@@ -109,7 +109,7 @@ pub enum ErrorKind {
 pub struct ToolResultMessage {
     pub tool_call_id: String,
     pub tool_name: String,
-    #[serde(deserialize_with = "null_as_default")]
+    #[serde(deserialize_with = "blocks")]
     pub content: Vec<Block>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
@@ -259,6 +259,13 @@ impl<'de> Deserialize<'de> for Message {
 
 fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::Error> {
+    let mut blocks: Vec<Block> = null_as_default(deserializer)?;
+    // A conversation is kept for long, and most of its messages have one block.
+    blocks.shrink_to_fit();
+    Ok(blocks)
 }
 
 fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Content, D::Error> {

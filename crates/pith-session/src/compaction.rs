@@ -165,12 +165,13 @@ impl Session {
     }
 
     pub(crate) fn context(&self) -> Context<'_> {
-        Context {
-            messages: self.store.messages(),
-            rewritten_to: self.store.rewritten_to(),
-            prompt: self.tools.prompt(),
-            tools: self.tools.active().specs(),
-        }
+        let messages = self.store.messages();
+        Context { messages, rewritten_to: self.store.rewritten_to(), ..self.fixed_context() }
+    }
+
+    /// The context without its messages.
+    pub(crate) fn fixed_context(&self) -> Context<'_> {
+        Context { messages: &[], rewritten_to: 0, prompt: self.tools.prompt(), tools: self.tools.active().specs() }
     }
 
     /// What an answer asks for, unless it is older than the latest compaction.

@@ -22,7 +22,6 @@ impl Context<'_> {
         if window == 0 {
             return None;
         }
-        let has_count = |answer: &AssistantMessage| !answer.failed() && answer.usage.context_tokens() > 0;
         let answers = || self.messages.iter().rev().filter_map(|message| message.as_assistant());
         let is_known =
             self.compacted_at().is_none() || answers().any(|answer| has_count(answer) && self.is_newer(answer));
@@ -66,6 +65,11 @@ impl Context<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether an answer says how large the context was.
+pub(crate) fn has_count(answer: &AssistantMessage) -> bool {
+    !answer.failed() && answer.usage.context_tokens() > 0
 }
 
 /// About how many tokens the messages are.

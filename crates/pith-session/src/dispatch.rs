@@ -65,6 +65,7 @@ impl Session {
             Command::GetMessages(_) => {
                 let messages = Messages { messages: self.store.messages().to_vec() };
                 self.respond::<commands::GetMessages>(id, Ok(messages));
+                self.report_store();
             }
             Command::GetLastAssistantText(_) => {
                 self.respond::<commands::GetLastAssistantText>(id, Ok(self.last_text()))

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use pith_agent::{Opening, Queue, now_ms};
 use pith_protocol::answers::{Disposition, Placed};
 use pith_protocol::commands::{Abort, AbortAndPrompt, Prompt};
-use pith_protocol::{Call, ImageBlock, Message, UserMessage};
+use pith_protocol::{Call, Message, UserMessage};
 
 use crate::activity::Waiter;
+use crate::extensions::{CLOSING, GIVEN_UP, Passed, Source};
 use crate::prompt::{Busy, Placement, place};
 use crate::queue::Waiting;
 use crate::reply::Reply;
@@ -16,8 +17,15 @@ use crate::session::Session;
 pub(crate) const COMPACTING: &str =
     "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.";
 
+/// Whether `/name` in a text stands for a skill or a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wording {
+    Expanded,
+    Literal,
+}
+
 impl Session {
-    pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
+    pub(crate) fn prompt(&mut self, call: Prompt, wording: Wording, reply: Reply<Prompt>) {
         if self.is_compacting_only() {
             return self.answer(reply, Err(COMPACTING.to_owned()));
         }
@@ -27,10 +35,13 @@ impl Session {
         match place(self.activity.is_busy(), call.streaming_behavior) {
             Ok(Placement::Start) => {
                 self.freshen();
-                let item = Waiting { text: self.expand(call.message), images: call.images };
+                let item = Waiting { text: self.worded(call.message, wording), images: call.images };
                 self.start_prompt(item, reply);
             }
-            Ok(Placement::Queue(queue)) => self.enqueue(queue, call.message, call.images, reply),
+            Ok(Placement::Queue(queue)) => {
+                let item = Waiting { text: self.worded(call.message, wording), images: call.images };
+                self.enqueue(queue, item, reply);
+            }
             Err(Busy) => self.answer(reply, Err(self.options.busy_text.to_owned())),
         }
     }
@@ -43,7 +54,7 @@ impl Session {
     /// Answers, then starts: the answer precedes every event of the run.
     fn start_prompt<C: Call<Answer = Placed>>(&mut self, item: Waiting, reply: Reply<C>) {
         if self.is_closing {
-            return self.answer(reply, Err("pith is shutting down".to_owned()));
+            return self.answer(reply, Err(CLOSING.to_owned()));
         }
         if let Err(problem) = self.models.usable() {
             return self.answer(reply, Err(problem));
@@ -55,32 +66,45 @@ impl Session {
         self.note_prompted(&item);
         let message = UserMessage::new(item.text, item.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
-        let opening = Opening::Prompts(vec![Arc::new(Message::User(message))]);
+        let mut prompts = vec![Arc::new(Message::User(message))];
+        prompts.extend(self.extensions.errands.for_next_turn());
+        let opening = Opening::Prompts(prompts);
         if let Some(opening) = self.compact_before_prompt(opening) {
             self.start_run(opening);
         }
     }
 
-    pub(crate) fn enqueue<C: Call<Answer = Placed>>(
-        &mut self,
-        queue: Queue,
-        text: String,
-        images: Vec<ImageBlock>,
-        reply: Reply<C>,
-    ) {
-        let text = self.expand(text);
-        self.queues.push(queue, Waiting { text, images }, &mut *self.out);
+    pub(crate) fn enqueue<C: Call<Answer = Placed>>(&mut self, queue: Queue, item: Waiting, reply: Reply<C>) {
+        self.queues.push(queue, item, &mut *self.out);
         self.answer(reply, Ok(Placed { disposition: Disposition::Queued }));
     }
 
+    fn worded(&mut self, text: String, wording: Wording) -> String {
+        match wording {
+            Wording::Expanded => self.expand(text),
+            Wording::Literal => text,
+        }
+    }
+
     pub(crate) fn abort(&mut self, reply: Reply<Abort>) {
-        self.lane.refuse();
+        self.give_up_prompts();
         self.when_settled(Waiter::Abort(reply));
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
-        let item = Waiting { text: self.expand(call.message), images: call.images };
-        self.when_settled(Waiter::Prompt(reply, item));
+        let Some(reply) = self.run_slash_command(&call.message, reply) else { return };
+        if self.activity.is_busy() {
+            self.cancel_run();
+        }
+        let item = Waiting { text: call.message, images: call.images };
+        self.pass_input(item, Source::Host, None, move |session, passed| match passed {
+            Passed::Through(Waiting { text, images }) => {
+                let item = Waiting { text: session.expand(text), images };
+                session.when_settled(Waiter::Prompt(reply, item));
+            }
+            Passed::Handled => session.answer(reply, Ok(Placed { disposition: Disposition::Handled })),
+            Passed::GivenUp => session.answer(reply, Err(GIVEN_UP.to_owned())),
+        });
     }
 
     /// Stops the run and serves the waiter when it has stopped; at once if nothing runs.

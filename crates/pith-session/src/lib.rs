@@ -43,7 +43,7 @@ mod ttsr;
 mod waiting;
 
 pub use extensions::{ExtensionSetup, FindExtensions, RunningExtensions, register_provider, serve_fetch};
-pub use library::{Brought, ReadAgain, Reading};
+pub use library::{Brought, Contributed, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
 pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};

@@ -8,7 +8,7 @@ use pith_agent::{Queue, Tool};
 use pith_ai::settings::Settings;
 use pith_protocol::Event;
 use pith_protocol::commands::{GetCommands, GetDiagnostics, Reload};
-use pith_resources::{ActiveTool, PromptParts, Question, Resources};
+use pith_resources::{ActiveTool, CommandEntry, ContributedPath, PromptParts, Question, Resources};
 use serde_json::{Value, json};
 
 use crate::reply::Reply;
@@ -22,6 +22,8 @@ pub struct Brought {
     pub options: SessionOptions,
     /// About settings and trust; resources have their own.
     pub diagnostics: Vec<pith_ai::diagnostic::Diagnostic>,
+    /// Whether the project's own files are in force.
+    pub is_trusted: bool,
     /// What to ask about the project, if nobody has decided and nobody could be asked.
     pub question: Option<Question>,
 }
@@ -35,20 +37,37 @@ pub enum Reading {
     Trusted,
 }
 
-/// Reads the files of a working directory.
-pub type ReadAgain = Box<dyn FnMut(&Path, Reading) -> Brought + Send>;
+/// Reads the files of a working directory, and what extensions bring along.
+pub type ReadAgain = Box<dyn FnMut(&Path, Reading, &Contributed) -> Brought + Send>;
+
+/// Skills and templates of extensions, beside those of directories and settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contributed {
+    pub skills: Vec<ContributedPath>,
+    pub prompts: Vec<ContributedPath>,
+}
 
 /// The latest reading and the way to another one.
 pub(crate) struct Library {
     pub resources: Resources,
     diagnostics: Vec<pith_ai::diagnostic::Diagnostic>,
+    pub is_trusted: bool,
+    /// Kept, so that every later reading has it too.
+    contributed: Contributed,
     read_again: ReadAgain,
 }
 
 impl Library {
     pub fn new(brought: Brought, read_again: ReadAgain) -> Self {
-        let Brought { resources, diagnostics, .. } = brought;
-        Library { resources, diagnostics, read_again }
+        let Brought { resources, diagnostics, is_trusted, .. } = brought;
+        Library { resources, diagnostics, is_trusted, contributed: Contributed::default(), read_again }
+    }
+
+    /// Takes what extensions bring along from here on; `true` if that is something else than before.
+    pub fn contribute(&mut self, contributed: Contributed) -> bool {
+        let is_new = self.contributed != contributed;
+        self.contributed = contributed;
+        is_new
     }
 }
 
@@ -91,7 +110,7 @@ impl Session {
     }
 
     pub(crate) fn read_as(&mut self, reading: Reading) -> Vec<Value> {
-        let brought = (self.library.read_again)(self.store.cwd(), reading);
+        let brought = (self.library.read_again)(self.store.cwd(), reading, &self.library.contributed);
         let value = |change| serde_json::to_value(change).expect("wire types always serialize");
         let mut changes: Vec<Value> =
             brought.resources.changes_since(&self.library.resources).into_iter().map(value).collect();
@@ -106,6 +125,7 @@ impl Session {
         }
         self.library.resources = brought.resources;
         self.library.diagnostics = brought.diagnostics;
+        self.library.is_trusted = brought.is_trusted;
         self.assemble_prompt();
         changes
     }
@@ -133,8 +153,15 @@ impl Session {
     }
 
     pub(crate) fn get_commands(&mut self, reply: Reply<GetCommands>) {
-        let commands = self.library.resources.commands();
+        let commands = self.commands();
         self.answer(reply, Ok(json!({ "commands": commands })));
+    }
+
+    /// Commands of extensions, then templates and skills.
+    pub(crate) fn commands(&self) -> Vec<CommandEntry> {
+        let mut commands = self.extension_commands();
+        commands.extend(self.library.resources.commands());
+        commands
     }
 
     pub(crate) fn get_diagnostics(&mut self, reply: Reply<GetDiagnostics>) {
@@ -143,6 +170,10 @@ impl Session {
             self.library.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(|found| json!(found)),
         );
         all.extend(self.library.resources.diagnostics().iter().map(|found| json!(found)));
+        let unloaded = self.extensions.errors.iter();
+        all.extend(unloaded.map(
+            |found| json!({"type": "error", "message": found.error, "path": found.path, "code": "extension_load"}),
+        ));
         self.answer(reply, Ok(json!({ "diagnostics": all })));
     }
 }

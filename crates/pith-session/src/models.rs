@@ -25,6 +25,9 @@ pub(crate) struct Models {
 #[derive(Debug)]
 pub(crate) struct Changed {
     pub model: Arc<Model>,
+    /// What was used before.
+    pub previous: Option<Arc<Model>>,
+    pub previous_level: ThinkingLevel,
     /// The effective level, if it is another one now.
     pub level: Option<ThinkingLevel>,
     pub is_scoped: bool,
@@ -53,6 +56,11 @@ impl Models {
     /// Settings that were read again; the current choice stays.
     pub fn set_settings(&mut self, settings: Arc<Settings>) {
         self.settings = settings;
+    }
+
+    /// The models to cycle through; empty means all.
+    pub fn scope(&self) -> &[Scoped] {
+        &self.scope
     }
 
     pub fn level(&self) -> ThinkingLevel {
@@ -144,7 +152,7 @@ impl Models {
     fn change(&mut self, model: Arc<Model>, level: Option<ThinkingLevel>, is_scoped: bool) -> Changed {
         let after = select::after_switch(&self.settings, &model, level, self.level);
         let before = std::mem::replace(&mut self.level, after);
-        self.current = Some(model.clone());
-        Changed { model, level: (after != before).then_some(after), is_scoped }
+        let previous = self.current.replace(model.clone());
+        Changed { model, previous, previous_level: before, level: (after != before).then_some(after), is_scoped }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pith_agent::Queue;
 use pith_protocol::answers;
-use pith_protocol::{Event, ImageBlock, Message, QueueMode, UserMessage};
+use pith_protocol::{CustomMessage, Event, ImageBlock, Message, QueueMode, UserMessage};
 
 use crate::outbox::Outbox;
 
@@ -16,23 +16,49 @@ pub(crate) struct Queues {
 }
 
 struct Line {
-    items: VecDeque<Waiting>,
+    items: VecDeque<Queued>,
     /// Texts taken by the run whose messages have not begun yet; hosts still see them as queued.
     leaving: VecDeque<String>,
     mode: QueueMode,
 }
 
-/// A message that was accepted and not yet delivered.
+/// A user's message that was accepted and not yet delivered.
 pub(crate) struct Waiting {
     pub text: String,
     pub images: Vec<ImageBlock>,
 }
 
-impl Waiting {
-    /// The message as it enters the history, stamped with the time of delivery.
+/// One place in a queue.
+pub(crate) enum Queued {
+    User(Waiting),
+    /// Placed by an extension. Hosts are not shown it as queued.
+    Custom(CustomMessage),
+}
+
+impl Queued {
+    /// The message as it enters the history; a user's is stamped with the time of delivery.
     pub fn into_message(self, attribution: Option<&str>) -> Arc<Message> {
-        let message = UserMessage::new(self.text, self.images, pith_agent::now_ms());
-        Arc::new(Message::User(UserMessage { attribution: attribution.map(str::to_owned), ..message }))
+        match self {
+            Queued::User(Waiting { text, images }) => {
+                let message = UserMessage::new(text, images, pith_agent::now_ms());
+                Arc::new(Message::User(UserMessage { attribution: attribution.map(str::to_owned), ..message }))
+            }
+            Queued::Custom(message) => Arc::new(Message::Custom(message)),
+        }
+    }
+
+    /// What hosts see of it.
+    fn text(&self) -> Option<&String> {
+        match self {
+            Queued::User(waiting) => Some(&waiting.text),
+            Queued::Custom(_) => None,
+        }
+    }
+}
+
+impl Line {
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.leaving.iter().chain(self.items.iter().filter_map(Queued::text))
     }
 }
 
@@ -43,19 +69,24 @@ impl Queues {
     }
 
     pub fn push(&mut self, queue: Queue, item: Waiting, out: &mut dyn Outbox) {
-        self.line(queue).items.push_back(item);
+        self.line(queue).items.push_back(Queued::User(item));
         self.announce(out);
     }
 
+    /// Adds a message of an extension, without a word to hosts.
+    pub fn push_custom(&mut self, queue: Queue, message: CustomMessage) {
+        self.line(queue).items.push_back(Queued::Custom(message));
+    }
+
     /// Takes what the mode allows. Hosts are told message by message, see [`Queues::delivered`].
-    pub fn take(&mut self, queue: Queue) -> Vec<Waiting> {
+    pub fn take(&mut self, queue: Queue) -> Vec<Queued> {
         let line = self.line(queue);
         let n_taken = match line.mode {
             QueueMode::All => line.items.len(),
             QueueMode::OneAtATime => line.items.len().min(1),
         };
         let taken: Vec<_> = line.items.drain(..n_taken).collect();
-        line.leaving.extend(taken.iter().map(|item| item.text.clone()));
+        line.leaving.extend(taken.iter().filter_map(Queued::text).cloned());
         taken
     }
 
@@ -69,7 +100,7 @@ impl Queues {
 
     /// Empties both queues.
     pub fn clear(&mut self, out: &mut dyn Outbox) -> answers::Queues {
-        let texts = |line: &mut Line| line.items.drain(..).map(|item| item.text).collect();
+        let texts = |line: &mut Line| line.items.drain(..).filter_map(|item| item.text().cloned()).collect();
         let removed = answers::Queues { steering: texts(&mut self.steering), follow_up: texts(&mut self.follow_up) };
         self.announce(out);
         removed
@@ -90,13 +121,14 @@ impl Queues {
         }
     }
 
+    /// How many messages hosts see as queued.
     pub fn len(&self) -> usize {
-        [&self.steering, &self.follow_up].into_iter().map(|line| line.leaving.len() + line.items.len()).sum()
+        [&self.steering, &self.follow_up].into_iter().map(|line| line.texts().count()).sum()
     }
 
-    /// The texts that wait, steering first.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.steering.items.iter().chain(&self.follow_up.items).map(|item| item.text.as_str())
+    /// What waits, steering first.
+    pub fn items(&self) -> impl Iterator<Item = &Queued> {
+        self.steering.items.iter().chain(&self.follow_up.items)
     }
 
     pub fn mode(&self, queue: Queue) -> QueueMode {
@@ -118,9 +150,7 @@ impl Queues {
     }
 
     fn announce<'a>(&'a self, out: &mut dyn Outbox) {
-        let texts = |line: &'a Line| -> Vec<&'a str> {
-            line.leaving.iter().chain(line.items.iter().map(|item| &item.text)).map(String::as_str).collect()
-        };
+        let texts = |line: &'a Line| -> Vec<&'a str> { line.texts().map(String::as_str).collect() };
         let (steering, follow_up) = (texts(&self.steering), texts(&self.follow_up));
         out.event(&Event::QueueUpdate { steering: &steering, follow_up: &follow_up });
     }

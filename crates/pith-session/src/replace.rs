@@ -215,6 +215,7 @@ impl Session {
     fn forget_unwritten(&mut self) {
         self.queues.forget();
         self.shell.forget_deferred();
+        self.extensions.errands.forget();
         self.recovery = Recovery::default();
     }
 

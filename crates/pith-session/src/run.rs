@@ -130,6 +130,7 @@ impl Session {
             RunEvent::ToolEnd { call, output } => self.on_tool_end(&call, &output),
             RunEvent::TurnEnd { message, results } => {
                 self.out.event(&Event::TurnEnd { message: &message, tool_results: &results });
+                self.append_waiting_messages();
             }
             RunEvent::AgentEnd { messages } => self.on_agent_end(&messages),
         }

@@ -23,7 +23,7 @@ use crate::acceptance::Accepted;
 use crate::activity::{Activity, JobEnd, Waiter};
 use crate::compact::FromSummary;
 use crate::compaction::Recovery;
-use crate::extensions::{ExtensionSetup, Extensions, Lane, Router};
+use crate::extensions::{CLOSING, ExtensionSetup, Extensions, Lane, Router};
 use crate::library::{Brought, Library, ReadAgain};
 use crate::models::Models;
 use crate::outbox::Outbox;
@@ -272,6 +272,7 @@ impl Session {
             };
             self.handle(event);
             self.advance_lane();
+            self.answer_idle();
             self.leave_if_asked();
             self.quit_extensions();
         }
@@ -342,7 +343,7 @@ impl Session {
 
     fn answer_owed(&mut self, owed: &Owed) {
         let why = match self.is_closing {
-            true => "pith is shutting down",
+            true => CLOSING,
             false => "Internal error: the command was not answered",
         };
         self.out.respond(&Response::failure(owed.id.raw(), owed.command, why));

@@ -14,7 +14,7 @@ use tokio::task::Id as TaskId;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::JobEnd;
-use crate::extensions::HostCommand;
+use crate::extensions::{CLOSING, HostCommand};
 use crate::outbox::Room;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -68,7 +68,7 @@ impl Shell {
 impl Session {
     pub(crate) fn bash(&mut self, call: Bash, reply: Reply<Bash>) {
         if self.is_closing {
-            return self.answer(reply, Err("pith is shutting down".to_owned()));
+            return self.answer(reply, Err(CLOSING.to_owned()));
         }
         self.shell.next_key += 1;
         let key = self.shell.next_key;
@@ -173,6 +173,7 @@ impl Session {
             self.store.append_message(&message);
         }
         self.report_store();
+        self.append_waiting_messages();
     }
 
     pub(crate) fn on_shell_panic(&mut self, task: TaskId) {

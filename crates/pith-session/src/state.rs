@@ -1,17 +1,36 @@
 //! What the session answers about itself, and small changes to it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pith_agent::Queue;
-use pith_protocol::answers::{CycledModel, LastText, SessionStats, State, TokenTotals};
+use pith_ext::EventName;
+use pith_protocol::answers::{ContextUsage, CycledModel, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
-use pith_protocol::{Block, Event, StopReason, ThinkingLevel};
-use pith_store::StoreReport;
+use pith_protocol::{Event, Message, Model, ThinkingLevel};
+use pith_store::{Kind, Role, StoreReport};
 use serde_json::json;
 
+use crate::context::{Context, has_count};
 use crate::models::Changed;
 use crate::reply::Reply;
 use crate::session::Session;
+
+/// How a model was chosen, as `model_select` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    Set,
+    Cycle,
+}
+
+impl Selection {
+    fn as_str(self) -> &'static str {
+        match self {
+            Selection::Set => "set",
+            Selection::Cycle => "cycle",
+        }
+    }
+}
 
 impl Session {
     /// Records model and level, unless the session has them from before; on disk only
@@ -25,7 +44,9 @@ impl Session {
             self.store.append_thinking_level(self.models.level());
         }
         self.resume_todos();
-        self.ttsr.resume(self.store.messages());
+        // The only ones that matter; the rest of a long session is not read before it is needed.
+        let is_custom = |kind| matches!(kind, Kind::CustomMessage | Kind::Message(Role::Custom));
+        self.ttsr.resume(&self.store.messages_of(is_custom));
         self.publish_conditions();
     }
 
@@ -43,7 +64,7 @@ impl Session {
             session_id: self.store.id().to_owned(),
             session_name: self.store.name().map(str::to_owned),
             auto_compaction_enabled: self.options.auto_compaction,
-            message_count: self.store.messages().len(),
+            message_count: self.store.n_messages(),
             pending_message_count: n_waiting,
             queued_message_count: n_waiting,
             todo_phases: self.todos.to_values(),
@@ -62,16 +83,10 @@ impl Session {
 
     /// Trimmed text of the last answer; aborted answers without content do not count.
     pub(crate) fn last_text(&self) -> LastText {
-        let answers = self.store.messages().iter().rev().filter_map(|message| message.as_assistant());
-        let last =
-            answers.into_iter().find(|answer| answer.stop_reason != StopReason::Aborted || !answer.content.is_empty());
-        let text: String = last.into_iter().flat_map(|answer| &answer.content).filter_map(Block::as_text).collect();
-        let text = text.trim();
-        LastText { text: (!text.is_empty()).then(|| text.to_owned()) }
+        LastText { text: self.store.last_assistant_text() }
     }
 
     pub(crate) fn stats(&self) -> SessionStats {
-        let window = self.models.current().map_or(0, |model| model.context_window);
         let tally = self.store.tree().tally();
         SessionStats {
             session_file: self.session_file(),
@@ -90,7 +105,19 @@ impl Session {
             },
             cost: tally.cost,
             premium_requests: self.options.counts_premium_requests.then_some(0),
-            context_usage: self.context().usage(window),
+            context_usage: self.context_usage(),
+        }
+    }
+
+    /// How full the window is. In a long session the last count and what follows it say so,
+    /// and the rest need not be read.
+    fn context_usage(&self) -> Option<ContextUsage> {
+        let window = self.models.current().map_or(0, |model| model.context_window);
+        let is_counted = |message: &Message| message.as_assistant().is_some_and(has_count);
+        let recent = self.store.messages_since(is_counted).filter(|_| self.store.rewritten_to() == 0);
+        match recent {
+            Some(recent) => Context { messages: &recent, ..self.fixed_context() }.usage(window),
+            None => self.context().usage(window),
         }
     }
 
@@ -103,16 +130,24 @@ impl Session {
         if name.is_empty() {
             return self.answer(reply, Err("Session name cannot be empty".to_owned()));
         }
+        self.rename(name);
+        self.answer(reply, Ok(()));
+    }
+
+    /// Names the session, or takes its name away; hosts and extensions are told.
+    pub(crate) fn rename(&mut self, name: &str) {
         self.store.append_session_info(name);
         self.report_store();
-        let name = self.store.name().unwrap_or_default().to_owned();
-        self.out.event(&Event::SessionInfoChanged { name: &name });
-        self.answer(reply, Ok(()));
+        let name = self.store.name();
+        self.out.event(&Event::SessionInfoChanged { name });
+        if let Some(handle) = self.listeners(EventName::SessionInfoChanged) {
+            handle.announce(EventName::SessionInfoChanged, json!({ "name": name }));
+        }
     }
 
     pub(crate) fn set_model(&mut self, call: &SetModel, reply: Reply<SetModel>) {
         let answer = self.models.select(&call.provider, &call.model_id).map(|changed| {
-            self.record_model(&changed);
+            self.record_model(&changed, Selection::Set);
             (*changed.model).clone()
         });
         self.answer(reply, answer);
@@ -120,7 +155,7 @@ impl Session {
 
     pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
         let answer = self.models.cycle().map(|changed| {
-            self.record_model(&changed);
+            self.record_model(&changed, Selection::Cycle);
             CycledModel {
                 thinking_level: self.shown(self.models.level()),
                 model: changed.model,
@@ -130,27 +165,40 @@ impl Session {
         self.answer(reply, Ok(answer));
     }
 
-    pub(crate) fn record_model(&mut self, changed: &Changed) {
+    pub(crate) fn record_model(&mut self, changed: &Changed, selection: Selection) {
         self.store.append_model_change(&changed.model.provider, &changed.model.id);
         if let Some(level) = changed.level {
-            self.record_level(level);
+            self.record_level(level, changed.previous_level);
         }
         self.report_store();
         self.publish_conditions();
+        let is_same = |other: &Arc<Model>| other.provider == changed.model.provider && other.id == changed.model.id;
+        if changed.previous.as_ref().is_some_and(is_same) {
+            return;
+        }
+        if let Some(handle) = self.listeners(EventName::ModelSelect) {
+            let Changed { model, previous, .. } = changed;
+            let payload = json!({ "model": model, "previousModel": previous, "source": selection.as_str() });
+            handle.announce(EventName::ModelSelect, payload);
+        }
     }
 
     /// Sets the level; hosts hear of it only if the effective level changed.
     pub(crate) fn set_level(&mut self, wanted: ThinkingLevel) {
+        let previous = self.models.level();
         if let Some(level) = self.models.set_level(wanted) {
-            self.record_level(level);
+            self.record_level(level, previous);
             self.report_store();
             self.publish_conditions();
         }
     }
 
-    fn record_level(&mut self, level: ThinkingLevel) {
+    fn record_level(&mut self, level: ThinkingLevel, previous: ThinkingLevel) {
         self.store.append_thinking_level(level);
         self.out.event(&Event::ThinkingLevelChanged { level: self.shown(level) });
+        if let Some(handle) = self.listeners(EventName::ThinkingLevelSelect) {
+            handle.announce(EventName::ThinkingLevelSelect, json!({ "level": level, "previousLevel": previous }));
+        }
     }
 
     /// A level in words the host knows.

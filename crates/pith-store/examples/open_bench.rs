@@ -28,8 +28,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let before = resident();
     let start = Instant::now();
     let mut store = SessionStore::resume(&path, Path::new("/"))?;
-    println!("open: {:?}, {} messages in view", start.elapsed(), store.messages().len());
-    println!("memory: {:.1} MB more than before", (resident().saturating_sub(before)) as f64 / 1e3);
+    println!("open: {:?}, {} messages in view", start.elapsed(), store.n_messages());
+    println!("memory: {:.1} MB more than before", resident().saturating_sub(before) as f64 / 1e3);
+    let start = Instant::now();
+    let n_messages = store.messages().len();
+    println!("read: {:?} for {n_messages} messages", start.elapsed());
+    println!("memory: {:.1} MB more than before", resident().saturating_sub(before) as f64 / 1e3);
 
     let message = Arc::new(Message::User(UserMessage::new("next".into(), vec![], 1)));
     store.append_message(&message);

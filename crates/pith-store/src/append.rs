@@ -160,10 +160,9 @@ impl SessionStore {
     }
 
     /// Builds the conversation of the current leaf anew.
-    pub(crate) fn rebuild_context(&mut self) -> Vec<NodeIndex> {
-        let (context, unreadable) = Context::build(&self.tree, self.leaf, &self.context);
-        self.context = context;
-        unreadable
+    pub(crate) fn rebuild_context(&mut self) {
+        self.report_unreadable();
+        self.context = Context::build(&self.tree, self.leaf, &self.context);
     }
 
     fn append_silent(&mut self, kind: &str, payload: impl FnOnce(Line) -> Line) -> EntryId {

@@ -1,27 +1,51 @@
 //! The conversation as the model sees it: the active branch with compaction and
 //! context edits applied. Appends extend it; only a rewrite of earlier context
 //! (compaction, edit of something older, another leaf) builds it anew.
+//!
+//! Which entries are in view is settled at once, since it takes no more than the
+//! tree. Their messages are read when someone asks for them: opening, renaming or
+//! navigating a long session must not cost what talking in it costs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pith_protocol::{Content, Message};
 use serde_json::Value;
 
+use crate::backing::Lines;
 use crate::message::{contributes, message_of, object, with_content};
 use crate::sketch::Sketch;
 use crate::tree::{EntryTree, Kind, Node, NodeIndex, Role};
 
-/// The projected messages and where each comes from.
+/// The entries in view and, from the first question on, their messages.
 #[derive(Clone, Default)]
 pub(crate) struct Context {
-    pub messages: Vec<Arc<Message>>,
-    pub sources: Vec<NodeIndex>,
+    outline: Outline,
+    /// Messages of entries, unedited, that need not be read: they were appended or
+    /// read before. Of no use once all messages are there.
+    held: HashMap<NodeIndex, Arc<Message>>,
+    reading: OnceLock<Reading>,
+}
+
+/// What is in view, without its text.
+#[derive(Clone, Default)]
+struct Outline {
+    sources: Vec<NodeIndex>,
     /// Messages at and after this position were added since the last rewrite.
-    pub rewritten_to: usize,
-    /// Sources whose message is not what their entry says.
-    replaced: HashSet<NodeIndex>,
+    rewritten_to: usize,
+    /// What edits put in the place of an entry's own content.
+    replaced: HashMap<NodeIndex, Content>,
+}
+
+/// The messages of an outline.
+#[derive(Clone, Default)]
+struct Reading {
+    messages: Vec<Arc<Message>>,
+    /// The outline without the entries that could not be read, if there are any.
+    remaining: Option<Outline>,
+    /// Those entries, until they are reported.
+    unreadable: Vec<NodeIndex>,
 }
 
 /// The entries of a branch that count, in the order the model sees them.
@@ -39,95 +63,193 @@ pub(crate) struct Edit {
 }
 
 impl Context {
-    /// Builds the context of a leaf. Messages already in `known` are not read again.
-    /// Entries whose line cannot be read any more are left out and listed in the second value.
-    pub fn build(tree: &EntryTree, leaf: Option<NodeIndex>, known: &Context) -> (Self, Vec<NodeIndex>) {
-        let Selection { entries, rewritten_to } = Selection::of(tree, leaf);
-        let mut edits = edits(tree, &entries);
+    /// Settles what is in view at a leaf. Messages already in `known` are not read again.
+    pub fn build(tree: &EntryTree, leaf: Option<NodeIndex>, known: &Context) -> Self {
+        let outline = Outline::of(tree, leaf);
         let originals: HashMap<_, _> = known.originals().collect();
-        let mut lines = tree.lines();
-        let mut context = Context::default();
-        let mut unreadable = Vec::new();
-        for (position, &index) in entries.iter().enumerate() {
-            if position == rewritten_to {
-                context.rewritten_to = context.messages.len();
-            }
-            let node = tree.node(index);
-            if !contributes(node.kind) {
-                continue;
-            }
-            let message = match originals.get(&index) {
-                Some(message) => Ok(Some(Arc::clone(message))),
-                None => read_message(node, lines.get(index)),
-            };
-            match message {
-                Ok(Some(message)) => context.push_edited(index, message, edits.remove(&index)),
-                Ok(None) => {}
-                Err(_) => unreadable.push(index),
-            }
+        let held = |source: &NodeIndex| Some((*source, Arc::clone(originals.get(source)?)));
+        let held =
+            if originals.is_empty() { HashMap::new() } else { outline.sources.iter().filter_map(held).collect() };
+        Context { outline, held, reading: OnceLock::new() }
+    }
+
+    /// The entries in view, oldest first.
+    pub fn sources(&self) -> &[NodeIndex] {
+        &self.outline().sources
+    }
+
+    /// Messages at and after this position were added since the last rewrite.
+    pub fn rewritten_to(&self) -> usize {
+        self.outline().rewritten_to
+    }
+
+    /// The messages of the entries in view, which are read now if they never were.
+    pub fn messages(&self, tree: &EntryTree) -> &[Arc<Message>] {
+        &self.reading.get_or_init(|| self.read(tree)).messages
+    }
+
+    /// One of the messages, for those who do not need all of them.
+    pub fn message(&self, position: usize, tree: &EntryTree) -> Option<Arc<Message>> {
+        if let Some(reading) = self.reading.get() {
+            return reading.messages.get(position).cloned();
         }
-        if rewritten_to == entries.len() {
-            context.rewritten_to = context.messages.len();
-        }
-        (context, unreadable)
+        self.read_one(*self.outline.sources.get(position)?, tree, &mut tree.lines()).ok()
+    }
+
+    /// Entries that turned out to be unreadable and were left out since the last call.
+    pub fn take_unreadable(&mut self) -> Vec<NodeIndex> {
+        self.reading.get_mut().map(|reading| std::mem::take(&mut reading.unreadable)).unwrap_or_default()
     }
 
     pub fn push(&mut self, source: NodeIndex, message: Arc<Message>) {
-        self.messages.push(message);
-        self.sources.push(source);
+        match self.settle() {
+            Some(reading) => reading.messages.push(message),
+            None => _ = self.held.insert(source, message),
+        }
+        self.outline.sources.push(source);
     }
 
     /// Applies an edit that was just appended. `false`: the context has to be built anew.
     pub fn edit(&mut self, edit: Edit) -> bool {
+        self.settle();
+        let outline = &mut self.outline;
         // Edits nearly always concern one of the last messages.
-        let Some(position) = self.sources.iter().rposition(|&source| source == edit.target) else { return false };
+        let Some(position) = outline.sources.iter().rposition(|&source| source == edit.target) else { return false };
+        let messages = self.reading.get_mut().map(|reading| &mut reading.messages);
         match edit.content {
             None => {
-                self.messages.remove(position);
-                self.sources.remove(position);
+                outline.sources.remove(position);
+                messages.map(|messages| messages.remove(position));
             }
             Some(content) => {
-                self.messages[position] = Arc::new(with_content(&self.messages[position], content));
-                self.replaced.insert(edit.target);
+                if let Some(messages) = messages {
+                    messages[position] = Arc::new(with_content(&messages[position], content.clone()));
+                }
+                outline.replaced.insert(edit.target, content);
             }
         }
-        self.rewritten_to = self.messages.len();
+        outline.rewritten_to = outline.sources.len();
         true
     }
 
-    /// The message of an entry, if it is in view and not edited.
+    /// The message of an entry, if it is in view, not edited and at hand.
     pub fn original(&self, source: NodeIndex) -> Option<&Arc<Message>> {
-        let position = self.sources.iter().position(|&at| at == source)?;
-        self.messages.get(position).filter(|_| !self.replaced.contains(&source))
+        let Some(reading) = self.reading.get() else { return self.held.get(&source) };
+        let position = self.sources().iter().position(|&at| at == source)?;
+        reading.messages.get(position).filter(|_| !self.outline().replaced.contains_key(&source))
     }
 
-    /// Follows the entries to another tree; messages of entries that are not there go.
+    /// Follows the entries to another tree; those that are not there go.
     pub fn renumber(&mut self, renumbering: &HashMap<NodeIndex, NodeIndex>) {
+        self.settle();
+        let moved = |source: &NodeIndex| renumbering.get(source).copied();
         let old = std::mem::take(self);
-        for (source, message) in old.sources.into_iter().zip(old.messages) {
-            if let Some(&source) = renumbering.get(&source) {
-                self.push(source, message);
-            }
+        if let Some(reading) = old.reading.into_inner() {
+            let kept = old.outline.sources.iter().zip(reading.messages).filter(|(source, _)| moved(source).is_some());
+            let messages = kept.map(|(_, message)| message).collect();
+            self.reading = Reading { messages, ..reading }.into();
         }
-        self.replaced = old.replaced.iter().filter_map(|source| renumbering.get(source).copied()).collect();
-        self.rewritten_to = old.rewritten_to.min(self.messages.len());
+        self.held = old.held.into_iter().filter_map(|(source, message)| Some((moved(&source)?, message))).collect();
+        let Outline { sources, rewritten_to, replaced } = old.outline;
+        let sources: Vec<_> = sources.iter().filter_map(moved).collect();
+        let replaced = replaced.into_iter().filter_map(|(source, content)| Some((moved(&source)?, content))).collect();
+        self.outline = Outline { rewritten_to: rewritten_to.min(sources.len()), sources, replaced };
     }
 
-    fn push_edited(&mut self, source: NodeIndex, message: Arc<Message>, edit: Option<Edit>) {
-        match edit {
-            None => self.push(source, message),
-            Some(Edit { content: Some(content), .. }) => {
-                self.push(source, Arc::new(with_content(&message, content)));
-                self.replaced.insert(source);
-            }
-            Some(Edit { content: None, .. }) => {}
-        }
+    fn outline(&self) -> &Outline {
+        let remaining = self.reading.get().and_then(|reading| reading.remaining.as_ref());
+        remaining.unwrap_or(&self.outline)
     }
 
-    /// The messages that are what their entry says.
+    /// Makes what reading found out the state to change; gives the messages if they are there.
+    fn settle(&mut self) -> Option<&mut Reading> {
+        let reading = self.reading.get_mut()?;
+        if let Some(remaining) = reading.remaining.take() {
+            self.outline = remaining;
+        }
+        self.held.clear();
+        Some(reading)
+    }
+
+    fn read(&self, tree: &EntryTree) -> Reading {
+        let Outline { sources, rewritten_to, replaced } = &self.outline;
+        let mut lines = tree.lines();
+        let mut reading = Reading { messages: Vec::with_capacity(sources.len()), ..Reading::default() };
+        let mut remaining = Outline::default();
+        for (position, &source) in sources.iter().enumerate() {
+            let Ok(message) = self.read_one(source, tree, &mut lines) else {
+                reading.unreadable.push(source);
+                continue;
+            };
+            reading.messages.push(message);
+            remaining.sources.push(source);
+            remaining.rewritten_to += usize::from(position < *rewritten_to);
+        }
+        if !reading.unreadable.is_empty() {
+            reading.remaining = Some(Outline { replaced: replaced.clone(), ..remaining });
+        }
+        reading
+    }
+
+    fn read_one(&self, source: NodeIndex, tree: &EntryTree, lines: &mut Lines<'_>) -> io::Result<Arc<Message>> {
+        let message = match self.held.get(&source) {
+            Some(message) => Arc::clone(message),
+            None => read_message(tree.node(source), lines.get(source))?,
+        };
+        Ok(match self.outline.replaced.get(&source) {
+            Some(content) => Arc::new(with_content(&message, content.clone())),
+            None => message,
+        })
+    }
+
+    /// The messages at hand that are what their entry says.
     fn originals(&self) -> impl Iterator<Item = (NodeIndex, &Arc<Message>)> {
-        let pairs = self.sources.iter().copied().zip(&self.messages);
-        pairs.filter(|(source, _)| !self.replaced.contains(source))
+        let read = self.reading.get().map_or(&[][..], |reading| &reading.messages);
+        let Outline { sources, replaced, .. } = self.outline();
+        let read = sources.iter().copied().zip(read).filter(|(source, _)| !replaced.contains_key(source));
+        let held = self.held.iter().map(|(source, message)| (*source, message));
+        held.chain(read)
+    }
+}
+
+impl Outline {
+    fn of(tree: &EntryTree, leaf: Option<NodeIndex>) -> Self {
+        let selection = Selection::of(tree, leaf);
+        let mut edits = edits(tree, &selection.entries);
+        let mut lines = tree.lines();
+        let mut outline = Outline::default();
+        for (position, &index) in selection.entries.iter().enumerate() {
+            if position == selection.rewritten_to {
+                outline.rewritten_to = outline.sources.len();
+            }
+            if !is_in_view(tree, index, &mut lines) {
+                continue;
+            }
+            match edits.remove(&index) {
+                None => outline.sources.push(index),
+                Some(Edit { content: Some(content), .. }) => {
+                    outline.sources.push(index);
+                    outline.replaced.insert(index, content);
+                }
+                Some(Edit { content: None, .. }) => {}
+            }
+        }
+        if selection.rewritten_to == selection.entries.len() {
+            outline.rewritten_to = outline.sources.len();
+        }
+        outline
+    }
+}
+
+/// Whether an entry stands in the conversation. Only summaries have to be read to know.
+fn is_in_view(tree: &EntryTree, index: NodeIndex, lines: &mut Lines<'_>) -> bool {
+    let node = tree.node(index);
+    match node.kind {
+        Kind::BranchSummary => {
+            let message = lines.get(index).map(|line| message_of(node.kind, line, node.timestamp));
+            !matches!(message, Ok(Ok(None)))
+        }
+        kind => contributes(kind),
     }
 }
 
@@ -194,7 +316,68 @@ fn first_kept(tree: &EntryTree, compaction: NodeIndex) -> Option<NodeIndex> {
     tree.find(sketch.first_kept.as_deref()?)
 }
 
-fn read_message(node: &Node, line: io::Result<&[u8]>) -> io::Result<Option<Arc<Message>>> {
-    let message = message_of(node.kind, line?, node.timestamp)?;
-    Ok(message.map(Arc::new))
+fn read_message(node: &Node, line: io::Result<&[u8]>) -> io::Result<Arc<Message>> {
+    // Long after the file was opened, another program may have written over it.
+    let line =
+        line.and_then(|line| is_line_of(line, &node.id).then_some(line).ok_or(io::ErrorKind::InvalidData.into()))?;
+    let message = message_of(node.kind, line, node.timestamp)?;
+    message.map(Arc::new).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn is_line_of(line: &[u8], id: &str) -> bool {
+    let member = [b"\"id\":\"", id.as_bytes(), b"\""].concat();
+    memchr::memmem::find(line, &member).is_some()
+        || Sketch::read(line, &mut Vec::new()).is_some_and(|sketch| sketch.id.as_deref() == Some(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::append::{BranchSummaryEntry, CompactionEntry};
+    use crate::store::SessionStore;
+    use pith_protocol::UserMessage;
+
+    fn prompt(text: &str) -> Arc<Message> {
+        Arc::new(Message::User(UserMessage::new(text.to_owned(), vec![], 1)))
+    }
+
+    /// Whether the messages were read.
+    fn is_read(store: &SessionStore) -> bool {
+        store.context.reading.get().is_some()
+    }
+
+    #[test]
+    fn messages_are_read_for_those_who_ask_for_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s.jsonl");
+        let mut store = SessionStore::create_at(&path, directory.path(), None);
+        let ids: Vec<_> = ["one", "two", "three"].map(|text| store.append_message(&prompt(text))).into();
+        drop(store);
+        let mut store = SessionStore::resume(&path, directory.path()).unwrap();
+        store.append_session_info("name");
+        store.append_label(&ids[0], Some("mark")).unwrap();
+        store.append_message(&prompt("four"));
+        store.append_context_edit(&ids[1], None).unwrap();
+        store.append_context_edit(&ids[2], Some(Content::Text("3".into()))).unwrap();
+        store.move_leaf(Some(&ids[2])).unwrap();
+        store.append_branch_summary(&BranchSummaryEntry { summary: "left".into(), ..Default::default() });
+        store.append_compaction(&CompactionEntry { first_kept_entry_id: Some(ids[1].clone()), ..Default::default() });
+        store.clone_branch().unwrap();
+        assert_eq!((store.n_messages(), store.message_entries().len(), store.rewritten_to()), (4, 4, 4));
+        assert_eq!(store.messages_of(|kind| kind == Kind::Compaction).len(), 1);
+        assert_eq!(store.last_assistant_text(), None);
+        assert_eq!(store.take_report(), []);
+        assert!(!is_read(&store));
+        assert_eq!(store.messages().len(), 4);
+        assert!(is_read(&store));
+    }
+
+    #[test]
+    fn a_line_is_known_by_its_id() {
+        let check = |line: &str, is_it: bool| assert_eq!(is_line_of(line.as_bytes(), "a1"), is_it, "{line}");
+        check(r#"{"type":"message","id":"a1","parentId":"a0"}"#, true);
+        check(r#"{"type":"message","id" : "\u00611"}"#, true);
+        check(r#"{"type":"message","id":"a2","parentId":"a1"}"#, false);
+        check(r#"ssage","parentId":"a1"}"#, false);
+    }
 }

@@ -109,8 +109,7 @@ impl SessionStore {
         // The messages are the same; sharing them saves reading them again.
         let mut known = self.context.clone();
         known.renumber(&renumbering);
-        let (context, _) = Context::build(&store.tree, store.leaf, &known);
-        store.context = context;
+        store.context = Context::build(&store.tree, store.leaf, &known);
         Ok(store)
     }
 

@@ -25,8 +25,10 @@ pub fn fuzz_load(bytes: &[u8]) {
 
 fn exercise(tree: &EntryTree) {
     let leaf = tree.end;
-    let (context, _) = Context::build(tree, leaf, &Context::default());
-    assert_eq!(context.messages.len(), context.sources.len());
+    let context = Context::build(tree, leaf, &Context::default());
+    let n_planned = context.sources().len();
+    assert!(context.messages(tree).len() <= n_planned);
+    assert_eq!(context.messages(tree).len(), context.sources().len());
     assert!(tree.path(leaf).len() <= tree.len());
     let mut lines = tree.lines();
     for index in tree.indexes() {

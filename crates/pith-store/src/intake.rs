@@ -53,6 +53,9 @@ pub(crate) struct RawLine<'b> {
 pub(crate) struct LineReader<R> {
     reader: R,
     offset: u64,
+    /// What was handed out from the reader's own buffer and is still in it.
+    n_lent: usize,
+    /// A line that did not lie in the reader's buffer as a whole.
     buffer: Vec<u8>,
 }
 
@@ -74,21 +77,32 @@ impl From<io::Error> for ReadError {
 
 impl<R: BufRead> LineReader<R> {
     pub fn new(reader: R, offset: u64) -> Self {
-        LineReader { reader, offset, buffer: Vec::new() }
+        LineReader { reader, offset, n_lent: 0, buffer: Vec::new() }
     }
 
     /// The next line without LF and CR; `None` at the end.
     pub fn next(&mut self, number: u64) -> Result<Option<RawLine<'_>>, ReadError> {
-        self.buffer.clear();
+        self.reader.consume(std::mem::take(&mut self.n_lent));
         let offset = self.offset;
-        let limit = MAX_LINE + 2;
-        let n_read = self.reader.by_ref().take(limit).read_until(b'\n', &mut self.buffer)?;
-        if n_read == 0 {
+        let line = match memchr::memchr(b'\n', self.reader.fill_buf()?) {
+            // Most lines need not be copied.
+            Some(at) => {
+                self.n_lent = at + 1;
+                &self.reader.fill_buf()?[..=at]
+            }
+            None => {
+                self.buffer.clear();
+                self.reader.by_ref().take(MAX_LINE + 2).read_until(b'\n', &mut self.buffer)?;
+                &self.buffer[..]
+            }
+        };
+        if line.is_empty() {
             return Ok(None);
         }
-        self.offset += n_read as u64;
-        let has_newline = self.buffer.last() == Some(&b'\n');
-        let bytes = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+        self.offset += line.len() as u64;
+        let bytes = line.strip_suffix(b"\n");
+        let has_newline = bytes.is_some();
+        let bytes = bytes.unwrap_or(line);
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if bytes.len() as u64 > MAX_LINE {
             return Err(ReadError::LineTooLong(number));

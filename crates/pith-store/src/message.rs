@@ -6,7 +6,6 @@ use pith_protocol::{
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::lenient::mend;
@@ -84,35 +83,37 @@ fn into_blocks(content: Content) -> Vec<Block> {
     }
 }
 
-#[derive(Deserialize)]
-struct MessageLine<'a> {
-    #[serde(borrow)]
-    message: &'a RawValue,
-}
-
 fn stored_message(role: Role, line: &[u8]) -> serde_json::Result<Message> {
-    // Straight into the type: building a JSON tree first doubles the time to open a long session.
-    let direct = serde_json::from_slice::<MessageLine>(line).ok().and_then(|line| typed(role, line.message.get()));
-    match direct {
+    // Straight into the type: building a JSON tree first doubles the time to read a long session.
+    match typed(role, line) {
         Some(message) => Ok(message),
         None => Ok(mended_message(object(line)?.remove("message").unwrap_or_default())),
     }
 }
 
-fn typed(role: Role, json: &str) -> Option<Message> {
+fn typed(role: Role, line: &[u8]) -> Option<Message> {
+    #[derive(Deserialize)]
+    struct MessageLine<T> {
+        message: T,
+    }
     /// `role` is the type itself, not one of the members nobody knows.
-    fn read<T: DeserializeOwned>(json: &str, extra: fn(&mut T) -> &mut Map<String, Value>) -> Option<T> {
-        let mut message = serde_json::from_str(json).ok()?;
-        extra(&mut message).shift_remove("role");
+    fn read<T: DeserializeOwned>(line: &[u8], extra: fn(&mut T) -> &mut Map<String, Value>) -> Option<T> {
+        let MessageLine { mut message } = serde_json::from_slice(line).ok()?;
+        let extra = extra(&mut message);
+        extra.shift_remove("role");
+        if extra.is_empty() {
+            // Thousands of maps that once held a role are megabytes.
+            *extra = Map::new();
+        }
         Some(message)
     }
     Some(match role {
-        Role::User => Message::User(read::<UserMessage>(json, |message| &mut message.extra)?),
-        Role::Assistant => Message::Assistant(read::<AssistantMessage>(json, |message| &mut message.extra)?),
-        Role::ToolResult => Message::ToolResult(read::<ToolResultMessage>(json, |message| &mut message.extra)?),
-        Role::BashExecution => Message::BashExecution(read::<BashExecution>(json, |message| &mut message.extra)?),
-        Role::Custom => Message::Custom(read::<CustomMessage>(json, |message| &mut message.extra)?),
-        Role::System | Role::Other => serde_json::from_str(json).ok()?,
+        Role::User => Message::User(read::<UserMessage>(line, |message| &mut message.extra)?),
+        Role::Assistant => Message::Assistant(read::<AssistantMessage>(line, |message| &mut message.extra)?),
+        Role::ToolResult => Message::ToolResult(read::<ToolResultMessage>(line, |message| &mut message.extra)?),
+        Role::BashExecution => Message::BashExecution(read::<BashExecution>(line, |message| &mut message.extra)?),
+        Role::Custom => Message::Custom(read::<CustomMessage>(line, |message| &mut message.extra)?),
+        Role::System | Role::Other => serde_json::from_slice::<MessageLine<Message>>(line).ok()?.message,
     })
 }
 

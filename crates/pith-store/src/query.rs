@@ -32,7 +32,8 @@ pub struct ContextEntry {
 impl SessionStore {
     /// The entries behind [`SessionStore::messages`] and those between them, in the same order.
     pub fn context_entries(&self) -> Vec<ContextEntry> {
-        let mut messages = self.context.sources.iter().zip(&self.context.messages).peekable();
+        let messages = self.messages();
+        let mut messages = self.context.sources().iter().zip(messages).peekable();
         let entries = Selection::of(&self.tree, self.leaf).entries;
         let entry = |index: NodeIndex| {
             // Both lists have the same order, and only one of them has gaps.
@@ -43,13 +44,45 @@ impl SessionStore {
         entries.into_iter().map(entry).collect()
     }
 
+    /// The messages in view that come from entries of some kinds, oldest first. Others are not read.
+    pub fn messages_of(&self, is_wanted: impl Fn(Kind) -> bool) -> Vec<Arc<Message>> {
+        let sources = self.context.sources().iter().enumerate();
+        let wanted = sources.filter(|(_, source)| is_wanted(self.tree.node(**source).kind));
+        wanted.filter_map(|(position, _)| self.context.message(position, &self.tree)).collect()
+    }
+
+    /// The messages from the newest one that `is_first` on, if it is among the last ones.
+    /// No others are read.
+    pub fn messages_since(&self, is_first: impl Fn(&Message) -> bool) -> Option<Vec<Arc<Message>>> {
+        // Beyond that, reading all of them at once is quicker.
+        const N_LAST: usize = 64;
+        let mut messages = Vec::new();
+        for position in (0..self.n_messages()).rev().take(N_LAST) {
+            let message = self.context.message(position, &self.tree)?;
+            let is_found = is_first(&message);
+            messages.push(message);
+            if is_found {
+                messages.reverse();
+                return Some(messages);
+            }
+        }
+        None
+    }
+
+    /// What a tool gave back on this branch, newest first, seen by the model or not. Others are not read.
+    pub fn results_of(&self, tool: &str) -> impl Iterator<Item = Message> {
+        self.tree.results_of(tool, self.leaf).filter_map(|index| self.tree.message_at(index))
+    }
+
     /// The text of the last answer, trimmed; answers aborted before they began are passed over.
     pub fn last_assistant_text(&self) -> Option<String> {
-        let answers = self.context.messages.iter().rev().filter(|message| match message.as_assistant() {
+        let positions = (0..self.n_messages()).rev();
+        let mut messages = positions.filter_map(|position| self.context.message(position, &self.tree));
+        let answer = messages.find(|message| match message.as_assistant() {
             Some(answer) => !(answer.stop_reason == pith_protocol::StopReason::Aborted && answer.content.is_empty()),
             None => false,
         });
-        let text = answers.map(|message| text_of(message)).next()?;
+        let text = text_of(&*answer?);
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -64,7 +97,10 @@ impl EntryTree {
 
     /// The message an entry holds, as it was written.
     pub fn message(&self, id: &str) -> Option<Message> {
-        let index = self.find(id)?;
+        self.message_at(self.find(id)?)
+    }
+
+    fn message_at(&self, index: NodeIndex) -> Option<Message> {
         let node = self.node(index);
         message_of(node.kind, self.lines().get(index).ok()?, node.timestamp).ok()?
     }

@@ -50,6 +50,7 @@ impl SessionStore {
         if let Some(old) = &mut self.journal {
             old.continue_as(journal, unsaved);
         }
+        self.report_unreadable();
         let branch = std::iter::successors(self.leaf, |&at| self.tree.node(at).parent);
         self.leaf = branch.into_iter().find_map(|at| renumbering.get(&at).copied());
         self.tree = tree;

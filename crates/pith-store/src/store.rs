@@ -1,5 +1,6 @@
 //! One open session: its entries, the position in the tree, and the conversation there.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::backing::Backing;
 use crate::branch::BranchSettings;
 use crate::context::Context;
 use crate::error::FORMAT_VERSION;
-use crate::ids::new_session_id;
+use crate::ids::{EntryId, new_session_id};
 use crate::journal::{Journal, SyncTask};
 use crate::line::Line;
 use crate::paths::{file_name, normalise};
@@ -29,6 +30,8 @@ pub struct SessionStore {
     /// The leaf was moved and nothing was appended since.
     pub(crate) is_moved: bool,
     pub(crate) reports: Vec<StoreReport>,
+    /// Entries already reported as unreadable; they are found again whenever the context is built.
+    known_unreadable: HashSet<EntryId>,
     write_error: Option<String>,
 }
 
@@ -78,6 +81,7 @@ impl SessionStore {
             cwd,
             is_moved: false,
             reports: Vec::new(),
+            known_unreadable: HashSet::new(),
             write_error: None,
         }
     }
@@ -117,20 +121,26 @@ impl SessionStore {
         self.leaf.map(|leaf| &*self.tree.node(leaf).id)
     }
 
-    /// The conversation at the leaf, oldest first, as the model sees it.
+    /// The conversation at the leaf, oldest first, as the model sees it. What is still only
+    /// in the file is read by the first call.
     pub fn messages(&self) -> &[Arc<Message>] {
-        &self.context.messages
+        self.context.messages(&self.tree)
+    }
+
+    /// How many messages the conversation has. Unlike [`SessionStore::messages`] this reads nothing.
+    pub fn n_messages(&self) -> usize {
+        self.context.sources().len()
     }
 
     /// The ids of the entries the messages come from, in the same order.
     pub fn message_entries(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.context.sources.iter().map(|&source| &*self.tree.node(source).id)
+        self.context.sources().iter().map(|&source| &*self.tree.node(source).id)
     }
 
     /// Messages before this position are not newer than the latest compaction or context
     /// edit, so a usage reported with one of them does not describe the present context.
     pub fn rewritten_to(&self) -> usize {
-        self.context.rewritten_to
+        self.context.rewritten_to()
     }
 
     /// Model and thinking level in force at the leaf, as far as the entries say.
@@ -140,6 +150,7 @@ impl SessionStore {
 
     /// Repairs and failures since the last call, each told once.
     pub fn take_report(&mut self) -> Vec<StoreReport> {
+        self.report_unreadable();
         std::mem::take(&mut self.reports)
     }
 
@@ -170,10 +181,19 @@ impl SessionStore {
     }
 
     /// Builds the conversation of a file that was just read, and tells what was mended.
-    pub(crate) fn load_context(&mut self, mut repairs: Repairs) {
-        for index in self.rebuild_context() {
+    pub(crate) fn load_context(&mut self, repairs: Repairs) {
+        self.rebuild_context();
+        self.report_repairs(repairs);
+    }
+
+    /// Tells which messages were asked for and could not be read.
+    pub(crate) fn report_unreadable(&mut self) {
+        let mut repairs = Repairs::default();
+        for index in self.context.take_unreadable() {
             let id = &self.tree.node(index).id;
-            repairs.unreadable.note(|| id.to_string());
+            if self.known_unreadable.insert(Arc::clone(id)) {
+                repairs.unreadable.note(|| id.to_string());
+            }
         }
         self.report_repairs(repairs);
     }

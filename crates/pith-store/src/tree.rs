@@ -15,12 +15,16 @@ use crate::tally::Tally;
 /// Position of an entry in the tree, in file order.
 pub(crate) type NodeIndex = u32;
 
+/// Stands for the name of a tool, in the order they were met.
+type ToolIndex = u32;
+
 /// The entries of one session, whatever their branch.
 pub struct EntryTree {
     pub(crate) header: Header,
     pub(crate) nodes: Vec<Node>,
     by_id: HashMap<EntryId, NodeIndex>,
     labels: HashMap<EntryId, Label>,
+    tools: HashMap<Box<str>, ToolIndex>,
     name: Option<String>,
     tally: Tally,
     /// The last entry of the file, which is where a session continues.
@@ -59,6 +63,8 @@ pub(crate) struct Node {
     /// Unix milliseconds.
     pub timestamp: i64,
     pub kind: Kind,
+    /// The tool a result is of.
+    tool: Option<ToolIndex>,
     /// Parent or timestamp differ from what the line says.
     pub mended: bool,
     pub place: Place,
@@ -113,6 +119,7 @@ impl EntryTree {
             nodes: Vec::new(),
             by_id: HashMap::new(),
             labels: HashMap::new(),
+            tools: HashMap::new(),
             name: None,
             tally: Tally::default(),
             end: None,
@@ -204,6 +211,13 @@ impl EntryTree {
         path
     }
 
+    /// The results of a tool on the way from `leaf` to its root, newest first.
+    pub(crate) fn results_of(&self, tool: &str, leaf: Option<NodeIndex>) -> impl Iterator<Item = NodeIndex> {
+        let tool = self.tools.get(tool).copied();
+        let branch = std::iter::successors(leaf.filter(|_| tool.is_some()), |&index| self.node(index).parent);
+        branch.filter(move |&index| self.node(index).tool == tool)
+    }
+
     /// Adds the entry a line describes. Its parent is settled by the caller if it is not known yet.
     pub(crate) fn insert(&mut self, sketch: &Sketch<'_>, place: Place) -> Inserted {
         let Some(id) = sketch.id.as_deref() else { return Inserted::Nameless };
@@ -217,10 +231,11 @@ impl EntryTree {
         }
         let previous = self.nodes.last().map_or(self.header.created, |node| node.timestamp);
         let kind = Kind::of(sketch);
+        let tool = self.tool_of(kind, sketch);
         let (parent, missing) = self.parent_of(sketch, id);
         let timestamp = sketch.timestamp.unwrap_or(previous);
         let mended = sketch.timestamp.is_none();
-        let node = Node { id: id.into(), parent, timestamp, kind, mended, place };
+        let node = Node { id: id.into(), parent, timestamp, kind, tool, mended, place };
         self.observe(kind, sketch, timestamp);
         self.end = Some(known.unwrap_or_else(|| self.next_index()));
         match known {
@@ -247,6 +262,16 @@ impl EntryTree {
 
     fn next_index(&self) -> NodeIndex {
         NodeIndex::try_from(self.nodes.len()).expect("a file of 2 GiB has fewer than 2^32 lines")
+    }
+
+    fn tool_of(&mut self, kind: Kind, sketch: &Sketch<'_>) -> Option<ToolIndex> {
+        let name = sketch.message.tool_name.as_deref().filter(|_| kind == Kind::Message(Role::ToolResult))?;
+        if let Some(&tool) = self.tools.get(name) {
+            return Some(tool);
+        }
+        let tool = ToolIndex::try_from(self.tools.len()).expect("there are no more tools than entries");
+        self.tools.insert(name.into(), tool);
+        Some(tool)
     }
 
     fn parent_of(&self, sketch: &Sketch<'_>, id: &str) -> (Option<NodeIndex>, Option<Box<str>>) {

@@ -66,6 +66,15 @@ fn only_prompts_can_be_forked_at() {
 }
 
 #[test]
+fn a_fork_up_to_an_entry_includes_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = resume(&branched(directory.path()));
+    let fork = store.fork_at("x").unwrap();
+    assert_eq!((texts(&fork), fork.leaf()), (["one", "two", "other"].map(str::to_owned).to_vec(), Some("x")));
+    assert!(matches!(store.fork_at("nowhere"), Err(StoreError::NotForkable)));
+}
+
+#[test]
 fn a_clone_holds_the_branch_and_unknown_bytes_survive() {
     let directory = tempfile::tempdir().unwrap();
     let strange =

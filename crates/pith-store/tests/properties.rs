@@ -9,7 +9,7 @@ use std::fs;
 use pith_protocol::{Content, ThinkingLevel};
 use pith_store::{BranchSummaryEntry, CompactionEntry, EntryTree, SessionStore, fuzz_load};
 use proptest::prelude::*;
-use support::{assistant, lines, new_session, resume, user};
+use support::{assistant, lines, new_session, resume, texts, user};
 
 /// Something done to a session. Positions are taken modulo the number of entries.
 #[derive(Clone, Debug)]
@@ -103,6 +103,9 @@ proptest! {
         drop(store);
         let mut again = resume(&path);
         prop_assert_eq!(again.take_report(), vec![]);
+        let outline: Vec<_> = again.message_entries().map(str::to_owned).collect();
+        prop_assert_eq!(outline.len(), again.messages().len());
+        prop_assert_eq!(outline, again.message_entries().collect::<Vec<_>>());
         let after = (
             again.messages().to_vec(), again.tree().tally().clone(), again.leaf().map(str::to_owned),
             again.rewritten_to(), again.settings().clone(), again.name().map(str::to_owned),
@@ -111,6 +114,35 @@ proptest! {
         for id in &ids {
             prop_assert!(again.tree().contains(id));
         }
+    }
+
+    /// It makes no difference whether the messages were read before something is done to them.
+    #[test]
+    fn when_messages_are_read_does_not_matter(old in prop::collection::vec(step(), 1..20), new in prop::collection::vec((step(), any::<bool>()), 1..20)) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = new_session(directory.path());
+        let mut ids = vec![store.append_message(&user("first"))];
+        for step in &old {
+            take(&mut store, &mut ids, step);
+        }
+        store.settle_leaf();
+        let path = store.path().unwrap().to_owned();
+        drop(store);
+        let copy = path.with_extension("copy.jsonl");
+        fs::copy(&path, &copy).unwrap();
+        let (mut early, mut late) = (resume(&path), resume(&copy));
+        let (mut early_ids, mut late_ids) = (ids.clone(), ids);
+        for (step, is_read) in &new {
+            early.messages();
+            take(&mut early, &mut early_ids, step);
+            take(&mut late, &mut late_ids, step);
+            prop_assert_eq!((early.n_messages(), early.rewritten_to()), (late.n_messages(), late.rewritten_to()));
+            if *is_read {
+                prop_assert_eq!(texts(&early), texts(&late));
+            }
+        }
+        prop_assert_eq!(texts(&early), texts(&late));
+        prop_assert_eq!(late.take_report(), vec![]);
     }
 
     /// A file cut anywhere is the file of an earlier moment.

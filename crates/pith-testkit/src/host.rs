@@ -219,6 +219,11 @@ impl Host {
         self.exchange.find(start, self.patience, wanted).map(|(index, _)| index)
     }
 
+    /// The first frame from `start` on that `wanted` accepts, if it comes within `patience`.
+    pub fn find_within(&self, start: usize, patience: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        self.exchange.find(start, patience, |frame| wanted(&frame.value)).map(|(_, frame)| frame.value)
+    }
+
     /// Every frame so far.
     pub fn frames(&self) -> Vec<Value> {
         self.exchange.frames().into_iter().map(|frame| frame.value).collect()

@@ -6,6 +6,7 @@
 
 pub mod home;
 pub mod host;
+pub mod packages;
 pub mod process;
 pub mod server;
 pub mod terminal;

@@ -34,6 +34,12 @@ impl Terminal {
     /// Starts a program with a terminal of its own, in the work directory of a home.
     #[track_caller]
     pub fn spawn(program: &str, arguments: &[&str], home: &TempHome) -> Terminal {
+        Terminal::spawn_with(program, arguments, home, &[])
+    }
+
+    /// The same with further variables in its environment.
+    #[track_caller]
+    pub fn spawn_with(program: &str, arguments: &[&str], home: &TempHome, variables: &[(&str, &str)]) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a pseudo-terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("a fresh pseudo-terminal can be unlocked");
         let name = ptsname(&master, Vec::new()).expect("it has a name").into_string().expect("an ASCII name");
@@ -45,6 +51,7 @@ impl Terminal {
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait", program]).args(arguments);
         command.env_clear().envs(home.environment()).env("TERM", "xterm").current_dir(home.work());
+        command.envs(variables.iter().copied());
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid is installed");
         drop(slave);
         let keyboard = File::from(master);

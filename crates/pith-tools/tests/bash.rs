@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Bench, run, text};
+use common::{Bench, eventually_async, run, text};
 use pith_tools::shell::Shell;
 use serde_json::{Value, json};
 
@@ -183,5 +183,29 @@ fn an_aborted_call_starts_nothing() {
         bench.cancel.cancel();
         refuse(&bench, json!({"command": "touch made"}), "Command aborted").await;
         assert!(!bench.path("made").exists());
+    });
+}
+
+#[test]
+fn a_bench_seen_from_elsewhere_has_its_own_variables_and_the_same_rules() {
+    run(async {
+        let bench = Bench::new();
+        bench.file("below/file.txt", "below");
+        bench.workbench.update_conditions(|conditions| {
+            conditions.env.common = vec![("PITH".to_owned(), "1".to_owned())];
+            conditions.env.hidden = vec!["SECRET".to_owned()];
+        });
+        let own = [("PATH", "/usr/bin:/bin"), ("OWN", "mine"), ("SECRET", "key")];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let elsewhere = bench.workbench.elsewhere(bench.path("below"), Shell::default(), Some(own));
+        assert!(pith_tools::builtin_tool("nothing", &elsewhere).is_none());
+        let other = Bench { workbench: elsewhere, ..Bench::new() };
+        let command = "cat file.txt; echo \" $OWN ${SECRET-none} $PITH ${HOME-none}\"";
+        check(&other, command, "below mine none 1 none\n").await;
+        // Whoever ends the processes of one ends those of the other.
+        let job = tokio::spawn(other.start("bash", json!({"command": "sleep 4000"})));
+        eventually_async(Duration::from_secs(20), "the command runs", || bench.workbench.jobs.count() > 0).await;
+        bench.workbench.jobs.shutdown_all(Duration::ZERO).await;
+        assert!(job.await.expect("no panic").is_error);
     });
 }

@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p pith --bench figures` prints them; nothing here asserts.
 
+mod measure;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,14 +11,17 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-const BIN: &str = env!("CARGO_BIN_EXE_pith");
+use measure::{builder, five_extensions, idle_memory, megabytes, ms, processor_time, pss, show, start_up};
 
 fn main() {
-    start_up("spawn to get_state, median of 41", |_| {});
-    start_up("the same with 100 custom models", many_models);
-    start_up("the same with 100 skills and 50 templates", many_resources);
-    idle_memory();
+    show("spawn to get_state, median of 41", &ms(start_up(41, |_| {})));
+    show("the same with 100 custom models", &ms(start_up(41, many_models)));
+    show("the same with 100 skills and 50 templates", &ms(start_up(41, many_resources)));
+    show("the same with five small extensions", &ms(start_up(41, five_extensions)));
+    show("idle PSS", &megabytes(idle_memory(|_| {})));
+    show("the same with five small extensions", &megabytes(idle_memory(five_extensions)));
     switch_session();
+    long_session_turns();
     for mode in ["delta", "full"] {
         stream(mode, 20_000, 4);
     }
@@ -24,25 +29,7 @@ fn main() {
 
 fn host(server: &ModelServer, arguments: &[&str]) -> Host {
     let home = TempHome::for_server(server);
-    Host::builder(BIN).rpc(Api::Anthropic).args(arguments).home(&home).patience(Duration::from_secs(120)).spawn()
-}
-
-/// From spawning the process to its first answer.
-fn start_up(what: &str, furnish: impl Fn(&TempHome)) {
-    let server = ModelServer::start(Script::new());
-    let mut times: Vec<Duration> = (0..41)
-        .map(|_| {
-            let home = TempHome::for_server(&server);
-            furnish(&home);
-            let builder = Host::builder(BIN).rpc(Api::Anthropic).home(&home);
-            let start = Instant::now();
-            let mut host = builder.spawn();
-            host.data(json!({"type": "get_state"}));
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    show(what, &format!("{:.1} ms", times[20].as_secs_f64() * 1e3));
+    builder(&home).args(arguments).spawn()
 }
 
 fn many_models(home: &TempHome) {
@@ -69,28 +56,67 @@ fn switch_session() {
     let server = ModelServer::start(Script::new());
     let home = TempHome::for_server(&server);
     let file = home.work().join("large.jsonl");
-    write_large_session(&file, &home.work());
-    let mut host = Host::builder(BIN).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
-    host.data(json!({"type": "get_state"}));
-    let start = Instant::now();
-    host.data(json!({"type": "switch_session", "sessionPath": file}));
-    let elapsed = start.elapsed().as_secs_f64();
-    show("switch_session to 50 MB", &format!("{elapsed:.3} s, PSS {:.0} MB", pss(host.pid()) as f64 / 1e3));
-    host.finish();
+    write_session(&file, &home.work(), 2430);
     // `PITH_BENCH_PI` is a program that starts pi, for a comparison in the same run.
-    let Ok(pi) = std::env::var("PITH_BENCH_PI") else { return };
-    let mut host = Host::builder(&pi).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
-    host.data(json!({"type": "get_state"}));
-    let start = Instant::now();
-    host.data(json!({"type": "switch_session", "sessionPath": file}));
-    show("the same with pi", &format!("{:.3} s", start.elapsed().as_secs_f64()));
+    let pi = std::env::var("PITH_BENCH_PI").ok();
+    // In turn, so that whatever else the machine does meets both.
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        ours.push(timed_switch(measure::BIN, &home, &file));
+        theirs.extend(pi.as_ref().map(|pi| timed_switch(pi, &home, &file)));
+    }
+    show_switches("switch_session to 50 MB, median of 5", ours);
+    if pi.is_some() {
+        show_switches("the same with pi", theirs);
+    }
 }
 
-fn write_large_session(file: &Path, cwd: &Path) {
+/// How long it takes, and how large the process is then, in kB.
+fn timed_switch(program: &str, home: &TempHome, file: &Path) -> (Duration, u64) {
+    let mut host = Host::builder(program).rpc(Api::Anthropic).home(home).patience(Duration::from_secs(120)).spawn();
+    host.data(json!({"type": "get_state"}));
+    let start = Instant::now();
+    host.data(json!({"type": "switch_session", "sessionPath": file}));
+    let measured = (start.elapsed(), pss(host.pid()));
+    host.finish();
+    measured
+}
+
+fn show_switches(what: &str, mut measured: Vec<(Duration, u64)>) {
+    measured.sort_unstable();
+    let (elapsed, pss) = measured[measured.len() / 2];
+    show(what, &format!("{:.3} s, PSS {:.0} MB", elapsed.as_secs_f64(), pss as f64 / 1e3));
+}
+
+/// What a turn costs at the end of 20 000 messages in 17 MB, the first one and later ones.
+fn long_session_turns() {
+    const N_LATER: u32 = 20;
+    let turns = (0..=N_LATER).map(|_| Turn::text("fine"));
+    let server = ModelServer::start(Script::of(turns));
+    let home = TempHome::for_server(&server);
+    let file = home.work().join("long.jsonl");
+    write_session(&file, &home.work(), 540);
+    let mut host = Host::builder(BIN).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
+    host.data(json!({"type": "switch_session", "sessionPath": file}));
+    let mut turns = |n_turns: u32| {
+        let before = processor_time(host.pid());
+        for _ in 0..n_turns {
+            host.send(json!({"type": "prompt", "message": "go"}));
+            host.wait_type("agent_settled");
+        }
+        (processor_time(host.pid()) - before).as_secs_f64() * 1e3 / f64::from(n_turns)
+    };
+    let (first, later) = (turns(1), turns(N_LATER));
+    let size = pss(host.pid()) as f64 / 1e3;
+    show("a turn after 20 000 messages in 17 MB", &format!("{first:.0} ms CPU, later {later:.1} ms, PSS {size:.0} MB"));
+}
+
+/// 20 000 messages of so many characters each.
+fn write_session(file: &Path, cwd: &Path, n_chars: usize) {
     let mut out = String::new();
     let stamp = "2026-01-01T00:00:00.000Z";
     out.push_str(&format!("{}\n", json!({"type":"session","version":3,"id":"large","timestamp":stamp,"cwd":cwd})));
-    let text = "lorem ipsum dolor sit amet ".repeat(90);
+    let text = "lorem ipsum dolor sit amet ".repeat(n_chars / 27);
     let usage = json!({"input":1,"output":1,"cacheRead":0,"cacheWrite":0,"totalTokens":2,
         "cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}});
     for number in 0..20_000u32 {
@@ -108,13 +134,6 @@ fn write_large_session(file: &Path, cwd: &Path) {
     fs::write(file, out).expect("the session file");
 }
 
-fn idle_memory() {
-    let server = ModelServer::start(Script::new());
-    let mut host = host(&server, &[]);
-    host.data(json!({"type": "get_state"}));
-    show("idle PSS", &format!("{:.1} MB", pss(host.pid()) as f64 / 1e3));
-}
-
 /// Processor time of an answer in many small pieces.
 fn stream(mode: &str, n_deltas: usize, chars: usize) {
     let block = Block::text("abcd".repeat(n_deltas * chars / 4));
@@ -129,23 +148,4 @@ fn stream(mode: &str, n_deltas: usize, chars: usize) {
     let megabytes = host.n_bytes() as f64 / 1e6;
     let figures = format!("{:.2} s CPU, {:.2} s, {megabytes:.0} MB written", used.as_secs_f64(), wall.as_secs_f64());
     show(&format!("{n_deltas} deltas of {chars} characters, {mode}"), &figures);
-}
-
-fn pss(pid: i32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("Pss:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
-}
-
-/// User and system time in hundredths of a second, as the kernel counts.
-fn processor_time(pid: i32) -> Duration {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-    Duration::from_millis((ticks(11) + ticks(12)) * 10)
-}
-
-#[allow(clippy::print_stdout, reason = "the figures are the output")]
-fn show(what: &str, figure: &str) {
-    println!("{what:<52} {figure}");
 }

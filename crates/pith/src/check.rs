@@ -97,7 +97,7 @@ fn check_extensions(survey: &Survey, report: &mut Report) {
         report.problem(None, "extensions took too long to load");
     }
     for error in &survey.errors {
-        report.problem(Some(error.path.clone().into()), &error.error);
+        report.problem(Some(error.path.clone().into()), &error.in_full());
     }
     for error in &survey.complaints {
         report.problem(Some(error.path.clone().into()), &format!("{}: {}", error.event, error.error));

@@ -6,6 +6,7 @@ mod cli;
 mod dialect;
 mod export;
 mod extensions;
+mod launcher;
 mod lifecycle;
 mod outbox;
 mod packages;

@@ -13,7 +13,7 @@ use pith_resources::{
     DefaultTrust, GatedResources, PackageResources, Question, ResourceLists, ResourceOptions, Resources, Scope,
     TrustFile, TrustInputs, Verdict, decide,
 };
-use pith_session::{Brought, SessionOptions};
+use pith_session::{Brought, Contributed, SessionOptions};
 
 use crate::cli::Cli;
 use crate::packages::{self, Package, Shelves};
@@ -113,9 +113,14 @@ impl Project {
     }
 
     /// Settings and resources that are in force in a directory.
-    pub fn read(&mut self, cwd: &Path, options: impl FnOnce(&Settings) -> SessionOptions) -> Brought {
+    pub fn read(
+        &mut self,
+        cwd: &Path,
+        contributed: &Contributed,
+        options: impl FnOnce(&Settings) -> SessionOptions,
+    ) -> Brought {
         let loaded = self.settings(cwd);
-        self.bring(cwd, loaded, options)
+        self.bring(cwd, loaded, contributed, options)
     }
 
     /// Resources, for settings that were read already.
@@ -123,17 +128,26 @@ impl Project {
         &self,
         cwd: &Path,
         loaded: LoadedSettings,
+        contributed: &Contributed,
         options: impl FnOnce(&Settings) -> SessionOptions,
     ) -> Brought {
         let LoadedSettings { settings, diagnostics } = loaded;
-        let resources = self.resources(cwd, &settings);
+        let resources = self.load(cwd, &settings, contributed);
         let question = self.questions.get(cwd).cloned();
-        Brought { resources, options: options(&settings), settings: Arc::new(settings), diagnostics, question }
+        let is_trusted = self.trusts(cwd);
+        let options = options(&settings);
+        Brought { resources, options, settings: Arc::new(settings), diagnostics, is_trusted, question }
     }
 
     /// Resources that are in force in a directory with these settings.
     pub fn resources(&self, cwd: &Path, settings: &Settings) -> Resources {
+        self.load(cwd, settings, &Contributed::default())
+    }
+
+    fn load(&self, cwd: &Path, settings: &Settings, contributed: &Contributed) -> Resources {
         Resources::load(&ResourceOptions {
+            contributed_skills: contributed.skills.clone(),
+            contributed_prompts: contributed.prompts.clone(),
             cwd: cwd.to_owned(),
             trusted: self.trusts(cwd),
             user_lists: lists(&settings.user_resources),

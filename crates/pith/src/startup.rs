@@ -15,8 +15,8 @@ use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_ext::Discovery;
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_session::{
-    Brought, Outbox, Reading, Relocation, RetryPolicy, RunningExtensions, SessionOptions, SessionParts, SessionPlaces,
-    StreamRules, ToolChoice,
+    Brought, Contributed, Outbox, Reading, Relocation, RetryPolicy, RunningExtensions, SessionOptions, SessionParts,
+    SessionPlaces, StreamRules, ToolChoice,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
@@ -79,7 +79,7 @@ pub async fn prepare(
     if !cli.extension_flags.is_empty() {
         // Where no extension can know them they are refused before anything is opened.
         let found = extensions.find(&cwd, project.look(&cwd).user_settings(), Search::Trusted);
-        if found.sources.is_empty() && cli.sessions.open.is_none() {
+        if found.sources.is_empty() && cli.sessions.open.is_none() && cli.sessions.resume.is_none() {
             cli.extension_flags.judge(&[], strangers).map_err(anyhow::Error::msg)?;
         }
     }
@@ -109,7 +109,7 @@ pub async fn prepare(
         name: cli.name.clone(),
         host_tool_timeout: cli.host_tool_timeout,
     };
-    let brought = project.bring(&cwd, loaded, |settings| choices.options(settings));
+    let brought = project.bring(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
     let settings = brought.settings.clone();
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
@@ -316,12 +316,12 @@ impl Prepared {
             },
             rules: self.rules,
             brought: self.brought,
-            read_again: Box::new(move |cwd, reading| {
+            read_again: Box::new(move |cwd, reading, contributed| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 if reading == Reading::Trusted {
                     project.trust(cwd);
                 }
-                project.read(cwd, |settings| choices.options(settings))
+                project.read(cwd, contributed, |settings| choices.options(settings))
             }),
             start: self.start,
             extensions,

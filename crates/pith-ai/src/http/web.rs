@@ -211,3 +211,67 @@ fn code(error: &reqwest::Error) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    use std::thread::{self, JoinHandle};
+
+    use super::*;
+
+    /// Answers one request with `head` and gives its head back, in lower case.
+    fn server(head: String) -> (String, JoinHandle<String>) {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let asked = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            let mut seen = String::new();
+            let mut reader = BufReader::new(stream.try_clone().expect("a second handle"));
+            while !seen.ends_with("\r\n\r\n") {
+                assert_ne!(reader.read_line(&mut seen).expect("a line"), 0, "{seen}");
+            }
+            write!(stream, "HTTP/1.1 {head}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").expect("an answer");
+            seen.to_lowercase()
+        });
+        (url, asked)
+    }
+
+    fn request(method: &str, url: &str) -> WebRequest {
+        let headers = [("Authorization", "Bearer x"), ("X-Own", "1"), ("Accept-Encoding", "gzip")];
+        WebRequest {
+            method: method.to_owned(),
+            url: url.to_owned(),
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            ..WebRequest::default()
+        }
+    }
+
+    #[tokio::test]
+    async fn secrets_do_not_follow_a_request_to_another_server() {
+        let (other, at_other) = server("200 OK".to_owned());
+        let (first, at_first) = server(format!("307 Temporary Redirect\r\nlocation: {other}/there"));
+        let response = Web::default().send(request("PUT", &first)).await.expect("a response");
+        assert_eq!((response.status, response.url), (200, format!("{other}/there")));
+        let (at_first, at_other) = (at_first.join().expect("asked"), at_other.join().expect("asked"));
+        assert!(at_first.contains("authorization: bearer x") && !at_first.contains("gzip"), "{at_first}");
+        assert!(at_other.starts_with("put /there") && at_other.contains("x-own: 1"), "{at_other}");
+        assert!(!at_other.contains("authorization"), "{at_other}");
+    }
+
+    #[tokio::test]
+    async fn requests_that_cannot_be_sent_are_named() {
+        let check = async |change: fn(&mut WebRequest), expected: &str| {
+            let mut request = request("GET", "http://127.0.0.1:1/");
+            change(&mut request);
+            let failure = Web::default().send(request).await.expect_err("refused");
+            assert!(failure.contains(expected), "{failure}");
+        };
+        check(|_| {}, "(ECONNREFUSED)").await;
+        check(|request| request.url = "nowhere".to_owned(), "Invalid URL nowhere").await;
+        check(|request| request.url = "file:///etc/passwd".to_owned(), "Unsupported scheme file").await;
+        check(|request| request.method = "G T".to_owned(), "Invalid method G T").await;
+        check(|request| request.headers.push(("a b".to_owned(), String::new())), "Invalid header name a b").await;
+        check(|request| request.headers.push(("a".to_owned(), "x\ny".to_owned())), "Invalid value of header a").await;
+    }
+}

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use pith_protocol::{BashExecution, Block, Content, Message};
 use serde_json::{Map, Value};
 
-use super::Part;
+use super::{Part, gather};
 
 /// The user message that stands for `message`; none when it is not sent.
 pub(super) fn user_parts(message: &Message) -> Option<Vec<Part<'_>>> {
@@ -58,7 +58,7 @@ pub(super) fn parts(blocks: &[Block]) -> Vec<Part<'_>> {
             Block::Thinking(_) | Block::ToolCall(_) | Block::Other(_) => None,
         }
     }
-    blocks.iter().filter_map(part).collect()
+    gather(blocks.len(), blocks.iter().filter_map(part))
 }
 
 /// What a model reads about a command the host ran.

@@ -9,7 +9,7 @@ use pith_protocol::Model;
 use super::address::is_private;
 use super::offers::{Offer, placeholders};
 use super::provider::Provider;
-use super::{Registry, Tables};
+use super::{CredentialOrigin, Registry, Tables};
 use crate::auth_file::{Entries, Stored};
 use crate::command::Reuse;
 use crate::http::{CredentialSource, Credentials};
@@ -51,6 +51,7 @@ enum Source<'a> {
     /// A key from a file or a registration.
     Configured(&'a str, &'a ProviderConfig),
     Variable {
+        name: &'static str,
         value: String,
         bearer: bool,
     },
@@ -136,7 +137,7 @@ impl Registry {
         match source {
             Source::Given(key) => Ok((Some(key), false)),
             Source::Token(token) => Ok((Some(token.to_owned()), true)),
-            Source::Variable { value, bearer } => Ok((Some(value), bearer)),
+            Source::Variable { value, bearer, .. } => Ok((Some(value), bearer)),
             Source::Login => Ok((Some(self.login_key(&provider.id).await?), false)),
             Source::Keyless => Ok((None, false)),
             Source::Stored(value) => match resolve(value, Reuse::Forever).await {
@@ -225,6 +226,28 @@ impl Registry {
             || provider.configs().any(|config| config.models.iter().any(|model| is_local(model.base_url.as_ref())))
     }
 
+    /// The source in the words extensions know.
+    pub(super) fn origin_of(&self, provider: &Provider) -> Option<CredentialOrigin> {
+        let entries = self.auth.entries();
+        let found = self.source(provider, None, &entries).ok().or_else(|| {
+            // Servers of one's own may have models that need no key, though the provider as such has none.
+            self.may_have_credential(provider, &entries).then_some(Source::Keyless)
+        })?;
+        let (source, label) = match found {
+            Source::Given(_) => ("runtime", None),
+            Source::Stored(_) | Source::Token(_) | Source::Login => ("stored", None),
+            Source::Configured(value, _) if value.starts_with('!') => ("models_json_command", None),
+            Source::Configured(value, _) => match (values::variables(value), &provider.registered) {
+                (names, _) if !names.is_empty() => ("environment", Some(names.join(", "))),
+                (_, Some(registered)) if registered.config.api_key.is_some() => ("fallback", None),
+                _ => ("models_json_key", None),
+            },
+            Source::Variable { name, .. } => ("environment", Some(name.to_owned())),
+            Source::Keyless => ("models_json_key", None),
+        };
+        Some(CredentialOrigin { source, label, is_login: matches!(found, Source::Token(_) | Source::Login) })
+    }
+
     /// Where names in a provider's values are looked up.
     pub(super) fn names_of<'a>(&'a self, provider: &str, entries: &'a Entries) -> Names<'a> {
         let credential = match entries.get(provider) {
@@ -292,7 +315,7 @@ fn variable_source<'a>(provider: &Provider, names: Names<'_>) -> Option<Source<'
         // `A+B` needs both; the first is the one shown to the server.
         let values: Option<Vec<String>> = variable.split('+').map(|name| names.get(name)).collect();
         let value = values?.into_iter().next()?;
-        Some(Source::Variable { value, bearer: TOKEN_VARIABLES.contains(variable) })
+        Some(Source::Variable { name: variable, value, bearer: TOKEN_VARIABLES.contains(variable) })
     })
 }
 

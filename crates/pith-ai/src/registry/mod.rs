@@ -38,7 +38,7 @@ pub use logins::{Logins, Working};
 pub use provider::Visibility;
 use provider::{Provider, Registered};
 pub use registration::{Answers, Service};
-pub use status::AuthStatus;
+pub use status::{AuthStatus, CredentialOrigin};
 
 /// The models and the credentials for them.
 pub struct Registry {

@@ -30,7 +30,24 @@ impl AuthStatus {
     }
 }
 
+/// Where a provider's credential comes from, in the words extensions know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CredentialOrigin {
+    /// `runtime`, `stored`, `environment`, `models_json_key`, `models_json_command` or `fallback`.
+    pub source: &'static str,
+    /// The variables, where those are the source.
+    pub label: Option<String>,
+    /// A token of a login, not a key.
+    pub is_login: bool,
+}
+
 impl Registry {
+    /// Where requests to the provider would take their credential from, without running or asking anything.
+    pub fn credential_origin(&self, provider: &str) -> Option<CredentialOrigin> {
+        let provider = self.provider(provider)?;
+        self.origin_of(&provider)
+    }
+
     /// Whether requests to the provider would have a credential, without running or asking anything.
     pub fn auth_status(&self, provider: &str) -> AuthStatus {
         let Some(provider) = self.provider(provider) else { return AuthStatus::Invalid("provider_not_found") };

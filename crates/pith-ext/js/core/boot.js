@@ -10,8 +10,8 @@ require("internal/globals");
 require("internal/load");
 require("internal/context");
 require("internal/events");
-require("internal/tools");
-require("internal/providers");
+calls.later("internal/tools", "tool", "prepare", "command", "completions", "bash_operations");
+calls.later("internal/providers", "stream", "provider");
 
 exports.call = (id, method, args) => calls.call(id, method, args);
 exports.update = (event) => require("internal/events").update(event);

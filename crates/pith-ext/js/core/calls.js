@@ -53,6 +53,16 @@ class Call {
 exports.Call = Call;
 exports.methods = methods;
 
+// Methods of a module that is loaded when the first of them is called.
+exports.later = (module, ...names) => {
+  for (const name of names) {
+    methods[name] = (call, args) => {
+      require(module); // puts its own in this place
+      methods[name](call, args);
+    };
+  }
+};
+
 exports.call = (id, method, args) => {
   const call = new Call(id);
   exports.active = call;

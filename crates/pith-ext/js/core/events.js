@@ -243,9 +243,10 @@ const composed = {
     let changed = false;
     const onResult = (value) => {
       if (!truthy(value)) return;
+      const content = value.content === undefined ? undefined : require("internal/tools").content("A tool_result handler", value.content);
       for (const key of ["content", "details", "isError", "usage"]) {
         if (value[key] === undefined) continue;
-        event[key] = key === "content" && !Array.isArray(value.content) ? [] : value[key];
+        event[key] = key === "content" ? content : value[key];
         changed = true;
       }
     };
@@ -320,7 +321,17 @@ function advance() {
   work(task);
 }
 
-function work({ call, event, budget }) {
+// Calls of tools that came while extensions were being replaced: nobody could have blocked them.
+const parked = [];
+
+exports.bound = () => parked.splice(0).forEach(work);
+
+function work(task) {
+  const { call, event, budget } = task;
+  if (event.type === "tool_call" && state.generation.phase !== "bound") {
+    parked.push(task);
+    return;
+  }
   const before = calls.active;
   calls.active = call;
   try {

@@ -57,8 +57,8 @@ function loadOne(generation, source, done) {
     ext.providers = [];
     for (const listeners of generation.bus.values()) for (const entry of listeners) if (entry.ext === ext) listeners.delete(entry);
     const text = outcome.isTimeout ? `its factory did not finish within ${state.limits.factoryMs / 1000} s` : owners.text(outcome.error);
-    if (outcome.error?.stack) host.logStack(String(outcome.error.stack));
-    done(ext, `Failed to load extension "${ext.path}": ${text}`);
+    const stack = owners.stackOf(outcome.error);
+    done(ext, `Failed to load extension "${ext.path}": ${text}`, stack);
   };
   runs.start(ext, () => evaluate(ext), settle, state.limits.factoryMs);
 }
@@ -89,7 +89,7 @@ methods.load = (call, { sources, config, fresh, forget }) => {
   // New instances are known by the plain names of their files.
   if (fresh) state.extensions().forEach(owners.forget);
   const generation = fresh ? state.nextGeneration() : state.generation;
-  if (fresh) require("internal/providers").dropStale();
+  if (fresh) state.dropProviders?.();
   const present = new Map(generation.extensions.map((ext) => [ext.path, ext]));
   const loaded = [];
   const errors = [];
@@ -100,8 +100,8 @@ methods.load = (call, { sources, config, fresh, forget }) => {
       loaded.push(kept);
       return next(index + 1);
     }
-    loadOne(generation, sources[index], (ext, error) => {
-      if (error) errors.push({ path: ext.path, error });
+    loadOne(generation, sources[index], (ext, error, stack) => {
+      if (error) errors.push({ path: ext.path, error, stack });
       else loaded.push(ext);
       next(index + 1);
     });
@@ -119,7 +119,7 @@ methods.load = (call, { sources, config, fresh, forget }) => {
       flags: [...ext.flags.keys()],
       events: [...ext.handlers.keys()],
       renderers: ext.renderers.map(({ kind, customType }) => ({ kind, customType })),
-      providers: ext.providers.map(({ name }) => name),
+      providers: [...new Set(ext.providers.map(({ name }) => name))],
     }));
     call.reply({ extensions, errors });
   };
@@ -139,6 +139,7 @@ methods.bind = (call, { config, flagValues }) => {
   generation.extensions.forEach(flushProviders);
   api.publish();
   call.reply(null);
+  require("internal/events").bound();
 };
 
 function goStale() {

@@ -66,18 +66,18 @@ class Modules {
   }
 
   link(record) {
-    const script = host.readModule(record.path);
-    record.kind = script.kind;
-    if (script.kind === "json") {
-      record.module.exports = JSON.parse(script.code);
-      record.state = "done";
-      return;
-    }
     // Two extensions may share a file; stack traces tell their copies apart.
     let filename = record.path;
     for (let copy = 2; owners.isClaimed(filename); copy++) filename = `${record.path}#${copy}`;
+    const script = host.readModule(record.path, filename);
+    record.kind = script.kind;
+    if (script.kind === "json") {
+      record.module.exports = JSON.parse(script.text);
+      record.state = "done";
+      return;
+    }
     owners.claim(filename, this.ext);
-    record.fn = host.compile(script.code, filename);
+    record.fn = script.fn;
     record.isAsync = script.isAsync;
     record.dependencies = script.imports.map((specifier) => this.dependency(specifier, record.path, false));
   }

@@ -59,7 +59,8 @@ exports.stream = (model, context, options = {}, native = false) => {
   const fold = (event) => {
     if (event.type === "done" || event.type === "error") return stream.push(event);
     partial = exports.fold(partial, event);
-    stream.push({ ...event, partial });
+    // Usage is news only for the message itself.
+    if (event.type !== "meta") stream.push({ ...event, partial });
   };
   ops
     .open("stream", { model, context: { ...context }, options: plainOptions(options), native }, fold, options?.signal)

@@ -42,13 +42,13 @@ exports.ofError = (error) => {
 };
 
 // What was thrown may have getters of its own, and they may throw in turn.
-const stackOf = (error) => {
+const stackOf = (exports.stackOf = (error) => {
   try {
     return typeof error?.stack === "string" ? error.stack : "";
   } catch {
     return "";
   }
-};
+});
 
 // Memory kept back: when there is none left, giving it up makes room for the report.
 let reserve = new Uint8Array(1 << 20);

@@ -23,10 +23,9 @@ function describe(ext, provider, config) {
 
 exports.register = (ext, provider, config) => {
   const registration = describe(ext, provider, config);
-  if (ext.isLoading || ext.generation.phase === "loading") {
-    ext.providers = ext.providers.filter(({ name }) => name !== registration.name);
-    ext.providers.push(registration);
-  } else exports.apply(registration);
+  // All of them, in order: each is laid over the one before.
+  if (ext.isLoading || ext.generation.phase === "loading") ext.providers.push(registration);
+  else exports.apply(registration);
 };
 
 exports.apply = (registration) => {
@@ -37,12 +36,12 @@ exports.apply = (registration) => {
     // What a configuration leaves out stays as it was.
     if (config && before?.config) registration.config = { ...before.config, ...defined(config) };
     byName.set(name, registration);
-    const oauth = config?.oauth;
+    const oauth = loginOf({ config, native });
     ops.send("register_provider", {
       name,
       extensionPath: ext.path,
       config: native ? nativeConfig(native) : plainConfig(config),
-      streams: isFunction(config?.streamSimple) || isFunction(native?.streamSimple) || isFunction(native?.stream),
+      streams: isFunction(config?.streamSimple) || isFunction(native?.streamSimple) || isFunction(native?.stream) || (config?.api !== undefined && byApi.has(config.api)),
       oauth: oauth ? { name: oauth.name ?? name, isSubscription: oauth.isSubscription === true, modifies: isFunction(oauth.modifyModels) } : null,
       refreshes: isFunction(config?.refreshModels) || isFunction(native?.refreshModels),
     });
@@ -57,9 +56,45 @@ const defined = (object) => Object.fromEntries(Object.entries(object).filter(([,
 
 const plainConfig = ({ name, baseUrl, apiKey, api, headers, authHeader, models }) => ({ name, baseUrl, apiKey, api, headers, authHeader, models });
 
+// A whole provider that can find a key itself needs none from the agent.
 const nativeConfig = (provider) => {
   const models = isFunction(provider.getModels) ? provider.getModels() : provider.models;
-  return { name: provider.name, baseUrl: provider.baseUrl, headers: provider.headers, models: Array.isArray(models) ? models : undefined };
+  const auth = provider.auth?.apiKey || !provider.auth?.oauth ? "none" : undefined;
+  return { name: provider.name, baseUrl: provider.baseUrl, headers: provider.headers, auth, models: Array.isArray(models) ? [...models] : undefined };
+};
+
+// The log-in of a provider, in the words of a configuration.
+const loginOf = ({ config, native }) => {
+  const own = native?.auth?.oauth;
+  if (!own) return config?.oauth;
+  const typed = (credentials) => ({ ...credentials, type: "oauth" });
+  return {
+    name: own.name,
+    isSubscription: own.isSubscription,
+    login: (callbacks) => own.login(interaction(callbacks)),
+    refreshToken: (credentials, signal) => own.refresh(typed(credentials), signal),
+    getApiKey: async (credentials) => (await own.toAuth(typed(credentials))).apiKey,
+  };
+};
+
+// What a whole provider is asked with, made of the callbacks a configuration knows.
+const interaction = (callbacks) => ({
+  signal: callbacks.signal,
+  notify: (event) => {
+    if (event.type === "auth_url") callbacks.onAuth(event);
+    else if (event.type === "device_code") callbacks.onDeviceCode(event);
+    else callbacks.onProgress(event.message ?? "");
+  },
+  prompt: (prompt) => (prompt.type === "select" ? callbacks.onSelect(prompt) : callbacks.onPrompt(prompt)),
+});
+
+// Where a whole provider finds its key, unless the agent has one for it.
+const nativeAuth = async ({ native }, options, signal) => {
+  if (options.apiKey !== undefined || !isFunction(native?.auth?.apiKey?.resolve)) return {};
+  const ctx = { env: async (name) => process.env[name], fileExists: async (path) => require("fs").existsSync(path.replace(/^~(?=\/|$)/, require("os").homedir())) };
+  const found = await native.auth.apiKey.resolve({ ctx, signal });
+  if (!found) throw new Error(`No API key found for ${native.name ?? native.id}`);
+  return { apiKey: found.auth?.apiKey, headers: { ...found.auth?.headers, ...options.headers }, ...(found.env ? { env: found.env } : {}) };
 };
 
 exports.unregister = (ext, name) => {
@@ -71,7 +106,7 @@ exports.unregister = (ext, name) => {
 };
 
 // What a replaced generation registered goes with it; its successor registers anew.
-exports.dropStale = () => {
+state.dropProviders = () => {
   for (const [name, { ext }] of byName) {
     if (ext.generation.phase !== "stale") continue;
     byName.delete(name);
@@ -94,7 +129,7 @@ exports.apis = () => [...byApi.keys()];
 exports.streamFor = (model) => {
   const found = byName.get(model?.provider);
   const own = found?.config?.streamSimple ?? found?.native?.streamSimple ?? found?.native?.stream;
-  if (isFunction(own)) return { ext: found.ext, stream: own.bind(found.native ?? found.config) };
+  if (isFunction(own)) return { ext: found.ext, native: found.native, stream: own.bind(found.native ?? found.config) };
   const api = byApi.get(model?.api);
   const stream = api?.streamSimple ?? api?.stream;
   return isFunction(stream) ? { ext: owners.now() ?? state.extensions()[0], stream } : null;
@@ -143,7 +178,8 @@ methods.stream = (call, { model, context, options }) => {
   if (!found) return call.fail(`No extension provides ${model?.provider}/${model?.id}`);
   const work = async () => {
     const send = forward(call);
-    const stream = await found.stream(model, context, { ...options, signal: call.signal, ...hooks(call, model) });
+    const auth = await nativeAuth(found, options, call.signal);
+    const stream = await found.stream(model, context, { ...options, ...auth, signal: call.signal, ...hooks(call, model) });
     let last = null;
     for await (const event of stream) {
       last = event;
@@ -161,7 +197,7 @@ methods.stream = (call, { model, context, options }) => {
 methods.provider = (call, { name, action, args }) => {
   const found = byName.get(name);
   if (!found) return call.fail(`No extension provides ${name}`);
-  const oauth = found.config?.oauth;
+  const oauth = loginOf(found);
   const actions = {
     login: () => oauth.login(loginCallbacks(call, found.ext)),
     refreshToken: () => oauth.refreshToken(args.credentials, call.signal),

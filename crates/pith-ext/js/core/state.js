@@ -37,5 +37,6 @@ exports.keep = (object) => {
 exports.take = (number) => kept.get(number);
 exports.drop = (number) => kept.delete(number);
 
+exports.dropProviders = null; // set by internal/providers
 exports.contextFor = null; // set by internal/context
 exports.trustContext = null;

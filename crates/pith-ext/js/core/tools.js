@@ -18,17 +18,19 @@ const isBlock = (block) =>
   (block?.type === "text" && typeof block.text === "string") ||
   (block?.type === "image" && typeof block.data === "string" && typeof block.mimeType === "string");
 
-// A tool may leave out what it does not need, but what it says must be usable.
-function checked(name, result, isPartial) {
-  if (result === null || typeof result !== "object") {
-    if (isPartial) return null;
-    throw new Error(`Tool "${name}" did not return a result object`);
-  }
-  let content = result.content ?? [];
-  if (typeof content === "string") content = [{ type: "text", text: content }];
-  if (!Array.isArray(content)) throw new Error(`Tool "${name}" returned content that is not an array`);
+// Content as models and hosts can read it; a text may stand for one block.
+exports.content = (who, content) => {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw new Error(`${who} returned content that is not an array`);
   const bad = content.findIndex((block) => !isBlock(block));
-  if (bad >= 0) throw new Error(`Tool "${name}" returned content[${bad}] that is neither text nor an image`);
+  if (bad >= 0) throw new Error(`${who} returned content[${bad}] that is neither text nor an image`);
+  return content;
+};
+
+// A tool may leave out what it does not need, but what it says must be usable.
+function checked(name, result) {
+  if (result === null || typeof result !== "object") throw new Error(`Tool "${name}" did not return a result object`);
+  const content = exports.content(`Tool "${name}"`, result.content ?? []);
   const { details, usage, terminate, isError } = result;
   return { content, details, usage, terminate: terminate === true, isError: isError === true };
 }
@@ -39,8 +41,13 @@ methods.tool = (call, { name, toolCallId, params }) => {
   const { ext, tool } = found;
   if (ext.isDisabled) return call.fail(`Extension ${ext.path} is disabled`);
   const onUpdate = (partial) => {
-    const update = checked(name, partial, true);
-    if (update) call.progress(update);
+    let update;
+    try {
+      update = checked(name, partial);
+    } catch {
+      return; // Progress nobody can show is no reason to fail.
+    }
+    call.progress(update);
   };
   const settle = (outcome) => {
     if (!outcome.ok) return call.fail(outcome.error);

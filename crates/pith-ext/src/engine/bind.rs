@@ -15,7 +15,6 @@ use crate::config::ExtensionConfig;
 use crate::modules::embedded;
 use crate::modules::package::Asker;
 use crate::modules::resolve::Target;
-use crate::modules::stack;
 use crate::modules::transpile::Kind;
 use crate::ops;
 use crate::ops::text::Text;
@@ -63,7 +62,6 @@ fn options(filename: &str) -> EvalOptions {
 
 fn install_modules<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<()> {
     host.set("embedded", Func::from(embedded_module))?;
-    host.set("compile", Func::from(compile))?;
     host.set("builtins", Func::from(|| serde_json::to_string(&embedded::builtins()).expect("names serialize")))?;
     let here = state.clone();
     host.set(
@@ -85,7 +83,10 @@ fn install_modules<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Resu
         }),
     )?;
     let here = state.clone();
-    host.set("readModule", Func::from(move |ctx: Ctx<'js>, path: Text| read_module(&ctx, &here, &path.0)))?;
+    host.set(
+        "readModule",
+        Func::from(move |ctx: Ctx<'js>, path: Text, filename: Text| read_module(&ctx, &here, &path.0, &filename.0)),
+    )?;
     let here = state.clone();
     host.set("forgetModules", Func::from(move || here.resolver.forget()))?;
     host.set(
@@ -103,16 +104,13 @@ fn embedded_module(ctx: Ctx<'_>, name: String) -> rquickjs::Result<Option<Functi
     ctx.eval_with_options(code, options(&format!("pith:{name}"))).map(Some)
 }
 
-fn compile<'js>(ctx: Ctx<'js>, code: Text, filename: Text) -> rquickjs::Result<Function<'js>> {
-    ctx.eval_with_options(code.0, options(&filename.0))
-}
-
-fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str) -> rquickjs::Result<Object<'js>> {
+/// A module of an extension; `filename` is what stack traces call it.
+fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str, filename: &str) -> rquickjs::Result<Object<'js>> {
     let script = Object::new(ctx.clone())?;
     if path.ends_with(".json") {
         let text = std::fs::read_to_string(path).map_err(|error| throw(ctx, "ENOENT", &format!("{path}: {error}")))?;
         script.set("kind", "json")?;
-        script.set("code", text.trim_start_matches('\u{feff}'))?;
+        script.set("text", text.trim_start_matches('\u{feff}'))?;
         return Ok(script);
     }
     if path.ends_with(".node") {
@@ -120,8 +118,9 @@ fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str) -> rquickjs::Resu
     }
     // Reading and compiling is pith's work, not the extension's.
     let found = state.block(|| state.script(Path::new(path))).map_err(|why| throw(ctx, "ERR_LOAD", &why))?;
+    let wrapper: Function = state.block(|| ctx.eval_with_options(found.code.as_str(), options(filename)))?;
     script.set("kind", if found.kind == Kind::Module { "module" } else { "commonjs" })?;
-    script.set("code", found.code.as_str())?;
+    script.set("fn", wrapper)?;
     script.set("imports", found.imports.clone())?;
     script.set("isAsync", found.is_async)?;
     Ok(script)
@@ -210,8 +209,6 @@ fn query(ctx: &Ctx<'_>, state: &State, kind: &str, text: &str) -> rquickjs::Resu
 fn install_misc<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<()> {
     let here = state.clone();
     host.set("log", Func::from(move |text: Text| here.output.write(&text.0)))?;
-    let here = state.clone();
-    host.set("logStack", Func::from(move |text: Text| here.output.write(&format!("{}\n", stack::mapped(&text.0)))))?;
     let here = state.clone();
     host.set("exhausted", Func::from(move || here.note_exhaustion()))?;
     host.set("uuid", Func::from(|| uuid::Uuid::new_v4().to_string()))?;

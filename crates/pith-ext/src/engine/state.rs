@@ -62,7 +62,7 @@ impl State {
             start: Instant::now(),
             resolver: Resolver::default(),
             pool: Pool::new(inbox.clone()),
-            children: Children::new(inbox.clone()),
+            children: Children::new(inbox.clone(), config.launcher.clone()),
             watchers: Watchers::new(inbox.clone()),
             descriptors: Descriptors::default(),
             operations: RefCell::default(),

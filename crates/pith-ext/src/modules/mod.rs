@@ -2,6 +2,7 @@
 
 mod depth;
 pub mod embedded;
+mod erase;
 pub mod package;
 pub mod resolve;
 pub mod rewrite;

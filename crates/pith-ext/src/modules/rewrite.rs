@@ -13,8 +13,8 @@ use std::fmt::Write;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
     ArrowFunctionExpression, AwaitExpression, BindingIdentifier, Declaration, ExportDefaultDeclarationKind, Expression,
-    ForOfStatement, Function, IdentifierReference, ImportDeclarationSpecifier, ImportExpression, ImportMeta,
-    ModuleExportName, ObjectProperty, Program, Statement, StaticBlock, VariableDeclaration,
+    ForOfStatement, Function, IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier, ImportExpression,
+    ImportMeta, ModuleExportName, ObjectProperty, Program, Statement, StaticBlock, VariableDeclaration,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
@@ -26,8 +26,16 @@ use super::transpile::{Kind, Script, SyntaxError, first_error};
 /// Name of an anonymous default export inside its module function.
 const DEFAULT: &str = "__pith_default";
 
+/// What becomes of imports whose names are not used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unused {
+    Kept,
+    /// They were there for types, so their modules are not loaded either.
+    Dropped,
+}
+
 /// Rewrites JavaScript; `kind` says how the file wants to be read when its text leaves that open.
-pub fn rewrite(source: &str, kind: Kind) -> Result<Script, SyntaxError> {
+pub fn rewrite(source: &str, kind: Kind, unused: Unused) -> Result<Script, SyntaxError> {
     if kind == Kind::CommonJs && !source.contains("import") {
         return Ok(Script { code: wrap_commonjs(source), kind, imports: Vec::new(), is_async: false });
     }
@@ -45,7 +53,7 @@ pub fn rewrite(source: &str, kind: Kind) -> Result<Script, SyntaxError> {
     let program = parsed.program;
     let is_module = kind == Kind::Module || (kind == Kind::Unknown && parsed.module_record.has_module_syntax);
     let scoping = SemanticBuilder::new().build(&program).semantic.into_scoping();
-    let mut rewriter = Rewriter::new(source, &scoping);
+    let mut rewriter = Rewriter::new(source, &scoping, unused);
     if is_module {
         rewriter.declarations(&program);
     }
@@ -56,6 +64,7 @@ pub fn rewrite(source: &str, kind: Kind) -> Result<Script, SyntaxError> {
 struct Rewriter<'s> {
     source: &'s str,
     scoping: &'s Scoping,
+    unused: Unused,
     /// Replacements, in no particular order, never overlapping.
     edits: Vec<(Span, String)>,
     imports: Vec<String>,
@@ -70,10 +79,11 @@ struct Rewriter<'s> {
 }
 
 impl<'s> Rewriter<'s> {
-    fn new(source: &'s str, scoping: &'s Scoping) -> Self {
+    fn new(source: &'s str, scoping: &'s Scoping, unused: Unused) -> Self {
         Rewriter {
             source,
             scoping,
+            unused,
             edits: Vec::new(),
             imports: Vec::new(),
             imported: Vec::new(),
@@ -107,6 +117,9 @@ impl<'s> Rewriter<'s> {
     fn import_statement(&mut self, statement: &Statement) {
         let Statement::ImportDeclaration(declaration) = statement else { return };
         self.blank(declaration.span);
+        if self.unused == Unused::Dropped && self.is_unused(declaration) {
+            return;
+        }
         let index = self.import(&declaration.source.value);
         for specifier in declaration.specifiers.iter().flatten() {
             let (local, read): (&BindingIdentifier, String) = match specifier {
@@ -122,6 +135,23 @@ impl<'s> Rewriter<'s> {
                 self.imported.push((symbol, read));
             }
         }
+    }
+
+    /// Names are imported, and none of them is read anywhere.
+    fn is_unused(&self, declaration: &ImportDeclaration) -> bool {
+        let is_read = |specifier: &ImportDeclarationSpecifier| {
+            let symbol = specifier.local().symbol_id.get();
+            symbol.is_none_or(|symbol| !self.scoping.get_resolved_reference_ids(symbol).is_empty())
+        };
+        let specifiers = declaration.specifiers.as_ref();
+        specifiers.is_some_and(|all| !all.is_empty() && !all.iter().any(is_read))
+    }
+
+    /// The name of an export is that of a type, which is gone.
+    fn is_erased(&self, local: &ModuleExportName) -> bool {
+        let ModuleExportName::IdentifierReference(name) = local else { return false };
+        let reference = name.reference_id.get().map(|id| self.scoping.get_reference(id));
+        self.unused == Unused::Dropped && reference.is_some_and(|reference| reference.symbol_id().is_none())
     }
 
     fn export_statement(&mut self, statement: &Statement) {
@@ -144,6 +174,9 @@ impl<'s> Rewriter<'s> {
             Statement::ExportNamedDeclaration(named) => {
                 self.blank(named.span);
                 for specifier in &named.specifiers {
+                    if self.is_erased(&specifier.local) {
+                        continue;
+                    }
                     let read = match &specifier.local {
                         ModuleExportName::IdentifierReference(reference) => {
                             self.imported_as(reference).unwrap_or_else(|| reference.name.to_string())

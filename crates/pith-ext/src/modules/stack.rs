@@ -28,19 +28,21 @@ fn mapped_line(line: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn places_in_typescript_files_are_those_of_the_source() {
+    fn check(source: &str, compiled: &str, original: &str) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x.ts");
-        std::fs::write(
-            &path,
-            "interface Gone {\n  a: string;\n}\n\nexport function fail(): never {\n  throw new Error();\n}\n",
-        )
-        .unwrap();
+        std::fs::write(&path, source).unwrap();
         let name = path.display();
-        // The output has no interface but a "use strict", so the throw is on its third line.
-        let stack = format!("    at fail ({name}#2:3:8)\n    at <anonymous> (pith:fs:1:2)\nplain");
-        let expected = format!("    at fail ({name}:6:9)\n    at <anonymous> (pith:fs:1:2)\nplain");
+        let stack = format!("    at fail ({name}#2:{compiled})\n    at <anonymous> (pith:fs:1:2)\nplain");
+        let expected = format!("    at fail ({name}:{original})\n    at <anonymous> (pith:fs:1:2)\nplain");
         assert_eq!(mapped(&stack), expected);
+    }
+
+    #[test]
+    fn places_in_typescript_files_are_those_of_the_source() {
+        let types = "interface Gone {\n  a: string;\n}\n\nexport function fail(): never {\n  throw new Error();\n}\n";
+        check(types, "6:9", "6:9");
+        // The output has no interface but a "use strict", so the throw is on its third line.
+        check(&format!("{types}enum Compiled {{}}\n"), "3:8", "6:9");
     }
 }

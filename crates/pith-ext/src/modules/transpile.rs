@@ -10,7 +10,8 @@ use oxc_span::SourceType;
 use oxc_transformer::{Module, TransformOptions, Transformer};
 
 use super::depth::with_room;
-use super::rewrite::rewrite;
+use super::erase::erase;
+use super::rewrite::{Unused, rewrite};
 
 /// How a file is to be evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +47,25 @@ pub struct SyntaxError {
 pub fn transpile(path: &Path, source: &str, kind: Kind) -> Result<Script, SyntaxError> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     with_room(source, || match source_type(path) {
-        Some(source_type) => rewrite(&without_types(path, source, source_type)?, kind),
-        None => rewrite(source, kind),
+        None => rewrite(source, kind, Unused::Kept),
+        Some(source_type) => match erased(source, source_type, kind) {
+            Some(script) => Ok(script),
+            None => compiled(path, source, source_type, kind),
+        },
     })
+}
+
+/// A file that is JavaScript but for its types, which is what most are.
+fn erased(source: &str, source_type: SourceType, kind: Kind) -> Option<Script> {
+    if kind == Kind::CommonJs || source_type.is_jsx() {
+        return None;
+    }
+    // What cannot be read without its types is looked at again with them.
+    rewrite(&erase(source)?, Kind::Module, Unused::Dropped).ok()
+}
+
+fn compiled(path: &Path, source: &str, source_type: SourceType, kind: Kind) -> Result<Script, SyntaxError> {
+    rewrite(&without_types(path, source, source_type)?, kind, Unused::Kept)
 }
 
 /// The dialect of files that need the compiler; `None` for plain JavaScript.
@@ -69,11 +86,21 @@ fn without_types(path: &Path, source: &str, source_type: SourceType) -> Result<S
 pub fn original_place(path: &Path, line: u32, column: u32) -> Option<(u32, u32)> {
     let source = std::fs::read_to_string(path).ok()?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
-    let allocator = Allocator::default();
-    let map = printed(&allocator, path, source, source_type(path)?, Some(path.to_owned())).ok()?.map?;
-    let table = map.generate_lookup_table();
-    let token = map.lookup_token_approx(&table, line.checked_sub(1)?, column.checked_sub(1)?)?;
-    Some((token.get_src_line() + 1, token.get_src_col() + 1))
+    let source_type = source_type(path)?;
+    let is_in_place = with_room(source, || Ok(!source_type.is_jsx() && erase(source).is_some())).ok()?;
+    if is_in_place {
+        return Some((line, column));
+    }
+    let place = with_room(source, || {
+        let allocator = Allocator::default();
+        let map = printed(&allocator, path, source, source_type, Some(path.to_owned()))?.map;
+        Ok(map.and_then(|map| {
+            let table = map.generate_lookup_table();
+            let token = map.lookup_token_approx(&table, line.checked_sub(1)?, column.checked_sub(1)?)?;
+            Some((token.get_src_line() + 1, token.get_src_col() + 1))
+        }))
+    });
+    place.ok()?
 }
 
 fn printed<'a>(
@@ -114,4 +141,86 @@ pub(super) fn first_error<'d>(
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
     Some(SyntaxError { message: diagnostic.message.to_string(), line, column })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::fs;
+
+    use super::*;
+
+    /// The script as a compiler prints it, so that spelling does not matter.
+    fn normalized(script: &Script) -> String {
+        let allocator = Allocator::default();
+        let options = ParseOptions { preserve_parens: false, ..ParseOptions::default() };
+        let parsed = Parser::new(&allocator, &script.code, SourceType::script()).with_options(options).parse();
+        assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+        let options = CodegenOptions { comments: CommentOptions::disabled(), ..CodegenOptions::default() };
+        let printed = Codegen::new().with_options(options).build(&parsed.program).code;
+        let lines = printed.lines().map(str::trim).filter(|line| !matches!(*line, ";" | "\"use strict\";"));
+        let lines = lines.collect::<Vec<_>>().join("\n").replace("{\n}", "{}");
+        format!("{:?} {} {lines}", script.imports, script.is_async)
+    }
+
+    /// Erasing and compiling a file come to the same; says whether it could be erased.
+    fn check(path: &Path, source: &str) -> bool {
+        let Ok(compiled) = compiled(path, source, SourceType::ts(), Kind::Unknown) else { return false };
+        let Some(erased) = erased(source, SourceType::ts(), Kind::Unknown) else { return false };
+        let (erased, compiled) = (normalized(&erased), normalized(&compiled));
+        let difference = erased.lines().zip(compiled.lines()).find(|(one, other)| one != other);
+        assert_eq!(difference, None, "{}", path.display());
+        assert_eq!(erased.len(), compiled.len(), "{}", path.display());
+        true
+    }
+
+    #[test]
+    fn erasing_types_gives_what_compiling_gives() {
+        let source = r#"
+            import type { A } from "a";
+            import { B, type C, d } from "b";
+            import E, { F } from "e";
+            import * as g from "g";
+            import "side-effect";
+            import { H } from "h";
+            interface Local { a: string }
+            export { d as renamed, Local, H };
+            export * from "star";
+            const typed = (value?: B): Promise<{
+                a: string;
+            }> => value!.then((it: unknown) => it as { a: string });
+            export class Thing<T> extends g.Base<T> implements A {
+                private readonly map = new Map<string, T[]>();
+                optional?: number;
+                constructor(public: string) { super(public) }
+                protected static async of<U>(this: void, one: U, ...more: U[]): Promise<U> { return one }
+            }
+            export const over = { typed, d } satisfies Record<string, unknown>;
+            export function many(a: string): void;
+            export function many(a: number): void;
+            export function many(a: any) { for (const b of a as string[]) d(b!, <T,>(c: T) => c) }
+            export default async function <T>(pi: E<T>) { await import("later"); return import.meta.url }
+        "#;
+        assert!(check(Path::new("x.ts"), source));
+    }
+
+    #[test]
+    fn erasing_packages_gives_what_compiling_gives() {
+        let Some(directory) = std::env::var_os("PITH_EXT_PACKAGES") else { return };
+        let (mut erased, mut n_files, mut seen) = (0, 0, HashSet::new());
+        for entry in ignore::WalkBuilder::new(directory).standard_filters(false).build().flatten() {
+            let path = entry.path();
+            let is_source = path.extension().is_some_and(|extension| extension == "ts" || extension == "mts");
+            if !is_source || path.to_string_lossy().contains(".d.") || path.is_dir() {
+                continue;
+            }
+            let source = fs::read_to_string(path).unwrap();
+            if !seen.insert(source.clone()) {
+                continue;
+            }
+            n_files += 1;
+            erased += usize::from(with_room(&source, || Ok(check(path, &source))).unwrap());
+        }
+        assert!(erased * 2 > n_files, "only {erased} of {n_files} files could be erased");
+    }
 }

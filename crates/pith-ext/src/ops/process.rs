@@ -8,10 +8,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::rc::Rc;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -20,12 +21,13 @@ use rquickjs::function::Func;
 use rquickjs::{Ctx, IntoJs, Object, Value};
 use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process, waitid};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::errno::Failure;
 use super::fs::Descriptors;
 use super::sys::{signal, signal_name};
 use super::text::Text;
+use crate::config::{Launched, Launcher};
 use crate::engine::inbox::{Inbox, Payload, ToEngine};
 use crate::engine::{State, throw};
 use crate::shared::lock;
@@ -33,6 +35,8 @@ use crate::shared::lock;
 const STACK: usize = 128 << 10;
 /// Output that is left in a pipe after its process has gone is waited for this long.
 const LEFTOVERS: Duration = Duration::from_millis(250);
+/// Between the wish that a launched program ends and its end.
+const SOFT: Duration = Duration::from_secs(5);
 /// Collected output of one stream; what exceeds it is read and dropped.
 pub(super) const MAX_COLLECTED: usize = 64 << 20;
 
@@ -60,22 +64,56 @@ pub struct Start {
 /// Children that are alive, by the operation that waits for them.
 pub struct Children {
     inbox: Inbox,
+    launcher: Option<Arc<dyn Launcher>>,
     alive: RefCell<HashMap<u64, Alive>>,
 }
 
 struct Alive {
-    /// `None` once the process has been reaped: its number may belong to another.
-    pid: Arc<Mutex<Option<Pid>>>,
+    target: Target,
     /// Bytes for standard input; dropping it closes the pipe.
     stdin: Option<Sender<Vec<u8>>>,
     /// Ends with the agent.
     is_ours: bool,
 }
 
+/// Where signals go.
+enum Target {
+    /// `None` once the process has been reaped: its number may belong to another.
+    Process(Arc<Mutex<Option<Pid>>>),
+    /// Gone with the thread that waits for it.
+    Launched(Weak<dyn Launched>),
+}
+
+impl Target {
+    fn signal(&self, name: &str) -> bool {
+        match self {
+            Target::Process(pid) => {
+                // The lock keeps the process from being reaped, and its number reused, in between.
+                let pid = lock(pid);
+                match (*pid, signal(name)) {
+                    (Some(pid), Some(signal)) => kill_process(pid, signal).is_ok(),
+                    _ => false,
+                }
+            }
+            Target::Launched(launched) => launched.upgrade().is_some_and(|launched| {
+                launched.end(if name == "SIGKILL" { Duration::ZERO } else { SOFT });
+                true
+            }),
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        match self {
+            Target::Process(pid) => lock(pid).is_some(),
+            Target::Launched(launched) => launched.strong_count() > 0,
+        }
+    }
+}
+
 impl Children {
     /// No children yet.
-    pub fn new(inbox: Inbox) -> Self {
-        Children { inbox, alive: RefCell::default() }
+    pub fn new(inbox: Inbox, launcher: Option<Arc<dyn Launcher>>) -> Self {
+        Children { inbox, launcher, alive: RefCell::default() }
     }
 
     fn spawn(&self, op: u64, start: &Start, open: &Descriptors) -> Result<u32, Failure> {
@@ -92,7 +130,7 @@ impl Children {
             }
         }
         let pid = Arc::new(Mutex::new(Pid::from_raw(id.cast_signed())));
-        self.alive.borrow_mut().insert(op, Alive { pid: pid.clone(), stdin, is_ours: false });
+        self.keep(op, Alive { target: Target::Process(pid.clone()), stdin, is_ours: false });
         let inbox = self.inbox.clone();
         thread(move || {
             let status = reap(&mut child, &pid);
@@ -103,22 +141,35 @@ impl Children {
 
     /// `pi.exec`: the whole output once the process itself has ended.
     fn run(&self, op: u64, start: &Start, open: &Descriptors) -> Result<(), Failure> {
-        let mut command = command(start, open).map_err(|error| Failure::new(&error, "spawn", None))?;
-        let mut child = command.spawn().map_err(|error| Failure::new(&error, "spawn", Some(&start.command)))?;
-        let pid = Arc::new(Mutex::new(Pid::from_raw(child.id().cast_signed())));
-        self.alive.borrow_mut().insert(op, Alive { pid: pid.clone(), stdin: None, is_ours: true });
-        let inbox = self.inbox.clone();
+        let failed = |error: io::Error| Failure::new(&error, "spawn", Some(&start.command));
+        let (target, stdout, stderr, wait) = match &self.launcher {
+            Some(launcher) => launch(&**launcher, start).map_err(failed)?,
+            None => {
+                let mut command = command(start, open).map_err(|error| Failure::new(&error, "spawn", None))?;
+                child(command.spawn().map_err(failed)?)
+            }
+        };
+        self.keep(op, Alive { target, stdin: None, is_ours: true });
+        let (inbox, command) = (self.inbox.clone(), start.command.clone());
         thread(move || {
-            let stdout = Collected::start(child.stdout.take(), MAX_COLLECTED);
-            let stderr = Collected::start(child.stderr.take(), MAX_COLLECTED);
-            let status = reap(&mut child, &pid);
-            let text = |collected: Collected| String::from_utf8_lossy(&collected.take(LEFTOVERS)).into_owned();
-            let mut result = ended(status);
-            result["stdout"] = json!(text(stdout));
-            result["stderr"] = json!(text(stderr));
-            let _ = inbox.send(ToEngine::Settle { op, outcome: Ok(Payload::json(&result)) });
+            let stdout = Collected::start(stdout, MAX_COLLECTED);
+            let stderr = Collected::start(stderr, MAX_COLLECTED);
+            let outcome = wait().map(|mut result| {
+                let text = |collected: Collected| String::from_utf8_lossy(&collected.take(LEFTOVERS)).into_owned();
+                result["stdout"] = json!(text(stdout));
+                result["stderr"] = json!(text(stderr));
+                Payload::json(&result)
+            });
+            let outcome = outcome.map_err(|error| Failure::new(&error, "spawn", Some(&command)).message.into());
+            let _ = inbox.send(ToEngine::Settle { op, outcome });
         });
         Ok(())
+    }
+
+    fn keep(&self, op: u64, child: Alive) {
+        let mut alive = self.alive.borrow_mut();
+        alive.retain(|_, child| child.target.is_alive());
+        alive.insert(op, child);
     }
 
     fn feed(&self, mut pipe: ChildStdin) -> Sender<Vec<u8>> {
@@ -155,14 +206,7 @@ impl Children {
     }
 
     fn kill(&self, op: u64, name: &str) -> bool {
-        let alive = self.alive.borrow();
-        let Some(child) = alive.get(&op) else { return false };
-        // The lock keeps the process from being reaped, and its number reused, in between.
-        let pid = lock(&child.pid);
-        match (*pid, signal(name)) {
-            (Some(pid), Some(signal)) => kill_process(pid, signal).is_ok(),
-            _ => false,
-        }
+        self.alive.borrow().get(&op).is_some_and(|child| child.target.signal(name))
     }
 
     fn write(&self, op: u64, bytes: Vec<u8>) -> bool {
@@ -179,13 +223,33 @@ impl Children {
     /// The engine ends: what it ran for itself ends, too; what was spawned to stay may stay.
     pub fn close(&self) {
         for (_, child) in self.alive.borrow_mut().drain() {
-            if child.is_ours
-                && let Some(pid) = *lock(&child.pid)
-            {
-                let _ = kill_process(pid, rustix::process::Signal::TERM);
+            if child.is_ours {
+                child.target.signal("SIGTERM");
             }
         }
     }
+}
+
+/// What a program under way consists of: who gets signals, its output, and a way to wait for its end.
+type Program =
+    (Target, Option<Box<dyn Read + Send>>, Option<Box<dyn Read + Send>>, Box<dyn FnOnce() -> io::Result<Json> + Send>);
+
+fn child(mut child: Child) -> Program {
+    let pid = Arc::new(Mutex::new(Pid::from_raw(child.id().cast_signed())));
+    let stdout = child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    let stderr = child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    let target = Target::Process(pid.clone());
+    (target, stdout, stderr, Box::new(move || Ok(ended(reap(&mut child, &pid)))))
+}
+
+fn launch(launcher: &dyn Launcher, start: &Start) -> io::Result<Program> {
+    let ((stdout, to_stdout), (stderr, to_stderr)) = (io::pipe()?, io::pipe()?);
+    let cwd = Path::new(&start.cwd);
+    let launched = launcher.launch(&start.command, &start.args, cwd, to_stdout.into(), to_stderr.into())?;
+    let launched: Arc<dyn Launched> = Arc::from(launched);
+    let target = Target::Launched(Arc::downgrade(&launched));
+    let wait = move || launched.wait().map(|code| json!({ "code": code, "signal": null }));
+    Ok((target, Some(Box::new(stdout)), Some(Box::new(stderr)), Box::new(wait)))
 }
 
 /// Waits for the end without reaping, so that the number stays ours until it is marked as gone.
@@ -201,7 +265,7 @@ pub(super) fn reap(child: &mut Child, pid: &Mutex<Option<Pid>>) -> io::Result<Ex
     child.wait()
 }
 
-pub(super) fn ended(status: io::Result<ExitStatus>) -> serde_json::Value {
+pub(super) fn ended(status: io::Result<ExitStatus>) -> Json {
     match status {
         Ok(status) => json!({ "code": status.code(), "signal": status.signal().map(signal_name) }),
         Err(_) => json!({ "code": null, "signal": null }),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pith_protocol::Model;
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Small facts that change often.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -44,7 +45,8 @@ pub struct SessionView {
     pub header: Value,
     /// Index of the first entry sent along; the one asked for, unless the session is another one.
     pub from: usize,
-    pub entries: Vec<Value>,
+    /// An array, as text: long sessions are not taken apart on the way.
+    pub entries: Box<RawValue>,
 }
 
 /// The system prompt in force and what it is made of.

@@ -90,8 +90,13 @@ impl Harness {
                 changed.send_modify(|count| *count += 1);
             })
         };
-        let config =
-            ExtensionConfig { surroundings: surroundings.clone(), builtin_tools: builtin_tools(), limits, output };
+        let config = ExtensionConfig {
+            surroundings: surroundings.clone(),
+            builtin_tools: builtin_tools(),
+            limits,
+            output,
+            launcher: None,
+        };
         let (handle, requests) = ExtensionHost::start(config);
         let session = Session { seen: seen.clone(), changed, cwd: surroundings.cwd.clone(), handle: handle.clone() };
         tokio::spawn(session.serve(requests));
@@ -373,7 +378,7 @@ impl Session {
                     leaf_id: leaf,
                     header: json!({ "type": "session", "id": "session-1" }),
                     from,
-                    entries: seen.entries[from..].to_vec(),
+                    entries: serde_json::value::to_raw_value(&seen.entries[from..]).unwrap(),
                     ..SessionView::default()
                 });
             }

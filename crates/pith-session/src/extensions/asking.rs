@@ -43,16 +43,28 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
     Ok((call, given))
 }
 
-/// A model as an extension names it: with everything, or just by provider and id.
+/// A model an extension asks for.
 pub(super) fn model(given: &Value, registry: &Registry) -> Result<Arc<Model>, String> {
+    let named = named(given)?;
+    let (provider, id) = (named.provider.clone(), named.id.clone());
+    found(named, registry).ok_or_else(|| format!("Model not found: {provider}/{id}"))
+}
+
+/// A model as an extension names it: with everything, or just by provider and id.
+pub(super) fn named(given: &Value) -> Result<Model, String> {
     let model = Model::deserialize(given).map_err(|error| format!("this is not a model: {error}"))?;
-    if model.provider.is_empty() || model.id.is_empty() {
-        return Err("this is not a model: provider and id are missing".to_owned());
+    match model.provider.is_empty() || model.id.is_empty() {
+        true => Err("this is not a model: provider and id are missing".to_owned()),
+        false => Ok(model),
     }
-    match registry.find(&model.provider, &model.id) {
-        Some(known) if model.api.is_empty() || *known == model => Ok(known),
-        None if model.api.is_empty() => Err(format!("Model not found: {}/{}", model.provider, model.id)),
-        Some(_) | None => Ok(Arc::new(model)),
+}
+
+/// The named model itself; nothing if there is only its name and nobody knows it.
+pub(super) fn found(named: Model, registry: &Registry) -> Option<Arc<Model>> {
+    match registry.find(&named.provider, &named.id) {
+        Some(known) if named.api.is_empty() || *known == named => Some(known),
+        None if named.api.is_empty() => None,
+        Some(_) | None => Some(Arc::new(named)),
     }
 }
 

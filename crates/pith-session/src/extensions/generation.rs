@@ -106,6 +106,8 @@ impl Session {
         if let Some(handle) = self.extensions.handle().filter(|handle| handle.is_alive()) {
             return (handle.clone(), surroundings);
         }
+        // What a dead engine has registered is of no use to this one.
+        self.forget_providers();
         let (handle, requests) = ExtensionHost::start(config);
         let live = Live { handle: handle.clone(), requests, sources: Vec::new(), early: Vec::new() };
         self.extensions.live = Some(live);
@@ -125,6 +127,7 @@ impl Session {
     fn stop_extensions(&mut self) {
         self.extensions.errors.clear();
         let Some(live) = self.extensions.live.take() else { return };
+        self.forget_providers();
         self.on_registry_changed();
         self.job(async move {
             live.handle.close().await;

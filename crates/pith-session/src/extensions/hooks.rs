@@ -15,6 +15,7 @@ use super::drafts::{Draft, Preview};
 use super::observer::{Patience, outcome};
 use crate::activity::Activity;
 use crate::images;
+use crate::queue::{Queued, Waiting};
 use crate::session::Session;
 
 impl Session {
@@ -80,12 +81,21 @@ impl Session {
         let ends_in_answer = seen.is_some_and(|message| message.as_assistant().is_some());
         let has_queued = self.queues.has(Queue::Steering) || self.queues.has(Queue::FollowUp);
         let is_runnable = seen.is_some() && !ends_in_answer;
-        is_runnable || has_queued && (event == EventName::TurnEnd || ends_in_answer)
+        let has_waiting = self.extensions.errands.at_turn_end().next().is_some();
+        is_runnable || has_waiting || has_queued && (event == EventName::TurnEnd || ends_in_answer)
     }
 
     fn pending_messages(&self) -> Vec<Value> {
-        let texts = self.queues.texts();
-        texts.map(|text| json!({ "role": "user", "content": [Block::text(text)] })).collect()
+        let user = |waiting: &Waiting| {
+            let images = waiting.images.iter().cloned().map(Block::Image);
+            let content: Vec<Block> = std::iter::once(Block::text(&waiting.text)).chain(images).collect();
+            json!({ "role": "user", "content": content })
+        };
+        let queued = self.queues.items().map(|item| match item {
+            Queued::User(waiting) => user(waiting),
+            Queued::Custom(message) => json!(message),
+        });
+        queued.chain(self.extensions.errands.at_turn_end().map(|message| json!(message))).collect()
     }
 
     fn tell_boundary(&mut self, event: EventName, error: String) {

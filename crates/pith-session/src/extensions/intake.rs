@@ -6,6 +6,8 @@ use pith_protocol::answers::{Disposition, Placed};
 use pith_protocol::commands::Prompt;
 use pith_protocol::{Block, Call, ImageBlock, StreamingBehavior};
 
+use super::GIVEN_UP;
+use crate::intake::Wording;
 use crate::queue::Waiting;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -14,8 +16,17 @@ use crate::session::Session;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     Host,
-    #[expect(dead_code, reason = "to be connected")]
     Extension,
+}
+
+/// What became of a text that `input` handlers have seen.
+pub(crate) enum Passed {
+    /// It goes on, perhaps as another one.
+    Through(Waiting),
+    /// A handler has dealt with it.
+    Handled,
+    /// The host aborted before they had decided.
+    GivenUp,
 }
 
 impl Source {
@@ -67,26 +78,34 @@ impl Session {
     }
 
     /// Lets `input` handlers see a text, then goes on with what they made of it; at once if nobody listens.
-    /// `None` means that a handler has dealt with it.
     pub(crate) fn pass_input<T>(&mut self, item: Waiting, source: Source, behavior: Option<StreamingBehavior>, then: T)
     where
-        T: FnOnce(&mut Session, Option<Waiting>) + Send + 'static,
+        T: FnOnce(&mut Session, Passed) + Send + 'static,
     {
-        let Some(handle) = self.listeners(EventName::Input) else { return then(self, Some(item)) };
+        let Some(handle) = self.listeners(EventName::Input) else { return then(self, Passed::Through(item)) };
         let behavior = behavior.map(|behavior| match behavior {
             StreamingBehavior::Steer => "steer",
             StreamingBehavior::FollowUp => "followUp",
         });
-        self.step(async move {
+        self.abortable_step(|give_up| async move {
             let images: Vec<Block> = item.images.iter().cloned().map(Block::Image).collect();
-            let verdict = handle.input(&item.text, &images, source.as_str(), behavior).await;
-            move |session: &mut Session| match verdict {
-                InputVerdict::Continue => then(session, Some(item)),
-                InputVerdict::Handled => then(session, None),
-                InputVerdict::Transform { text, images } => {
-                    let images = images.map_or(item.images, pictures);
-                    then(session, Some(Waiting { text, images }));
+            let verdict = tokio::select! {
+                biased;
+                () = give_up.cancelled() => None,
+                verdict = handle.input(&item.text, &images, source.as_str(), behavior) => Some(verdict),
+            };
+            let passed = match verdict {
+                None => Passed::GivenUp,
+                Some(InputVerdict::Handled) => Passed::Handled,
+                Some(InputVerdict::Continue) => Passed::Through(item),
+                Some(InputVerdict::Transform { text, images }) => {
+                    Passed::Through(Waiting { text, images: images.map_or(item.images, pictures) })
                 }
+            };
+            // An abort may have come while the verdict was on its way.
+            move |session: &mut Session| match give_up.is_cancelled() {
+                true => then(session, Passed::GivenUp),
+                false => then(session, passed),
             }
         });
     }
@@ -109,31 +128,41 @@ impl Session {
             Queue::Steering => StreamingBehavior::Steer,
             Queue::FollowUp => StreamingBehavior::FollowUp,
         };
-        self.pass_input(item, source, Some(behavior), move |session, item| match item {
-            Some(item) => session.enqueue(queue, item.text, item.images, reply),
-            None => session.answer(reply, Ok(Placed { disposition: Disposition::Handled })),
+        self.pass_input(item, source, Some(behavior), move |session, passed| match passed {
+            Passed::Through(Waiting { text, images }) => {
+                let item = Waiting { text: session.expand(text), images };
+                session.enqueue(queue, item, reply);
+            }
+            Passed::Handled => session.answer(reply, Ok(Placed { disposition: Disposition::Handled })),
+            Passed::GivenUp => session.answer(reply, Err(GIVEN_UP.to_owned())),
         });
     }
 
     /// A prompt, past everything extensions may do with it.
     pub(crate) fn prompt_input(&mut self, call: Prompt, reply: Reply<Prompt>) {
         let Some(reply) = self.run_slash_command(&call.message, reply) else { return };
+        self.pass_prompt(call, Source::Host, Wording::Expanded, reply);
+    }
+
+    /// The same for a text that is no slash command.
+    pub(super) fn pass_prompt(&mut self, call: Prompt, source: Source, wording: Wording, reply: Reply<Prompt>) {
         if self.is_compacting_only() {
             return self.answer(reply, Err(crate::intake::COMPACTING.to_owned()));
         }
         let behavior = call.streaming_behavior.filter(|_| self.is_streaming());
-        let Prompt { message, images, streaming_behavior, locale, .. } = call;
+        let Prompt { message, images, streaming_behavior, locale } = call;
         let item = Waiting { text: message, images };
-        self.pass_input(item, Source::Host, behavior, move |session, item| match item {
-            Some(Waiting { text, images }) => {
-                session.prompt(Prompt { message: text, images, streaming_behavior, locale }, reply);
+        self.pass_input(item, source, behavior, move |session, passed| match passed {
+            Passed::Through(Waiting { text, images }) => {
+                session.prompt(Prompt { message: text, images, streaming_behavior, locale }, wording, reply);
             }
-            None => session.answer(reply, Ok(Placed { disposition: Disposition::Handled })),
+            Passed::Handled => session.answer(reply, Ok(Placed { disposition: Disposition::Handled })),
+            Passed::GivenUp => session.answer(reply, Err(GIVEN_UP.to_owned())),
         });
     }
 }
 
-fn pictures(blocks: Vec<Block>) -> Vec<ImageBlock> {
+pub(super) fn pictures(blocks: Vec<Block>) -> Vec<ImageBlock> {
     let image = |block| match block {
         Block::Image(image) => Some(image),
         _ => None,

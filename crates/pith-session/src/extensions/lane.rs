@@ -18,14 +18,17 @@ use crate::session::Session;
 /// How long all lines wait for extensions that begin with the session.
 const START: Duration = Duration::from_millis(50);
 
+/// The answer to a prompt that was aborted while extensions looked at it.
+pub(crate) const GIVEN_UP: &str = "Aborted before the prompt was started";
+
 /// The step extensions are busy with, and what waits for its end.
 #[derive(Default)]
 pub(crate) struct Lane {
     step: Option<AbortHandle>,
     /// Something that takes several steps is under way.
     taken: Option<Passage>,
-    /// Gives up what handlers are asked to agree to.
-    consent: Option<CancellationToken>,
+    /// Ends the step early, if the host can give it up.
+    give_up: Option<CancellationToken>,
     waiting: VecDeque<Held>,
     /// Extensions are being told that the activity is over: what they send meanwhile comes after that.
     is_closed: bool,
@@ -54,20 +57,6 @@ impl Lane {
         self.step.is_some() || self.taken.is_some() || self.is_closed
     }
 
-    /// Lets everything whose order matters wait.
-    pub fn close(&mut self) {
-        self.is_closed = true;
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.is_closed
-    }
-
-    /// Lets it go on; the session sees to it.
-    pub fn open(&mut self) {
-        self.is_closed = false;
-    }
-
     /// Keeps the lane until [`Lane::release`], whatever is waited for meanwhile.
     pub fn take(&mut self, passage: Passage) {
         self.taken = Some(passage);
@@ -83,16 +72,18 @@ impl Lane {
         self.taken.is_some()
     }
 
-    /// What fires when the host gives up the question handlers are about to be asked.
-    pub fn await_consent(&mut self) -> CancellationToken {
-        self.consent.insert(CancellationToken::new()).clone()
+    /// Lets everything whose order matters wait.
+    pub fn close(&mut self) {
+        self.is_closed = true;
     }
 
-    /// The host does not want any more what handlers are asked about.
-    pub fn refuse(&mut self) {
-        if let Some(consent) = self.consent.take() {
-            consent.cancel();
-        }
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Lets it go on; the session sees to it.
+    pub fn open(&mut self) {
+        self.is_closed = false;
     }
 
     /// Lets the first step go before everything else, for a moment.
@@ -156,6 +147,11 @@ fn is_written_down(command: &Command) -> bool {
     )
 }
 
+/// Commands that bring the model something to do.
+fn is_prompt(command: &Command) -> bool {
+    matches!(command, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_) | Command::AbortAndPrompt(_))
+}
+
 impl Session {
     /// Waits for extensions, then goes on. One step at a time; the caller has seen that none is under way.
     pub(crate) fn step<F, T>(&mut self, work: F)
@@ -168,6 +164,18 @@ impl Session {
             JobEnd::Then(Box::new(move |session: &mut Session| session.end_step(Some(Box::new(then)))))
         });
         self.lane.step = Some(task);
+    }
+
+    /// The same for what a host can give up, like a prompt on its way to the model: the token fires when
+    /// the host aborts, and the work has to end then.
+    pub(crate) fn abortable_step<F, T>(&mut self, work: impl FnOnce(CancellationToken) -> F)
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: FnOnce(&mut Session) + Send + 'static,
+    {
+        let give_up = CancellationToken::new();
+        self.step(work(give_up.clone()));
+        self.lane.give_up = Some(give_up);
     }
 
     /// Waits for something beside the lane, then goes on.
@@ -185,6 +193,7 @@ impl Session {
     /// Goes on after a step, with whatever waited for it.
     pub(crate) fn end_step(&mut self, then: Option<Then>) {
         self.lane.step = None;
+        self.lane.give_up = None;
         self.lane.end_quiet();
         if let Some(then) = then {
             then(self);
@@ -219,6 +228,9 @@ impl Session {
 
     /// Gives a command back unless it has to wait for extensions.
     pub(crate) fn admit(&mut self, id: Id, command: Command) -> Option<(Id, Command)> {
+        if matches!(command, Command::AbortAndPrompt(_)) {
+            self.give_up_prompts();
+        }
         let must_wait = self.lane.is_busy() || !self.lane.waiting.is_empty();
         let is_replacing = self.lane.taken == Some(Passage::Replacement);
         if must_wait && (is_ordered(&command) || is_replacing && is_written_down(&command)) {
@@ -226,6 +238,25 @@ impl Session {
             return None;
         }
         Some((id, command))
+    }
+
+    /// Whether what an extension wants to start has to wait, see [`Session::hold`].
+    pub(crate) fn must_hold(&self) -> bool {
+        self.lane.is_busy() || !self.takes_lines()
+    }
+
+    /// Nothing runs and nothing is on its way.
+    pub(crate) fn is_still(&self) -> bool {
+        let is_free = !self.lane.is_busy() && self.lane.waiting.is_empty();
+        is_free && !self.activity.is_busy() && self.waiters.is_empty() && self.opening.is_none()
+    }
+
+    /// The host aborts: what extensions have not let through yet is never started.
+    pub(crate) fn give_up_prompts(&mut self) {
+        if let Some(give_up) = &self.lane.give_up {
+            give_up.cancel();
+        }
+        self.abandon_prompts(GIVEN_UP);
     }
 
     /// Lets a request of an extension wait for the step before it.
@@ -251,10 +282,7 @@ impl Session {
         let waiting = std::mem::take(&mut self.lane.waiting);
         for held in waiting {
             match held {
-                Held::Line(id, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_)) if !self.is_closing => {
-                    self.out.respond(&Response::failure(id.raw(), "prompt", why));
-                }
-                Held::Line(id, command) if self.is_closing => {
+                Held::Line(id, command) if self.is_closing || is_prompt(&command) => {
                     self.out.respond(&Response::failure(id.raw(), command.name(), why));
                 }
                 Held::Request(_) | Held::Then(_) if self.is_closing => {}
@@ -265,7 +293,7 @@ impl Session {
 
     /// The process ends: nothing waits for extensions any more.
     pub(crate) fn close_lane(&mut self) {
-        self.abandon_prompts("pith is shutting down");
+        self.abandon_prompts(super::CLOSING);
         if let Some(step) = self.lane.step.take() {
             step.abort();
         }

@@ -29,8 +29,8 @@ mod user_bash;
 mod views;
 
 pub(crate) use drafts::custom_message;
-pub(crate) use intake::Source;
-pub(crate) use lane::{Lane, Passage};
+pub(crate) use intake::{Passed, Source};
+pub(crate) use lane::{GIVEN_UP, Lane, Passage};
 pub use models::register_provider;
 pub(crate) use observer::{Observer, Prompted};
 pub(crate) use router::Router;
@@ -51,8 +51,12 @@ use crate::queue::Waiting;
 use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
+use messages::Errands;
 use models::Providers;
 use prompt::RunPrompt;
+
+/// The answer to whatever comes too late.
+pub(crate) const CLOSING: &str = "pith is shutting down";
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
@@ -91,6 +95,7 @@ pub(crate) struct Extensions {
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
+    pub errands: Errands,
     /// Providers they have registered.
     pub providers: Providers,
     /// Sends model calls to them or to pith's own clients.
@@ -98,12 +103,12 @@ pub(crate) struct Extensions {
     pub web: Web,
     /// Slash commands that have not ended.
     pub n_commands: usize,
+    /// The session that takes over as soon as its extensions are there.
+    pub arriving: Option<Successor>,
     /// The prompt the next run begins with, while `before_agent_start` handlers wait for it.
     pub prompted: Option<Waiting>,
     /// What they made of the system prompt, until the activity ends.
     pub run_prompt: Option<RunPrompt>,
-    /// The session that takes over as soon as its extensions are there.
-    pub arriving: Option<Successor>,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
     /// The last words have been said.
@@ -135,13 +140,14 @@ impl Extensions {
             live,
             errors,
             dialogs: Dialogs::default(),
+            errands: Errands::default(),
             providers: Providers::new(),
             router,
             web: setup.web,
             n_commands: 0,
+            arriving: None,
             prompted: None,
             run_prompt: None,
-            arriving: None,
             is_leaving: false,
             has_quit: false,
         }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::asking;
 use super::router::header_object;
 use crate::session::Session;
+use crate::state::Selection;
 
 /// What pith remembers of providers that extensions have registered, by name.
 pub(crate) type Providers = BTreeMap<String, Provider>;
@@ -77,7 +78,6 @@ impl Session {
     }
 
     /// The extensions have gone, and everything they registered goes with them.
-    #[expect(dead_code, reason = "for whoever replaces the engine")]
     pub(crate) fn forget_providers(&mut self) {
         for name in std::mem::take(&mut self.extensions.providers).into_keys() {
             self.models.registry().unregister(&name);
@@ -125,15 +125,14 @@ impl Session {
     }
 
     pub(crate) fn set_model_from_extension(&mut self, model: Value, answer: Answer<bool>) {
-        let model = match asking::model(&model, self.models.registry()) {
-            Ok(model) => model,
+        let registry = self.models.registry();
+        let model = match asking::named(&model) {
+            Ok(named) => asking::found(named, registry).filter(|model| registry.check(model).is_ok()),
             Err(error) => return answer.fail(error),
         };
-        if self.models.registry().check(&model).is_err() {
-            return answer.send(false);
-        }
+        let Some(model) = model else { return answer.send(false) };
         let changed = self.models.choose(model);
-        self.record_model(&changed);
+        self.record_model(&changed, Selection::Set);
         answer.send(true);
     }
 

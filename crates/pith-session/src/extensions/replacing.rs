@@ -9,8 +9,8 @@ use pith_protocol::commands::{Compact, NavigateTree};
 use pith_store::StoreError;
 use serde_json::{Value, json};
 
-use super::Passage;
 use super::generation::Generation;
+use super::{CLOSING, Passage};
 use crate::activity::{Then, Waiter};
 use crate::replace::{Done, Replaced, Successor, Target};
 use crate::reply::Reply;
@@ -85,11 +85,13 @@ impl Session {
 
     /// Lets extensions object; the run goes on meanwhile.
     pub(crate) fn ask_to_replace(&mut self, target: Target, done: Done) {
+        if self.is_closing {
+            return self.end_replacement(done, Err(CLOSING.to_owned()));
+        }
         self.lane.take(Passage::Replacement);
         let (event, question) = self.question(&target);
         let Some(handle) = self.listeners(event) else { return self.replace_when_settled(target, done) };
-        let refusal = self.lane.await_consent();
-        self.step(async move {
+        self.abortable_step(|refusal| async move {
             let is_refused = tokio::select! {
                 biased;
                 () = refusal.cancelled() => true,
@@ -136,6 +138,10 @@ impl Session {
         if leaving.is_none() && sources.is_empty() {
             self.adopt(successor);
             return then(self);
+        }
+        if self.is_closing {
+            // Extensions are about to hear of the end, and of nothing after it; the dropped reply is answered.
+            return;
         }
         self.lane.take(Passage::Replacement);
         let generation = Generation::replacing(sources, &successor, self.session_file());

@@ -8,12 +8,12 @@ use crate::session::Session;
 impl Session {
     /// Deals with one request, at once: extension code may be waiting for it.
     pub(crate) fn on_extension(&mut self, request: FromExtension) {
+        if looks_at_session(&request) {
+            self.take_over();
+        }
         let is_message = matches!(request, FromExtension::SendMessage { .. } | FromExtension::SendUserMessage { .. });
         if is_message && self.lane.is_closed() {
             return self.hold(request);
-        }
-        if looks_at_session(&request) {
-            self.take_over();
         }
         match request {
             FromExtension::Error(error) => self.tell_extension_error(&error),

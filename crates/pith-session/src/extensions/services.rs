@@ -1,6 +1,8 @@
 //! What pith does for extensions outside the session: HTTP requests and built-in tools.
 
 use std::future::Future;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use pith_agent::{ToolContext, ToolOutput};
 use pith_ai::http::{Redirect, Web, WebRequest};
@@ -8,8 +10,6 @@ use pith_ext::outgoing::{FetchHead, FetchReply, FetchRequest, ToolReply, ToolReq
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, builtin_tool};
 use serde_json::{Map, Value};
-use std::path::PathBuf;
-use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use crate::activity::JobEnd;
@@ -75,6 +75,9 @@ impl Session {
                     output = &mut running => break output,
                 }
             };
+            while let Ok(output) = updates.try_recv() {
+                reply.update(&output);
+            }
             reply.finish(&output);
         });
     }

@@ -1,9 +1,13 @@
 //! The beginning and the end of extensions in a session.
 
-use pith_ext::DiscoveredResources;
+use std::path::Path;
+
+use pith_ext::{DiscoveredPath, DiscoveredResources};
 use pith_protocol::Event;
+use pith_resources::ContributedPath;
 
 use crate::activity::Then;
+use crate::library::Contributed;
 use crate::session::Session;
 
 /// Why a session is there, as `session_start` says it.
@@ -41,7 +45,7 @@ impl Session {
 
     pub(crate) fn tell_load_errors(&mut self) {
         for error in self.extensions.errors.clone() {
-            crate::state::log_line(&error.error);
+            crate::state::log_line(&error.in_full());
             self.out.event(&Event::ExtensionError { extension_path: &error.path, event: "load", error: &error.error });
         }
     }
@@ -52,7 +56,10 @@ impl Session {
             self.tools.forget_choice();
         }
         self.begin_extension_tools();
-        let Some(handle) = self.extensions.handle().cloned() else { return then(self) };
+        let Some(handle) = self.extensions.handle().cloned() else {
+            self.take_discovered(DiscoveredResources::default());
+            return then(self);
+        };
         let cwd = self.store.cwd().to_string_lossy().into_owned();
         self.step(async move {
             handle.session_start(beginning.as_str(), previous.as_deref()).await;
@@ -67,15 +74,16 @@ impl Session {
 
     /// Skills and templates extensions bring along.
     fn take_discovered(&mut self, found: DiscoveredResources) {
-        if found != DiscoveredResources::default() {
-            // To be connected.
+        let contributed = Contributed { skills: sources(found.skill_paths), prompts: sources(found.prompt_paths) };
+        if self.library.contribute(contributed) {
+            self.read_again();
         }
     }
 
     /// An extension has asked to leave: that happens once nothing runs.
     pub(crate) fn leave_if_asked(&mut self) {
-        let is_still = !self.activity.is_busy() && !self.lane.is_busy() && self.extensions.n_commands == 0;
-        if self.extensions.is_leaving && is_still && !self.is_closing {
+        let is_done = self.extensions.n_commands == 0 && self.is_still();
+        if self.extensions.is_leaving && is_done && !self.is_closing {
             self.close();
         }
     }
@@ -92,4 +100,14 @@ impl Session {
             |_: &mut Session| {}
         });
     }
+}
+
+/// Paths with the name of the extension they are from.
+fn sources(found: Vec<DiscoveredPath>) -> Vec<ContributedPath> {
+    let source = |path: &str| {
+        let file = Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());
+        let name = file.strip_suffix(".ts").or_else(|| file.strip_suffix(".js")).unwrap_or(&file);
+        format!("extension:{name}")
+    };
+    found.into_iter().map(|found| ContributedPath { path: found.path, source: source(&found.extension_path) }).collect()
 }

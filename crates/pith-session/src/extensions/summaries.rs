@@ -117,9 +117,8 @@ impl Session {
         preparation: Value,
         reply: Reply<NavigateTree>,
     ) {
-        let refusal = self.lane.await_consent();
         let wants_summary = call.summarize.unwrap_or(false);
-        self.step(async move {
+        self.abortable_step(|refusal| async move {
             let event = json!({ "preparation": preparation });
             let result = handle.session_before(EventName::SessionBeforeTree, event, &refusal).await;
             let is_refused = refusal.is_cancelled() || is_cancel(result.as_ref());

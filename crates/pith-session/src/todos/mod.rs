@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pith_agent::{Opening, ToolOutput, now_ms};
 use pith_protocol::commands::SetTodos;
 use pith_protocol::{Event, Message, StopReason};
-use pith_store::{Kind, Role, SessionStore};
+use pith_store::SessionStore;
 use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
 
@@ -170,19 +170,8 @@ fn reminder_text(list: &TodoList, attempt: u32) -> String {
 
 /// The newest list a call of the tool left on the branch.
 fn of_branch(store: &SessionStore) -> Option<TodoList> {
-    let messages = store.messages();
-    if let Some(list) = messages.iter().rev().find_map(|message| of_message(message)) {
-        return Some(list);
-    }
     // What a compaction has replaced is still in the file.
-    let is_shortened = messages.iter().any(|message| matches!(**message, Message::CompactionSummary(_)));
-    if !is_shortened {
-        return None;
-    }
-    let tree = store.tree();
-    let results = tree.branch(store.leaf()).into_iter().rev();
-    let mut results = results.filter(|id| tree.kind(id) == Some(Kind::Message(Role::ToolResult)));
-    results.find_map(|id| of_message(&tree.message(&id)?))
+    store.results_of(TODO_WRITE).find_map(|message| of_message(&message))
 }
 
 fn of_message(message: &Message) -> Option<TodoList> {

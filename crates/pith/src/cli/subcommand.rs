@@ -78,7 +78,7 @@ impl Subcommand {
             ("completions", Some("fish")) => Subcommand::Completions(Shell::Fish),
             ("completions", _) => Subcommand::Refused("usage: pith completions <bash|zsh|fish>".to_owned()),
             (word, _) if PACKAGE_WORDS.contains(&word) => Subcommand::Refused(format!(
-                "pith does not manage packages. Copy extensions, skills and prompts to ~/.pi/agent instead. \
+                "pith does not manage packages, but uses those that pi has installed. \
                  To send \"{word} ...\" as a message, use pith -p."
             )),
             _ => return None,

@@ -8,13 +8,14 @@ mod survey;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
 use pith_ai::http::Web;
 use pith_ai::settings::Settings;
 use pith_ext::{
-    BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Limits, LoadError, Mode, Output, Place, Places,
+    BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Launcher, Limits, LoadError, Mode, Output, Place, Places,
     Surroundings, discover,
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
@@ -25,6 +26,7 @@ pub use loading::Loader;
 pub use survey::{Survey, Surveyor};
 
 use crate::cli::{Cli, ExtensionErrors};
+use crate::launcher::Guarded;
 use crate::packages::{self, Package, Shelves};
 
 /// The version of the interface extensions are told.
@@ -79,7 +81,7 @@ impl Extensions {
                 match packages::named(source, shelves, search == Search::Trusted) {
                     None => places.named.push(source.clone()),
                     Some(Ok(root)) => places.named.push(root.display().to_string()),
-                    Some(Err(why)) => missing.push(not_there(source, &why)),
+                    Some(Err(why)) => missing.push(LoadError::new(source, &why)),
                 }
             }
         }
@@ -129,6 +131,7 @@ impl Extensions {
             builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
             limits,
             output: Output::default(),
+            launcher: Guarded::new().map(|launcher| Arc::new(launcher) as Arc<dyn Launcher>),
         }
     }
 
@@ -139,7 +142,7 @@ impl Extensions {
             Some(ExtensionErrors::Warn) => false,
             None => is_named(error),
         };
-        let fatal: Vec<&str> = errors.iter().filter(is_fatal).map(|error| error.error.as_str()).collect();
+        let fatal: Vec<String> = errors.iter().filter(is_fatal).map(LoadError::in_full).collect();
         match fatal.is_empty() {
             true => Ok(()),
             false => anyhow::bail!("{}\n{HINT}", fatal.join("\nError: ")),
@@ -171,8 +174,4 @@ impl Search {
     pub fn all(is_trusted: bool) -> Search {
         if is_trusted { Search::Trusted } else { Search::Untrusted }
     }
-}
-
-fn not_there(source: &str, why: &str) -> LoadError {
-    LoadError { path: source.to_owned(), error: format!("Failed to load extension \"{source}\": {why}") }
 }

@@ -8,8 +8,7 @@ use std::process::ExitStatus;
 
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use rustix::termios::QueueSelector;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -196,14 +195,20 @@ async fn entered(writing: &mut Option<Writing>) -> Entered {
 }
 
 /// A line of the terminal; `None` at its end. The terminal hands over whole lines, so
-/// nothing is read before there is one.
+/// nothing is read before there is one, and giving up loses nothing.
 async fn line() -> io::Result<Option<String>> {
-    let stdin = AsyncFd::with_interest(io::stdin(), Interest::READABLE)?;
-    let _ready = stdin.readable().await?;
+    // Opened anew, because standard input itself must stay blocking for everybody else.
+    let terminal = pipe::OpenOptions::new().unchecked(true).open_receiver("/dev/tty")?;
     let mut buffer = vec![0; MAX_LINE];
-    let n_bytes = rustix::io::read(rustix::stdio::stdin(), &mut buffer)?;
-    buffer.truncate(n_bytes);
-    Ok((n_bytes > 0).then(|| String::from_utf8_lossy(&buffer).into_owned()))
+    loop {
+        terminal.readable().await?;
+        match terminal.try_read(&mut buffer) {
+            Ok(0) => return Ok(None),
+            Ok(n_bytes) => return Ok(Some(String::from_utf8_lossy(&buffer[..n_bytes]).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Writing {

@@ -59,6 +59,8 @@ impl Outbox for ScreenOutbox {
             }
             Event::CompactionStart { .. } => self.note("summarising the conversation".to_owned()),
             Event::CompactionEnd { error_message: Some(error), .. } => self.note(format!("not summarised: {error}")),
+            // What could not be loaded has been said on stderr.
+            Event::ExtensionError { event: "load", .. } => {}
             Event::ExtensionError { extension_path, error, .. } => self.note(format!("{extension_path}: {error}")),
             Event::AgentSettled { .. } => self.screen.show(Show::Idle),
             _ => {}

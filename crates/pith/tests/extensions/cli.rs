@@ -2,18 +2,20 @@
 //! refused, what people are shown.
 
 use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use pith_testkit::{Api, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-const PITH: &str = env!("CARGO_BIN_EXE_pith");
+pub const PITH: &str = env!("CARGO_BIN_EXE_pith");
 
 /// What a finished pith left behind.
-struct Output {
-    stdout: String,
-    stderr: String,
-    code: i32,
+pub struct Output {
+    pub stdout: String,
+    pub stderr: String,
+    pub code: i32,
 }
 
 impl Output {
@@ -26,7 +28,7 @@ impl Output {
 }
 
 /// Runs pith in a home with an empty stdin, until it ends.
-fn run(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+pub fn run(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     let mut command = Command::new(PITH);
     command.args(arguments).env_clear().envs(home.environment()).current_dir(home.work()).stdin(Stdio::null());
     let output = command.output().expect("pith runs");
@@ -35,7 +37,7 @@ fn run(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) 
 }
 
 /// A home with a model that gives these answers.
-fn scene(turns: impl IntoIterator<Item = Turn>) -> (TempHome, ModelServer) {
+pub fn scene(turns: impl IntoIterator<Item = Turn>) -> (TempHome, ModelServer) {
     let server = ModelServer::start(Script::of(turns));
     (TempHome::for_server(&server), server)
 }
@@ -46,7 +48,7 @@ fn host(home: &TempHome, arguments: &[&str]) -> Host {
 }
 
 /// Arguments for one answer of the model of [`scene`].
-fn once<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+pub fn once<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let model = ["--provider", Api::Anthropic.provider(), "--model", Api::Anthropic.model()];
     [&model[..], arguments].concat()
 }
@@ -70,7 +72,12 @@ fn an_extension_of_the_command_line_must_load() {
     let text = broken(&home.work().join("bad.ts"));
     for mode in [&["--mode", "rpc"][..], &["-p", "x"], &["--mode", "json", "-p", "x"]] {
         let arguments = [mode, &["-e", "bad.ts"]].concat();
-        run(&home, once(&arguments)).refused(&format!("Error: {text}\n{hint}"));
+        let output = run(&home, once(&arguments));
+        // The place in the extension, and nothing of the engine.
+        let place = format!("({}:1:", home.work().join("bad.ts").display());
+        assert!(output.stderr.starts_with(&format!("Error: {text}\n    at ")), "{}", output.stderr);
+        assert!(output.stderr.contains(&place) && !output.stderr.contains("pith:"), "{}", output.stderr);
+        output.refused(hint);
     }
     let gone = home.work().join("gone.ts");
     run(&home, once(&["-p", "x", "-e", "gone.ts"]))
@@ -98,7 +105,8 @@ fn a_discovered_extension_that_fails_is_reported_and_skipped() {
     assert_eq!(started.ask(json!({"type": "prompt", "message": "/good"}))["success"], true);
 
     let fatal = run(&home, once(&["-p", "x", "--extension-errors", "fatal"]));
-    fatal.refused(&format!("Error: {}\nHint: Start without extensions using \"pith -ne\".\n", broken(&path)));
+    assert!(fatal.stderr.starts_with(&format!("Error: {}\n", broken(&path))), "{}", fatal.stderr);
+    fatal.refused("Hint: Start without extensions using \"pith -ne\".\n");
     home.write_file("bad.ts", BROKEN);
     let mut warned = host(&home, &["-e", "bad.ts", "--extension-errors=warn"]);
     assert_eq!(warned.ask(json!({"type": "prompt", "message": "/good"}))["success"], true);
@@ -299,4 +307,95 @@ fn config_check_tells_what_extensions_bring() {
     let bad = home.agent().join("extensions/bad.ts");
     let section = format!("{}:\n  problem: {}\n", bad.display(), broken(&bad));
     assert!(output.code == 1 && output.stdout.contains(&section), "{}", output.stdout);
+}
+
+/// Answers one HTTP request with this text.
+fn serve_once(body: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let url = format!("http://{}", listener.local_addr().expect("it has an address"));
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().expect("somebody asks");
+        let mut request = [0; 4096];
+        let _ = connection.read(&mut request);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        connection.write_all(format!("{head}{body}").as_bytes()).expect("answered");
+    });
+    url
+}
+
+#[test]
+fn a_factory_may_fetch_the_models_it_registers() {
+    let (home, _server) = scene([]);
+    let url = serve_once(json!(["fetched-one", "fetched-two"]).to_string());
+    home.write_agent_file(
+        "extensions/provider.ts",
+        format!(
+            "export default async (pi) => {{ \
+               const names = await (await fetch('{url}/models')).json(); \
+               const cost = {{ input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }}; \
+               const models = names.map((id) => ({{ id, name: id, reasoning: false, input: ['text'], cost, contextWindow: 9, maxTokens: 9 }})); \
+               pi.registerProvider('far', {{ baseUrl: '{url}', apiKey: 'k', api: 'openai-completions', models }}); }};"
+        ),
+    );
+    let table = run(&home, ["--list-models", "fetched"]);
+    assert_eq!(table.stdout.lines().count(), 3, "{}{}", table.stdout, table.stderr);
+}
+
+#[test]
+fn an_extension_can_run_pith_itself() {
+    let (home, server) = scene([Turn::text("from below")]);
+    let arguments = json!(once(&["--mode", "json", "-p", "--no-session", "-ne", "hello"]));
+    home.write_file(
+        "sub.ts",
+        format!(
+            "import {{ basename }} from 'node:path'; \
+             export default (pi) => pi.registerCommand('sub', {{ handler: async () => {{ \
+               const ran = await pi.exec(process.execPath, {arguments}); \
+               const types = ran.stdout.trim().split('\\n').map((line) => JSON.parse(line).type); \
+               console.error('<' + [basename(process.execPath), process.argv.length, ran.code, types[0], types.at(-1)].join(' ') + '>'); \
+             }} }});"
+        ),
+    );
+    let ran = run(&home, once(&["-p", "/sub", "-e", "sub.ts"]));
+    assert!(ran.code == 0 && ran.stderr.contains("<pith 1 0 session agent_settled>"), "{}", ran.stderr);
+    assert_eq!(server.requests().len(), 1);
+    assert_eq!(home.sessions().len(), 0);
+}
+
+#[test]
+fn a_session_brings_the_extensions_of_its_own_directory() {
+    let (home, _server) = scene([Turn::text("begun")]);
+    home.write_file(".pi/extensions/own.ts", says("own"));
+    let begun = run(&home, once(&["-p", "begin", "--no-approve"]));
+    assert_eq!(begun.code, 0, "{}", begun.stderr);
+    let session = home.sessions()[0].path.display().to_string();
+    let elsewhere = home.work().join("elsewhere");
+    std::fs::create_dir_all(elsewhere.join(".pi/extensions")).expect("created");
+    std::fs::write(elsewhere.join(".pi/extensions/other.ts"), says("other")).expect("written");
+    let agent = home.agent().display().to_string();
+    let mut host = Host::builder(PITH)
+        .rpc(Api::Anthropic)
+        .home(&home)
+        .env("PITH_AGENT_DIR", &agent)
+        .directory(&elsewhere)
+        .args(["--approve", "--session", &session])
+        .spawn();
+    host.wait_stderr(|text| text.contains("<own>"));
+    host.data(json!({"type": "get_state"}));
+    assert!(!host.stderr().contains("<other>"), "{}", host.stderr());
+}
+
+#[test]
+fn nothing_an_extension_writes_reaches_standard_output() {
+    let (home, _server) = scene([Turn::text("the answer")]);
+    home.write_agent_file(
+        "extensions/loud.ts",
+        "import { execSync } from 'node:child_process'; \
+         export default () => { console.log('one'); process.stdout.write('two\\n'); execSync('echo three', { stdio: 'inherit' }); };",
+    );
+    let answer = run(&home, once(&["-p", "hello"]));
+    assert_eq!((answer.stdout.as_str(), answer.code), ("the answer\n", 0), "{}", answer.stderr);
+    for word in ["one\n", "two\n", "three\n"] {
+        assert!(answer.stderr.contains(word), "{word} is missing in {}", answer.stderr);
+    }
 }

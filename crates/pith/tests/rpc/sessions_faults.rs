@@ -149,6 +149,32 @@ fn damage_is_mended_and_told_once() {
 }
 
 #[test]
+fn a_message_that_cannot_be_read_is_told_when_it_is_asked_for() {
+    let mut scene = Scene::new([Turn::text("fine")]);
+    let stamp = "2026-01-01T00:00:00.000Z";
+    let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": stamp, "cwd": scene.home.work()});
+    let entry = |id: &str, parent: Option<&str>, extra: &str| {
+        let parent = json!(parent);
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"{stamp}","message":{{"role":"user","content":[{{"type":"text","text":"{id}"}}]{extra}}}}}"#
+        )
+    };
+    // JSON, but of a number that no program can hold.
+    let lines =
+        [header.to_string(), entry("a", None, ""), entry("b", Some("a"), r#","x":1e999"#), entry("c", Some("b"), "")];
+    scene.home.write_file("s.jsonl", &lines.map(|line| line + "\n").concat());
+    scene.data(json!({"type": "switch_session", "sessionPath": "s.jsonl"}));
+    let said: Vec<_> = scene.messages().iter().map(|message| texts(&message["content"])).collect();
+    assert_eq!(said, ["a", "c"]);
+    let told = scene.host.wait_type("extension_error");
+    assert_like(&told, &json!({"extensionPath": "<session>", "event": "session_repair"}));
+    assert_eq!(scene.data(json!({"type": "get_state"}))["messageCount"], 2);
+    scene.run("go on");
+    let (frames, _) = scene.host.finish();
+    assert_eq!(of_type(&frames, "extension_error").len(), 1);
+}
+
+#[test]
 fn a_parent_cycle_does_not_hang() {
     let mut scene = Scene::new([Turn::text("fine")]);
     let entry = |id: &str, parent: &str| {

@@ -19,8 +19,6 @@ struct TlsModel {
     server: ModelServer,
     address: SocketAddr,
     authority: String,
-    /// Ends the front when dropped.
-    _runtime: tokio::runtime::Runtime,
 }
 
 fn start(turns: impl IntoIterator<Item = Turn>) -> TlsModel {
@@ -40,11 +38,12 @@ fn start(turns: impl IntoIterator<Item = Turn>) -> TlsModel {
         .with_single_cert(vec![certificate.der().clone()], key)
         .expect("certificate and key");
     let behind: SocketAddr = server.url().trim_start_matches("http://").parse().expect("an address");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("listener");
     let address = listener.local_addr().expect("address");
-    runtime.spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), behind));
-    TlsModel { server, address, authority: authority.pem(), _runtime: runtime }
+    // Ends with the test's process.
+    std::thread::spawn(move || runtime.block_on(serve(listener, TlsAcceptor::from(Arc::new(config)), behind)));
+    TlsModel { server, address, authority: authority.pem() }
 }
 
 async fn serve(listener: TcpListener, acceptor: TlsAcceptor, behind: SocketAddr) {
@@ -59,21 +58,20 @@ async fn serve(listener: TcpListener, acceptor: TlsAcceptor, behind: SocketAddr)
 }
 
 /// A pith whose model is behind TLS; with `trusts` the authority is among the system's.
-fn scene(trusts: bool, turns: impl IntoIterator<Item = Turn>) -> (Scene, tokio::runtime::Runtime) {
-    let TlsModel { server, address, authority, _runtime } = start(turns);
+fn scene(trusts: bool, turns: impl IntoIterator<Item = Turn>) -> Scene {
+    let TlsModel { server, address, authority } = start(turns);
     let home = TempHome::new();
     home.write_models(&format!("https://localhost:{}", address.port()), |_| {});
     home.write_settings(&json!({"retry": {"enabled": false}}));
     let roots = home.home().join("roots.pem");
     fs::write(&roots, if trusts { authority } else { String::new() }).expect("roots");
     let roots = roots.display().to_string();
-    let scene = Scene::start(server, home, Api::Anthropic, |builder| builder.env("SSL_CERT_FILE", &roots));
-    (scene, _runtime)
+    Scene::start(server, home, Api::Anthropic, |builder| builder.env("SSL_CERT_FILE", &roots))
 }
 
 #[test]
 fn a_model_behind_a_trusted_certificate_answers() {
-    let (mut scene, _front) = scene(true, [Turn::text("over TLS")]);
+    let mut scene = scene(true, [Turn::text("over TLS")]);
     scene.host.ask(json!({"type": "prompt", "message": "hi"}));
     scene.host.wait_type("agent_settled");
     let answer = scene.host.data(json!({"type": "get_last_assistant_text"}));
@@ -83,7 +81,7 @@ fn a_model_behind_a_trusted_certificate_answers() {
 
 #[test]
 fn a_certificate_nobody_vouches_for_is_refused_before_anything_is_sent() {
-    let (mut scene, _front) = scene(false, [Turn::text("never")]);
+    let mut scene = scene(false, [Turn::text("never")]);
     scene.host.ask(json!({"type": "prompt", "message": "hi"}));
     let end = scene.host.wait_type("agent_end");
     let error = end["messages"][1]["errorMessage"].as_str().unwrap_or_default().to_owned();

@@ -123,6 +123,7 @@ fn every_key_reaches_its_field() {
             prompts: vec!["p".into()],
             extensions: vec!["e".into()],
             themes: vec!["t".into()],
+            packages: vec![],
         },
         project_resources: ResourceLists::default(),
     };

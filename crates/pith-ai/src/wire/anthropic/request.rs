@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Fault;
 use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
-use crate::prepare::{CallResult, IdRule, Manner, Part, Piece, Turn, prepare, sanitise, shorten};
+use crate::prepare::{CallResult, IdRule, Manner, Part, Piece, Turn, gather, is_blank, prepare, sanitise, shorten};
 use crate::wire::body::Body;
 use crate::wire::common::{
     KeyStyle, base_url, compat, flag, headers, is_openrouter, joined_text, session_id, strict_schema,
@@ -177,10 +177,10 @@ fn messages(turns: Vec<Turn<'_>>, allow_empty_signature: bool) -> Vec<Message<'_
     for turn in turns {
         let is_result = matches!(turn, Turn::Result(_));
         let (role, mut content) = match turn {
-            Turn::User(parts) => ("user", parts.into_iter().filter_map(part).collect()),
+            Turn::User(parts) => ("user", gather(parts.len(), parts.into_iter().filter_map(part))),
             Turn::Assistant(answer) => {
-                let pieces = answer.pieces.into_iter();
-                ("assistant", pieces.filter_map(|block| piece(block, allow_empty_signature)).collect::<Vec<_>>())
+                let (n_pieces, pieces) = (answer.pieces.len(), answer.pieces.into_iter());
+                ("assistant", gather(n_pieces, pieces.filter_map(|block| piece(block, allow_empty_signature))))
             }
             Turn::Result(result) => ("user", vec![tool_result(result)]),
         };
@@ -201,7 +201,7 @@ fn block(kind: Kind<'_>) -> Block<'_> {
 
 fn part(part: Part<'_>) -> Option<Block<'_>> {
     match part {
-        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) if is_blank(&text) => None,
         Part::Text(text) => Some(block(Kind::Text { text })),
         Part::Image(image) => {
             let source = Source { r#type: "base64", media_type: &image.mime_type, data: &image.data };
@@ -212,7 +212,7 @@ fn part(part: Part<'_>) -> Option<Block<'_>> {
 
 fn piece(piece: Piece<'_>, allow_empty_signature: bool) -> Option<Block<'_>> {
     Some(block(match piece {
-        Piece::Text { text, .. } if text.trim().is_empty() => return None,
+        Piece::Text { text, .. } if is_blank(&text) => return None,
         Piece::Text { text, .. } => Kind::Text { text },
         Piece::Thinking { signature: Some(data), redacted: true, .. } => Kind::RedactedThinking { data },
         Piece::Thinking { redacted: true, .. } => return None,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::compat::Compat;
-use crate::prepare::{Answer, CallResult, Part, Piece, Turn};
+use crate::prepare::{Answer, CallResult, Part, Piece, Turn, gather, is_blank};
 use crate::wire::arguments_text;
 use crate::wire::common::joined_text;
 
@@ -124,7 +124,7 @@ struct Conversation<'a, 'c> {
 impl<'a> Conversation<'a, '_> {
     fn user(&mut self, parts: Vec<Part<'a>>) {
         self.show_images();
-        let parts: Vec<_> = parts.into_iter().filter_map(content_part).collect();
+        let parts = gather(parts.len(), parts.into_iter().filter_map(content_part));
         if parts.is_empty() {
             return;
         }
@@ -147,7 +147,7 @@ impl<'a> Conversation<'a, '_> {
         let mut thoughts: Vec<(&'a str, Option<&'a str>)> = Vec::new();
         for piece in answer.pieces {
             match piece {
-                Piece::Text { text: piece, .. } if piece.trim().is_empty() => {}
+                Piece::Text { text: piece, .. } if is_blank(&piece) => {}
                 Piece::Text { text: piece, was_thinking, .. } => {
                     text.push_str(separator);
                     text.push_str(&piece);

@@ -191,7 +191,7 @@ fn contents<'a>(turns: Vec<Turn<'a>>, traits: &Traits) -> Vec<Content<'a>> {
         match turn {
             Turn::User(parts) => {
                 conversation.end_responses();
-                conversation.push("user", parts.into_iter().filter_map(part).collect());
+                conversation.push("user", prepare::gather(parts.len(), parts.into_iter().filter_map(part)));
             }
             Turn::Assistant(answer) => {
                 conversation.end_responses();
@@ -228,14 +228,14 @@ fn answer_parts<'a>(answer: Answer<'a>, traits: &Traits) -> Vec<Part<'a>> {
         let part = match piece {
             Piece::Text { text, signature, .. } => {
                 let thought_signature = signature.filter(|signature| is_base64(signature));
-                if text.trim().is_empty() && thought_signature.is_none() {
+                if prepare::is_blank(&text) && thought_signature.is_none() {
                     continue;
                 }
                 Part { text: Some(text), thought_signature, ..Part::default() }
             }
             Piece::Thinking { text, signature, .. } => {
                 let thought_signature = signature.filter(|signature| is_base64(signature));
-                if text.trim().is_empty() && thought_signature.is_none() {
+                if prepare::is_blank(text) && thought_signature.is_none() {
                     continue;
                 }
                 Part { thought: Some(true), text: Some(Cow::Borrowed(text)), thought_signature, ..Part::default() }

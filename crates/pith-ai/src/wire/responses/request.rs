@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::failure::Fault;
 use crate::limits::output_limit;
-use crate::prepare::{Answer, CallResult, IdRule, Manner, Part, Piece, Turn, prepare, sanitise, short_hash, shorten};
+use crate::prepare::{
+    Answer, CallResult, IdRule, Manner, Part, Piece, Turn, gather, is_blank, prepare, sanitise, short_hash, shorten,
+};
 use crate::wire::body::Body;
 use crate::wire::common::{Affinity, KeyStyle, base_url, flag, headers, joined_text, session_id, strict_schema};
 use crate::wire::{Headers, HttpRequest, Order, Refused, arguments_text};
@@ -185,7 +187,7 @@ fn items<'a>(call: &'a LlmCall, turns: Vec<Turn<'a>>, refused: &Refused) -> Vec<
     for (at, turn) in turns.into_iter().enumerate() {
         match turn {
             Turn::User(parts) => {
-                let content: Vec<_> = parts.into_iter().filter_map(input).collect();
+                let content = gather(parts.len(), parts.into_iter().filter_map(input));
                 if !content.is_empty() {
                     items.push(Item::User { role: "user", content });
                 }
@@ -212,7 +214,7 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, at: usize, answer: Answer<'a>) {
     let mut n_texts = 0;
     for piece in answer.pieces {
         match piece {
-            Piece::Text { text, .. } if text.trim().is_empty() => {}
+            Piece::Text { text, .. } if is_blank(&text) => {}
             Piece::Text { text, signature, .. } => {
                 let (id, phase) = message_id(signature, at, n_texts);
                 n_texts += 1;

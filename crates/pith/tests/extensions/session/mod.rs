@@ -6,6 +6,7 @@ mod reload;
 mod replace;
 mod shell;
 mod summaries;
+mod wishes;
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
@@ -47,6 +48,11 @@ pub fn notes(frames: &[Value]) -> Vec<Value> {
         serde_json::from_str(text).unwrap_or_else(|_| json!(text))
     };
     told.map(read).collect()
+}
+
+/// The file of the session.
+pub fn file(scene: &mut Scene) -> Value {
+    scene.state()["sessionFile"].clone()
 }
 
 impl Scene {

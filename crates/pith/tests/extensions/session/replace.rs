@@ -5,14 +5,10 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{diary, notes, scene};
+use super::{diary, file, notes, scene};
 use crate::support::{Scene, assert_like, of_type};
 
 const SESSION_EVENTS: [&str; 4] = ["session_before_switch", "session_before_fork", "session_shutdown", "session_start"];
-
-fn file(scene: &mut Scene) -> Value {
-    scene.state()["sessionFile"].clone()
-}
 
 /// The notes since the last look.
 fn news(scene: &Scene, seen: &mut usize) -> Vec<Value> {
@@ -163,11 +159,11 @@ fn a_handler_that_never_answers_keeps_nobody_else_waiting() {
     assert!(!is_answered(&scene, "n") && !is_answered(&scene, "name") && !is_answered(&scene, "p"));
     assert_like(&scene.ask(json!({"type": "abort"})), &json!({"success": true}));
     assert_like(&scene.response("n"), &json!({"data": {"cancelled": true}}));
-    // What waited goes on, in order.
+    // What waited goes on, except for the prompt, which is aborted as well.
     assert_like(&scene.response("name"), &json!({"success": true}));
-    assert_like(&scene.response("p"), &json!({"data": {"disposition": "started"}}));
-    scene.wait_type("agent_settled");
+    assert_like(&scene.response("p"), &json!({"success": false}));
     assert_eq!(file(&mut scene), before);
+    assert_eq!(scene.state()["sessionName"], "after");
 }
 
 #[test]
@@ -199,30 +195,6 @@ fn commands_behind_a_replacement_belong_to_the_new_session() {
 }
 
 #[test]
-fn what_belonged_to_the_session_before_is_stale() {
-    let captures = r#"
-        export default (pi) => {
-            pi.registerCommand("leave", { handler: async (args, ctx) => {
-                const before = ctx;
-                await ctx.newSession({ withSession: async (next) => {
-                    try { before.cwd } catch (error) { next.ui.notify(error.message) }
-                    try { pi.getSessionName() } catch (error) { next.ui.notify(error.message) }
-                } });
-            } });
-        };"#;
-    let mut scene = scene([], &[("captures.js", captures)]);
-    let before = file(&mut scene);
-    scene.slash("/leave");
-    assert_ne!(file(&mut scene), before);
-    let told = notes(&scene.host.frames());
-    assert_eq!(told.len(), 2, "{told:?}");
-    for text in told {
-        let text = text.as_str().unwrap();
-        assert!(text.starts_with("This extension ctx is stale after session replacement or reload."), "{text}");
-    }
-}
-
-#[test]
 fn open_dialogs_end_with_their_session() {
     let ask = r#"export default (pi) => {
         pi.registerCommand("ask", { handler: async (args, ctx) => {
@@ -239,98 +211,6 @@ fn open_dialogs_end_with_their_session() {
     // Too late: nobody waits for it any more.
     scene.reply(&id, json!({"confirmed": true}));
     scene.finish();
-}
-
-#[test]
-fn an_extension_prepares_the_session_it_asks_for() {
-    let prepares = r#"export default (pi) => {
-        pi.registerCommand("prepare", { handler: async (args, ctx) => {
-            const result = await ctx.newSession({
-                parentSession: "/some/where.jsonl",
-                setup: async (sm) => {
-                    const id = sm.appendMessage({ role: "user", content: [{ type: "text", text: "noted" }], timestamp: 1 });
-                    sm.appendCustomEntry("mine", { n: 1 });
-                    sm.appendCustomMessageEntry("hint", "look here", true);
-                    sm.appendLabelChange(id, "start");
-                    sm.appendSessionInfo("prepared");
-                    sm.appendLabelChange("gone", "nowhere");
-                },
-                withSession: async (next) => next.ui.notify("inside"),
-            });
-            console.error("cancelled: " + result.cancelled);
-        } });
-    };"#;
-    let mut scene = scene([], &[("prepares.js", prepares)]);
-    scene.slash("/prepare");
-    scene.wait_stderr(|text| text.contains("cancelled: false"));
-    assert_eq!(notes(&scene.host.frames()), [json!("inside")]);
-    assert_eq!(scene.state()["sessionName"], "prepared");
-    let messages = scene.messages();
-    assert_like(&messages[0], &json!({"role": "user", "content": [{"text": "noted"}]}));
-    assert_like(
-        &messages[1],
-        &json!({"role": "custom", "customType": "hint", "content": "look here", "display": true}),
-    );
-    let entries = scene.data(json!({"type": "get_entries"}))["entries"].clone();
-    let entries = entries.as_array().unwrap();
-    let of = |kind: &str| entries.iter().find(|entry| entry["type"] == kind).cloned().unwrap_or_default();
-    assert_like(&of("custom"), &json!({"customType": "mine", "data": {"n": 1}}));
-    let first = entries.iter().find(|entry| entry["type"] == "message").unwrap();
-    assert_eq!(of("label")["targetId"], first["id"]);
-    // What makes no sense is told and left out.
-    let errors = scene.host.frames();
-    let errors = of_type(&errors, "extension_error");
-    assert_eq!(errors.len(), 1, "{errors:?}");
-    assert_like(errors[0], &json!({"extensionPath": "<runtime>", "event": "new_session"}));
-}
-
-#[test]
-fn an_extension_goes_on_in_the_session_it_asked_for() {
-    let hands_off = r#"export default (pi) => {
-        pi.registerCommand("handoff", { handler: async (args, ctx) => {
-            await ctx.newSession({ withSession: async (next) => { await next.sendUserMessage("go on with " + args) } });
-        } });
-    };"#;
-    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("handoff.js", hands_off)]);
-    scene.run("first");
-    scene.slash("/handoff the plan");
-    scene.wait(|frame| frame["type"] == "message_end" && frame["message"]["role"] == "assistant");
-    scene.wait_type("agent_settled");
-    let messages = scene.messages();
-    assert_eq!(messages.len(), 2, "{messages:?}");
-    assert_like(&messages[0], &json!({"role": "user", "content": [{"text": "go on with the plan"}]}));
-}
-
-#[test]
-fn an_extension_forks_and_switches() {
-    let forks = r#"export default (pi) => {
-        pi.registerCommand("fork", { handler: async (args, ctx) => {
-            const [entry, position] = args.split(" ");
-            try { await ctx.fork(entry, { position }) } catch (error) { ctx.ui.notify(error.message) }
-        } });
-        pi.registerCommand("switch", { handler: async (args, ctx) => {
-            try { await ctx.switchSession(args) } catch (error) { ctx.ui.notify(error.message) }
-        } });
-    };"#;
-    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("forks.js", forks)]);
-    scene.run("first");
-    scene.run("second");
-    let origin = file(&mut scene);
-    let prompts = scene.data(json!({"type": "get_fork_messages"}));
-    let entry = prompts["messages"][1]["entryId"].as_str().unwrap().to_owned();
-    let texts = |scene: &mut Scene| scene.messages().len();
-    scene.slash(&format!("/fork {entry} before"));
-    assert_eq!(texts(&mut scene), 2);
-    scene.slash(&format!("/switch {}", origin.as_str().unwrap()));
-    assert_eq!((file(&mut scene), texts(&mut scene)), (origin.clone(), 4));
-    scene.slash(&format!("/fork {entry} at"));
-    assert_eq!(texts(&mut scene), 3);
-    assert_ne!(file(&mut scene), origin);
-    scene.slash("/fork nothing at");
-    scene.slash("/switch gone.jsonl");
-    let told = notes(&scene.host.frames());
-    assert_eq!(told[0], "Invalid entry ID for forking");
-    assert!(told[1].as_str().unwrap().starts_with("Session file not found: "), "{told:?}");
 }
 
 #[test]
@@ -388,4 +268,64 @@ fn an_extension_that_fails_for_the_next_session_is_told_and_left_out() {
     assert!(errors[0]["error"].as_str().unwrap().ends_with("not twice"));
     scene.slash("/fine");
     assert_eq!(scene.data(json!({"type": "prompt", "message": "/flaky"})), json!({"disposition": "started"}));
+}
+
+#[test]
+fn extensions_never_see_a_mixture_of_two_sessions() {
+    // A timer of the factory looks at the session as early as it can.
+    let looks = r#"export default (pi) => {
+        const look = (ctx) => {
+            const { sessionManager } = ctx;
+            return [sessionManager.getSessionFile(), sessionManager.getEntries().length, pi.getSessionName()].join(" ");
+        };
+        pi.on("session_shutdown", (event, ctx) => ctx.ui.notify("end " + look(ctx)));
+        pi.on("session_start", (event, ctx) => { ctx.ui.notify("start " + look(ctx)); clearInterval(timer); });
+        const timer = setInterval(() => { try { console.error("early " + pi.getSessionName()) } catch {} }, 0);
+    };"#;
+    let mut scene = scene([Turn::text("one")], &[("looks.js", looks)]);
+    scene.run("first");
+    scene.command(json!({"type": "set_session_name", "name": "old"}));
+    let old = file(&mut scene).as_str().unwrap().to_owned();
+    scene.command(json!({"type": "new_session"}));
+    let new = file(&mut scene).as_str().unwrap().to_owned();
+    let told = notes(&scene.host.frames());
+    assert_eq!(told[1], format!("end {old} 5 old"));
+    assert_eq!(told[2], format!("start {new} 2 "));
+    assert!(!scene.stderr().contains("early old"), "{}", scene.stderr());
+}
+
+#[test]
+fn the_end_of_the_process_overtakes_a_replacement() {
+    let slow = r#"
+        import { appendFileSync } from "node:fs";
+        export default (pi) => {
+            pi.on("session_shutdown", (event, ctx) => {
+                appendFileSync("farewell", event.reason + " ");
+                ctx.ui.notify("leaving");
+                if (event.reason === "new") return new Promise(() => {});
+            });
+        };"#;
+    let mut scene = scene([], &[("slow.js", slow)]);
+    scene.send(json!({"id": "n", "type": "new_session"}));
+    scene.wait_note("leaving");
+    let start = Instant::now();
+    scene.close_stdin();
+    assert_eq!(scene.exit_code(), 0);
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_like(&scene.response("n"), &json!({"success": false, "error": "pith is shutting down"}));
+    assert_eq!(scene.home.read_file("farewell").as_deref(), Some("new quit "));
+}
+
+#[test]
+fn older_names_reach_extensions_that_know_only_those() {
+    let old = r#"export default (pi) => {
+        for (const name of ["session_switch", "session_fork"]) {
+            pi.on(name, (event, ctx) => ctx.ui.notify(name + " " + event.reason));
+        }
+    };"#;
+    let mut scene = scene([Turn::text("one")], &[("old.js", old)]);
+    scene.run("first");
+    scene.command(json!({"type": "clone"}));
+    scene.command(json!({"type": "new_session"}));
+    assert_eq!(notes(&scene.host.frames()), ["session_fork fork", "session_switch new"]);
 }

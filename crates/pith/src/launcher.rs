@@ -1,0 +1,89 @@
+//! Programs of extensions below a guard, like those of the bash tool: they end
+//! with pith even if it is killed.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pith_ext::{Launched, Launcher};
+use pith_tools::process::{CommandLine, Guard, Job, Jobs};
+use tokio::runtime::Handle;
+
+/// Starts programs below guards.
+pub struct Guarded {
+    jobs: Jobs,
+    /// Where the lines to the guards are served.
+    runtime: Handle,
+}
+
+impl Guarded {
+    /// `None` outside of the runtime, and where a guard cannot be started.
+    pub fn new() -> Option<Self> {
+        let guard = Guard::this_program().ok()?;
+        Some(Guarded { jobs: Jobs::new(Some(guard), true), runtime: Handle::try_current().ok()? })
+    }
+}
+
+impl std::fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guarded")
+    }
+}
+
+impl Launcher for Guarded {
+    fn launch(
+        &self,
+        program: &str,
+        args: &[String],
+        cwd: &Path,
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> io::Result<Box<dyn Launched>> {
+        let _entered = self.runtime.enter();
+        let command = CommandLine {
+            program: program.into(),
+            arguments: args.iter().map(Into::into).collect(),
+            cwd: cwd.to_owned(),
+            environment: std::env::vars_os().collect(),
+        };
+        let job = self.jobs.spawn_to(command, stdout, stderr)?;
+        Ok(Box::new(Running { job: Some(job), runtime: self.runtime.clone(), has_exited: AtomicBool::new(false) }))
+    }
+}
+
+struct Running {
+    job: Option<Job>,
+    runtime: Handle,
+    has_exited: AtomicBool,
+}
+
+impl Running {
+    fn job(&self) -> &Job {
+        self.job.as_ref().expect("taken only when dropped")
+    }
+}
+
+impl Launched for Running {
+    fn wait(&self) -> io::Result<i32> {
+        let code = self.runtime.block_on(self.job().exited());
+        self.has_exited.store(true, Ordering::Relaxed);
+        code
+    }
+
+    fn end(&self, grace: Duration) {
+        self.job().end(grace);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // What a finished program left in the background may stay; an unfinished one ends here.
+        if *self.has_exited.get_mut()
+            && let Some(job) = self.job.take()
+        {
+            job.release();
+        }
+    }
+}

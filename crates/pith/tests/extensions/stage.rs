@@ -1,0 +1,213 @@
+//! A pith with extensions, watched: while a test waits for something, `get_state`
+//! is asked again and again, and every answer is timed.
+
+use std::time::{Duration, Instant};
+
+use pith_testkit::{Api, Host, HostBuilder, ModelServer, Script, TempHome, Turn, patience};
+use serde_json::{Value, json};
+
+use crate::support::builder;
+
+/// How often the state is asked for while a test waits.
+const PULSE: Duration = Duration::from_millis(15);
+
+/// Far above what a loaded machine needs, far below what anybody takes for an answer.
+const PATIENCE_OF_HOSTS: Duration = Duration::from_secs(1);
+
+/// An extension that must never be affected by another.
+pub const NEIGHBOUR: (&str, &str) = (
+    "neighbour.ts",
+    "export default (pi) => {
+        pi.on('input', (_, ctx) => { ctx.ui.notify('neighbour'); });
+        pi.registerCommand('alive', { handler: async (_, ctx) => ctx.ui.notify('alive') });
+    };",
+);
+
+/// Limits short enough for tests; their relations are those of real use.
+pub fn strict() -> Value {
+    json!({"extensionLimits": {"executionMs": 400, "handlerMs": 600, "observerMs": 300, "factoryMs": 1500,
+        "shutdownMs": 1000, "abortMs": 300, "hangMs": 2000}})
+}
+
+/// A running pith.
+pub struct Stage {
+    pub host: Host,
+    pub home: TempHome,
+    pub server: ModelServer,
+    slowest: Duration,
+    n_asked: usize,
+}
+
+impl Stage {
+    /// Extensions in the user's directory, strict limits, and a model with these answers.
+    pub fn new(extensions: &[(&str, &str)], turns: impl IntoIterator<Item = Turn>) -> Self {
+        Stage::with(extensions, &strict(), Script::of(turns), |builder| builder)
+    }
+
+    /// The same with settings, a whole script and further arguments.
+    pub fn with(
+        extensions: &[(&str, &str)],
+        settings: &Value,
+        script: Script,
+        configure: impl FnOnce(HostBuilder) -> HostBuilder,
+    ) -> Self {
+        let furnish = |home: &TempHome, _: &ModelServer| {
+            home.write_settings(settings);
+            for (name, text) in extensions {
+                home.write_agent_file(&format!("extensions/{name}"), text);
+            }
+        };
+        Stage::furnished(script, furnish, configure)
+    }
+
+    /// A pith whose home the test prepares.
+    pub fn furnished(
+        script: Script,
+        furnish: impl FnOnce(&TempHome, &ModelServer),
+        configure: impl FnOnce(HostBuilder) -> HostBuilder,
+    ) -> Self {
+        let server = ModelServer::start(script);
+        let home = TempHome::for_server(&server);
+        furnish(&home, &server);
+        let host = configure(builder().rpc(Api::Anthropic).home(&home)).spawn();
+        Stage { host, home, server, slowest: Duration::ZERO, n_asked: 0 }
+    }
+
+    /// Where frames that come from now on begin.
+    pub fn now(&self) -> usize {
+        self.host.frames().len()
+    }
+
+    /// The first frame from `start` on that `wanted` accepts. Meanwhile pith must answer.
+    #[track_caller]
+    pub fn watch(&mut self, start: usize, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let began = Instant::now();
+        loop {
+            if let Some(frame) = self.host.find_within(start, PULSE, &wanted) {
+                return frame;
+            }
+            assert!(!self.host.has_exited(), "pith has ended before {what}\n{}", self.host.describe());
+            assert!(began.elapsed() < patience(), "waited in vain for {what}\n{}", self.host.describe());
+            self.pulse();
+        }
+    }
+
+    /// Asks for the state and notes how long the answer took.
+    #[track_caller]
+    pub fn pulse(&mut self) -> Value {
+        let began = Instant::now();
+        let state = self.host.data(json!({"type": "get_state"}));
+        let spent = began.elapsed();
+        assert!(spent < PATIENCE_OF_HOSTS, "get_state took {spent:?}\n{}", self.host.describe());
+        self.slowest = self.slowest.max(spent);
+        self.n_asked += 1;
+        state
+    }
+
+    /// Sends a command and gives its response back, watching.
+    #[track_caller]
+    pub fn ask(&mut self, mut command: Value) -> Value {
+        let start = self.now();
+        let id = format!("stage-{start}");
+        command["id"] = json!(id);
+        self.host.send(command.clone());
+        self.watch(start, &format!("the response to {command}"), |frame| {
+            frame["type"] == "response" && frame["id"] == json!(id)
+        })
+    }
+
+    /// Sends a prompt that must be accepted.
+    #[track_caller]
+    pub fn prompt(&mut self, message: &str) -> Value {
+        let response = self.ask(json!({"type": "prompt", "message": message}));
+        assert_eq!(response["success"], true, "{response}");
+        response
+    }
+
+    /// Prompts and waits for the end of the run; gives back where its frames begin.
+    #[track_caller]
+    pub fn run(&mut self, message: &str) -> usize {
+        let start = self.now();
+        self.prompt(message);
+        self.watch(start, "the end of the run", |frame| frame["type"] == "agent_settled");
+        start
+    }
+
+    /// The next `extension_error` of that event.
+    #[track_caller]
+    pub fn error(&mut self, start: usize, event: &str) -> Value {
+        self.watch(start, &format!("an extension_error of {event}"), |frame| {
+            frame["type"] == "extension_error" && frame["event"] == event
+        })
+    }
+
+    /// A notification with that text.
+    #[track_caller]
+    pub fn notified(&mut self, start: usize, text: &str) -> Value {
+        self.watch(start, &format!("the notification {text:?}"), |frame| {
+            frame["method"] == "notify" && frame["message"] == text
+        })
+    }
+
+    /// The next request of that method.
+    #[track_caller]
+    pub fn asked(&mut self, start: usize, method: &str) -> Value {
+        self.watch(start, &format!("a {method} request"), |frame| {
+            frame["type"] == "extension_ui_request" && frame["method"] == method
+        })
+    }
+
+    /// The next dialog with that title, or the beginning of one; answers it.
+    #[track_caller]
+    pub fn dialog(&mut self, start: usize, title: &str, answer: Value) -> Value {
+        let request = self.watch(start, &format!("the dialog {title:?}"), |frame| {
+            frame["type"] == "extension_ui_request"
+                && frame["title"].as_str().is_some_and(|shown| shown.starts_with(title))
+        });
+        self.answer(&request, answer);
+        request
+    }
+
+    /// The end of the first tool that ends.
+    #[track_caller]
+    pub fn tool_end(&mut self, start: usize) -> Value {
+        self.watch(start, "the end of a tool", |frame| frame["type"] == "tool_execution_end")
+    }
+
+    /// What is told to the model in request `index`, as text.
+    pub fn sent(&self, index: usize) -> String {
+        self.server.wait_request(index).body.to_string()
+    }
+
+    /// Answers a dialog.
+    pub fn answer(&self, request: &Value, mut answer: Value) {
+        answer["type"] = json!("extension_ui_response");
+        answer["id"] = request["id"].clone();
+        self.host.send(answer);
+    }
+
+    /// The neighbour still does its work.
+    #[track_caller]
+    pub fn assert_alive(&mut self) {
+        let start = self.now();
+        self.prompt("/alive");
+        self.notified(start, "alive");
+    }
+
+    /// Ends pith in an orderly way: exit status 0, and nothing but frames on standard output.
+    #[track_caller]
+    pub fn finish(mut self, what: &str) -> Vec<Value> {
+        let (frames, code) = self.host.finish();
+        assert_eq!(code, 0, "{}", self.host.describe());
+        for frame in &frames {
+            assert!(frame["type"].is_string(), "not a frame: {frame}");
+        }
+        tell(&format!("{what:<60} get_state {:>4} times, slowest {:?}", self.n_asked, self.slowest));
+        frames
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "figures for people who run the tests with --nocapture")]
+pub fn tell(line: &str) {
+    println!("{line}");
+}
