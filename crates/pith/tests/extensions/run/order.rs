@@ -94,7 +94,7 @@ fn assert_told_first(frames: &[Value]) {
         let mut n_seen = 0;
         for (at, frame) in frames.iter().enumerate().filter(|(_, frame)| frame["type"] == name) {
             n_seen += 1;
-            assert!(told(at, &format!("{name}")) >= n_seen, "{name} at {at}: {frame} in {:#?}", kinds(frames));
+            assert!(told(at, name) >= n_seen, "{name} at {at}: {frame} in {:#?}", kinds(frames));
         }
         assert!(n_seen > 0, "{name}");
     }
@@ -143,10 +143,14 @@ fn updates_hold_nobody_up_and_only_the_newest_waits() {
         });"#;
     let mut scene = scene(body, [Turn::text("many words in a row").chunk(1)]);
     let frames = scene.run("go");
-    // The run was over long before the handler of the first update; what came between was left out.
-    assert!(of_type(&frames, "message_update").len() > 15);
-    assert_eq!(notes(&frames), ["text_start "]);
-    scene.wait(|frame| frame["message"] == "text_end many words in a row");
+    let n_updates = of_type(&frames, "message_update").len();
+    assert!(n_updates > 15);
+    // The run does not wait for the handler, which sees the newest state whenever it is free.
+    assert!(notes(&frames).len() <= 2, "{:?}", notes(&frames));
+    let whole = "text_end many words in a row";
+    if !notes(&frames).contains(&whole) {
+        scene.wait(|frame| frame["message"] == whole);
+    }
     scene.finish();
 }
 
