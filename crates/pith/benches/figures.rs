@@ -96,7 +96,8 @@ fn long_session_turns() {
     let home = TempHome::for_server(&server);
     let file = home.work().join("long.jsonl");
     write_session(&file, &home.work(), 540);
-    let mut host = Host::builder(measure::BIN).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
+    let mut host =
+        Host::builder(measure::BIN).rpc(Api::Anthropic).home(&home).patience(Duration::from_secs(120)).spawn();
     host.data(json!({"type": "switch_session", "sessionPath": file}));
     let mut turns = |n_turns: u32| {
         let before = processor_time(host.pid());
