@@ -131,7 +131,7 @@ pub async fn prepare(
         model: recorded.model.as_ref().map(|(provider, id)| (&**provider, &**id)),
         thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
     };
-    let has_talked = !store.messages().is_empty();
+    let has_talked = store.n_messages() > 0;
     let start =
         select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded)).map_err(anyhow::Error::msg)?;
     if has_talked && cli.thinking.is_some() && recorded.thinking != Some(start.thinking) {
