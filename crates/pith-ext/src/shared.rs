@@ -89,6 +89,20 @@ impl Shared {
         self.outgoing.send(message).is_ok()
     }
 
+    /// Lets the session catch up if it is far behind, so that a flood of requests cannot fill the memory.
+    /// For the engine's thread; the time counts as the extension's own.
+    pub fn keep_pace(&self) {
+        const FAR_BEHIND: u64 = 1000;
+        const STEP: Duration = Duration::from_millis(1);
+        const PATIENCE: u32 = 20;
+        let is_behind = || self.sent.load(Ordering::Acquire).saturating_sub(*self.handled.borrow()) > FAR_BEHIND;
+        let mut steps = 0;
+        while steps < PATIENCE && is_behind() {
+            std::thread::sleep(STEP);
+            steps += 1;
+        }
+    }
+
     /// Ends a call.
     pub fn answer(&self, id: u64, outcome: Result<String, CallError>) {
         if let Some(waiting) = self.close_call(id) {

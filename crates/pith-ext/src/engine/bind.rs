@@ -154,6 +154,7 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
             let message = read_send(&kind, &text.0).map_err(|why| throw(&ctx, "ERR_INVALID_ARG_VALUE", &why))?;
             // A session that has gone needs nothing more.
             here.shared.send(message);
+            here.shared.keep_pace();
             Ok::<(), rquickjs::Error>(())
         }),
     )?;
@@ -167,6 +168,7 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
                 .map_err(|why| throw(&ctx, "ERR_INVALID_ARG_VALUE", &why))?;
             // A message that cannot be delivered is dropped here, and its answer fails by itself.
             here.shared.send(message);
+            here.shared.keep_pace();
             Ok::<(), rquickjs::Error>(())
         }),
     )?;
