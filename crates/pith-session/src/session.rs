@@ -61,6 +61,8 @@ pub struct SessionParts {
     /// Rules that watch the model's answers.
     pub rules: StreamRules,
     pub extensions: ExtensionSetup,
+    /// Called once what happens at the start has happened, in extensions too.
+    pub on_started: fn(),
 }
 
 /// Makes the tools of a working directory.
@@ -135,6 +137,7 @@ pub struct Session {
     pub(crate) todos: Todos,
     pub(crate) ttsr: Ttsr,
     pub(crate) extensions: Extensions,
+    pub(crate) on_started: fn(),
     /// What waits for extensions, in order.
     pub(crate) lane: Lane,
     /// The prompt the active run began with, while it may still turn out to be impossible.
@@ -217,6 +220,7 @@ impl Session {
             pending: Pending::default(),
             todos: Todos::default(),
             ttsr: Ttsr::new(parts.rules),
+            on_started: parts.on_started,
             extensions: Extensions::new(parts.extensions, router),
             lane: Lane::default(),
             accepted: None,

@@ -1,6 +1,6 @@
 //! `--mode rpc`: everything put together, served, and taken apart again.
 
-use pith_session::Session;
+use pith_session::{Session, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 
 use crate::cli::{self, Cli};
@@ -39,7 +39,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         ending.watch_signals();
         let inbox = reader::start(max_line)?;
         start.discover();
-        let session = Session::new(start.into_parts(outbox));
+        let session = Session::new(SessionParts { on_started: slim_down, ..start.into_parts(outbox) });
         tokio::spawn(ending.clone().limit_when_stopped());
         let workbench = session.serve(inbox, ending.stop.clone()).await;
         ending.limit();
@@ -50,6 +50,14 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     finish(writer);
     // Blocked threads (stdin) end with the process.
     std::process::exit(ending.code());
+}
+
+/// Once start-up is over, its code need not stay in memory while pith waits for its host.
+fn slim_down() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = pith_tools::process::let_go_of_text() {
+        warn(&format!("pith: start-up code stays in memory: {error}"));
+    }
 }
 
 /// Hosts of xcsh get no titles unless they say so in the environment.

@@ -325,6 +325,7 @@ impl Prepared {
             }),
             start: self.start,
             extensions,
+            on_started: || {},
         }
     }
 

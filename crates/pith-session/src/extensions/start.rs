@@ -36,11 +36,11 @@ impl Session {
     /// Tells what could not be loaded and lets the rest begin.
     pub(crate) fn begin_extensions(&mut self) {
         self.tell_load_errors();
-        let Some(live) = &mut self.extensions.live else { return };
+        let Some(live) = &mut self.extensions.live else { return (self.on_started)() };
         let early = std::mem::take(&mut live.early);
         early.into_iter().for_each(|request| self.on_extension(request));
         self.lane.hush();
-        self.announce_session(Beginning::Startup, None, Box::new(|_| {}));
+        self.announce_session(Beginning::Startup, None, Box::new(|session| (session.on_started)()));
     }
 
     pub(crate) fn tell_load_errors(&mut self) {

@@ -1,0 +1,68 @@
+//! Program text that was needed once.
+//!
+//! Starting up runs through code that serving never comes back to, and every page of it drags its
+//! neighbours along. All of it stays mapped, and counts as this process's memory, for as long as the
+//! process waits for its host, which is most of its life. The pages belong to the program's file and are
+//! never written, so they can be let go: what is needed again is mapped again, from the page cache.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+
+/// Lets go of all program text that is mapped now.
+pub fn let_go_of_text() -> io::Result<()> {
+    let program = fs::read_link("/proc/self/exe")?;
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    let program = program.to_string_lossy();
+    for range in maps.lines().filter_map(|line| text_of(line, &program)) {
+        forget(range)?;
+    }
+    Ok(())
+}
+
+/// The addresses of a mapping, if it is text of the program: executable and not writable.
+fn text_of(line: &str, program: &str) -> Option<Range<usize>> {
+    // Five columns, and a path that may hold spaces.
+    let mut columns = line.splitn(6, ' ');
+    let (addresses, rights) = (columns.next()?, columns.next()?);
+    let path = columns.nth(3)?.trim_start();
+    if rights != "r-xp" || path != program {
+        return None;
+    }
+    let (start, end) = addresses.split_once('-')?;
+    let number = |digits| usize::from_str_radix(digits, 16).ok();
+    Some(number(start)?..number(end)?)
+}
+
+#[allow(unsafe_code, reason = "the kernel is told about addresses")]
+fn forget(range: Range<usize>) -> io::Result<()> {
+    use rustix::mm::{Advice, madvise};
+    let start = std::ptr::without_provenance_mut(range.start);
+    // SAFETY: the range is a mapping of this process that is backed by the program's file and cannot be
+    // written, so no page of it differs from the file; letting go of one only means that the next access
+    // maps it from there again. Nothing is unmapped and no address changes its meaning.
+    unsafe { madvise(start, range.len(), Advice::LinuxDontNeed) }?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_text_of_the_program_is_meant() {
+        let check =
+            |line: &str, range: Option<Range<usize>>| assert_eq!(text_of(line, "/opt/a b/pith"), range, "{line}");
+        check("1000-3000 r-xp 00002000 fe:00 77                         /opt/a b/pith", Some(0x1000..0x3000));
+        check("1000-3000 r--p 00002000 fe:00 77                         /opt/a b/pith", None);
+        check("1000-3000 rwxp 00002000 fe:00 77                         /opt/a b/pith", None);
+        check("1000-3000 r-xp 00002000 fe:00 77                         /lib/libc.so.6", None);
+        check("1000-3000 r-xp 00000000 00:00 0", None);
+    }
+
+    #[test]
+    fn the_program_goes_on_without_it() {
+        let_go_of_text().expect("its own mappings");
+        assert_eq!("still here".to_uppercase(), "STILL HERE");
+    }
+}
