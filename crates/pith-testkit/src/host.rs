@@ -20,6 +20,9 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process, kill_process_group};
 use serde_json::Value;
 
+/// How long the end of stderr is waited for; a process that outlives the program may hold it open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 use crate::home::TempHome;
 use crate::{Api, patience, process};
 use exchange::Exchange;
@@ -304,6 +307,8 @@ impl Host {
         if !self.exchange.wait_finished(self.patience) {
             self.fail("the end of stdout");
         }
+        // Its last words have been said by now, but perhaps not been read.
+        self.exchange.wait_silent(LAST_WORDS);
         (self.frames(), code)
     }
 

@@ -33,6 +33,8 @@ struct State {
     frames: Vec<Frame>,
     n_bytes: usize,
     stderr: String,
+    /// Nobody can write to stderr any more.
+    is_silent: bool,
     /// Stdout is at its end.
     is_finished: bool,
     /// The reader waits before its next read.
@@ -96,6 +98,8 @@ impl Exchange {
                 exchange.lock().stderr.push_str(&String::from_utf8_lossy(&chunk[..length]));
                 exchange.changed.notify_all();
             }
+            exchange.lock().is_silent = true;
+            exchange.changed.notify_all();
         });
     }
 
@@ -141,6 +145,11 @@ impl Exchange {
 
     pub(super) fn wait_finished(&self, patience: Duration) -> bool {
         self.wait(Some(patience), |state| state.is_finished.then_some(())).is_some()
+    }
+
+    /// Waits for the end of stderr, which processes that outlive the program can put off.
+    pub(super) fn wait_silent(&self, patience: Duration) -> bool {
+        self.wait(Some(patience), |state| state.is_silent.then_some(())).is_some()
     }
 
     pub(super) fn wait_stderr(&self, patience: Duration, wanted: impl Fn(&str) -> bool) -> Option<String> {
