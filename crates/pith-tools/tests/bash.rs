@@ -203,6 +203,7 @@ fn a_bench_seen_from_elsewhere_has_its_own_variables_and_the_same_rules() {
         let command = "cat file.txt; echo \" $OWN ${SECRET-none} $PITH ${HOME-none}\"";
         check(&other, command, "below mine none 1 none\n").await;
         // Whoever ends the processes of one ends those of the other.
+        eventually_async(Duration::from_secs(20), "the first is over", || bench.workbench.jobs.count() == 0).await;
         let job = tokio::spawn(other.start("bash", json!({"command": "sleep 4000"})));
         eventually_async(Duration::from_secs(20), "the command runs", || bench.workbench.jobs.count() > 0).await;
         bench.workbench.jobs.shutdown_all(Duration::ZERO).await;
