@@ -54,10 +54,9 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
 
 /// Once start-up is over, its code need not stay in memory while pith waits for its host.
 fn slim_down() {
+    // Where the kernel refuses, it stays: nobody need care.
     #[cfg(target_os = "linux")]
-    if let Err(error) = pith_tools::process::let_go_of_text() {
-        warn(&format!("pith: start-up code stays in memory: {error}"));
-    }
+    let _ = pith_tools::process::let_go_of_text();
 }
 
 /// Hosts of xcsh get no titles unless they say so in the environment.
