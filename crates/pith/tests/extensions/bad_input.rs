@@ -141,7 +141,19 @@ fn endless_loops() {
     check_handler("for (;;) { try { for (;;) {} } catch {} finally { for (;;) {} } }", "input", "was interrupted");
     check_handler("for (;;) await null;", "input", "was interrupted");
     check_handler("await new Promise((done) => setTimeout(done, 5)); for (;;) {}", "input", "was interrupted");
-    check_handler("while (true) ctx.sessionManager.getEntries();", "input", "was interrupted");
+}
+
+#[test]
+fn endless_questions_to_the_session() {
+    let body = "while (true) ctx.sessionManager.getEntries();";
+    let mut stage = Stage::new(&[("bad.ts", &handler(body)), NEIGHBOUR], []);
+    let start = stage.run("hello");
+    let error = stage.error(start, "input");
+    // Waiting for an answer is not the extension's own time, so either limit may be the first.
+    let told = text(&error, "error");
+    assert!(told.contains("was interrupted") || told.contains("did not answer in time"), "{error}");
+    stage.assert_alive();
+    stage.finish(body);
 }
 
 #[test]
