@@ -7,66 +7,8 @@
 mod support;
 
 use pith_ext::{Limits, Loading};
-use pith_testkit::packages::{Packages, example};
+use pith_testkit::packages::{HEADLESS, Packages, example};
 use support::Harness;
-
-/// Examples that work without a terminal, fully or in part.
-const EXAMPLES: &[&str] = &[
-    "auto-commit-on-exit",
-    "bash-spawn-hook",
-    "bookmark",
-    "built-in-tool-renderer",
-    "claude-rules",
-    "commands",
-    "confirm-destructive",
-    "custom-compaction",
-    "custom-provider-anthropic",
-    "custom-provider-gitlab-duo",
-    "dirty-repo-guard",
-    "dynamic-resources",
-    "dynamic-tools",
-    "entry-renderer",
-    "event-bus",
-    "file-trigger",
-    "git-checkpoint",
-    "git-merge-and-resolve",
-    "hello",
-    "inline-bash",
-    "input-transform",
-    "input-transform-streaming",
-    "message-renderer",
-    "minimal-mode",
-    "model-status",
-    "notify",
-    "permission-gate",
-    "pirate",
-    "plan-mode",
-    "preset",
-    "project-trust",
-    "prompt-customizer",
-    "protected-paths",
-    "provider-payload",
-    "reload-runtime",
-    "rpc-demo",
-    "send-user-message",
-    "session-name",
-    "shutdown-command",
-    "ssh",
-    "status-line",
-    "structured-output",
-    "subagent",
-    "summarize",
-    "system-prompt-header",
-    "tic-tac-toe",
-    "timed-confirm",
-    "titlebar-spinner",
-    "todo",
-    "tool-override",
-    "trigger-compact",
-    "truncated-tool",
-    "widget-placement",
-    "with-deps",
-];
 
 /// Examples that need a terminal: they must load all the same.
 const TERMINAL_EXAMPLES: &[&str] = &[
@@ -100,7 +42,7 @@ async fn check_release(version: &str, is_new: bool) {
     let Some(packages) = Packages::find() else { return println!("skipped: PITH_EXT_PACKAGES is not set") };
     let examples = packages.examples(version);
     let mut failures = Vec::new();
-    for name in EXAMPLES.iter().chain(TERMINAL_EXAMPLES) {
+    for name in HEADLESS.iter().chain(TERMINAL_EXAMPLES) {
         if !is_new && NEWER.contains(name) {
             continue;
         }

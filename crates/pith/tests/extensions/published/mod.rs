@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use pith_testkit::packages::{Packages, example};
+use pith_testkit::packages::{HEADLESS, Packages, example};
 use pith_testkit::{HostBuilder, ModelServer, Script, TempHome, Turn};
 use serde_json::json;
 
@@ -29,64 +29,6 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Releases whose examples are run.
 const RELEASES: [&str; 2] = ["0.87.1", "0.74.2"];
-
-/// Examples that work without a terminal, fully or in part.
-const HEADLESS: &[&str] = &[
-    "auto-commit-on-exit",
-    "bash-spawn-hook",
-    "bookmark",
-    "built-in-tool-renderer",
-    "claude-rules",
-    "commands",
-    "confirm-destructive",
-    "custom-compaction",
-    "custom-provider-anthropic",
-    "custom-provider-gitlab-duo",
-    "dirty-repo-guard",
-    "dynamic-resources",
-    "dynamic-tools",
-    "entry-renderer",
-    "event-bus",
-    "file-trigger",
-    "git-checkpoint",
-    "git-merge-and-resolve",
-    "hello",
-    "inline-bash",
-    "input-transform",
-    "input-transform-streaming",
-    "message-renderer",
-    "minimal-mode",
-    "model-status",
-    "notify",
-    "permission-gate",
-    "pirate",
-    "plan-mode",
-    "preset",
-    "project-trust",
-    "prompt-customizer",
-    "protected-paths",
-    "provider-payload",
-    "reload-runtime",
-    "rpc-demo",
-    "send-user-message",
-    "session-name",
-    "shutdown-command",
-    "ssh",
-    "status-line",
-    "structured-output",
-    "subagent",
-    "summarize",
-    "system-prompt-header",
-    "tic-tac-toe",
-    "timed-confirm",
-    "titlebar-spinner",
-    "todo",
-    "tool-override",
-    "trigger-compact",
-    "truncated-tool",
-    "widget-placement",
-    "with-deps",
-];
 
 /// Examples that only the newer release has.
 const NEWER: &[&str] = &["entry-renderer", "git-merge-and-resolve", "input-transform-streaming", "project-trust"];
