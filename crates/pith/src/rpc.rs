@@ -1,5 +1,8 @@
 //! `--mode rpc`: everything put together, served, and taken apart again.
 
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
 use pith_session::{Session, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 
@@ -16,6 +19,10 @@ use crate::warn;
 /// Longest accepted line unless the command line says otherwise.
 const MAX_LINE: usize = 128 << 20;
 
+/// The first commands of a host have come and gone.
+#[cfg(target_os = "linux")]
+const SETTLED: Duration = Duration::from_millis(100);
+
 /// Serves the host until it goes, and returns the exit code.
 pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let dialect = dialect(&cli, program)?;
@@ -23,8 +30,6 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
     // From here on nothing but frames reaches the host.
     let stdout = take_stdout()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc))?;
     let ending = Ending::default();
     let on_broken = {
         let ending = ending.clone();
@@ -33,11 +38,14 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
             ending.host_gone();
         }
     };
+    // The threads come up while this one prepares the session.
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
+    let inbox = reader::start(max_line)?;
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
+        let start = startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc).await?;
         ending.watch_signals();
-        let inbox = reader::start(max_line)?;
         start.discover();
         let session = Session::new(SessionParts { on_started: slim_down, ..start.into_parts(outbox) });
         tokio::spawn(ending.clone().limit_when_stopped());
@@ -52,11 +60,15 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     std::process::exit(ending.code());
 }
 
-/// Once start-up is over, its code need not stay in memory while pith waits for its host.
+/// Once start-up is over, its code need not stay in memory while pith waits for its host. The
+/// first commands come first: they would have to bring part of it back.
 fn slim_down() {
-    // Where the kernel refuses, it stays: nobody need care.
     #[cfg(target_os = "linux")]
-    let _ = pith_tools::process::let_go_of_text();
+    tokio::spawn(async {
+        tokio::time::sleep(SETTLED).await;
+        // Where the kernel refuses, it stays: nobody need care.
+        let _ = pith_tools::process::let_go_of_text();
+    });
 }
 
 /// Hosts of xcsh get no titles unless they say so in the environment.
