@@ -174,6 +174,19 @@ impl ExtensionHandle {
         !self.shared.is_gone()
     }
 
+    /// Returns when nothing has got on inside the engine for that long: extension code loops, or waits.
+    pub async fn stalled(&self, limit: Duration) {
+        const STEPS: u32 = 4;
+        let mut seen = self.shared.pulse.n_beats();
+        let mut n_same = 0;
+        while n_same < STEPS {
+            tokio::time::sleep(limit / STEPS).await;
+            let now = self.shared.pulse.n_beats();
+            n_same = if now == seen { n_same + 1 } else { 0 };
+            seen = now;
+        }
+    }
+
     /// Ends the engine at once. Whoever still waits is told that it has gone.
     pub fn stop(&self) {
         self.line.send(ToEngine::Stop);

@@ -227,6 +227,8 @@ pub(crate) struct Pulse {
     entered: AtomicU64,
     /// The engine waits on purpose, for example in `execSync`.
     is_blocking: AtomicBool,
+    /// Signs of life so far.
+    n_beats: AtomicU64,
 }
 
 /// What the engine is doing.
@@ -239,12 +241,24 @@ pub(crate) enum Busy {
 
 impl Pulse {
     fn new() -> Self {
-        Pulse { start: Instant::now(), entered: AtomicU64::new(0), is_blocking: AtomicBool::new(false) }
+        let (entered, is_blocking, n_beats) = Default::default();
+        Pulse { start: Instant::now(), entered, is_blocking, n_beats }
     }
 
     pub fn enter(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
         self.entered.store(now + 1, Ordering::Release);
+        self.beat();
+    }
+
+    /// Something gets on.
+    pub fn beat(&self) {
+        self.n_beats.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often something got on; who sees the same number again has seen nothing happen.
+    pub fn n_beats(&self) -> u64 {
+        self.n_beats.load(Ordering::Relaxed)
     }
 
     pub fn leave(&self) {

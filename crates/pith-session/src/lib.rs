@@ -42,7 +42,9 @@ mod trust;
 mod ttsr;
 mod waiting;
 
-pub use extensions::{ExtensionSetup, FindExtensions, RunningExtensions, register_provider, serve_fetch};
+pub use extensions::{
+    ExtensionSetup, FindExtensions, LoadingExtensions, RunningExtensions, register_provider, serve_fetch,
+};
 pub use library::{Brought, Contributed, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;

@@ -114,7 +114,6 @@ pub async fn prepare(
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     loader.bind(&extension_flags, &registry).await;
-    let running = loader.into_running();
     let scripts = scripts(&cli, &registry)?;
     let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
     let scope: Vec<String> =
@@ -132,8 +131,17 @@ pub async fn prepare(
         thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
     };
     let has_talked = store.n_messages() > 0;
-    let start =
-        select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded)).map_err(anyhow::Error::msg)?;
+    let select = || select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded));
+    let mut start = select();
+    let is_as_wanted = |start: &Start| start.model.is_some() && start.warnings.is_empty();
+    if loader.is_pending() && !start.as_ref().is_ok_and(is_as_wanted) {
+        // The model may be one that an extension brings along.
+        loader.finish().await;
+        loader.bind(&extension_flags, &registry).await;
+        start = select();
+    }
+    let start = start.map_err(anyhow::Error::msg)?;
+    let running = loader.into_running();
     if has_talked && cli.thinking.is_some() && recorded.thinking != Some(start.thinking) {
         store.append_thinking_level(start.thinking);
     }
@@ -193,7 +201,11 @@ pub async fn judge_and_load(
         (Some(search), true) => search,
         (_, is_trusted) => Search::all(is_trusted),
     };
-    loader.load(extensions.find(cwd, &loaded.settings, search), &loaded.settings).await;
+    let found = extensions.find(cwd, &loaded.settings, search);
+    match extensions.serves_host() {
+        true => loader.load_for_host(found, &loaded.settings).await,
+        false => loader.load(found, &loaded.settings).await,
+    }
     loaded
 }
 

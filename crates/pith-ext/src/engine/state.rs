@@ -165,6 +165,7 @@ impl State {
         let source = fs::read_to_string(path).map_err(|error| format!("{}: {error}", name()))?;
         let script = transpile(path, &source, self.resolver.kind(path))
             .map_err(|error| format!("SyntaxError: {} ({}:{}:{})", error.message, name(), error.line, error.column))?;
+        self.shared.pulse.beat();
         let script = Rc::new(script);
         self.scripts.borrow_mut().insert(path.to_owned(), (stamp, script.clone()));
         Ok(script)

@@ -109,7 +109,8 @@ impl Session {
         // What a dead engine has registered is of no use to this one.
         self.forget_providers();
         let (handle, requests) = ExtensionHost::start(config);
-        let live = Live { handle: handle.clone(), requests, sources: Vec::new(), early: Vec::new() };
+        let (sources, early) = Default::default();
+        let live = Live { handle: handle.clone(), requests, sources, early, loading: None };
         self.extensions.live = Some(live);
         (handle, surroundings)
     }

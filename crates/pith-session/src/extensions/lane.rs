@@ -43,6 +43,8 @@ pub(crate) enum Passage {
     Replacement,
     /// The same session gets other extensions.
     Reload,
+    /// The extensions of the first session are not there yet.
+    Start,
 }
 
 /// Something that waits for the step before it.
@@ -147,6 +149,11 @@ fn is_written_down(command: &Command) -> bool {
     )
 }
 
+/// Commands whose answers tell what extensions have registered.
+fn lists_extensions(command: &Command) -> bool {
+    matches!(command, Command::GetCommands(_) | Command::GetAvailableModels(_))
+}
+
 /// Commands that bring the model something to do.
 fn is_prompt(command: &Command) -> bool {
     matches!(command, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_) | Command::AbortAndPrompt(_))
@@ -232,8 +239,13 @@ impl Session {
             self.give_up_prompts();
         }
         let must_wait = self.lane.is_busy() || !self.lane.waiting.is_empty();
-        let is_replacing = self.lane.taken == Some(Passage::Replacement);
-        if must_wait && (is_ordered(&command) || is_replacing && is_written_down(&command)) {
+        let is_held = is_ordered(&command)
+            || match self.lane.taken {
+                Some(Passage::Replacement) => is_written_down(&command),
+                Some(Passage::Start) => is_written_down(&command) || lists_extensions(&command),
+                Some(Passage::Reload) | None => false,
+            };
+        if must_wait && is_held {
             self.lane.waiting.push_back(Held::Line(id, command));
             return None;
         }

@@ -41,10 +41,11 @@ pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use pith_ai::http::Web;
-use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, Requests};
+use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, LoadReport, Requests};
 use serde_json::Value;
 
 use crate::queue::Waiting;
@@ -75,7 +76,7 @@ pub struct ExtensionSetup {
 /// Finds the extensions of a working directory.
 pub type FindExtensions = Box<dyn FnMut(&Path) -> Vec<ExtensionSource> + Send>;
 
-/// Extensions that were loaded and bound before the session began.
+/// Extensions that were loaded and bound, or at least begun with, before the session began.
 pub struct RunningExtensions {
     pub handle: ExtensionHandle,
     pub requests: Requests,
@@ -84,7 +85,12 @@ pub struct RunningExtensions {
     pub errors: Vec<LoadError>,
     /// Requests that only a session can deal with.
     pub early: Vec<FromExtension>,
+    /// What is not loaded yet: the session begins without it, and binds it then.
+    pub loading: Option<LoadingExtensions>,
 }
+
+/// Extensions on their way.
+pub type LoadingExtensions = Pin<Box<dyn Future<Output = LoadReport> + Send>>;
 
 /// The extensions of a session.
 pub(crate) struct Extensions {
@@ -122,14 +128,15 @@ struct Live {
     /// What it has loaded.
     sources: Vec<ExtensionSource>,
     early: Vec<FromExtension>,
+    loading: Option<LoadingExtensions>,
 }
 
 impl Extensions {
     pub fn new(setup: ExtensionSetup, router: Arc<Router>) -> Self {
         let (live, errors) = match setup.running {
             Some(running) => {
-                let RunningExtensions { handle, requests, sources, errors, early } = running;
-                (Some(Live { handle, requests, sources, early }), errors)
+                let RunningExtensions { handle, requests, sources, errors, early, loading } = running;
+                (Some(Live { handle, requests, sources, early, loading }), errors)
             }
             None => (None, Vec::new()),
         };

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use pith_ext::{DiscoveredPath, DiscoveredResources};
+use pith_ext::{DiscoveredPath, DiscoveredResources, LoadError};
 use pith_protocol::Event;
 use pith_resources::ContributedPath;
 
+use super::{LoadingExtensions, Passage};
 use crate::activity::Then;
 use crate::library::Contributed;
 use crate::session::Session;
@@ -38,9 +39,43 @@ impl Session {
         self.tell_load_errors();
         let Some(live) = &mut self.extensions.live else { return (self.on_started)() };
         let early = std::mem::take(&mut live.early);
+        let loading = live.loading.take();
         early.into_iter().for_each(|request| self.on_extension(request));
-        self.lane.hush();
-        self.announce_session(Beginning::Startup, None, Box::new(|session| (session.on_started)()));
+        match loading {
+            Some(loading) => self.await_extensions(loading),
+            None => {
+                self.lane.hush();
+                self.announce_session(Beginning::Startup, None, Box::new(|session| (session.on_started)()));
+            }
+        }
+    }
+
+    /// Extensions take their time: what needs them waits, the host is served.
+    fn await_extensions(&mut self, loading: LoadingExtensions) {
+        let Some(handle) = self.extensions.handle().cloned() else { return };
+        let surroundings = (self.extensions.config)(self.store.cwd()).surroundings;
+        let flags = self.extensions.flags.clone();
+        self.lane.take(Passage::Start);
+        self.step(async move {
+            let report = loading.await;
+            handle.bind(&surroundings, &flags).await;
+            move |session: &mut Session| {
+                session.add_load_errors(report.errors);
+                session.on_registry_changed();
+                let then: Then = Box::new(|session| {
+                    session.lane.release();
+                    (session.on_started)();
+                });
+                session.announce_session(Beginning::Startup, None, then);
+            }
+        });
+    }
+
+    fn add_load_errors(&mut self, errors: Vec<LoadError>) {
+        let known = std::mem::take(&mut self.extensions.errors);
+        self.extensions.errors = errors.into_iter().filter(|error| !known.contains(error)).collect();
+        self.tell_load_errors();
+        self.extensions.errors.splice(0..0, known);
     }
 
     pub(crate) fn tell_load_errors(&mut self) {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pith_ai::ClientOptions;
 use pith_ai::http::{Clients, Web};
@@ -12,15 +13,21 @@ use pith_ai::settings::Settings;
 use pith_ext::outgoing::Answer;
 use pith_ext::{
     Discovery, EventName, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension, LoadError,
-    LoadedExtension, Loading, Mode, Requests, TrustDecision,
+    LoadReport, LoadedExtension, Loading, Mode, Requests, TrustDecision,
 };
 use pith_protocol::host::UiAnswer;
-use pith_session::{RunningExtensions, register_provider, serve_fetch};
+use pith_session::{LoadingExtensions, RunningExtensions, register_provider, serve_fetch};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-use super::{Extensions, limits};
+use super::{Extensions, NAMED, limits};
 use crate::people::questions::{Questions, Shown};
+
+/// A host waits this long for extensions among which nothing gets on any more.
+const STALLED: Duration = Duration::from_millis(50);
+
+/// And no longer than this for those that do get on.
+const LONG: Duration = Duration::from_secs(1);
 
 /// Loads what is found and keeps what is to be handed to the session.
 pub struct Loader<'a> {
@@ -31,6 +38,8 @@ pub struct Loader<'a> {
     sources: Vec<ExtensionSource>,
     loaded: Vec<LoadedExtension>,
     errors: Vec<LoadError>,
+    /// What has not come back yet, see [`Loader::load_for_host`].
+    pending: Option<LoadingExtensions>,
 }
 
 /// A running engine.
@@ -53,11 +62,53 @@ impl<'a> Loader<'a> {
     /// For the extensions of a directory. Starts nothing.
     pub fn new(extensions: &'a Extensions, cwd: &Path) -> Self {
         let (sources, loaded, errors) = Default::default();
-        Loader { extensions, cwd: cwd.to_owned(), engine: None, sources, loaded, errors }
+        Loader { extensions, cwd: cwd.to_owned(), engine: None, sources, loaded, errors, pending: None }
     }
 
     /// Loads what is not loaded yet; `found` has the order in which handlers are called from now on.
     pub async fn load(&mut self, found: Discovery, settings: &Settings) {
+        self.begin(found, settings);
+        self.finish().await;
+    }
+
+    /// The same for a host that asks for answers meanwhile: what takes too long, and need not be there, is
+    /// loaded while the session is served.
+    pub async fn load_for_host(&mut self, found: Discovery, settings: &Settings) {
+        let must_wait = self.extensions.is_any_needed(&found.sources);
+        self.begin(found, settings);
+        if must_wait {
+            return self.finish().await;
+        }
+        let (Some(engine), Some(mut loading)) = (&mut self.engine, self.pending.take()) else { return };
+        let handle = engine.handle.clone();
+        let report = engine.during(None, async {
+            tokio::select! {
+                biased;
+                report = &mut loading => Some(report),
+                () = handle.stalled(STALLED) => None,
+                () = tokio::time::sleep(LONG) => None,
+            }
+        });
+        match report.await {
+            Some(report) => self.take(report),
+            None => self.pending = Some(loading),
+        }
+    }
+
+    /// Waits for what has not come back yet.
+    pub async fn finish(&mut self) {
+        if let (Some(engine), Some(loading)) = (&mut self.engine, self.pending.take()) {
+            let report = engine.during(None, loading).await;
+            self.take(report);
+        }
+    }
+
+    /// Whether something is still being loaded.
+    pub fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    fn begin(&mut self, found: Discovery, settings: &Settings) {
         self.errors.extend(found.errors);
         if found.sources.is_empty() {
             return;
@@ -69,14 +120,17 @@ impl<'a> Loader<'a> {
         let wanted: Vec<_> =
             found.sources.iter().filter(|source| !failed.contains(&source.path.as_str())).cloned().collect();
         let handle = engine.handle.clone();
-        let report = engine.during(None, handle.load(&wanted, Loading::Add, &surroundings)).await;
+        self.pending = Some(Box::pin(async move { handle.load(&wanted, Loading::Add, &surroundings).await }));
+        self.sources = found.sources;
+    }
+
+    fn take(&mut self, report: LoadReport) {
         self.loaded = report.extensions;
         for error in report.errors {
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
         }
-        self.sources = found.sources;
     }
 
     /// What handlers say about the project; the first that decides counts.
@@ -97,14 +151,14 @@ impl<'a> Loader<'a> {
         };
         // What was not even found was named on the command line.
         let is_named = |error: &LoadError| {
-            is_found(&error.path, "temporary") || !self.sources.iter().any(|source| source.path == error.path)
+            is_found(&error.path, NAMED) || !self.sources.iter().any(|source| source.path == error.path)
         };
         self.extensions.check(&self.errors, is_named)
     }
 
-    /// Lets actions work, and providers join the registry.
+    /// Lets actions work, and providers join the registry. The session does that for what is still being loaded.
     pub async fn bind(&mut self, flags: &HashMap<String, Value>, registry: &Registry) {
-        let Some(engine) = &mut self.engine else { return };
+        let Some(engine) = self.engine.as_mut().filter(|_| self.pending.is_none()) else { return };
         let surroundings = self.extensions.surroundings(&self.cwd);
         let handle = engine.handle.clone();
         engine.during(Some(registry), handle.bind(&surroundings, flags)).await;
@@ -142,7 +196,8 @@ impl<'a> Loader<'a> {
         let Engine { handle, requests, early, mut fetches, .. } = self.engine?;
         // Each ends when the extension has lost interest in it, at the latest with the engine.
         fetches.detach_all();
-        Some(RunningExtensions { handle, requests, sources: self.sources, errors: self.errors, early })
+        let (sources, errors, loading) = (self.sources, self.errors, self.pending);
+        Some(RunningExtensions { handle, requests, sources, errors, early, loading })
     }
 }
 

@@ -32,6 +32,9 @@ use crate::packages::{self, Package, Shelves};
 /// The version of the interface extensions are told.
 const API_VERSION: &str = "0.87.1";
 
+/// The scope of what the command line names.
+const NAMED: &str = "temporary";
+
 /// What to do when nothing else helps.
 const HINT: &str = "Hint: Start without extensions using \"pith -ne\".";
 
@@ -45,6 +48,8 @@ pub struct Extensions {
     agent_dir: AgentDir,
     home: PathBuf,
     mode: Mode,
+    /// The command line has flags that only extensions can know.
+    has_flags: bool,
 }
 
 /// Which of the places are searched.
@@ -68,6 +73,7 @@ impl Extensions {
             agent_dir: agent_dir.clone(),
             home: environment.home().to_owned(),
             mode,
+            has_flags: !cli.extension_flags.is_empty(),
         }
     }
 
@@ -98,6 +104,11 @@ impl Extensions {
         let mut found = discover(&places);
         found.errors.splice(0..0, missing);
         found
+    }
+
+    /// Whether somebody waits for answers while extensions are loaded.
+    pub fn serves_host(&self) -> bool {
+        self.mode == Mode::Rpc
     }
 
     /// What extensions of a directory see.
@@ -133,6 +144,16 @@ impl Extensions {
             output: Output::default(),
             launcher: Guarded::new().map(|launcher| Arc::new(launcher) as Arc<dyn Launcher>),
         }
+    }
+
+    /// Whether the start fails if one of them cannot be loaded, or depends on what it registers.
+    fn is_any_needed(&self, sources: &[ExtensionSource]) -> bool {
+        let is_fatal = match self.errors {
+            Some(ExtensionErrors::Fatal) => true,
+            Some(ExtensionErrors::Warn) => false,
+            None => sources.iter().any(|source| source.source_info.scope == NAMED),
+        };
+        is_fatal || self.has_flags
     }
 
     /// Refuses to start if an extension that must be there is not.

@@ -31,8 +31,6 @@ fn check_load(source: impl AsRef<[u8]>, expected: &str) {
     stage.home.write_agent_file("extensions/bad.ts", source);
     let home = stage.home.clone();
     stage.host = crate::support::builder().rpc(pith_testkit::Api::Anthropic).home(&home).spawn();
-    // Factories come before the first answer; from then on nothing waits.
-    stage.host.wait_type("extension_error");
     let error = stage.error(0, "load");
     assert!(text(&error, "extensionPath").ends_with("bad.ts"), "{error}");
     assert!(text(&error, "error").contains(expected), "{expected:?} in {error}");
@@ -103,6 +101,35 @@ fn factories_that_do_not_come_back() {
     check_load("await new Promise(() => {}); export default () => {};", "1.5 s");
     check_load("export default () => { const all = []; for (;;) all.push(new Uint8Array(1 << 20)); };", "memory");
     check_load(format!("export default () => {}1{};", "[".repeat(100_000), "]".repeat(100_000)), "bad.ts");
+}
+
+/// Limits that no test waits for.
+fn generous() -> Value {
+    json!({"extensionLimits": {"executionMs": 600_000, "factoryMs": 600_000, "shutdownMs": 500}})
+}
+
+/// Nothing comes back within this test, and the host is served all the same; only what extensions have a say in waits.
+#[track_caller]
+fn check_served(source: &str) {
+    let mut stage = Stage::with(&[("bad.ts", source), NEIGHBOUR], &generous(), Script::new(), |builder| builder);
+    stage.host.send(json!({"id": "prompt", "type": "prompt", "message": "hello"}));
+    stage.host.send(json!({"id": "list", "type": "get_commands"}));
+    assert_eq!(stage.pulse()["isStreaming"], false);
+    stage.ask(json!({"type": "get_messages"}));
+    stage.ask(json!({"type": "abort"}));
+    let prompt = stage.host.response("prompt");
+    assert_eq!(prompt["error"], "Aborted before the prompt was started", "{prompt}");
+    let frames = stage.finish(source);
+    let list = frames.iter().find(|frame| frame["id"] == "list").expect("an answer in the end");
+    assert_eq!(list["error"], "pith is shutting down", "{list}");
+}
+
+#[test]
+fn a_host_is_served_while_factories_run() {
+    check_served("export default () => { for (;;) {} };");
+    check_served("for (;;) {} export default () => {};");
+    check_served("export default async () => { for (;;) await null; };");
+    check_served("export default () => new Promise(() => {});");
 }
 
 #[test]

@@ -48,6 +48,21 @@ fn answer(frames: &[Value]) -> Value {
     last["message"].clone()
 }
 
+#[test]
+fn a_start_waits_for_the_provider_of_its_model() {
+    let slow = r#"export default async (pi) => {
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        pi.registerProvider("slow", { baseUrl: process.env.MOCK_URL, apiKey: "k", api: "anthropic-messages", models: [{ id: "one" }] });
+    };"#;
+    let named = |builder: HostBuilder| builder.args(["--provider", "slow", "--model", "one"]);
+    let mut scene = prepared(slow, [Turn::text("here")], |_, _| {}, named);
+    assert_like(&scene.data(json!({"type": "get_state"}))["model"], &json!({"provider": "slow", "id": "one"}));
+    // Whoever names another one need not wait for it, and gets it in the end.
+    let mut scene = with_extension(slow, []);
+    assert_like(&scene.data(json!({"type": "get_state"}))["model"], &json!({"provider": "mock-anthropic"}));
+    use_model(&mut scene, "slow", "one");
+}
+
 /// One extension for everything that needs no special surroundings.
 const PROVIDERS: &str = r#"
 export default (pi) => {
