@@ -205,6 +205,7 @@ impl Session {
             None => self.store.refresh(),
         }
         self.forget_unwritten();
+        self.rest_soon();
         if self.workbench.base.cwd != self.store.cwd() {
             self.relocate();
         }

@@ -257,6 +257,7 @@ impl Session {
     pub(crate) fn tell_settled(&mut self, was_aborted: bool) {
         self.activity = Activity::Idle;
         self.out.event(&Event::AgentSettled { aborted: was_aborted });
+        self.rest_soon();
         self.serve_waiters();
     }
 

@@ -17,6 +17,7 @@ use pith_store::SessionStore;
 use pith_tools::Workbench;
 use tokio::sync::mpsc;
 use tokio::task::{Id as TaskId, JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::acceptance::Accepted;
@@ -40,6 +41,9 @@ use crate::tools::{ToolChoice, Tools};
 use crate::trust::TrustQuestion;
 use crate::ttsr::{StreamRules, Ttsr};
 
+/// Nothing has happened for so long: work is over for now.
+const REST: Duration = Duration::from_millis(200);
+
 /// Everything a session is made of.
 pub struct SessionParts {
     pub out: Box<dyn Outbox>,
@@ -61,8 +65,8 @@ pub struct SessionParts {
     /// Rules that watch the model's answers.
     pub rules: StreamRules,
     pub extensions: ExtensionSetup,
-    /// Called once what happens at the start has happened, in extensions too.
-    pub on_started: fn(),
+    /// Called when nothing has happened for a moment after the start or after work.
+    pub on_rest: fn(),
 }
 
 /// Makes the tools of a working directory.
@@ -137,7 +141,9 @@ pub struct Session {
     pub(crate) todos: Todos,
     pub(crate) ttsr: Ttsr,
     pub(crate) extensions: Extensions,
-    pub(crate) on_started: fn(),
+    on_rest: fn(),
+    /// When that moment is over.
+    rest_at: Option<Instant>,
     /// What waits for extensions, in order.
     pub(crate) lane: Lane,
     /// The prompt the active run began with, while it may still turn out to be impossible.
@@ -184,6 +190,7 @@ enum Event {
     Extension(FromExtension),
     /// Extensions have had their moment at the start.
     Started,
+    Rest,
     Job(TaskId, Result<JobEnd, JoinError>),
     Close,
 }
@@ -220,7 +227,8 @@ impl Session {
             pending: Pending::default(),
             todos: Todos::default(),
             ttsr: Ttsr::new(parts.rules),
-            on_started: parts.on_started,
+            on_rest: parts.on_rest,
+            rest_at: None,
             extensions: Extensions::new(parts.extensions, router),
             lane: Lane::default(),
             accepted: None,
@@ -268,6 +276,7 @@ impl Session {
                 Some(message) = self.summary_events.recv() => Event::Summary(message),
                 Some(request) = self.extensions.next() => Event::Extension(request),
                 () = self.lane.quiet(), if self.lane.is_quiet() => Event::Started,
+                () = until(self.rest_at), if self.rest_at.is_some() => Event::Rest,
                 Some(owed) = self.owed_events.recv() => Event::Owed(owed),
                 Some(ended) = self.jobs.join_next_with_id() => match ended {
                     Ok((id, end)) => Event::Job(id, Ok(end)),
@@ -296,6 +305,7 @@ impl Session {
             Event::Owed(owed) => self.answer_owed(&owed),
             Event::Extension(request) => self.on_extension(request),
             Event::Started => self.lane.end_quiet(),
+            Event::Rest => self.rest(),
             Event::Job(task, ended) => self.on_job_end(task, ended),
             Event::Close => self.close(),
         }
@@ -306,6 +316,18 @@ impl Session {
     pub(crate) fn takes_lines(&self) -> bool {
         let is_replacing = self.opening.is_some() || self.waiters.iter().any(Waiter::replaces_session);
         !self.is_closing && (self.lane.is_taken() || !is_replacing)
+    }
+
+    /// Work is over, or the start is. The first commands of a host, and a next prompt that follows at once, come first.
+    pub(crate) fn rest_soon(&mut self) {
+        self.rest_at = Some(Instant::now() + REST);
+    }
+
+    fn rest(&mut self) {
+        self.rest_at = None;
+        if self.is_still() {
+            (self.on_rest)();
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -359,6 +381,14 @@ impl Session {
         while let Ok(owed) = self.owed_events.try_recv() {
             self.answer_owed(&owed);
         }
+    }
+}
+
+/// Returns at that moment, if there is one.
+pub(crate) async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

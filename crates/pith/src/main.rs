@@ -8,6 +8,8 @@ mod export;
 mod extensions;
 mod launcher;
 mod lifecycle;
+#[cfg(target_os = "linux")]
+mod memory;
 mod outbox;
 mod packages;
 mod people;

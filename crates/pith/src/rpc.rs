@@ -1,8 +1,5 @@
 //! `--mode rpc`: everything put together, served, and taken apart again.
 
-#[cfg(target_os = "linux")]
-use std::time::Duration;
-
 use pith_session::{Session, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 
@@ -18,10 +15,6 @@ use crate::warn;
 
 /// Longest accepted line unless the command line says otherwise.
 const MAX_LINE: usize = 128 << 20;
-
-/// The first commands of a host have come and gone.
-#[cfg(target_os = "linux")]
-const SETTLED: Duration = Duration::from_millis(100);
 
 /// Serves the host until it goes, and returns the exit code.
 pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
@@ -47,7 +40,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         let start = startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc).await?;
         ending.watch_signals();
         start.discover();
-        let session = Session::new(SessionParts { on_started: slim_down, ..start.into_parts(outbox) });
+        let session = Session::new(SessionParts { on_rest: give_back_memory, ..start.into_parts(outbox) });
         tokio::spawn(ending.clone().limit_when_stopped());
         let workbench = session.serve(inbox, ending.stop.clone()).await;
         ending.limit();
@@ -60,15 +53,10 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     std::process::exit(ending.code());
 }
 
-/// Once start-up is over, its code need not stay in memory while pith waits for its host. The
-/// first commands come first: they would have to bring part of it back.
-fn slim_down() {
+/// While pith waits for its host it need not hold what only work needs.
+fn give_back_memory() {
     #[cfg(target_os = "linux")]
-    tokio::spawn(async {
-        tokio::time::sleep(SETTLED).await;
-        // Where the kernel refuses, it stays: nobody need care.
-        let _ = pith_tools::process::let_go_of_text();
-    });
+    crate::memory::give_back();
 }
 
 /// Hosts of xcsh get no titles unless they say so in the environment.

@@ -337,7 +337,7 @@ impl Prepared {
             }),
             start: self.start,
             extensions,
-            on_started: || {},
+            on_rest: || {},
         }
     }
 

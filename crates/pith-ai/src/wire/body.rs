@@ -1,6 +1,6 @@
 //! Writes a request body field by field, in a fixed order.
 
-use pith_protocol::Model;
+use pith_protocol::{Model, json};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -56,9 +56,9 @@ impl<'a> Body<'a> {
         if self.out.len() > 1 {
             self.out.push(b',');
         }
-        serde_json::to_writer(&mut self.out, name).expect("strings always serialize");
+        json::append(&mut self.out, name);
         self.out.push(b':');
-        serde_json::to_writer(&mut self.out, value).expect("request types always serialize");
+        json::append(&mut self.out, value);
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{JobEnd, Then};
-use crate::session::Session;
+use crate::session::{Session, until};
 
 /// How long all lines wait for extensions that begin with the session.
 const START: Duration = Duration::from_millis(50);
@@ -99,10 +99,7 @@ impl Lane {
 
     /// Returns when that moment is over.
     pub async fn quiet(&self) {
-        match self.quiet_until {
-            Some(until) => tokio::time::sleep_until(until).await,
-            None => std::future::pending().await,
-        }
+        until(self.quiet_until).await;
     }
 
     pub fn end_quiet(&mut self) {

@@ -37,7 +37,7 @@ impl Session {
     /// Tells what could not be loaded and lets the rest begin.
     pub(crate) fn begin_extensions(&mut self) {
         self.tell_load_errors();
-        let Some(live) = &mut self.extensions.live else { return (self.on_started)() };
+        let Some(live) = &mut self.extensions.live else { return self.rest_soon() };
         let early = std::mem::take(&mut live.early);
         let loading = live.loading.take();
         early.into_iter().for_each(|request| self.on_extension(request));
@@ -45,7 +45,7 @@ impl Session {
             Some(loading) => self.await_extensions(loading),
             None => {
                 self.lane.hush();
-                self.announce_session(Beginning::Startup, None, Box::new(|session| (session.on_started)()));
+                self.announce_session(Beginning::Startup, None, Box::new(Session::rest_soon));
             }
         }
     }
@@ -64,7 +64,7 @@ impl Session {
                 session.on_registry_changed();
                 let then: Then = Box::new(|session| {
                     session.lane.release();
-                    (session.on_started)();
+                    session.rest_soon();
                 });
                 session.announce_session(Beginning::Startup, None, then);
             }

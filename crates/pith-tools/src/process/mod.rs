@@ -16,14 +16,10 @@ mod attend;
 mod guard;
 mod jobs;
 mod line;
-#[cfg(target_os = "linux")]
-mod text;
 mod tree;
 
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
 pub use jobs::{CommandLine, Job, Jobs, Running};
-#[cfg(target_os = "linux")]
-pub use text::let_go_of_text;
 
 use std::time::Duration;
 

@@ -46,7 +46,7 @@ pub fn idle_memory(furnish: impl Fn(&TempHome)) -> u64 {
     furnish(&home);
     let mut host = builder(&home).spawn();
     host.data(json!({"type": "get_state"}));
-    // What only start-up needs is let go a moment after the first answer.
+    // Memory is given back a moment after the first answer.
     std::thread::sleep(Duration::from_millis(500));
     pss(host.pid())
 }

@@ -153,8 +153,9 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     let url = format!("{}/models/{}:streamGenerateContent?alt=sse", base_url(model)?, model.id);
     let mut headers = headers(order, KeyStyle::Header("x-goog-api-key"));
     headers.apply(&order.credentials.headers);
-    let body = serde_json::to_vec(&body).expect("request types always serialize");
-    Ok(HttpRequest { url, headers, body: body.into() })
+    let mut bytes = Vec::new();
+    pith_protocol::json::append(&mut bytes, &body);
+    Ok(HttpRequest { url, headers, body: bytes.into() })
 }
 
 /// The conversation as it grows.

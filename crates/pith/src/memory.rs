@@ -1,16 +1,37 @@
-//! Program text that was needed once.
+//! Memory that was needed once.
 //!
 //! Starting up runs through code that serving never comes back to, and every page of it drags its
-//! neighbours along. All of it stays mapped, and counts as this process's memory, for as long as the
-//! process waits for its host, which is most of its life. The pages belong to the program's file and are
-//! never written, so they can be let go: what is needed again is mapped again, from the page cache.
+//! neighbours along; a request with a long history is made of many small pieces, and the allocator keeps
+//! their room. All of it counts as this process's memory for as long as the process waits for its host,
+//! which is most of its life. Pages of code belong to the program's file and are never written, so they
+//! can be let go: what is needed again is mapped again, from the page cache.
 
 use std::fs;
 use std::io;
 use std::ops::Range;
 
+/// Free memory that is kept, so that the next commands need not ask for it.
+#[cfg(target_env = "gnu")]
+const TOP_PAD: usize = 256 << 10;
+
+/// Gives back what is not needed while nothing happens.
+pub fn give_back() {
+    trim_heap();
+    // Where the kernel refuses, it stays: nobody need care.
+    let _ = let_go_of_text();
+}
+
+#[allow(unsafe_code, reason = "the C library has no safe name for it")]
+fn trim_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes the allocator's own locks and touches free memory only.
+    unsafe {
+        libc::malloc_trim(TOP_PAD);
+    }
+}
+
 /// Lets go of all program text that is mapped now.
-pub fn let_go_of_text() -> io::Result<()> {
+fn let_go_of_text() -> io::Result<()> {
     let program = fs::read_link("/proc/self/exe")?;
     let maps = fs::read_to_string("/proc/self/maps")?;
     let program = program.to_string_lossy();
