@@ -51,7 +51,16 @@ impl SessionStore {
 
     /// A new session with everything up to the leaf.
     pub fn clone_branch(&self) -> Result<Self, StoreError> {
-        let path = self.tree.path(self.leaf);
+        self.clone_path(self.leaf)
+    }
+
+    /// The same with everything up to an entry that was the leaf before.
+    pub fn clone_at(&self, entry_id: &str) -> Result<Self, StoreError> {
+        self.clone_path(self.tree.find(entry_id))
+    }
+
+    fn clone_path(&self, leaf: Option<NodeIndex>) -> Result<Self, StoreError> {
+        let path = self.tree.path(leaf);
         if path.is_empty() {
             return Err(StoreError::NothingToClone);
         }

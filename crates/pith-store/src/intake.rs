@@ -179,11 +179,15 @@ impl Intake {
                 self.may_cycle = true;
                 self.unresolved.extend(missing.map(|parent| (index, parent)));
             }
-            Inserted::Known => {}
+            Inserted::Known => return true,
             Inserted::Nameless => {
                 let place = self.place();
                 self.repairs.nameless.note(|| place);
+                return true;
             }
+        }
+        if sketch.kind.as_deref() == Some("message") && sketch.message.role.is_none() {
+            self.repairs.unreadable.note(|| sketch.id.as_deref().unwrap_or_default().to_owned());
         }
         true
     }

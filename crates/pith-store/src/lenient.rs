@@ -21,6 +21,10 @@ pub(crate) trait Glance<'de>: Default {
         Self::default()
     }
 
+    fn null() -> Self {
+        Self::default()
+    }
+
     fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -110,7 +114,7 @@ impl<'de, T: Glance<'de>> Visitor<'de> for GlanceVisitor<T> {
     }
 
     fn visit_unit<E>(self) -> Result<Seen<T>, E> {
-        Ok(Seen(T::default()))
+        Ok(Seen(T::null()))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Seen<T>, A::Error> {

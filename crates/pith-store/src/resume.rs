@@ -102,16 +102,30 @@ fn rewrite(path: &Path, file: &File, len: u64, version: u32) -> Result<(), Store
     // The user's choice of mode outlives the file it was made for.
     let permissions = file.metadata().map_err(&io_error)?.permissions();
     replacement.file.set_permissions(permissions).map_err(&io_error)?;
-    keep_original(&target, version).map_err(&io_error)?;
+    let backup = keep_original(&target, version).map_err(&io_error)?;
     replacement.finish().map_err(&io_error)?;
+    // From here on it is a file of its own; that it may be read by others is no reason to fail.
+    let _ = make_private(&backup);
     Ok(())
 }
 
-fn keep_original(path: &Path, version: u32) -> io::Result<()> {
+#[cfg(unix)]
+fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+}
+
+#[cfg(not(unix))]
+fn make_private(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+fn keep_original(path: &Path, version: u32) -> io::Result<PathBuf> {
     let mut backup = side_file(path, &format!(".v{version}.bak"));
     if backup.exists() {
         backup = side_file(path, &format!(".v{version}-{}.bak", time::now()));
     }
     // A second name costs nothing; where the file system has none, a copy will do.
-    fs::hard_link(path, &backup).or_else(|_| fs::copy(path, &backup).map(|_| ()))
+    fs::hard_link(path, &backup).or_else(|_| fs::copy(path, &backup).map(|_| ()))?;
+    Ok(backup)
 }

@@ -12,7 +12,7 @@ use crate::time;
 pub(crate) struct Sketch<'a> {
     pub kind: Option<Cow<'a, str>>,
     pub id: Option<Cow<'a, str>>,
-    pub parent: Option<Cow<'a, str>>,
+    pub parent: Parent<'a>,
     pub timestamp: Option<i64>,
     pub version: Option<f64>,
     pub cwd: Option<Cow<'a, str>>,
@@ -26,6 +26,27 @@ pub(crate) struct Sketch<'a> {
     pub first_kept: Option<Cow<'a, str>>,
     pub usage: UsageSketch,
     pub message: MessageSketch<'a>,
+}
+
+/// What a line says about the entry before it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Parent<'a> {
+    /// Nothing, or nothing that makes sense.
+    #[default]
+    Unknown,
+    /// There is none.
+    Root,
+    Id(Cow<'a, str>),
+}
+
+impl<'de> Glance<'de> for Parent<'de> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Parent::Id(text)
+    }
+
+    fn null() -> Self {
+        Parent::Root
+    }
 }
 
 /// The part of a `message` that matters.
@@ -76,7 +97,6 @@ impl<'de> Glance<'de> for Sketch<'de> {
             let text = match &*name {
                 "type" => &mut sketch.kind,
                 "id" => &mut sketch.id,
-                "parentId" => &mut sketch.parent,
                 "cwd" => &mut sketch.cwd,
                 "parentSession" => &mut sketch.parent_session,
                 "name" => &mut sketch.name,
@@ -100,6 +120,7 @@ impl<'de> Glance<'de> for Sketch<'de> {
 impl<'de> Sketch<'de> {
     fn other<A: MapAccess<'de>>(&mut self, name: &str, object: &mut A) -> Result<(), A::Error> {
         match name {
+            "parentId" => self.parent = value(object)?,
             "timestamp" => self.timestamp = value::<Text, _>(object)?.0.and_then(|text| time::from_iso(&text)),
             "version" => self.version = value::<Number, _>(object)?.0,
             "usage" => self.usage = value(object)?,
@@ -212,7 +233,7 @@ mod tests {
             br#"{"type":"message","id":"a","parentId":7,"timestamp":[],"usage":"none","message":{"role":"assistant",
             "content":[1,{"type":"toolCall"},{"type":{}}],"usage":{"input":-3,"output":2.0,"cost":{"total":"x"}}}}"#;
         let sketch = Sketch::read(line, &mut scratch).unwrap();
-        assert_eq!((sketch.id.as_deref(), sketch.parent.as_deref(), sketch.timestamp), (Some("a"), None, None));
+        assert_eq!((sketch.id.as_deref(), sketch.parent, sketch.timestamp), (Some("a"), Parent::Unknown, None));
         assert_eq!((sketch.message.n_tool_calls, sketch.message.usage.input, sketch.message.usage.output), (1, 0, 2));
     }
 

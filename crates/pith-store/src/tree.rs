@@ -3,13 +3,12 @@
 //! An entry is its line. The tree remembers for each one who its parent is, what
 //! kind it is and where the line lies; content is read back when someone asks.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
 use crate::backing::{Backing, Lines, Place};
 use crate::ids::EntryId;
-use crate::sketch::Sketch;
+use crate::sketch::{Parent, Sketch};
 use crate::tally::Tally;
 
 /// Position of an entry in the tree, in file order.
@@ -275,13 +274,16 @@ impl EntryTree {
     }
 
     fn parent_of(&self, sketch: &Sketch<'_>, id: &str) -> (Option<NodeIndex>, Option<Box<str>>) {
-        match sketch.parent.as_deref() {
+        match &sketch.parent {
             // An entry that is its own parent is a root.
-            Some(parent) if parent != id => match self.find(parent) {
+            Parent::Id(parent) if parent != id => match self.find(parent) {
                 Some(index) => (Some(index), None),
-                None => (None, Some(parent.into())),
+                None => (None, Some((**parent).into())),
             },
-            _ => (None, None),
+            Parent::Id(_) | Parent::Root => (None, None),
+            // The first entry cannot have one.
+            Parent::Unknown if self.nodes.is_empty() => (None, None),
+            Parent::Unknown => (None, Some("unknown".into())),
         }
     }
 
@@ -335,7 +337,10 @@ pub(crate) fn clean_name(name: &str) -> Option<String> {
 impl Kind {
     pub(crate) fn of(sketch: &Sketch<'_>) -> Self {
         match sketch.kind.as_deref() {
-            Some("message") => Kind::Message(Role::of(&sketch.message.role)),
+            Some("message") => match sketch.message.role.as_deref() {
+                Some(role) => Kind::Message(Role::of(role)),
+                None => Kind::Other,
+            },
             Some("model_change") => Kind::ModelChange,
             Some("thinking_level_change") => Kind::ThinkingLevelChange,
             Some("session_info") => Kind::SessionInfo,
@@ -357,14 +362,14 @@ impl Kind {
 }
 
 impl Role {
-    fn of(role: &Option<Cow<'_, str>>) -> Self {
-        match role.as_deref() {
-            Some("user") => Role::User,
-            Some("assistant") => Role::Assistant,
-            Some("toolResult") => Role::ToolResult,
-            Some("bashExecution") => Role::BashExecution,
-            Some("custom") => Role::Custom,
-            Some("system") => Role::System,
+    fn of(role: &str) -> Self {
+        match role {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            "toolResult" => Role::ToolResult,
+            "bashExecution" => Role::BashExecution,
+            "custom" => Role::Custom,
+            "system" => Role::System,
             _ => Role::Other,
         }
     }
