@@ -97,8 +97,11 @@ fn options(draft: Option<Draft>) -> ValidationOptions<'static> {
 fn problems(validator: &Validator, value: &Value) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut more = 0usize;
-    for error in validator.iter_errors(value).filter(ValidationError::is_decided) {
-        let line = format!("{}: {}", reason::path(&error), reason::text(&error));
+    let errors: Vec<_> = validator.iter_errors(value).filter(ValidationError::is_decided).collect();
+    for error in &errors {
+        // What one object lacks stands in one line, under the first of it.
+        let Some(missing) = reason::missing(error, &errors) else { continue };
+        let line = format!("{}: {}", reason::path(error), reason::text(error, &missing));
         if lines.contains(&line) {
             continue;
         }

@@ -4,6 +4,7 @@
 //! messages wait and follow the order of the calls: the next request must not
 //! depend on timing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +13,16 @@ use pith_protocol::{AssistantMessage, Block, Message, StopReason, ToolCall, Tool
 use serde_json::Map;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinError;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Link, RunEvent, Turn};
 use crate::prepare::{ABORTED, Prepared, Stop, prepare};
 use crate::{ToolOutput, ToolUpdate, now_ms};
+
+/// Calls that end within so short a time of each other end in their order: which of them was a little
+/// quicker is nothing but chance.
+const TIE: Duration = Duration::from_millis(15);
 
 /// A tool that ignores cancellation is left behind after this long.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
@@ -55,10 +61,9 @@ impl Batch {
                 interrupt.cancel();
             }
             let stop = Stop { cancel: cancel.clone(), interrupt: interrupt.clone() };
-            let mut group = Group::start(turn, answer, group, link, &stop).await;
+            let mut group = Group::start(turn, answer, group, link, &stop, repeats).await;
             group.execute(turn, link, &stop).await;
             for (call, output) in group.finished() {
-                let output = repeats.watch(&call, output);
                 batch.ends_run &= output.terminate;
                 batch.results.push(report(&call, output, link).await);
             }
@@ -93,15 +98,23 @@ async fn announce(call: &ToolCall, link: &mut impl Link) -> Arc<Call> {
 }
 
 /// Calls that run side by side.
-struct Group {
+struct Group<'r> {
     calls: Vec<Arc<Call>>,
     /// Filled as calls finish; `None` while one runs.
     outputs: Vec<Option<ToolOutput>>,
     /// Calls that passed preparation and wait to run.
     ready: Vec<(usize, Prepared)>,
+    repeats: &'r mut Repeats,
 }
 
-impl Group {
+/// A call that has ended and lets earlier ones go first.
+struct Held {
+    output: ToolOutput,
+    place: Option<OwnedSemaphorePermit>,
+    until: Instant,
+}
+
+impl<'r> Group<'r> {
     /// Announces and prepares every call; what cannot run ends here.
     async fn start(
         turn: &Turn,
@@ -109,8 +122,9 @@ impl Group {
         calls: &[&ToolCall],
         link: &mut impl Link,
         stop: &Stop,
-    ) -> Group {
-        let mut group = Group { calls: Vec::new(), outputs: Vec::new(), ready: Vec::new() };
+        repeats: &'r mut Repeats,
+    ) -> Group<'r> {
+        let mut group = Group { calls: Vec::new(), outputs: Vec::new(), ready: Vec::new(), repeats };
         for call in calls {
             let shown = announce(call, link).await;
             group.calls.push(shown.clone());
@@ -125,6 +139,7 @@ impl Group {
     }
 
     async fn end(&mut self, index: usize, output: ToolOutput, link: &mut impl Link) {
+        let output = self.repeats.watch(&self.calls[index], output);
         link.emit(RunEvent::ToolEnd { call: self.calls[index].clone(), output: output.clone() }).await;
         self.outputs[index] = Some(output);
     }
@@ -142,7 +157,14 @@ impl Group {
             })
             .collect();
         let mut deadline = None;
-        while !running.is_empty() {
+        let mut held: BTreeMap<usize, Held> = BTreeMap::new();
+        while !running.is_empty() || !held.is_empty() {
+            let tie = async {
+                match held.values().map(|held| held.until).min() {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
             let grace = async {
                 match deadline {
                     Some(at) => tokio::time::sleep_until(at).await,
@@ -164,14 +186,18 @@ impl Group {
                         Ok((output, place)) => (output, place),
                         Err(error) => (panicked(&self.calls[index].name, &error), None),
                     };
-                    self.end(index, output, link).await;
-                    if !running.is_empty() && !interrupt.is_cancelled() && link.is_interrupted().await {
-                        interrupt.cancel();
-                    }
-                    // Only now may a waiting call begin: an interruption must find it not started.
-                    drop(place);
+                    held.insert(index, Held { output, place, until: Instant::now() + TIE });
                 }
+                () = tie => {}
                 () = grace => break,
+            }
+            while let Some((index, Held { output, place, .. })) = self.next_to_end(&mut held) {
+                self.end(index, output, link).await;
+                if !running.is_empty() && !interrupt.is_cancelled() && link.is_interrupted().await {
+                    interrupt.cancel();
+                }
+                // Only now may a waiting call begin: an interruption must find it not started.
+                drop(place);
             }
             if deadline.is_none() && interrupt.is_cancelled() {
                 deadline = Some(tokio::time::Instant::now() + ABORT_GRACE);
@@ -179,9 +205,18 @@ impl Group {
         }
         for index in 0..self.outputs.len() {
             if self.outputs[index].is_none() {
-                self.end(index, ToolOutput::error(ABORTED), link).await;
+                let output = held.remove(&index).map_or_else(|| ToolOutput::error(ABORTED), |held| held.output);
+                self.end(index, output, link).await;
             }
         }
+    }
+
+    /// The next call whose end can be told: all before it have ended, or have had their chance to.
+    fn next_to_end(&self, held: &mut BTreeMap<usize, Held>) -> Option<(usize, Held)> {
+        let first_open = self.outputs.iter().position(Option::is_none)?;
+        let now = Instant::now();
+        let (&index, _) = held.iter().find(|(index, held)| **index == first_open || held.until <= now)?;
+        held.remove_entry(&index)
     }
 
     async fn update(&self, index: usize, output: ToolOutput, link: &mut impl Link) {

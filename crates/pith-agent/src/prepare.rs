@@ -13,8 +13,6 @@ use crate::{Guard, Tool, ToolContext, ToolOutput, ToolUpdate, Verdict};
 
 pub(crate) const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
-const CUT_OFF: &str = "This tool call was not executed: the answer hit the output limit, so its arguments may be \
-                       incomplete. Issue the call again with complete arguments, in smaller pieces if necessary.";
 
 /// How long a guard may still look at a result once the run is being stopped.
 const AMEND_GRACE: Duration = Duration::from_millis(500);
@@ -83,7 +81,11 @@ async fn fitted(
     call: &ToolCall,
 ) -> Result<(Arc<dyn Tool>, Map<String, Value>), String> {
     if answer.stop_reason == StopReason::Length {
-        return Err(CUT_OFF.to_owned());
+        return Err(format!(
+            "Tool call \"{}\" was not executed: the response hit the output token limit, so its arguments may be \
+             truncated. Re-issue the tool call with complete arguments.",
+            call.name
+        ));
     }
     let Some((tool, schema)) = turn.tools.get(&call.name) else {
         return Err(format!("Tool {} not found", call.name));

@@ -69,15 +69,12 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
 /// Adds the messages a turn opens with. An aborted run leaves the queues as they are.
 async fn add(opening: Opening, link: &mut impl Link, cancel: &CancellationToken, messages: &mut Vec<Arc<Message>>) {
     let (prompts, queue) = match opening {
-        Opening::Prompts(prompts) => (prompts, Some(Queue::Steering)),
-        Opening::Steering => (Vec::new(), Some(Queue::Steering)),
-        Opening::FollowUps => (Vec::new(), Some(Queue::FollowUp)),
-        Opening::Continue => (Vec::new(), None),
+        Opening::Prompts(prompts) => (prompts, Queue::Steering),
+        Opening::Steering | Opening::Continue => (Vec::new(), Queue::Steering),
+        Opening::FollowUps => (Vec::new(), Queue::FollowUp),
     };
     say(prompts, link, messages).await;
-    if let Some(queue) = queue
-        && !cancel.is_cancelled()
-    {
+    if !cancel.is_cancelled() {
         let queued = link.take(queue).await;
         say(queued, link, messages).await;
     }

@@ -16,10 +16,23 @@ pub(super) fn path(error: &ValidationError<'_>) -> String {
     if path.is_empty() { "root".to_owned() } else { path }
 }
 
+/// The members an object lacks, if this is the first error to say so; `None` for the others. Nothing for other errors.
+pub(super) fn missing(error: &ValidationError<'_>, all: &[ValidationError<'_>]) -> Option<Vec<String>> {
+    let lacking = |error: &ValidationError<'_>| match error.kind() {
+        Kind::Required { property } => Some(plain(property)),
+        _ => None,
+    };
+    let Some(first) = lacking(error) else { return Some(Vec::new()) };
+    let here = error.instance_path().as_str();
+    let names: Vec<String> =
+        all.iter().filter(|other| other.instance_path().as_str() == here).filter_map(lacking).collect();
+    (names.first() == Some(&first)).then_some(names)
+}
+
 /// What the value had to be.
-pub(super) fn text(error: &ValidationError<'_>) -> String {
+pub(super) fn text(error: &ValidationError<'_>, missing: &[String]) -> String {
     let fixed = match error.kind() {
-        Kind::Required { property } => return format!("must have required properties {}", plain(property)),
+        Kind::Required { .. } => return format!("must have required properties {}", missing.join(", ")),
         Kind::Type { kind: TypeKind::Single(one) } => return format!("must be {one}"),
         Kind::Type { kind: TypeKind::Multiple(types) } => {
             let names: Vec<_> = types.iter().map(|name| name.as_str()).collect();
@@ -41,7 +54,7 @@ pub(super) fn text(error: &ValidationError<'_>) -> String {
         Kind::Format { format } => return format!("must match format \"{format}\""),
         Kind::ContentEncoding { content_encoding } => return format!("must be encoded as {content_encoding}"),
         Kind::ContentMediaType { content_media_type } => return format!("must be of media type {content_media_type}"),
-        Kind::PropertyNames { error } => return format!("has an invalid property name: {}", text(error)),
+        Kind::PropertyNames { error } => return format!("has an invalid property name: {}", text(error, &[])),
         Kind::Custom { message, .. } => return message.clone(),
         Kind::Enum { .. } => "must be equal to one of the allowed values",
         Kind::Constant { .. } => "must be equal to constant",

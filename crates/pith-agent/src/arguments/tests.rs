@@ -222,7 +222,7 @@ fn paths_name_the_member() {
         problems.sort();
         assert_eq!(problems, expected);
     };
-    check(json!({}), &["edits: must have required properties edits", "path: must have required properties path"]);
+    check(json!({}), &["path: must have required properties path, edits"]);
     check(json!({"path": "a", "edits": "x"}), &["edits: must be array"]);
     check(
         json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}, {"oldText": {}}]}),

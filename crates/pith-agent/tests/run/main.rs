@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use pith_agent::link::Limits;
 use pith_agent::{
@@ -267,6 +268,8 @@ fn ends_come_as_they_come_and_results_in_call_order() {
         async move {
             (context.update)(ToolOutput::text("half"));
             waited.notified().await;
+            // Longer than calls wait for each other.
+            tokio::time::sleep(Duration::from_millis(100)).await;
             ToolOutput::text("slow")
         }
     });
@@ -446,11 +449,35 @@ fn follow_ups_keep_the_run_alive_one_by_one() {
 }
 
 #[test]
+fn calls_that_end_together_end_in_their_order() {
+    let gate = Arc::new(Notify::new());
+    let (opened, waited) = (gate.clone(), gate);
+    let second = tool("second", move |_, _| {
+        let opened = opened.clone();
+        async move {
+            opened.notify_one();
+            ToolOutput::text("a moment earlier")
+        }
+    });
+    let first = tool("first", move |_, _| {
+        let waited = waited.clone();
+        async move {
+            waited.notified().await;
+            ToolOutput::text("a moment later")
+        }
+    });
+    let script = vec![calls(&[("a", "first"), ("b", "second")]), text()];
+    let done = go(recorder(script, vec![first, second]), &CancellationToken::new());
+    let ends: Vec<_> = done.log.iter().filter(|line| line.starts_with("tool_end")).collect();
+    assert_eq!(ends, ["tool_end a ok", "tool_end b ok"]);
+}
+
+#[test]
 fn calls_of_a_cut_off_answer_are_not_executed() {
     let fine = tool("fine", |_, _| async { ToolOutput::text("ran") });
     let cut = AssistantMessage { stop_reason: StopReason::Length, ..calls(&[("a", "fine")]) };
     let done = go(recorder(vec![cut, text()], vec![fine]), &CancellationToken::new());
-    assert!(done.log.iter().any(|line| line.starts_with("end result a This tool call was not executed")));
+    assert!(done.log.iter().any(|line| line.starts_with("end result a Tool call \"fine\" was not executed")));
 }
 
 #[test]
