@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
 use pith_protocol::{Block, ToolSpec, Usage};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -28,12 +28,16 @@ pub struct ExtensionTool {
 struct JsOutput {
     #[serde(default)]
     content: Vec<Block>,
+    /// `null` is something a tool can say.
+    #[serde(default, deserialize_with = "said")]
     details: Option<Value>,
     usage: Option<Usage>,
     #[serde(default)]
     terminate: bool,
-    #[serde(default)]
-    is_error: bool,
+}
+
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 impl From<JsOutput> for ToolOutput {
@@ -41,7 +45,7 @@ impl From<JsOutput> for ToolOutput {
         ToolOutput {
             content: output.content,
             details: output.details,
-            is_error: output.is_error,
+            is_error: false,
             terminate: output.terminate,
             usage: output.usage,
         }

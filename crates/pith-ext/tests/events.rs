@@ -263,6 +263,25 @@ async fn a_message_keeps_its_role_when_replaced() {
 }
 
 #[tokio::test]
+async fn what_handlers_are_shown_they_can_change() {
+    let harness = Harness::start();
+    harness
+        .run(&[(
+            "a.ts",
+            "export default (pi) => {
+            pi.on('message_end', (event) => { event.message.content[0].text += '!'; });
+            pi.on('tool_result', (event) => { event.content.push({ type: 'text', text: event.toolName }); });
+        };",
+        )])
+        .await;
+    let said = |text: &str| json!({ "role": "assistant", "content": [{ "type": "text", "text": text }] });
+    assert_eq!(harness.handle.message_end(&said("hi")).await, Some(said("hi!")));
+    let payload = json!({ "toolCallId": "t", "toolName": "bash", "input": {}, "content": [], "isError": false });
+    let patch = harness.handle.tool_result(payload).await.expect("changed");
+    assert_eq!(json!(patch.content), json!([{ "type": "text", "text": "bash" }]));
+}
+
+#[tokio::test]
 async fn a_turn_can_end_with_drafts_and_a_continuation() {
     let harness = Harness::start();
     harness

@@ -28,6 +28,18 @@ async fn check(body: &str, expected: &[&str]) {
 }
 
 #[tokio::test]
+async fn decorators_work() {
+    check(
+        "const loud = (target, key, it) => ({ ...it, value: (...args) => it.value(...args).toUpperCase() });
+         const named = (name) => (type) => { type.label = name; };
+         @named('A class') class A { @loud greet(who) { return 'hello ' + who; } }
+         ctx.ui.notify(A.label + ': ' + new A().greet('you'));",
+        &["A class: HELLO YOU"],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn actions_reach_the_session_in_order() {
     let harness = run(
         "pi.sendMessage({ customType: 'note', content: 'hi', display: true }, { triggerTurn: true, deliverAs: 'followUp' });
@@ -44,9 +56,6 @@ async fn actions_reach_the_session_in_order() {
     assert_eq!(
         harness.log(),
         [
-            r#"send_message note Text("hi")"#,
-            "send_user_message steer do it",
-            "send_user_message now a\nb",
             r#"append_entry state {"n":1}"#,
             "set_session_name named",
             r#"set_label e1 Some("mark")"#,
@@ -55,6 +64,10 @@ async fn actions_reach_the_session_in_order() {
             "set_thinking_level high",
             "abort",
             "shutdown",
+            // What starts a run comes when the command pauses.
+            r#"send_message note Text("hi")"#,
+            "send_user_message steer do it",
+            "send_user_message now a\nb",
         ]
     );
 }

@@ -113,6 +113,7 @@ async fn failures_and_results_of_the_wrong_shape_are_told_to_the_model() {
             tool("string", () => ({ content: "a string" }));
             tool("number", () => ({ content: 7 }));
             tool("block", () => ({ content: [{ type: "text", text: "a" }, { type: "video" }] }));
+            tool("error", () => ({ content: "as it is", isError: true, details: null }));
             tool("cycle", () => { const details = {}; details.self = details; return { content: [], details }; });
         };"#)])
         .await;
@@ -123,6 +124,7 @@ async fn failures_and_results_of_the_wrong_shape_are_told_to_the_model() {
         ("text", true, "Tool \"text\" did not return a result object"),
         ("empty", false, ""),
         ("string", false, "a string"),
+        ("error", false, "as it is"),
         ("number", true, "Tool \"number\" returned content that is not an array"),
         ("block", true, "Tool \"block\" returned content[1] that is neither text nor an image"),
         ("cycle", true, "The result cannot be sent as JSON: "),

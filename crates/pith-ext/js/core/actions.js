@@ -1,18 +1,24 @@
 // Messages an extension puts into the conversation.
 
 const owners = require("internal/owners");
+const { defer } = require("internal/calls");
 const ops = require("internal/ops");
 
 const deliveries = ["steer", "followUp", "nextTurn"];
 
 const failed = (event) => (error) => owners.report("<runtime>", event, error);
 
+// What starts a run does so when the code that asked for it has come to its first pause.
+const later = (kind, request) =>
+  new Promise((resolve, reject) => defer(() => ops.ask(kind, request).then(resolve, reject)));
+
 exports.askMessage = (message, options = {}) => {
   if (message === null || typeof message !== "object" || typeof message.customType !== "string") {
     return Promise.reject(new Error("sendMessage: customType must be a string"));
   }
   const content = typeof message.content === "string" || Array.isArray(message.content) ? message.content : [];
-  return ops.ask("send_message", {
+  const send = options?.triggerTurn === true ? later : ops.ask;
+  return send("send_message", {
     customType: message.customType,
     content,
     display: message.display === true,
@@ -27,7 +33,7 @@ exports.askUserMessage = (content, options = {}) => {
   if (!Array.isArray(parts)) return Promise.reject(new Error("sendUserMessage: a string or an array of content is expected"));
   const text = parts.filter((part) => part?.type === "text").map((part) => part.text).join("\n");
   const images = parts.filter((part) => part?.type === "image");
-  return ops.ask("send_user_message", {
+  return later("send_user_message", {
     text,
     images,
     deliverAs: ["steer", "followUp"].includes(options?.deliverAs) ? options.deliverAs : null,

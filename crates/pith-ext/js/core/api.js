@@ -199,6 +199,7 @@ exports.makeApi = (ext) => {
     },
     setLabel(entryId, label) {
       bound();
+      if (!require("internal/session").has(entryId)) throw new Error(`Entry ${entryId} not found`);
       ops.send("set_label", { entryId, label: label === undefined ? null : String(label) });
     },
 

@@ -9,6 +9,18 @@ const open = new Map(); // id -> Call
 // The call whose work is under way right now; survives an interrupt, which unwinds past every `finally`.
 exports.active = null;
 
+// What is to be asked of the agent once the code that wants it has come to its first pause.
+const waiting = [];
+
+const flush = () => {
+  for (const ask of waiting.splice(0)) ask();
+};
+
+exports.defer = (ask) => {
+  if (!waiting.length) queueMicrotask(flush);
+  waiting.push(ask);
+};
+
 class Call {
   // Without an id nobody waits for the answer.
   constructor(id) {
@@ -42,6 +54,7 @@ class Call {
     }
     this.isDone = true;
     if (this.id === null) return;
+    flush(); // The answer comes after what was asked before it.
     open.delete(this.id);
     host.reply(this.id, ok, text);
   }

@@ -116,6 +116,18 @@ const boundary = (event, done) => {
   sequence(event.type, event, { onResult }, () => done(changed ? { entries: event.entries, continue: event.continue } : null));
 };
 
+// Whether a value has stayed as it is now; what cannot be compared has not.
+const unchanged = (get) => {
+  const before = JSON.stringify(get());
+  return () => {
+    try {
+      return JSON.stringify(get()) === before;
+    } catch {
+      return false;
+    }
+  };
+};
+
 const composed = {
   project_trust(event, done) {
     let decision = null;
@@ -208,6 +220,7 @@ const composed = {
   },
 
   message_end(event, done) {
+    const isSame = unchanged(() => event.message);
     let replaced = false;
     const role = event.message?.role;
     const onResult = (value) => {
@@ -216,7 +229,8 @@ const composed = {
       event.message = value.message.content === null ? { ...value.message, content: [] } : value.message;
       replaced = true;
     };
-    sequence("message_end", event, { onResult }, () => done(replaced ? { message: event.message } : null));
+    // Handlers may also change the message they are shown.
+    sequence("message_end", event, { onResult }, () => done(replaced || !isSame() ? { message: event.message } : null));
   },
 
   turn_end: boundary,
@@ -240,18 +254,29 @@ const composed = {
   },
 
   tool_result(event, done) {
+    const { content: usable } = require("internal/tools");
+    const shown = () => ({ content: event.content, details: event.details, isError: event.isError, usage: event.usage });
+    const isSame = unchanged(shown);
     let changed = false;
     const onResult = (value) => {
       if (!truthy(value)) return;
-      const content = value.content === undefined ? undefined : require("internal/tools").content("A tool_result handler", value.content);
+      const content = value.content === undefined ? undefined : usable("A tool_result handler", value.content);
       for (const key of ["content", "details", "isError", "usage"]) {
         if (value[key] === undefined) continue;
         event[key] = key === "content" ? content : value[key];
         changed = true;
       }
     };
+    // Handlers may also change the result they are shown.
     sequence("tool_result", event, { onResult }, () => {
-      done(changed ? { content: event.content, details: event.details, isError: event.isError, usage: event.usage } : null);
+      if (!changed && isSame()) return done(null);
+      try {
+        usable("A tool_result handler", event.content);
+        done(shown());
+      } catch (error) {
+        owners.report("<runtime>", "tool_result", error);
+        done(null);
+      }
     });
   },
 

@@ -37,6 +37,7 @@ from("url", "URL", "URLSearchParams");
 from("util", "TextEncoder", "TextDecoder");
 from("internal/fetch", "fetch", "Headers", "Request", "Response", "FormData", "WebSocket", "EventSource");
 from("internal/streams", "ReadableStream", "WritableStream", "TransformStream", "TextDecoderStream", "TextEncoderStream");
+lazy("babelHelpers", () => require("internal/decorators"));
 lazy("structuredClone", () => require("internal/clone").structuredClone);
 
 // The engine formats dates and numbers without a locale; the subset of `Intl` does it in English.

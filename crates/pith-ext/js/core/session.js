@@ -18,6 +18,9 @@ function look() {
   return Object.assign(now, { entries: known.entries, byId: known.byId });
 }
 
+// Whether there is an entry of that id.
+exports.has = (id) => look().byId.has(id);
+
 function branch(session, fromId) {
   const path = [];
   const seen = new Set();

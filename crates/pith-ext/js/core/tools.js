@@ -31,8 +31,9 @@ exports.content = (who, content) => {
 function checked(name, result) {
   if (result === null || typeof result !== "object") throw new Error(`Tool "${name}" did not return a result object`);
   const content = exports.content(`Tool "${name}"`, result.content ?? []);
-  const { details, usage, terminate, isError } = result;
-  return { content, details, usage, terminate: terminate === true, isError: isError === true };
+  // Whether a call has failed is for exceptions to say: `isError` of a result means nothing.
+  const { details, usage, terminate } = result;
+  return { content, details, usage, terminate: terminate === true };
 }
 
 methods.tool = (call, { name, toolCallId, params }) => {

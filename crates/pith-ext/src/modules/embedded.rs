@@ -31,6 +31,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/globals" => "core/globals.js",
     "internal/abort" => "web/abort.js",
     "internal/clone" => "web/clone.js",
+    "internal/decorators" => "core/decorators.js",
     "internal/fetch" => "web/fetch.js",
     "internal/streams" => "web/streams.js",
     "internal/intl" => "web/intl.js",

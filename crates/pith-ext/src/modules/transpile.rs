@@ -7,7 +7,7 @@ use oxc_codegen::{Codegen, CodegenOptions, CodegenReturn, CommentOptions};
 use oxc_parser::{ParseOptions, Parser};
 use oxc_semantic::SemanticBuilder;
 use oxc_span::SourceType;
-use oxc_transformer::{Module, TransformOptions, Transformer};
+use oxc_transformer::{HelperLoaderMode, Module, TransformOptions, Transformer};
 
 use super::depth::with_room;
 use super::erase::erase;
@@ -122,6 +122,8 @@ fn printed<'a>(
     // `import x = require()` and `export =` become CommonJS; ES syntax is left to the rewriter.
     options.env.module = Module::CommonJS;
     options.decorator.legacy = true;
+    // The few functions compiled decorators call are globals here.
+    options.helper_loader.mode = HelperLoaderMode::External;
     let transformed = Transformer::new(allocator, path, &options).build_with_scoping(scoping, &mut program);
     if let Some(error) = first_error(source, transformed.diagnostics.iter()) {
         return Err(error);
