@@ -47,7 +47,8 @@ fn main() -> ExitCode {
 
 fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<u8> {
     let arguments = program::utf8(arguments)?;
-    let cli = Cli::parse(arguments).map_err(anyhow::Error::msg)?;
+    let mode = program.is_rpc().then_some(Mode::Rpc);
+    let cli = Cli::parse_in(mode, arguments).map_err(anyhow::Error::msg)?;
     for warning in &cli.warnings {
         warn(&format!("Warning: {warning}"));
     }

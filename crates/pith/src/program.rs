@@ -24,9 +24,15 @@ impl Program {
     /// The dialect of hosts that call it so.
     pub fn dialect(&self) -> &'static Dialect {
         match self.name.as_str() {
-            "xcsh" | "omp" => &XCSH,
+            "omp" => &XCSH,
+            name if name.starts_with("xcsh") => &XCSH,
             _ => &PI,
         }
+    }
+
+    /// Whether it serves a host without being told so.
+    pub fn is_rpc(&self) -> bool {
+        self.name == "pith-rpc"
     }
 
     /// What `--version` prints.

@@ -78,7 +78,11 @@ impl ExtensionFlags {
                 judged.warnings.push(format!("ignoring unknown options: {}", unknown.join(", ")));
             }
             ([option], Strangers::Refused) => {
-                let hint = flags::nearest(option).map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
+                let hint = match flags::nearest(option) {
+                    Some(near) if near == option => " (it needs a value)".to_owned(),
+                    Some(near) => format!(" (did you mean {near}?)"),
+                    None => String::new(),
+                };
                 return Err(format!("Unknown option: {option}{hint}"));
             }
             (_, Strangers::Refused) => return Err(format!("Unknown options: {}", unknown.join(", "))),

@@ -59,7 +59,7 @@ pub const FLAGS: &[Flag] = &[
     flag("--list-models", None, Optional("SEARCH"), "models you can use now, and leave"),
     flag("--script", None, Value("FILE"), "answer from a script instead of a model"),
     flag("--continue", Some("-c"), Nothing, "the newest session of this directory"),
-    flag("--session", None, Value("PATH|ID"), "a session file, or the beginning of a session's id"),
+    flag("--session", None, Optional("PATH|ID"), "a session file, or the beginning of a session's id"),
     flag("--session-id", None, Value("ID"), "the session of that id; begun if there is none"),
     flag("--fork", None, Value("PATH|ID"), "a copy of a session, for this directory"),
     flag("--resume", Some("-r"), Optional("ID"), "as --session; without an id the chat lists them"),

@@ -70,6 +70,8 @@ pub struct Cli {
     pub files: Vec<String>,
     /// For stderr, before anything else.
     pub warnings: Vec<String>,
+    /// Options with one dash that nobody knows.
+    unknown: Vec<String>,
 }
 
 /// What the process is asked to do.
@@ -112,10 +114,16 @@ pub enum Mode {
 
 impl Cli {
     /// Reads the arguments after the program name; `Err` is the text after `Error: `.
+    #[cfg(test)]
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Cli, String> {
+        Cli::parse_in(None, arguments)
+    }
+
+    /// The same for a program that has a mode unless it is told another one.
+    pub fn parse_in(mode: Option<Mode>, arguments: impl IntoIterator<Item = String>) -> Result<Cli, String> {
         let arguments: Vec<String> = arguments.into_iter().collect();
         let first = arguments.first().and_then(|first| Subcommand::of(first, arguments.get(1).map(String::as_str)));
-        let mut cli = Cli::default();
+        let mut cli = Cli { mode, ..Cli::default() };
         let mut arguments = arguments.into_iter().peekable();
         if let Some(subcommand) = first {
             arguments.next();
@@ -176,6 +184,12 @@ impl Cli {
                         inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@'])))
                     }
                 };
+                let lacks_value = matches!(flag.takes, Takes::Value(_)) && value.is_none();
+                if lacks_value && flag.support == Support::Full && !["--mode", "--name"].contains(&flag.long) {
+                    // At the end, and so nothing anybody knows.
+                    self.extension_flags.push(&flag.long[2..], None);
+                    return Ok(());
+                }
                 self.known(flag, value)?;
                 // A front-matter document is a message although it begins with dashes.
                 let is_message = |next: &String| !next.starts_with(['-', '@']) || next.starts_with("---");
@@ -192,7 +206,10 @@ impl Cli {
                 self.extension_flags.push(&name[2..], value);
                 Ok(())
             }
-            None => Err(format!("Unknown option: {argument}")),
+            None => {
+                self.unknown.push(argument);
+                Ok(())
+            }
         }
     }
 
@@ -234,6 +251,7 @@ impl Cli {
             "--session-dir" => self.session_dir = Some(value.into()),
             "--no-session" => self.sessions.is_unsaved = true,
             "--continue" => self.sessions.is_latest = true,
+            "--session" if value.is_empty() => self.sessions.resume = Some(value),
             "--session" => self.sessions.open = Some(value),
             "--session-id" => self.sessions.id = Some(value),
             "--fork" => self.sessions.fork = Some(value),
@@ -281,6 +299,13 @@ impl Cli {
     }
 
     fn check(&mut self) -> Result<(), String> {
+        let is_rpc = self.mode == Some(Mode::Rpc);
+        match self.unknown.as_slice() {
+            [] => {}
+            // Hosts pass flags written for other agents and other versions.
+            unknown if is_rpc => self.warnings.push(format!("ignoring unknown options: {}", unknown.join(", "))),
+            [first, ..] => return Err(format!("Unknown option: {first}")),
+        }
         match self.action {
             Action::Serve => {}
             // The conversation these came with would never see them.
@@ -290,7 +315,6 @@ impl Cli {
             _ => return Ok(()),
         }
         self.sessions.check()?;
-        let is_rpc = self.mode == Some(Mode::Rpc);
         if is_rpc && !self.files.is_empty() {
             return Err("@file arguments are not supported in RPC mode".to_owned());
         }

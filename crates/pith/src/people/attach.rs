@@ -46,8 +46,8 @@ impl Draft {
             Sniffed::Other if data.contains(&0) => bail!("File is neither text nor an image: {shown}"),
             Sniffed::Other => {
                 let text = String::from_utf8_lossy(&data);
-                let end = if text.ends_with('\n') { "" } else { "\n" };
-                self.push(&format!("<file name=\"{shown}\">\n{text}{end}</file>\n"));
+                let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+                self.push(&format!("<file name=\"{shown}\">\n{text}\n</file>\n"));
             }
         }
         Ok(())

@@ -71,15 +71,17 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Json))?;
     let prompts = words.prompts(start.image_rules())?;
-    if prompts.is_empty() {
-        return Ok(nothing_to_do(asked_for));
-    }
     let ending = Ending::default();
     let on_broken = ending.clone();
     let (queue, writer) = FrameQueue::start(stdout, move || on_broken.host_gone())?;
     let (follower, notices) = Follower::new();
     let outbox = EventOutbox { wire: WireOutbox::without_greeting(queue.clone(), dialect), follower };
     queue.push(|out| out.extend_from_slice(start.header()));
+    if prompts.is_empty() {
+        queue.close();
+        finish(writer);
+        return Ok(nothing_to_do(asked_for));
+    }
     let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
     queue.close();
     finish(writer);
@@ -116,13 +118,16 @@ fn run(
     })
 }
 
-/// The first failure is the last prompt.
+/// One after the other; the last answer decides. What cannot even be sent ends it.
 async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, Failure> {
-    let mut last = Settled::default();
+    let mut last = Ok(Settled::default());
     for prompt in prompts {
-        last = ask(client, prompt).await?;
+        last = ask(client, prompt).await;
+        if last.as_ref().is_err_and(|failure| !failure.is_told || failure.text.is_empty()) {
+            break;
+        }
     }
-    Ok(last)
+    last
 }
 
 async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Failure> {
@@ -165,12 +170,12 @@ fn leave(ending: &Ending, failure: Option<Failure>) -> anyhow::Result<u8> {
     }
 }
 
+/// That is no failure, but maybe not what was meant.
 fn nothing_to_do(asked_for: bool) -> u8 {
-    if asked_for {
-        return 0;
+    if !asked_for {
+        warn("nothing to do: give a message, pipe some text, or use --mode rpc; see pith --help");
     }
-    warn("nothing to do: give a message, pipe some text, or use --mode rpc; see pith --help");
-    2
+    0
 }
 
 /// What the command line wants to be said.
