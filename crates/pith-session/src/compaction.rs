@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pith_agent::Opening;
+use pith_ext::EventName;
 use pith_protocol::commands::Compact;
 use pith_protocol::{AssistantMessage, CompactionReason, Event, Message, Model, Usage};
 use pith_store::{CompactionEntry, EntryId, Kind};
@@ -228,12 +229,32 @@ impl Session {
     ) {
         let Compaction { reason, kept, then } = compaction;
         let will_retry = then.will_retry();
+        let mut news = None;
         let outcome = result.and_then(|summary| {
             let author = summary.author.clone();
             let (entry, stored) = self.store_compaction(kept, summary)?;
-            self.announce_compaction(&entry, &author, reason, will_retry);
+            news = self.compaction_news(&entry, &author, reason, will_retry);
             Ok(stored)
         });
+        let end = move |session: &mut Session| session.end_compaction(reason, then, outcome, was_cancelled);
+        match news {
+            // Extensions hear of it before the host does.
+            Some((handle, event)) => self.job(async move {
+                handle.notify(EventName::SessionCompact, event).await;
+                end
+            }),
+            None => end(self),
+        }
+    }
+
+    fn end_compaction(
+        &mut self,
+        reason: CompactionReason,
+        then: Then,
+        outcome: Result<Value, SummaryFailure>,
+        was_cancelled: bool,
+    ) {
+        let will_retry = then.will_retry();
         match &outcome {
             Ok(stored) => self.tell_end(reason, Some(stored), None, will_retry),
             Err(failure) => self.tell_failure(reason, failure),

@@ -36,11 +36,11 @@ impl Session {
         });
     }
 
-    /// Relative paths start at the session's directory.
+    /// Relative paths start at the session's directory; `~` is the user's.
     fn export_target(&self, path: Option<String>, file: &Path) -> PathBuf {
         let cwd = self.store.cwd();
-        match path {
-            Some(path) => cwd.join(path),
+        match path.filter(|path| !path.is_empty()) {
+            Some(path) => self.workbench.base.resolve(&path),
             None => {
                 let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
                 cwd.join(pith_export::default_name(&stem))

@@ -124,6 +124,10 @@ impl Session {
             if self.activity.is_busy() {
                 return self.cancel_run();
             }
+            if self.waiters[0].replaces_session() && self.shell.is_running() {
+                // Their records belong to the session that is being left.
+                return self.shell.abort_all();
+            }
             match self.waiters.remove(0) {
                 Waiter::Abort(reply) => self.answer(reply, Ok(())),
                 Waiter::Prompt(reply, item) => self.start_prompt(item, reply),

@@ -122,12 +122,22 @@ impl Session {
                 self.begin_with(&brought.options);
             }
             self.settings = brought.settings;
+            self.renew_tools();
         }
         self.library.resources = brought.resources;
         self.library.diagnostics = brought.diagnostics;
         self.library.is_trusted = brought.is_trusted;
         self.assemble_prompt();
         changes
+    }
+
+    /// The built-in tools as the settings want them now.
+    fn renew_tools(&mut self) {
+        let (workbench, tools) = (self.relocation)(self.store.cwd(), &self.settings, Some(&self.workbench));
+        self.workbench = workbench;
+        self.tools.set_defaults(self.settings.default_tools.clone());
+        self.tools.relocate(tools);
+        self.publish_conditions();
     }
 
     /// What a host can change starts as the settings of a project say that is trusted only now.

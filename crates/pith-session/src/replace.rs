@@ -38,8 +38,8 @@ pub(crate) enum Target {
     Before(String),
     /// Everything up to an entry.
     UpTo(String),
-    /// Everything up to the leaf.
-    Whole,
+    /// Everything up to what was the leaf when it was asked for.
+    Whole(String),
 }
 
 /// How a replacement ended.
@@ -126,8 +126,8 @@ impl Session {
     }
 
     pub(crate) fn clone_session(&mut self, reply: Reply<CloneSession>) {
-        match self.store.leaf() {
-            Some(_) => self.replace(Target::Whole, answers_cancelled(reply)),
+        match self.store.leaf().map(str::to_owned) {
+            Some(leaf) => self.replace(Target::Whole(leaf), answers_cancelled(reply)),
             None => self.answer(reply, Err(StoreError::NothingToClone.to_string())),
         }
     }
@@ -170,7 +170,7 @@ impl Session {
                 Successor { text: Some(text), ..plain(Some(store), Beginning::Fork) }
             }
             Target::UpTo(entry) => plain(Some(self.store.fork_at(&entry)?), Beginning::Fork),
-            Target::Whole => plain(Some(self.store.clone_branch()?), Beginning::Fork),
+            Target::Whole(leaf) => plain(Some(self.store.clone_at(&leaf)?), Beginning::Fork),
         })
     }
 
@@ -231,7 +231,7 @@ impl Session {
 
     /// Moves the tools to the session's working directory; what they left running elsewhere ends.
     fn relocate(&mut self) {
-        let (workbench, tools) = (self.relocation)(self.store.cwd());
+        let (workbench, tools) = (self.relocation)(self.store.cwd(), &self.settings, None);
         self.tools.relocate(tools);
         // Another directory has other instructions, skills and project settings.
         self.read_again();

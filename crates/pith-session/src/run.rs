@@ -44,6 +44,7 @@ impl Session {
             images: self.workbench.image_rules(),
             n_turns: 0,
             observer: self.extensions.handle().map(|handle| Observer::new(handle.clone(), cancel.clone())),
+            sentinel: self.ttsr.sentinel(),
         };
         let token = cancel.clone();
         let task = self.jobs.spawn(async move {
@@ -89,6 +90,7 @@ impl Session {
                 self.take_run_prompt(start);
                 ignore(answer.send(()));
             }
+            FromRun::RulesBroken(rules) => self.on_rules_broken(rules),
             FromRun::Boundary(boundary, answer) => {
                 ignore(answer.send(self.apply_boundary(EventName::TurnEnd, boundary)));
             }
@@ -113,13 +115,9 @@ impl Session {
                 self.out.event(&Event::MessageStart { message: &message });
             }
             RunEvent::AnswerStart(start) => {
-                self.ttsr.begin_answer();
                 self.out.open_answer(self.options.stream_updates, &start);
             }
-            RunEvent::Stream(event) => {
-                self.out.stream(&event);
-                self.watch_stream(&event);
-            }
+            RunEvent::Stream(event) => self.out.stream(&event),
             RunEvent::MessageEnd(message) => self.on_message_end(&message, taken),
             RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
                 tool_call_id: &call.id,
@@ -178,9 +176,7 @@ impl Session {
     }
 
     fn on_tool_update(&mut self, call: &Call, output: &pith_agent::ToolOutput) {
-        let empty = serde_json::Value::Object(serde_json::Map::new());
-        // The opening update says nothing yet; all others have details, if only empty ones.
-        let details = output.details.as_ref().or((!output.content.is_empty()).then_some(&empty));
+        let details = output.details.as_ref();
         self.out.event(&Event::ToolExecutionUpdate {
             tool_call_id: &call.id,
             tool_name: &call.name,

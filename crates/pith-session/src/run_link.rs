@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pith_agent::link::Limits;
 use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn};
 use pith_ext::{AgentStart, Boundary};
-use pith_protocol::{AssistantMessage, Message};
+use pith_protocol::{AssistantEvent, AssistantMessage, Message};
 use pith_store::EntryId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::extensions::{Observer, Prompted};
 use crate::images;
 use crate::outbox::Room;
+use crate::ttsr::Sentinel;
 
 /// What a run sends to the session.
 #[allow(clippy::large_enum_variant, reason = "the large one is the common one: a delta passes without a box")]
@@ -28,6 +29,8 @@ pub(crate) enum FromRun {
     BeforeTurn(oneshot::Sender<()>),
     /// What extensions made of the system prompt.
     Prompted(AgentStart, oneshot::Sender<()>),
+    /// The answer breaks these rules and was stopped.
+    RulesBroken(Vec<usize>),
     /// What extensions propose at the end of a turn; the answer says whether the run goes on for it.
     Boundary(Boundary, oneshot::Sender<bool>),
 }
@@ -42,6 +45,8 @@ pub(crate) struct SessionLink {
     pub n_turns: u32,
     /// The extensions, if there are any.
     pub observer: Option<Observer>,
+    /// The stream rules, if there are any.
+    pub sentinel: Option<Sentinel>,
 }
 
 impl SessionLink {
@@ -65,6 +70,24 @@ impl SessionLink {
         answered.await.ok()
     }
 
+    /// Passes a piece of an answer on, and stops the answer if it breaks a rule. A host that aborts first wins.
+    async fn stream(&mut self, event: AssistantEvent) {
+        let broken = match &mut self.sentinel {
+            Some(sentinel) if !self.cancel.is_cancelled() => sentinel.take(&event).to_vec(),
+            _ => Vec::new(),
+        };
+        self.tell(RunEvent::Stream(event)).await;
+        if broken.is_empty() {
+            return;
+        }
+        let _ = self.to_session.send(FromRun::RulesBroken(broken)).await;
+        self.cancel.cancel();
+        let ends = self.sentinel.as_mut().map(Sentinel::close).unwrap_or_default();
+        for end in ends {
+            self.tell(RunEvent::Stream(end)).await;
+        }
+    }
+
     async fn tell(&mut self, event: RunEvent) {
         let _ = self.to_session.send(FromRun::Event(event, None)).await;
     }
@@ -79,6 +102,13 @@ impl Link for SessionLink {
                 }
                 self.n_turns += 1;
             }
+            RunEvent::AnswerStart(_) => {
+                if let Some(sentinel) = &mut self.sentinel {
+                    sentinel.begin_answer();
+                }
+            }
+            // The answer was stopped before this.
+            RunEvent::Stream(_) if self.sentinel.as_ref().is_some_and(Sentinel::has_stopped) => return,
             RunEvent::Stream(_) => {
                 // A host that does not read suspends the run; an abort still gets through.
                 tokio::select! {
@@ -91,10 +121,17 @@ impl Link for SessionLink {
         if let Some(observer) = &mut self.observer {
             observer.see(&event).await;
         }
-        self.tell(event).await;
+        match event {
+            RunEvent::Stream(event) => self.stream(event).await,
+            event => self.tell(event).await,
+        }
     }
 
     async fn conclude(&mut self, message: Arc<Message>) -> Arc<Message> {
+        let message = match &self.sentinel {
+            Some(sentinel) => sentinel.conclude(message),
+            None => message,
+        };
         let message = match &mut self.observer {
             Some(observer) => observer.message_end(message).await,
             None => message,

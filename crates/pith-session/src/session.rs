@@ -69,8 +69,9 @@ pub struct SessionParts {
     pub on_rest: fn(),
 }
 
-/// Makes the tools of a working directory.
-pub type Relocation = Box<dyn Fn(&Path) -> (Arc<Workbench>, Vec<Arc<dyn Tool>>) + Send>;
+/// Makes the tools of a working directory as settings want them; those in whose place they come, if they work in the
+/// same one, hand on what they know and what they have running.
+pub type Relocation = Box<dyn Fn(&Path, &Settings, Option<&Workbench>) -> (Arc<Workbench>, Vec<Arc<dyn Tool>>) + Send>;
 
 /// Where sessions are looked for.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::Id as TaskId;
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::JobEnd;
+use crate::activity::{Activity, JobEnd};
 use crate::extensions::{CLOSING, HostCommand};
 use crate::outbox::Room;
 use crate::reply::Reply;
@@ -49,6 +49,10 @@ impl Shell {
     pub fn new() -> (Self, mpsc::Receiver<FromShell>) {
         let (to_session, events) = mpsc::channel(16);
         (Shell { to_session, running: Vec::new(), next_key: 0, deferred: Vec::new() }, events)
+    }
+
+    pub fn is_running(&self) -> bool {
+        !self.running.is_empty()
     }
 
     pub fn abort_all(&self) {
@@ -158,12 +162,20 @@ impl Session {
             }
         });
         self.answer(command.reply, answer);
+        self.after_command();
+    }
+
+    /// A replacement of the session may have waited for it.
+    fn after_command(&mut self) {
+        if !self.activity.is_busy() && !self.shell.is_running() {
+            self.serve_waiters();
+        }
     }
 
     /// Into the history now, or after the run: the model must not see it in the middle of a turn.
     fn record(&mut self, execution: BashExecution) {
         self.shell.deferred.push(Arc::new(Message::BashExecution(execution)));
-        if !self.activity.is_busy() {
+        if matches!(self.activity, Activity::Idle | Activity::Summarising) {
             self.flush_deferred();
         }
     }
@@ -180,6 +192,7 @@ impl Session {
         if let Some(at) = self.shell.running.iter().position(|command| command.task == task) {
             let command = self.shell.running.remove(at);
             self.answer(command.reply, Err("Internal error: the command ended unexpectedly".to_owned()));
+            self.after_command();
         }
     }
 

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pith_agent::Queue;
-use pith_ext::EventName;
+use pith_ext::{EventName, ExtensionHandle};
 use pith_protocol::answers::{ContextUsage, CycledModel, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::{CycleModel, SetModel, SetSessionName};
 use pith_protocol::{Event, Message, Model, ThinkingLevel};
 use pith_store::{Kind, Role, StoreReport};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::context::{Context, has_count};
 use crate::models::Changed;
@@ -146,26 +146,49 @@ impl Session {
     }
 
     pub(crate) fn set_model(&mut self, call: &SetModel, reply: Reply<SetModel>) {
-        let answer = self.models.select(&call.provider, &call.model_id).map(|changed| {
-            self.record_model(&changed, Selection::Set);
-            (*changed.model).clone()
-        });
-        self.answer(reply, answer);
+        match self.models.select(&call.provider, &call.model_id) {
+            Ok(changed) => {
+                let model = (*changed.model).clone();
+                self.tell_model(&changed, Selection::Set, move |session| session.answer(reply, Ok(model)));
+            }
+            Err(why) => self.answer(reply, Err(why)),
+        }
     }
 
     pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
-        let answer = self.models.cycle().map(|changed| {
-            self.record_model(&changed, Selection::Cycle);
-            CycledModel {
-                thinking_level: self.shown(self.models.level()),
-                model: changed.model,
-                is_scoped: changed.is_scoped,
-            }
-        });
-        self.answer(reply, Ok(answer));
+        let Some(changed) = self.models.cycle() else { return self.answer(reply, Ok(None)) };
+        let answer = CycledModel {
+            thinking_level: self.shown(self.models.level()),
+            model: changed.model.clone(),
+            is_scoped: changed.is_scoped,
+        };
+        self.tell_model(&changed, Selection::Cycle, move |session| session.answer(reply, Ok(Some(answer))));
+    }
+
+    /// Puts a choice of the host in force; extensions hear of it before the host's answer. The lane is free.
+    fn tell_model(
+        &mut self,
+        changed: &Changed,
+        selection: Selection,
+        then: impl FnOnce(&mut Session) + Send + 'static,
+    ) {
+        match self.note_model(changed, selection) {
+            Some((handle, payload)) => self.step(async move {
+                handle.notify(EventName::ModelSelect, payload).await;
+                then
+            }),
+            None => then(self),
+        }
     }
 
     pub(crate) fn record_model(&mut self, changed: &Changed, selection: Selection) {
+        if let Some((handle, payload)) = self.note_model(changed, selection) {
+            handle.announce(EventName::ModelSelect, payload);
+        }
+    }
+
+    /// Writes a choice down; the event, and who is to hear it.
+    fn note_model(&mut self, changed: &Changed, selection: Selection) -> Option<(ExtensionHandle, Value)> {
         self.store.append_model_change(&changed.model.provider, &changed.model.id);
         if let Some(level) = changed.level {
             self.record_level(level, changed.previous_level);
@@ -174,13 +197,11 @@ impl Session {
         self.publish_conditions();
         let is_same = |other: &Arc<Model>| other.provider == changed.model.provider && other.id == changed.model.id;
         if changed.previous.as_ref().is_some_and(is_same) {
-            return;
+            return None;
         }
-        if let Some(handle) = self.listeners(EventName::ModelSelect) {
-            let Changed { model, previous, .. } = changed;
-            let payload = json!({ "model": model, "previousModel": previous, "source": selection.as_str() });
-            handle.announce(EventName::ModelSelect, payload);
-        }
+        let handle = self.listeners(EventName::ModelSelect)?;
+        let Changed { model, previous, .. } = changed;
+        Some((handle, json!({ "model": model, "previousModel": previous, "source": selection.as_str() })))
     }
 
     /// Sets the level; hosts hear of it only if the effective level changed.

@@ -160,6 +160,11 @@ impl Tools {
         self.rebuild();
     }
 
+    /// The tools that are active where nobody chooses.
+    pub fn set_defaults(&mut self, names: Option<Vec<String>>) {
+        self.choice.defaults = names;
+    }
+
     /// Takes tools that work in another directory in the place of their namesakes; all else stays.
     pub fn relocate(&mut self, moved: Vec<Arc<dyn Tool>>) {
         let is_moved = |tool: &Arc<dyn Tool>| moved.iter().any(|other| other.spec().name == tool.spec().name);

@@ -98,6 +98,23 @@ impl Workbench {
         })
     }
 
+    /// The same place with other options: processes, queues and what is known of files are shared, and conditions are
+    /// those of this moment.
+    pub fn renewed(&self, options: WorkbenchOptions) -> Arc<Self> {
+        Arc::new(Workbench {
+            base: Base { cwd: self.base.cwd.clone(), home: options.home },
+            shell: options.shell,
+            output_dir: self.output_dir.clone(),
+            confinement: Confinement::to(options.roots),
+            jobs: self.jobs.clone(),
+            auto_resize_images: options.auto_resize_images,
+            seen: self.seen.clone(),
+            mutations: self.mutations.clone(),
+            decoding: self.decoding.clone(),
+            conditions: RwLock::new(self.conditions()),
+        })
+    }
+
     /// The same place seen from another directory, with a shell and variables of its own. Processes, queues and
     /// what is known of files are shared; conditions are those of this moment.
     pub fn elsewhere(&self, cwd: PathBuf, shell: Shell, inherited: Option<Vec<(String, String)>>) -> Arc<Self> {

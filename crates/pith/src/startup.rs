@@ -147,11 +147,15 @@ pub async fn prepare(
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let relocation: Relocation = {
-        let (environment, agent_dir, settings, registry) =
-            (environment.clone(), agent_dir.clone(), settings.clone(), registry.clone());
+        let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
         let is_offline = cli.offline;
-        Box::new(move |cwd| {
-            let workbench = workbench(is_offline, cwd, &environment, &agent_dir, &settings, &registry);
+        Box::new(move |cwd, settings, before| {
+            let options = workbench_options(cwd, &environment, settings);
+            let workbench = match before.filter(|before| before.base.cwd == cwd) {
+                Some(before) => before.renewed(options),
+                None => Workbench::new(cwd.to_owned(), options),
+            };
+            set_conditions(&workbench, is_offline, &agent_dir, settings, &registry);
             let tools = builtin_tools(&workbench);
             (workbench, tools)
         })
@@ -258,15 +262,8 @@ fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<Stream
     }
 }
 
-fn workbench(
-    is_offline: bool,
-    cwd: &Path,
-    environment: &Environment,
-    agent_dir: &AgentDir,
-    settings: &Settings,
-    registry: &Registry,
-) -> Arc<Workbench> {
-    let options = WorkbenchOptions {
+fn workbench_options(cwd: &Path, environment: &Environment, settings: &Settings) -> WorkbenchOptions {
+    WorkbenchOptions {
         home: Some(environment.home().to_owned()),
         shell: Shell {
             path: settings.shell_path.as_deref().map(|path| environment.expand(path)),
@@ -278,8 +275,17 @@ fn workbench(
         keep_background: settings.bash.keep_background,
         guard: Guard::this_program().ok(),
         ..WorkbenchOptions::default()
-    };
-    let workbench = Workbench::new(cwd.to_owned(), options);
+    }
+}
+
+/// What commands of the model see of pith and its credentials.
+fn set_conditions(
+    workbench: &Workbench,
+    is_offline: bool,
+    agent_dir: &AgentDir,
+    settings: &Settings,
+    registry: &Registry,
+) {
     let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
     let mut marks = vec![("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
     if is_offline {
@@ -290,13 +296,12 @@ fn workbench(
         conditions.env.hidden = hidden;
         conditions.env.bin = Some(agent_dir.path().join("bin"));
     });
-    workbench
 }
 
 impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
-        let (workbench, tools) = (self.relocation)(self.store.cwd());
+        let (workbench, tools) = (self.relocation)(self.store.cwd(), &self.brought.settings, None);
         // Shared by those who read directories again.
         let project = Arc::new(Mutex::new(self.project));
         let extensions = {

@@ -238,13 +238,13 @@ impl Default for Images {
 pub struct Bash {
     /// Whether commands see the credentials pith knows.
     pub inherit_secrets: bool,
-    /// Whether background jobs of a finished command live until the session ends.
+    /// Whether background jobs of a finished command live on when the session ends.
     pub keep_background: bool,
 }
 
 impl Default for Bash {
     fn default() -> Self {
-        Bash { inherit_secrets: true, keep_background: true }
+        Bash { inherit_secrets: true, keep_background: false }
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn update(focus: Option<&str>) -> String {
 pub(crate) fn turn_prefix() -> String {
     format!(
         "The text above is the beginning of a turn that was too long to keep whole; its end stays as it is. \
-         Summarise the beginning so that the end can be understood. Use only what is shown.\n\n\
+         Write a summary of the beginning so that the end can be understood. Use only what is shown.\n\n\
          ## Original Request\nWhat the person asked for in this turn.\n\n\
          ## Progress So Far\n- Important steps and decisions in this part\n\n\
          ## Context Needed to Continue\n- What one must know to understand the rest{TERSE}"
@@ -65,7 +65,7 @@ pub(crate) fn branch(focus: Option<&str>, replaces: bool) -> String {
         focus => with_focus(
             format!(
                 "The text above is one branch of a conversation that is now being left to go on elsewhere. \
-             Summarise it, so that what was tried and learned is not lost.\n\n{SECTIONS}{TERSE}"
+             Write a summary of it, so that what was tried and learned is not lost.\n\n{SECTIONS}{TERSE}"
             ),
             focus,
         ),

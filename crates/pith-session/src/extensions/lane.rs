@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::time::Duration;
 
-use pith_ext::FromExtension;
+use pith_ext::{EventName, FromExtension};
 use pith_protocol::{Command, Id, Response};
 use tokio::task::{AbortHandle, Id as TaskId};
 use tokio::time::Instant;
@@ -236,7 +236,10 @@ impl Session {
             self.give_up_prompts();
         }
         let must_wait = self.lane.is_busy() || !self.lane.waiting.is_empty();
+        let is_awaited = matches!(command, Command::SetModel(_) | Command::CycleModel(_))
+            && self.listeners(EventName::ModelSelect).is_some();
         let is_held = is_ordered(&command)
+            || is_awaited
             || match self.lane.taken {
                 Some(Passage::Replacement) => is_written_down(&command),
                 Some(Passage::Start) => is_written_down(&command) || lists_extensions(&command),

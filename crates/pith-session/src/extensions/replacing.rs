@@ -121,7 +121,7 @@ impl Session {
             Target::Same => switch("resume", self.store.path().map(shown)),
             Target::Before(entry) => fork(entry, "before"),
             Target::UpTo(entry) => fork(entry, "at"),
-            Target::Whole => fork(self.store.leaf().unwrap_or_default(), "at"),
+            Target::Whole(leaf) => fork(leaf, "at"),
         }
     }
 

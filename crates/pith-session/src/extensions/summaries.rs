@@ -86,16 +86,22 @@ impl Session {
         })
     }
 
-    /// `session_compact`.
-    pub(crate) fn announce_compaction(&self, entry: &str, author: &Author, reason: CompactionReason, will_retry: bool) {
-        let Some(handle) = self.listeners(EventName::SessionCompact) else { return };
+    /// `session_compact`, and who is to hear it.
+    pub(crate) fn compaction_news(
+        &self,
+        entry: &str,
+        author: &Author,
+        reason: CompactionReason,
+        will_retry: bool,
+    ) -> Option<(ExtensionHandle, Value)> {
+        let handle = self.listeners(EventName::SessionCompact)?;
         let event = json!({
             "compactionEntry": self.store.tree().entry(entry),
             "fromExtension": author.is_extension(),
             "reason": reason,
             "willRetry": will_retry,
         });
-        handle.announce(EventName::SessionCompact, event);
+        Some((handle, event))
     }
 
     /// `session_compact_failed`; without a text it was cancelled.

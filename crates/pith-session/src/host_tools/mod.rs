@@ -147,7 +147,11 @@ impl Session {
             HostReply::ToolUpdate { id: Some(id), partial_result } => {
                 let Some(call) = self.pending.get(&id) else { return };
                 match result::read(partial_result) {
-                    Ok(output) => (call.update)(output),
+                    Ok(mut output) => {
+                        // Hosts expect details in every update, if only empty ones.
+                        output.details.get_or_insert_with(|| serde_json::json!({}));
+                        (call.update)(output);
+                    }
                     Err(why) => log_line(&format!("ignored an update of host tool \"{}\": {why}", call.tool)),
                 }
             }

@@ -4,6 +4,7 @@
 //! A rule speaks once per conversation: from then on the model has read it.
 
 mod rules;
+mod sentinel;
 mod watch;
 
 #[cfg(test)]
@@ -12,20 +13,18 @@ mod tests;
 use std::sync::Arc;
 
 use pith_agent::{Opening, now_ms};
-use pith_protocol::{AssistantEvent, Block, Content, CustomMessage, Event, Message};
+use pith_protocol::{Block, Content, CustomMessage, Event, Message};
 use serde_json::{Map, Value, json};
 
-use crate::activity::Activity;
 use crate::session::Session;
 pub use rules::StreamRules;
-use watch::Watch;
+pub(crate) use sentinel::Sentinel;
 
 const INJECTION: &str = "ttsr-injection";
 
 /// The rules and what they have done so far.
 pub(crate) struct Ttsr {
-    rules: StreamRules,
-    watch: Watch,
+    rules: Arc<StreamRules>,
     /// Whether the conversation has the rule already.
     is_told: Vec<bool>,
     /// Rules that stopped the answer being streamed.
@@ -35,7 +34,7 @@ pub(crate) struct Ttsr {
 impl Ttsr {
     pub fn new(rules: StreamRules) -> Self {
         let is_told = vec![false; rules.len()];
-        Ttsr { rules, watch: Watch::default(), is_told, pending: Vec::new() }
+        Ttsr { rules: Arc::new(rules), is_told, pending: Vec::new() }
     }
 
     /// Looks up which rules a conversation has.
@@ -53,24 +52,14 @@ impl Ttsr {
         }
     }
 
-    /// A new answer begins.
-    pub fn begin_answer(&mut self) {
-        self.watch.reset();
+    /// Watches the answers of a run, where there is something to watch for.
+    pub fn sentinel(&self) -> Option<Sentinel> {
+        self.rules.automaton().map(|_| Sentinel::new(self.rules.clone(), self.is_told.clone()))
     }
 
     /// The host stopped the answer first.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
-    }
-
-    /// The rules that stop the answer with this event; none once it was stopped.
-    fn take_event(&mut self, event: &AssistantEvent) -> &[usize] {
-        if !self.pending.is_empty() {
-            return &[];
-        }
-        let hits = self.watch.feed(&self.rules, event);
-        self.pending = hits.into_iter().filter(|rule| !self.is_told[*rule]).collect();
-        &self.pending
     }
 
     /// The message that tells the pending rules.
@@ -106,18 +95,12 @@ impl Ttsr {
 }
 
 impl Session {
-    /// Holds a piece of an answer against the rules, and stops the answer on a match.
-    pub(crate) fn watch_stream(&mut self, event: &AssistantEvent) {
-        let hits = self.ttsr.take_event(event).to_vec();
-        if hits.is_empty() {
-            return;
-        }
-        let rules: Vec<_> = hits.iter().map(|rule| self.ttsr.rules.get(*rule)).collect();
-        let rules = serde_json::to_value(rules).expect("rules always serialize");
-        self.out.event(&Event::TtsrTriggered { rules: &rules });
-        if let Activity::Running(run) = &self.activity {
-            run.cancel.cancel();
-        }
+    /// A rule has stopped the answer.
+    pub(crate) fn on_rules_broken(&mut self, rules: Vec<usize>) {
+        let shown: Vec<_> = rules.iter().map(|rule| self.ttsr.rules.get(*rule)).collect();
+        let shown = serde_json::to_value(shown).expect("rules always serialize");
+        self.out.event(&Event::TtsrTriggered { rules: &shown });
+        self.ttsr.pending = rules;
     }
 
     /// What to go on with after a run that a rule stopped.
@@ -127,17 +110,18 @@ impl Session {
         Some(Opening::Prompts(vec![Arc::new(Message::Custom(message))]))
     }
 
-    /// The model must not take the stopped answer for its own word, even if it
-    /// was quicker to finish than we were to stop it.
+    /// The model must not take the stopped answer for its own word, nor what became of its calls.
     fn omit_stopped_answer(&mut self) {
-        let said_something =
-            |message: &Arc<Message>| message.as_assistant().is_some_and(|answer| !answer.content.is_empty());
-        let Some(at) = self.store.messages().iter().rposition(said_something) else { return };
-        let target = self.store.message_entries().nth(at).map(str::to_owned);
-        if let Some(target) = target {
-            // The entry was appended a moment ago, so it is on the branch.
+        let is_of_answer = |message: &&Arc<Message>| {
+            matches!(***message, Message::ToolResult(_)) || message.as_assistant().is_some_and(|answer| answer.failed())
+        };
+        let n_omitted = self.store.messages().iter().rev().take_while(is_of_answer).count();
+        let at = self.store.messages().len() - n_omitted;
+        let targets: Vec<String> = self.store.message_entries().skip(at).map(str::to_owned).collect();
+        for target in targets {
+            // The entries were appended a moment ago, so they are on the branch.
             let _ = self.store.append_context_edit(&target, None);
-            self.report_store();
         }
+        self.report_store();
     }
 }

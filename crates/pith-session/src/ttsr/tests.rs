@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use pith_protocol::{AssistantEvent, AssistantMessage, StopReason};
 use pith_resources::StreamRule;
 
+use super::watch::Watch;
 use super::*;
 
 fn rule(name: &str, condition: &[&str], scope: &[&str]) -> StreamRule {
@@ -118,10 +120,11 @@ fn no_pattern_makes_watching_slow() {
 fn a_rule_speaks_once_per_conversation() {
     let mut ttsr = Ttsr::new(compile(vec![rule("r", &["needle"], &["text"])]));
     let say = |ttsr: &mut Ttsr| {
-        ttsr.begin_answer();
-        let mut n_hits = ttsr.take_event(&AssistantEvent::TextStart { index: 0 }).len();
-        n_hits += ttsr.take_event(&AssistantEvent::TextDelta { index: 0, delta: "needle".into() }).len();
-        n_hits + ttsr.take_event(&AssistantEvent::TextEnd { index: 0, content: String::new(), signature: None }).len()
+        let mut sentinel = ttsr.sentinel().expect("there is a rule");
+        sentinel.begin_answer();
+        sentinel.take(&AssistantEvent::TextStart { index: 0 });
+        ttsr.pending = sentinel.take(&AssistantEvent::TextDelta { index: 0, delta: "a needle.".into() }).to_vec();
+        ttsr.pending.len()
     };
     assert_eq!(say(&mut ttsr), 1);
     ttsr.forget_pending(); // stopped by the host: the model has not read it
@@ -135,4 +138,29 @@ fn a_rule_speaks_once_per_conversation() {
     assert_eq!(say(&mut ttsr), 1);
     ttsr.resume(&told);
     assert_eq!(say(&mut ttsr), 0);
+}
+
+#[test]
+fn an_answer_ends_where_it_breaks_a_rule() {
+    let ttsr = Ttsr::new(compile(vec![rule("r", &["rm -rf"], &["tool"])]));
+    let mut sentinel = ttsr.sentinel().expect("there is a rule");
+    sentinel.begin_answer();
+    let mut say = |event| sentinel.take(&event).len();
+    say(AssistantEvent::TextStart { index: 0 });
+    say(AssistantEvent::TextDelta { index: 0, delta: "I clean ".into() });
+    say(AssistantEvent::TextEnd { index: 0, content: "I clean up".into(), signature: None });
+    say(AssistantEvent::ToolCallStart { index: 1, id: "c".into(), name: "bash".into() });
+    assert_eq!(say(AssistantEvent::ToolCallDelta { index: 1, delta: r#"{"command":"rm -rf /","#.into() }), 1);
+    say(AssistantEvent::ToolCallDelta { index: 1, delta: r#""more":1}"#.into() });
+    let ends = sentinel.close();
+    let [AssistantEvent::ToolCallEnd { index: 1, call }] = &ends[..] else { panic!("{ends:?}") };
+    assert_eq!(serde_json::Value::from(call.arguments.clone()), serde_json::json!({"command": "rm -rf /"}));
+    assert_eq!(call.arguments_truncated, Some(true));
+    // The provider had finished long before.
+    let finished = AssistantMessage { content: vec![Block::text("all of it")], ..AssistantMessage::default() };
+    let left = sentinel.conclude(Arc::new(Message::Assistant(finished)));
+    let left = left.as_assistant().expect("an answer");
+    assert_eq!(left.content[..], [Block::text("I clean up"), Block::ToolCall(call.clone())]);
+    assert_eq!((left.stop_reason, left.error_message.as_deref()), (StopReason::Aborted, Some("TTSR matched rule: r")));
+    assert_eq!(sentinel.close(), []);
 }

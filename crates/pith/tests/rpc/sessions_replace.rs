@@ -281,16 +281,20 @@ fn sessions_in_memory_are_forked_and_cloned_in_memory() {
 
 #[test]
 fn a_shell_command_is_recorded_in_the_session_it_was_asked_in() {
-    let mut scene = Scene::new([]);
-    let gate = scene.home.work().join("gate");
-    let wait = format!("echo begun; while [ ! -e {} ]; do sleep 0.01; done", gate.display());
-    scene.send(json!({"id": "b", "type": "bash", "command": wait}));
+    let mut scene = Scene::new([Turn::text("one")]);
+    scene.run("first");
+    let left = file(&mut scene);
+    scene.send(json!({"id": "b", "type": "bash", "command": "echo begun; sleep 600"}));
     scene.wait_type("bash_execution_update");
     scene.command(json!({"type": "new_session"}));
-    fs::write(&gate, "").expect("a file");
-    assert_eq!(scene.response("b")["data"]["exitCode"], 0);
+    // It was stopped and answered before the other session began.
+    assert_eq!(scene.response("b")["data"]["cancelled"], true);
     assert!(scene.messages().is_empty());
-    scene.finish();
+    let frames = scene.finish();
+    let position = |wanted: &str| frames.iter().position(|frame| frame["command"] == wanted).expect(wanted);
+    assert!(position("bash") < position("new_session"));
+    let text = fs::read_to_string(&left).expect("the session that was left");
+    assert!(text.contains("bashExecution") && text.contains("sleep 600"), "{text}");
 }
 
 #[test]
