@@ -101,6 +101,7 @@ fn find_all(text: &[u8], edits: &[Normalised<'_>], failure: &Failure<'_>) -> Res
     edits.iter().enumerate().map(find).collect()
 }
 
+/// Places that do not overlap, counted from the first.
 struct Occurrences {
     first: Option<Range<usize>>,
     count: usize,
@@ -110,12 +111,7 @@ fn occurrences(text: &[u8], wanted: &[u8]) -> Occurrences {
     let finder = Finder::new(wanted);
     let first = if wanted.is_empty() { None } else { finder.find(text) };
     let Some(start) = first else { return Occurrences { first: None, count: 0 } };
-    let mut count = finder.find_iter(text).count();
-    // Two that overlap are two places as well.
-    if count == 1 && finder.find(&text[start + 1..]).is_some() {
-        count = 2;
-    }
-    Occurrences { first: Some(start..start + wanted.len()), count }
+    Occurrences { first: Some(start..start + wanted.len()), count: finder.find_iter(&text[start..]).count() }
 }
 
 impl Places<'_> {

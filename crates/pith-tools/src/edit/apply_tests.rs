@@ -23,6 +23,14 @@ fn replacements_refer_to_the_original() {
 }
 
 #[test]
+fn an_occurrence_that_overlaps_the_first_is_not_another() {
+    check(b"}\n}\n}\n", &[("}\n}", "end")], b"end\n}\n");
+    check(b"x\n\n\ny", &[("\n\n", "\n")], b"x\n\ny");
+    check(b"aaa", &[("aa", "b")], b"ba");
+    check(b"\xffaaa", &[("aa", "b")], b"\xffba");
+}
+
+#[test]
 fn untouched_line_endings_stay() {
     check(b"l1\nl2\r\nl3\n", &[("l2", "L2")], b"l1\nL2\r\nl3\n");
     check(b"a\r\nb\r\nc\r\n", &[("b\nc", "B\nC")], b"a\r\nB\r\nC\r\n");
@@ -78,7 +86,7 @@ fn refusals() {
     );
     refuse(b"dup\nx\ndup\n", &[("dup", "y")], TWO);
     refuse(b"foo  \nbar\nfoo\n", &[("foo\n", "x\n")], TWO); // alike but for trailing blanks
-    refuse(b"aaa", &[("aa", "b")], TWO); // overlapping occurrences
+    refuse(b"aaaa", &[("aa", "b")], TWO);
     refuse("e e\u{301}".as_bytes(), &[("e", "x")], TWO); // one of them is only half a letter
     refuse(
         b"a a b",
