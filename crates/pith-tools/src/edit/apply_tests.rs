@@ -48,7 +48,7 @@ fn look_alikes_match_and_other_lines_keep_their_bytes() {
     let original = "keep \u{2019}  \r\nfoo  \r\n   \nbar\u{a0}baz tail\nlast\u{2019}  \n";
     let expected = "keep \u{2019}  \r\nFOO tail\nlast\u{2019}  \n";
     check(original.as_bytes(), &[("foo\n\nbar baz", "FOO")], expected.as_bytes());
-    // A line whose end is matched, but none of its text, is not touched either.
+    // The line behind a matched newline is not touched.
     check(
         "one \u{2014}  \ntwo  \nthree\u{a0}\n".as_bytes(),
         &[("two\n", "2\n")],
@@ -56,6 +56,12 @@ fn look_alikes_match_and_other_lines_keep_their_bytes() {
     );
     // One inexact edit moves all of them to look-alike text.
     check("a\u{a0}b  \nc  \n".as_bytes(), &[("a b", "x"), ("c", "y")], b"x\ny\n");
+}
+
+#[test]
+fn a_line_that_loses_only_its_newline_is_touched() {
+    check("one \u{2014} two  \nit\u{2019}s".as_bytes(), &[("\nit's", " it is")], b"one - two it is");
+    check("  \nit\u{2019}s".as_bytes(), &[("\nit's", "x")], b"x");
 }
 
 #[test]

@@ -36,7 +36,8 @@ impl<'a> Fuzzy<'a> {
         Fuzzy { original, text: Cow::Owned(text), lines }
     }
 
-    /// The original of a stretch no edit touches, as far as it has whole lines; look-alike text for the rest.
+    /// The original of a stretch no edit touches, as far as it has whole lines with their newlines; look-alike text for
+    /// the rest.
     pub fn original_of(&self, range: Range<usize>) -> Cow<'_, str> {
         if self.lines.is_empty() {
             return Cow::Borrowed(&self.original[range]);
@@ -48,7 +49,8 @@ impl<'a> Fuzzy<'a> {
             if fuzzy.start > range.end {
                 break;
             }
-            if fuzzy.start >= range.start && fuzzy.end <= range.end {
+            let end = if at + 1 < self.lines.len() { fuzzy.end + 1 } else { fuzzy.end };
+            if fuzzy.start >= range.start && end <= range.end {
                 text.push_str(&self.original[original]);
             } else {
                 text.push_str(&self.text[fuzzy.start.max(range.start)..fuzzy.end.min(range.end)]);
@@ -132,6 +134,7 @@ mod tests {
         assert_eq!(fuzzy.original_of(5..9), "two \n");
         assert_eq!(fuzzy.original_of(6..8), "wo");
         assert_eq!(fuzzy.original_of(8..9), "\n");
+        assert_eq!(fuzzy.original_of(0..8), "one\u{2019}  \ntwo"); // the second line lost its newline
         assert_eq!(fuzzy.original_of(2..10), "e'\ntwo \nt");
         assert_eq!(fuzzy.original_of(14..14), "");
     }
