@@ -59,6 +59,16 @@ fn look_alikes_match_and_other_lines_keep_their_bytes() {
 }
 
 #[test]
+fn blanks_at_the_end_of_old_text_are_replaced_where_the_file_has_them() {
+    check("say \u{2018}hi\u{2019} there".as_bytes(), &[("say 'hi' ", "")], b"there");
+    check("x \u{2014} y".as_bytes(), &[("x - ", "x: ")], b"x: y");
+    check("it\u{2019}s\u{a0}so".as_bytes(), &[("it\u{2019}s ", "")], b"so"); // look-alikes on both sides
+    check("x \u{2014}\ny".as_bytes(), &[("x - \ny", "z")], b"z"); // at the end of a line they do not count
+    check("k = 1; n\nit\u{2019}s".as_bytes(), &[("k = 1; ", ""), ("it's", "is")], b"n\nis");
+    refuse("k = 1; n\nk = 1;\nit\u{2019}s".as_bytes(), &[("k = 1; ", ""), ("it's", "is")], FIRST_TWICE);
+}
+
+#[test]
 fn a_line_that_loses_only_its_newline_is_touched() {
     check("one \u{2014} two  \nit\u{2019}s".as_bytes(), &[("\nit's", " it is")], b"one - two it is");
     check("  \nit\u{2019}s".as_bytes(), &[("\nit's", "x")], b"x");
@@ -75,6 +85,8 @@ fn bytes_that_are_not_text_survive() {
 
 const NOT_FOUND: &str =
     "Could not find the exact text in f. The old text must match exactly including all whitespace and newlines.";
+const FIRST_TWICE: &str =
+    "Found 2 occurrences of edits[0] in f. Each oldText must be unique. Please provide more context to make it unique.";
 const TWO: &str =
     "Found 2 occurrences of the text in f. The text must be unique. Please provide more context to make it unique.";
 

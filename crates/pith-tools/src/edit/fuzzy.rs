@@ -80,6 +80,14 @@ pub(super) fn fuzzy(text: &str) -> Cow<'_, str> {
     Fuzzy::new(text).text.into_owned().into()
 }
 
+/// The look-alike form of any text, but with the blanks at the ends of its lines.
+pub(super) fn fuzzy_untrimmed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(composed(text).chars().map(plain_char).collect())
+}
+
 fn is_plain(line: &str) -> bool {
     line.is_ascii() && !line.ends_with(|c: char| c.is_ascii_whitespace() || c == '\u{b}')
 }
@@ -88,12 +96,16 @@ fn fuzzy_line(line: &str) -> Cow<'_, str> {
     if is_plain(line) {
         return Cow::Borrowed(line);
     }
-    let composed: Cow<'_, str> = match is_nfkc_quick(line.chars()) {
-        IsNormalized::Yes => Cow::Borrowed(line),
-        IsNormalized::No | IsNormalized::Maybe => Cow::Owned(line.nfkc().collect()),
-    };
+    let composed = composed(line);
     let trimmed = composed.trim_end_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     Cow::Owned(trimmed.chars().map(plain_char).collect())
+}
+
+fn composed(text: &str) -> Cow<'_, str> {
+    match is_nfkc_quick(text.chars()) {
+        IsNormalized::Yes => Cow::Borrowed(text),
+        IsNormalized::No | IsNormalized::Maybe => Cow::Owned(text.nfkc().collect()),
+    }
 }
 
 fn plain_char(c: char) -> char {
@@ -123,6 +135,7 @@ mod tests {
         ] {
             assert_eq!(fuzzy(text), plain, "{text:?}");
         }
+        assert_eq!(fuzzy_untrimmed("it\u{2019}s\u{a0} \n\u{fb01}\u{3000}"), "it's  \nfi ");
     }
 
     #[test]
