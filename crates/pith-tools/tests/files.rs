@@ -44,6 +44,10 @@ fn reading_text() {
         );
         let beyond = bench.fails("read", json!({"path": "a.txt", "offset": 99})).await;
         assert_eq!(beyond, "Offset 99 is beyond end of file (4 lines total)");
+        for (offset, shown) in [(1e30, "1e+30"), (1.5e300, "1.5e+300"), (1e20, "100000000000000000000"), (9.9, "9")] {
+            let beyond = bench.fails("read", json!({"path": "a.txt", "offset": offset})).await;
+            assert_eq!(beyond, format!("Offset {shown} is beyond end of file (4 lines total)"));
+        }
     });
 }
 
