@@ -89,7 +89,7 @@ struct Progress<'a> {
 impl<'a> Progress<'a> {
     fn new(workbench: &'a Workbench, update: ToolUpdate) -> Self {
         Progress {
-            decoder: Decoder::default(),
+            decoder: Decoder::without_mark(),
             capture: Capture::new(&workbench.output_dir),
             update,
             last_update: Instant::now(),

@@ -106,7 +106,7 @@ struct Transcript<'a, F> {
 impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
     fn new(kept_in: &'a OutputDir, on_delta: F) -> Self {
         Transcript {
-            decoder: Decoder::default(),
+            decoder: Decoder::without_mark(),
             sanitiser: Sanitiser::default(),
             capture: Capture::new(kept_in),
             pending: String::new(),

@@ -32,6 +32,8 @@ fn output_and_status() {
         )
         .await;
         check(&bench, r"printf 'a\360\237'; sleep 0.05; printf '\230\200b'", "a😀b").await;
+        check(&bench, r"printf '\357\273\277a\357\273\277b'", "a\u{feff}b").await; // a byte order mark
+        check(&bench, r"printf '\357\273\277'", "(no output)").await;
         refuse(&bench, json!({"command": "exit 3"}), "(no output)\n\nCommand exited with code 3").await;
         refuse(&bench, json!({"command": "echo out; exit 1"}), "out\n\n\nCommand exited with code 1").await;
         refuse(&bench, json!({"command": "printf x; exit 2"}), "x\n\nCommand exited with code 2").await;

@@ -44,6 +44,10 @@ fn reading_text() {
         );
         let beyond = bench.fails("read", json!({"path": "a.txt", "offset": 99})).await;
         assert_eq!(beyond, "Offset 99 is beyond end of file (4 lines total)");
+        for (offset, shown) in [(1e30, "1e+30"), (1.5e300, "1.5e+300"), (1e20, "100000000000000000000"), (9.9, "9")] {
+            let beyond = bench.fails("read", json!({"path": "a.txt", "offset": offset})).await;
+            assert_eq!(beyond, format!("Offset {shown} is beyond end of file (4 lines total)"));
+        }
     });
 }
 
@@ -259,6 +263,10 @@ fn edits_that_fail_change_nothing() {
         check(edit("none.txt", &[("a", "b")]), "Could not edit file: none.txt. Error code: ENOENT.").await;
         check(edit("a.txt/x", &[("a", "b")]), "Could not edit file: a.txt/x. Error code: ENOTDIR.").await;
         check(edit(".", &[("a", "b")]), "EISDIR: illegal operation on a directory, read").await;
+        let pipe = bench.path("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        check(edit("pipe", &[("a", "b")]), "Could not edit file: pipe. Error code: EINVAL.").await;
+        check(edit("/dev/null", &[("a", "b")]), "Could not edit file: /dev/null. Error code: EINVAL.").await;
         let several = edit("a.txt", &[("x", "y"), ("zzz", "y")]);
         check(
             several,

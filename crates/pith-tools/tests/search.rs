@@ -127,6 +127,7 @@ fn find_matches_names_and_paths() {
         check(&bench, "find", json!({"pattern": "sub/**"}), "sub/c.txt\nsub/deep/\nsub/deep/d.ts").await;
         check(&bench, "find", json!({"pattern": "{a,sub}.txt"}), "a.txt\nsub.txt").await;
         check(&bench, "find", json!({"pattern": "*", "path": "sub"}), "c.txt\ndeep/\ndeep/d.ts").await;
+        check(&bench, "find", json!({"pattern": "", "path": "sub"}), "c.txt\ndeep/\ndeep/d.ts").await;
         check(&bench, "find", json!({"pattern": "*.zip"}), "No files found matching pattern").await;
         symlink("sub", bench.path("zlink")).unwrap();
         check(&bench, "find", json!({"pattern": "zl*"}), "zlink").await;

@@ -36,6 +36,8 @@ fn output_is_plain_text_and_any_exit_is_a_result() {
         assert_eq!(result, UserBash { exit_code: Some(7), ..UserBash::default() });
         assert!(deltas.is_empty());
         assert_eq!(command(&bench, "kill -9 $$").await.0.exit_code, Some(137));
+        let (result, deltas) = command(&bench, r"printf '\357\273\277a'").await;
+        assert_eq!((result.output.as_str(), deltas.concat().as_str()), ("a", "a")); // without the byte order mark
     });
 }
 

@@ -5,11 +5,30 @@
 pub(crate) struct Decoder {
     /// The beginning of a character whose rest has not arrived.
     pending: Vec<u8>,
+    /// Text may still begin with a byte order mark, which is to be dropped.
+    drops_mark: bool,
 }
 
 impl Decoder {
+    /// Drops a byte order mark at the very start.
+    pub fn without_mark() -> Self {
+        Decoder { drops_mark: true, ..Decoder::default() }
+    }
+
     /// Hands the text of `bytes` to `take`, in order.
     pub fn push(&mut self, bytes: &[u8], mut take: impl FnMut(&str)) {
+        let mut drops_mark = self.drops_mark;
+        let mut take = |text: &str| match text.strip_prefix('\u{feff}') {
+            Some(rest) if std::mem::take(&mut drops_mark) => {
+                if !rest.is_empty() {
+                    take(rest);
+                }
+            }
+            _ => {
+                drops_mark = false;
+                take(text);
+            }
+        };
         if self.pending.is_empty() {
             self.decode(bytes, &mut take);
         } else {
@@ -17,6 +36,7 @@ impl Decoder {
             joined.extend_from_slice(bytes);
             self.decode(&joined, &mut take);
         }
+        self.drops_mark = drops_mark;
     }
 
     /// The stream is over: an unfinished character becomes U+FFFD.
@@ -57,7 +77,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn decoded<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
-        let (mut decoder, mut text) = (Decoder::default(), String::new());
+        decoded_by(Decoder::default(), pieces)
+    }
+
+    fn decoded_by<'a>(mut decoder: Decoder, pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
+        let mut text = String::new();
         for piece in pieces {
             decoder.push(piece, |part| text.push_str(part));
         }
@@ -70,6 +94,20 @@ mod tests {
         assert_eq!(decoded([b"c\xff\xfed".as_slice()]), "c\u{fffd}\u{fffd}d");
         assert_eq!(decoded([b"a\xf0\x9f".as_slice(), b"\x98\x80b"]), "a😀b");
         assert_eq!(decoded([b"a\xf0\x9f".as_slice()]), "a\u{fffd}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_dropped_at_the_very_start_only() {
+        let check = |pieces: &[&[u8]], expected: &str| {
+            assert_eq!(decoded_by(Decoder::without_mark(), pieces.iter().copied()), expected, "{pieces:?}");
+        };
+        check(&[b"\xef\xbb\xbfa\xef\xbb\xbf"], "a\u{feff}");
+        check(&[b"\xef", b"\xbb", b"\xbf", b"a"], "a");
+        check(&[b"\xef\xbb\xbf", b"\xef\xbb\xbfa"], "\u{feff}a");
+        check(&[b"a", b"\xef\xbb\xbf"], "a\u{feff}");
+        check(&[b"\xff\xef\xbb\xbf"], "\u{fffd}\u{feff}");
+        check(&[b"\xef\xbb"], "\u{fffd}");
+        assert_eq!(decoded([b"\xef\xbb\xbfa".as_slice()]), "\u{feff}a");
     }
 
     proptest! {

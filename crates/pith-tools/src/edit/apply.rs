@@ -6,7 +6,7 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 
 use super::document::{Changed, Document, with_lf};
-use super::fuzzy::{Fuzzy, fuzzy};
+use super::fuzzy::{Fuzzy, fuzzy, fuzzy_untrimmed};
 
 /// One replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +74,7 @@ enum Places<'a> {
 fn find_in_text<'a>(text: &'a str, edits: &[Normalised<'_>], failure: &Failure<'_>) -> Result<Places<'a>, String> {
     let fuzzy_text = Fuzzy::new(text);
     let exact: Vec<Occurrences> = edits.iter().map(|edit| occurrences(text.as_bytes(), edit.old.as_bytes())).collect();
-    let similar: Vec<Occurrences> =
-        edits.iter().map(|edit| occurrences(fuzzy_text.text.as_bytes(), fuzzy(&edit.old).as_bytes())).collect();
+    let similar: Vec<Occurrences> = edits.iter().map(|edit| look_alikes(&fuzzy_text.text, &edit.old)).collect();
     let is_exact = exact.iter().all(|found| found.first.is_some());
     let mut places = Vec::with_capacity(edits.len());
     for (at, (exact, similar)) in exact.into_iter().zip(similar).enumerate() {
@@ -91,6 +90,14 @@ fn find_in_text<'a>(text: &'a str, edits: &[Normalised<'_>], failure: &Failure<'
     Ok(if is_exact { Places::Exact(places) } else { Places::Fuzzy(fuzzy_text, places) })
 }
 
+/// Where look-alike text has `wanted`. Blanks at its end belong to it where the text has them too, but they do not
+/// make a place unique.
+fn look_alikes(text: &str, wanted: &str) -> Occurrences {
+    let trimmed = occurrences(text.as_bytes(), fuzzy(wanted).as_bytes());
+    let whole = occurrences(text.as_bytes(), fuzzy_untrimmed(wanted).as_bytes());
+    Occurrences { first: whole.first.or(trimmed.first), count: whole.count.max(trimmed.count) }
+}
+
 /// The places in a file that is not UTF-8, byte for byte.
 fn find_all(text: &[u8], edits: &[Normalised<'_>], failure: &Failure<'_>) -> Result<Vec<Range<usize>>, String> {
     let find = |(at, edit): (usize, &Normalised<'_>)| {
@@ -101,6 +108,7 @@ fn find_all(text: &[u8], edits: &[Normalised<'_>], failure: &Failure<'_>) -> Res
     edits.iter().enumerate().map(find).collect()
 }
 
+/// Places that do not overlap, counted from the first.
 struct Occurrences {
     first: Option<Range<usize>>,
     count: usize,
@@ -110,12 +118,7 @@ fn occurrences(text: &[u8], wanted: &[u8]) -> Occurrences {
     let finder = Finder::new(wanted);
     let first = if wanted.is_empty() { None } else { finder.find(text) };
     let Some(start) = first else { return Occurrences { first: None, count: 0 } };
-    let mut count = finder.find_iter(text).count();
-    // Two that overlap are two places as well.
-    if count == 1 && finder.find(&text[start + 1..]).is_some() {
-        count = 2;
-    }
-    Occurrences { first: Some(start..start + wanted.len()), count }
+    Occurrences { first: Some(start..start + wanted.len()), count: finder.find_iter(&text[start..]).count() }
 }
 
 impl Places<'_> {

@@ -23,6 +23,14 @@ fn replacements_refer_to_the_original() {
 }
 
 #[test]
+fn an_occurrence_that_overlaps_the_first_is_not_another() {
+    check(b"}\n}\n}\n", &[("}\n}", "end")], b"end\n}\n");
+    check(b"x\n\n\ny", &[("\n\n", "\n")], b"x\n\ny");
+    check(b"aaa", &[("aa", "b")], b"ba");
+    check(b"\xffaaa", &[("aa", "b")], b"\xffba");
+}
+
+#[test]
 fn untouched_line_endings_stay() {
     check(b"l1\nl2\r\nl3\n", &[("l2", "L2")], b"l1\nL2\r\nl3\n");
     check(b"a\r\nb\r\nc\r\n", &[("b\nc", "B\nC")], b"a\r\nB\r\nC\r\n");
@@ -40,7 +48,7 @@ fn look_alikes_match_and_other_lines_keep_their_bytes() {
     let original = "keep \u{2019}  \r\nfoo  \r\n   \nbar\u{a0}baz tail\nlast\u{2019}  \n";
     let expected = "keep \u{2019}  \r\nFOO tail\nlast\u{2019}  \n";
     check(original.as_bytes(), &[("foo\n\nbar baz", "FOO")], expected.as_bytes());
-    // A line whose end is matched, but none of its text, is not touched either.
+    // The line behind a matched newline is not touched.
     check(
         "one \u{2014}  \ntwo  \nthree\u{a0}\n".as_bytes(),
         &[("two\n", "2\n")],
@@ -48,6 +56,22 @@ fn look_alikes_match_and_other_lines_keep_their_bytes() {
     );
     // One inexact edit moves all of them to look-alike text.
     check("a\u{a0}b  \nc  \n".as_bytes(), &[("a b", "x"), ("c", "y")], b"x\ny\n");
+}
+
+#[test]
+fn blanks_at_the_end_of_old_text_are_replaced_where_the_file_has_them() {
+    check("say \u{2018}hi\u{2019} there".as_bytes(), &[("say 'hi' ", "")], b"there");
+    check("x \u{2014} y".as_bytes(), &[("x - ", "x: ")], b"x: y");
+    check("it\u{2019}s\u{a0}so".as_bytes(), &[("it\u{2019}s ", "")], b"so"); // look-alikes on both sides
+    check("x \u{2014}\ny".as_bytes(), &[("x - \ny", "z")], b"z"); // at the end of a line they do not count
+    check("k = 1; n\nit\u{2019}s".as_bytes(), &[("k = 1; ", ""), ("it's", "is")], b"n\nis");
+    refuse("k = 1; n\nk = 1;\nit\u{2019}s".as_bytes(), &[("k = 1; ", ""), ("it's", "is")], FIRST_TWICE);
+}
+
+#[test]
+fn a_line_that_loses_only_its_newline_is_touched() {
+    check("one \u{2014} two  \nit\u{2019}s".as_bytes(), &[("\nit's", " it is")], b"one - two it is");
+    check("  \nit\u{2019}s".as_bytes(), &[("\nit's", "x")], b"x");
 }
 
 #[test]
@@ -61,6 +85,8 @@ fn bytes_that_are_not_text_survive() {
 
 const NOT_FOUND: &str =
     "Could not find the exact text in f. The old text must match exactly including all whitespace and newlines.";
+const FIRST_TWICE: &str =
+    "Found 2 occurrences of edits[0] in f. Each oldText must be unique. Please provide more context to make it unique.";
 const TWO: &str =
     "Found 2 occurrences of the text in f. The text must be unique. Please provide more context to make it unique.";
 
@@ -78,7 +104,7 @@ fn refusals() {
     );
     refuse(b"dup\nx\ndup\n", &[("dup", "y")], TWO);
     refuse(b"foo  \nbar\nfoo\n", &[("foo\n", "x\n")], TWO); // alike but for trailing blanks
-    refuse(b"aaa", &[("aa", "b")], TWO); // overlapping occurrences
+    refuse(b"aaaa", &[("aa", "b")], TWO);
     refuse("e e\u{301}".as_bytes(), &[("e", "x")], TWO); // one of them is only half a letter
     refuse(
         b"a a b",

@@ -36,7 +36,8 @@ impl<'a> Fuzzy<'a> {
         Fuzzy { original, text: Cow::Owned(text), lines }
     }
 
-    /// The original of a stretch no edit touches, as far as it has whole lines; look-alike text for the rest.
+    /// The original of a stretch no edit touches, as far as it has whole lines with their newlines; look-alike text for
+    /// the rest.
     pub fn original_of(&self, range: Range<usize>) -> Cow<'_, str> {
         if self.lines.is_empty() {
             return Cow::Borrowed(&self.original[range]);
@@ -48,7 +49,8 @@ impl<'a> Fuzzy<'a> {
             if fuzzy.start > range.end {
                 break;
             }
-            if fuzzy.start >= range.start && fuzzy.end <= range.end {
+            let end = if at + 1 < self.lines.len() { fuzzy.end + 1 } else { fuzzy.end };
+            if fuzzy.start >= range.start && end <= range.end {
                 text.push_str(&self.original[original]);
             } else {
                 text.push_str(&self.text[fuzzy.start.max(range.start)..fuzzy.end.min(range.end)]);
@@ -78,6 +80,14 @@ pub(super) fn fuzzy(text: &str) -> Cow<'_, str> {
     Fuzzy::new(text).text.into_owned().into()
 }
 
+/// The look-alike form of any text, but with the blanks at the ends of its lines.
+pub(super) fn fuzzy_untrimmed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(composed(text).chars().map(plain_char).collect())
+}
+
 fn is_plain(line: &str) -> bool {
     line.is_ascii() && !line.ends_with(|c: char| c.is_ascii_whitespace() || c == '\u{b}')
 }
@@ -86,12 +96,16 @@ fn fuzzy_line(line: &str) -> Cow<'_, str> {
     if is_plain(line) {
         return Cow::Borrowed(line);
     }
-    let composed: Cow<'_, str> = match is_nfkc_quick(line.chars()) {
-        IsNormalized::Yes => Cow::Borrowed(line),
-        IsNormalized::No | IsNormalized::Maybe => Cow::Owned(line.nfkc().collect()),
-    };
+    let composed = composed(line);
     let trimmed = composed.trim_end_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     Cow::Owned(trimmed.chars().map(plain_char).collect())
+}
+
+fn composed(text: &str) -> Cow<'_, str> {
+    match is_nfkc_quick(text.chars()) {
+        IsNormalized::Yes => Cow::Borrowed(text),
+        IsNormalized::No | IsNormalized::Maybe => Cow::Owned(text.nfkc().collect()),
+    }
 }
 
 fn plain_char(c: char) -> char {
@@ -121,6 +135,7 @@ mod tests {
         ] {
             assert_eq!(fuzzy(text), plain, "{text:?}");
         }
+        assert_eq!(fuzzy_untrimmed("it\u{2019}s\u{a0} \n\u{fb01}\u{3000}"), "it's  \nfi ");
     }
 
     #[test]
@@ -132,6 +147,7 @@ mod tests {
         assert_eq!(fuzzy.original_of(5..9), "two \n");
         assert_eq!(fuzzy.original_of(6..8), "wo");
         assert_eq!(fuzzy.original_of(8..9), "\n");
+        assert_eq!(fuzzy.original_of(0..8), "one\u{2019}  \ntwo"); // the second line lost its newline
         assert_eq!(fuzzy.original_of(2..10), "e'\ntwo \nt");
         assert_eq!(fuzzy.original_of(14..14), "");
     }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use pith_agent::{Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use rustix::fs::{Access, AtFlags};
+use rustix::io::Errno;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -44,9 +45,13 @@ impl EditTool {
 fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
     still_wanted(cancel)?;
     workbench.confinement.admit(path, "access")?;
-    rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(
-        |error| format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into())),
-    )?;
+    let unfit =
+        |error: Errno| format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into()));
+    rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(unfit)?;
+    // A directory is refused in other words, when it is opened.
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return Err(unfit(Errno::INVAL));
+    }
     let (mut file, metadata) = open_regular(path, &workbench.confinement)?;
     let mut original = Vec::new();
     file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;

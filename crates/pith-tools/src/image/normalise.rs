@@ -70,22 +70,29 @@ pub fn normalise_block(block: ImageBlock, rules: Rules) -> Normalised {
     if is_ordinary(&block, rules) {
         return Normalised::Image { block, notes: Vec::new() };
     }
+    // A type that needs no conversion can only fail later.
+    let failure = if rules.auto_resize && is_inline(&block.mime_type) { NOT_RESIZABLE } else { NOT_CONVERTIBLE };
     match decoded(&block.data) {
-        Some(data) => normalise(&data, rules),
-        None => Normalised::Omitted(NOT_CONVERTIBLE.to_owned()),
+        Some(data) => normalise_or(&data, rules, failure),
+        None => Normalised::Omitted(failure.to_owned()),
     }
 }
 
 /// Makes an inline image of a file's bytes, converted and made smaller as far as needed.
 pub fn normalise(data: &[u8], rules: Rules) -> Normalised {
-    let Sniffed::Image(kind) = sniff(data) else { return Normalised::Omitted(NOT_CONVERTIBLE.to_owned()) };
+    let needs_no_conversion = matches!(sniff(data), Sniffed::Image(kind) if kind.is_inline());
+    normalise_or(data, rules, if needs_no_conversion { NOT_RESIZABLE } else { NOT_CONVERTIBLE })
+}
+
+/// [`normalise`] with the remark on an image that cannot be used.
+fn normalise_or(data: &[u8], rules: Rules, failure: &str) -> Normalised {
+    let Sniffed::Image(kind) = sniff(data) else { return Normalised::Omitted(failure.to_owned()) };
     if data.len() > MAX_INPUT {
         return Normalised::Omitted(format!("[Image omitted: {} exceeds the limit of 50MB.]", size(data.len())));
     }
     if can_stay(kind, data, rules) {
         return unchanged(kind, data);
     }
-    let failure = if kind.is_inline() { NOT_RESIZABLE } else { NOT_CONVERTIBLE };
     match open(kind, data) {
         Err(Refused::TooManyPixels(width, height)) => {
             Normalised::Omitted(format!("[Image omitted: {width}x{height} exceeds the limit of 100 megapixels.]"))
@@ -93,6 +100,13 @@ pub fn normalise(data: &[u8], rules: Rules) -> Normalised {
         Err(Refused::Broken) => Normalised::Omitted(failure.to_owned()),
         Ok(image) => rework(kind, data, &image, rules).unwrap_or_else(|| Normalised::Omitted(failure.to_owned())),
     }
+}
+
+/// Whether an image of this type, as its sender says, needs no conversion.
+fn is_inline(mime: &str) -> bool {
+    let mime = mime.split_once(';').map_or(mime, |(mime, _)| mime).trim();
+    let known = ["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"];
+    known.iter().any(|known| mime.eq_ignore_ascii_case(known))
 }
 
 /// Whether the bytes may be passed on, as far as the header tells.

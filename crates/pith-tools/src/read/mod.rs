@@ -50,7 +50,7 @@ impl Read {
 
     async fn read(self: Arc<Self>, arguments: Arguments, cancel: CancellationToken) -> Outcome {
         let shown_path = arguments.text("path")?.to_owned();
-        let offset = arguments.count("offset", 1)?;
+        let offset = arguments.number("offset")?;
         let limit = arguments.limit("limit")?;
         let opened = {
             let workbench = Arc::clone(&self.workbench);

@@ -20,15 +20,19 @@ const CHUNK: usize = 256 * 1024;
 /// The lines asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
+    /// The first line, a whole number; of any size, because a refusal names it.
+    offset: f64,
     /// Lines before the first.
     skipped: usize,
     count: Option<usize>,
 }
 
 impl Window {
-    /// `offset` counts from 1.
-    pub fn new(offset: Option<usize>, limit: Option<usize>) -> Self {
-        Window { skipped: offset.unwrap_or(1).saturating_sub(1), count: limit }
+    /// `offset` counts from 1 and is rounded down; less than that is the beginning.
+    pub fn new(offset: Option<f64>, limit: Option<usize>) -> Self {
+        let offset = offset.unwrap_or(1.0).floor().max(1.0);
+        // A saturating cast: no file has that many lines.
+        Window { offset, skipped: offset as usize - 1, count: limit }
     }
 }
 
@@ -132,7 +136,7 @@ impl Scan {
     pub fn render(&self, window: Window, path: &str) -> Outcome {
         let (first, total) = (window.skipped + 1, self.total_lines);
         if first > total {
-            return Err(format!("Offset {first} is beyond end of file ({total} lines total)"));
+            return Err(format!("Offset {} is beyond end of file ({total} lines total)", digits(window.offset)));
         }
         let (text, truncation) = head_of(&self.selected.beginning, self.selected.extent(), Limits::RESULT);
         let Some(truncation) = truncation else {
@@ -162,20 +166,25 @@ impl Scan {
     }
 }
 
+/// A whole number as JavaScript writes it, which hosts expect: from 1e21 on with an exponent.
+fn digits(number: f64) -> String {
+    if number < 1e21 { number.to_string() } else { format!("{number:e}").replace('e', "e+") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(contents: &[u8], offset: Option<usize>, limit: Option<usize>) -> Result<String, String> {
-        let window = Window::new(offset, limit);
+    fn read(contents: &[u8], offset: Option<u32>, limit: Option<usize>) -> Result<String, String> {
+        let window = Window::new(offset.map(f64::from), limit);
         let output = scan(contents, window, None, &CancellationToken::new())?.render(window, "f")?;
         Ok(output.content[0].as_text().unwrap().to_owned())
     }
 
-    fn check(contents: &str, offset: usize, limit: usize, expected: &str) {
-        let given = |n: usize| (n > 0).then_some(n);
-        let got = read(contents.as_bytes(), given(offset), given(limit)).unwrap_or_else(|error| error);
+    fn check(contents: &str, offset: u32, limit: usize, expected: &str) {
+        let (offset_given, limit_given) = ((offset > 0).then_some(offset), (limit > 0).then_some(limit));
+        let got = read(contents.as_bytes(), offset_given, limit_given).unwrap_or_else(|error| error);
         assert_eq!(got, expected, "{contents:?} offset {offset} limit {limit}");
     }
 
@@ -254,14 +263,14 @@ mod tests {
         fn pieces_and_windows_agree_with_splitting(
             text in "(a|é|\n){0,30}",
             piece in 1usize..9,
-            offset in 1usize..12,
+            offset in 1u32..12,
             limit in 1usize..12,
         ) {
             let lines: Vec<&str> = text.split('\n').collect();
-            let window = Window::new(Some(offset), Some(limit));
+            let window = Window::new(Some(offset.into()), Some(limit));
             let scan = scan(Trickle(text.as_bytes(), piece), window, None, &CancellationToken::new()).unwrap();
             prop_assert_eq!(scan.total_lines, lines.len());
-            let selected: Vec<&str> = lines.iter().skip(offset - 1).take(limit).copied().collect();
+            let selected: Vec<&str> = lines.iter().skip(offset as usize - 1).take(limit).copied().collect();
             prop_assert_eq!(&scan.selected.beginning, &selected.join("\n"));
             prop_assert_eq!(scan.selected.extent(), Extent::of(&selected.join("\n")));
         }

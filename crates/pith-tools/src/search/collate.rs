@@ -9,6 +9,22 @@ use unicode_normalization::char::is_combining_mark;
 /// Punctuation and symbols in the order of the Unicode collation; whatever is not listed comes after.
 const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
+/// Letters of European alphabets that sort like others. One with the last of all characters in its spelling is a letter
+/// of its own, right after the other.
+const SPELLINGS: [(char, &str); 11] = [
+    ('ß', "ss"),
+    ('æ', "ae"),
+    ('ð', "d"),
+    ('ø', "o"),
+    ('đ', "d"),
+    ('ħ', "h"),
+    ('ı', "i\u{10ffff}"),
+    ('ł', "l"),
+    ('ŋ', "n\u{10ffff}"),
+    ('œ', "oe"),
+    ('ŧ', "t\u{10ffff}"),
+];
+
 /// Compares two names, without regard to case first.
 pub(super) fn compare(one: &str, two: &str) -> Ordering {
     let by_letters = keys(one).cmp(keys(two));
@@ -16,10 +32,17 @@ pub(super) fn compare(one: &str, two: &str) -> Ordering {
 }
 
 fn keys(name: &str) -> impl Iterator<Item = (usize, char)> {
-    name.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase).map(|c| match PUNCTUATION.find(c) {
+    let letters = name.nfkd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_lowercase);
+    letters.flat_map(spelled).map(|c| match PUNCTUATION.find(c) {
         Some(place) => (place, '\0'),
         None => (PUNCTUATION.len(), c),
     })
+}
+
+fn spelled(letter: char) -> impl Iterator<Item = char> {
+    let spelling = SPELLINGS.iter().find(|(own, _)| *own == letter).map(|(_, spelling)| *spelling);
+    let itself = spelling.is_none().then_some(letter);
+    itself.into_iter().chain(spelling.unwrap_or_default().chars())
 }
 
 #[cfg(test)]
@@ -48,6 +71,13 @@ mod tests {
         names.sort_by(|one, two| compare(one, two));
         assert_eq!(names, expected);
         assert_eq!(compare("readme", "README"), Ordering::Greater);
+        let expected = ["ad", "æ", "af", "d", "đ", "e", "ħ", "i", "iz", "ı", "j", "łz", "m", "n", "ŋ", "od", "œ", "of"];
+        let more = ["oz", "øz", "p", "sr", "ss", "ß", "st", "t", "ŧ", "u", "z", "þ"];
+        let expected = [expected.as_slice(), &more].concat();
+        let mut names = expected.clone();
+        names.sort();
+        names.sort_by(|one, two| compare(one, two));
+        assert_eq!(names, expected);
         assert_eq!(compare("x", "x"), Ordering::Equal);
     }
 }

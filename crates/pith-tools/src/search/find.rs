@@ -77,6 +77,8 @@ struct Pattern {
 
 impl Pattern {
     fn new(pattern: &str) -> Result<Self, String> {
+        // Nothing asked for is anything, as with fd.
+        let pattern = if pattern.is_empty() { "*" } else { pattern };
         let whole_path = pattern.contains('/');
         let anchored = !whole_path || pattern.starts_with('/') || pattern.starts_with("**/");
         let glob = if anchored { pattern.to_owned() } else { format!("**/{pattern}") };

@@ -93,10 +93,24 @@ fn broken_images_are_left_out() {
     assert_eq!(normalise(&png[..40], SMALL), Normalised::Omitted(NOT_RESIZABLE.to_owned()));
     let bitmap = bytes(&picture(12, 8), ImageFormat::Bmp);
     assert_eq!(normalise(&bitmap[..60], SMALL), Normalised::Omitted(NOT_CONVERTIBLE.to_owned()));
-    let block = |data: &str| ImageBlock { data: data.to_owned(), mime_type: "image/png".to_owned() };
-    for data in ["", "!!", "aGVsbG8="] {
-        assert_eq!(normalise_block(block(data), SMALL), Normalised::Omitted(NOT_CONVERTIBLE.to_owned()), "{data:?}");
+}
+
+#[test]
+fn a_broken_inline_image_fails_at_the_step_its_label_leads_to() {
+    let off = Rules { auto_resize: false, ..SMALL };
+    let bitmap = STANDARD.encode(&bytes(&picture(12, 8), ImageFormat::Bmp)[..60]);
+    let check = |mime: &str, rules, expected: &str| {
+        for data in ["", "!!", "aGVsbG8=", &bitmap] {
+            let block = ImageBlock { data: data.to_owned(), mime_type: mime.to_owned() };
+            assert_eq!(normalise_block(block, rules), Normalised::Omitted(expected.to_owned()), "{mime} {data:?}");
+        }
+    };
+    for mime in ["image/png", "image/jpeg", "image/jpg", "image/gif", "Image/WebP; q=1"] {
+        check(mime, SMALL, NOT_RESIZABLE);
+        check(mime, off, NOT_CONVERTIBLE); // nothing was to be resized
     }
+    check("image/bmp", SMALL, NOT_CONVERTIBLE);
+    check("image/tiff", SMALL, NOT_CONVERTIBLE);
 }
 
 #[test]
