@@ -111,12 +111,71 @@ fn blocks_follow_the_kind_of_their_parts() {
             "toolcall_delta 2 {}",
             "toolcall_end 2 {}",
             "text_start 3",
+            "text_delta 3 ",
             "text_end 3 ",
             "done ToolUse",
         ]
     );
     let content = serde_json::to_value(&message.content).expect("serializes");
     assert_eq!((&content[0]["thinkingSignature"], &content[3]["textSignature"]), (&json!("c2ln"), &json!("bGFzdA==")));
+}
+
+#[test]
+fn empty_parts_are_blocks() {
+    let check = |parts: Value, expected: &[&str], content: Value| {
+        let (lines, message) = decoded(&(chunk(parts, None) + &chunk(json!([{"text":""}]), Some("STOP"))));
+        assert_eq!(lines, expected);
+        assert_eq!(serde_json::to_value(&message.content).expect("serializes"), content);
+    };
+    let empty = json!({"type":"text","text":""});
+    check(json!([]), &["text_start 0", "text_delta 0 ", "text_end 0 ", "done Stop"], json!([empty]));
+    check(
+        json!([{"functionCall":{"id":"x","name":"ls","args":{}}}]),
+        &[
+            "toolcall_start 0 x ls",
+            "toolcall_delta 0 {}",
+            "toolcall_end 0 {}",
+            "text_start 1",
+            "text_delta 1 ",
+            "text_end 1 ",
+            "done ToolUse",
+        ],
+        json!([{"type":"toolCall","id":"x","name":"ls","arguments":{}}, empty]),
+    );
+    check(
+        json!([{"text":"","thought":true}]),
+        &[
+            "thinking_start 0",
+            "thinking_delta 0 ",
+            "thinking_end 0 ",
+            "text_start 1",
+            "text_delta 1 ",
+            "text_end 1 ",
+            "done Stop",
+        ],
+        json!([{"type":"thinking","thinking":""}, empty]),
+    );
+    // One that finds its block open has nothing to add.
+    check(
+        json!([{"text":"a"}]),
+        &["text_start 0", "text_delta 0 a", "text_end 0 a", "done Stop"],
+        json!([{"type":"text","text":"a"}]),
+    );
+}
+
+#[test]
+fn empty_blocks_are_not_sent_back() {
+    let contents = |content: Value| {
+        let history = vec![user("q"), own(&model("gemini-2.5-pro"), content), user("next")];
+        body(&call(model("gemini-2.5-pro"), history))["contents"].clone()
+    };
+    let said = |role: &str, text: &str| json!({"role":role,"parts":[{"text":text}]});
+    let empty = json!({"type":"text","text":""});
+    assert_eq!(contents(json!([empty])), json!([said("user", "q"), said("user", "next")]));
+    assert_eq!(
+        contents(json!([{"type":"thinking","thinking":""}, {"type":"text","text":"a"}, empty])),
+        json!([said("user", "q"), said("model", "a"), said("user", "next")])
+    );
 }
 
 #[test]
