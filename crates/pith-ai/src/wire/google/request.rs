@@ -93,7 +93,7 @@ struct Body<'a> {
 
 /// What a model id says about the model.
 struct Traits {
-    /// Pictures may stand inside a function response.
+    /// Pictures may stand inside a function response. Only models known to be too old cannot take them there.
     nests_images: bool,
     /// Calls and responses carry ids.
     sends_ids: bool,
@@ -102,7 +102,8 @@ struct Traits {
     has_levels: bool,
 }
 
-static VERSION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"gemini-(\d+)").expect("the pattern is a constant"));
+static VERSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"gemini-(?:live-)?(\d+)").expect("the pattern is a constant"));
 static LEVELS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"gemini-3(\.\d+)?-(pro|flash)|gemini-flash(-lite)?-latest|gemma-?4").expect("the pattern is a constant")
 });
@@ -113,7 +114,7 @@ impl Traits {
         let version = VERSION.captures(&id).and_then(|found| found[1].parse::<u32>().ok());
         let is_new = version.is_some_and(|version| version >= 3);
         Traits {
-            nests_images: is_new || !id.contains("gemini"),
+            nests_images: version.is_none_or(|version| version >= 3),
             sends_ids: is_new || id.starts_with("claude-") || id.starts_with("gpt-oss-"),
             takes_strict: is_new,
             has_levels: LEVELS.is_match(&id),

@@ -255,6 +255,27 @@ fn parallel_results_stay_together_on_old_models() {
 }
 
 #[test]
+fn only_models_known_to_be_old_get_pictures_after_the_results() {
+    let is_nested = |id: &str| {
+        let image = json!({"type":"image","data":"AA==","mimeType":"image/png"});
+        let history = vec![
+            own(&model(id), json!([{"type":"toolCall","id":"a","name":"read","arguments":{}}])),
+            message(json!({"role":"toolResult","toolCallId":"a","toolName":"read","content":[image]})),
+        ];
+        let contents = body(&call(model(id), history))["contents"].clone();
+        let has_parts = contents[1]["parts"][0]["functionResponse"].get("parts").is_some();
+        assert_eq!(contents.as_array().map(Vec::len), Some(if has_parts { 2 } else { 3 }), "{id}: {contents}");
+        has_parts
+    };
+    for id in ["gemini-3-pro", "gemini-live-3-flash", "gemini-mock", "gemini-flash-latest", "gemma-4-27b", "claude-x"] {
+        assert!(is_nested(id), "{id}");
+    }
+    for id in ["gemini-2.5-pro", "Gemini-1.5-flash", "gemini-live-2.5-flash"] {
+        assert!(!is_nested(id), "{id}");
+    }
+}
+
+#[test]
 fn signatures_go_back_to_their_model_only() {
     let content = json!([{"type":"thinking","thinking":"plan","thinkingSignature":"QUJDRA=="},
         {"type":"thinking","thinking":"","thinkingSignature":"not base64!"},
