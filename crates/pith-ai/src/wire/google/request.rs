@@ -193,7 +193,7 @@ fn contents<'a>(turns: Vec<Turn<'a>>, traits: &Traits) -> Vec<Content<'a>> {
         match turn {
             Turn::User(parts) => {
                 conversation.end_responses();
-                conversation.push("user", prepare::gather(parts.len(), parts.into_iter().filter_map(part)));
+                conversation.push("user", prepare::gather(parts.len(), parts.into_iter().map(part)));
             }
             Turn::Assistant(answer) => {
                 conversation.end_responses();
@@ -206,6 +206,10 @@ fn contents<'a>(turns: Vec<Turn<'a>>, traits: &Traits) -> Vec<Content<'a>> {
         }
     }
     conversation.end_responses();
+    if conversation.contents.is_empty() {
+        // The API refuses a request without contents.
+        conversation.push("user", vec![text(Cow::Borrowed(""))]);
+    }
     conversation.contents
 }
 
@@ -213,13 +217,12 @@ fn text(text: Cow<'_, str>) -> Part<'_> {
     Part { text: Some(text), ..Part::default() }
 }
 
-fn part(part: prepare::Part<'_>) -> Option<Part<'_>> {
+fn part(part: prepare::Part<'_>) -> Part<'_> {
     match part {
-        prepare::Part::Text(piece) if piece.is_empty() => None,
-        prepare::Part::Text(piece) => Some(text(piece)),
+        prepare::Part::Text(piece) => text(piece),
         prepare::Part::Image(image) => {
             let inline_data = Some(InlineData { mime_type: &image.mime_type, data: &image.data });
-            Some(Part { inline_data, ..Part::default() })
+            Part { inline_data, ..Part::default() }
         }
     }
 }
@@ -255,7 +258,7 @@ fn answer_parts<'a>(answer: Answer<'a>, traits: &Traits) -> Vec<Part<'a>> {
 
 fn response<'a>(result: CallResult<'a>, traits: &Traits, images: &mut Vec<Part<'a>>) -> Part<'a> {
     let mut shown = joined_text(&result.parts);
-    let pictures = result.parts.into_iter().filter(|part| matches!(part, prepare::Part::Image(_))).filter_map(part);
+    let pictures = result.parts.into_iter().filter(|part| matches!(part, prepare::Part::Image(_))).map(part);
     let pictures: Vec<_> = pictures.collect();
     if shown.is_empty() && !pictures.is_empty() {
         shown = SEE_IMAGE.to_owned();

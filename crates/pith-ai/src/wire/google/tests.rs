@@ -179,6 +179,23 @@ fn empty_blocks_are_not_sent_back() {
 }
 
 #[test]
+fn empty_prompts_are_sent() {
+    let contents = |content: Value| {
+        let message = message(json!({"role":"user","content":content}));
+        body(&call(model("gemini-2.5-pro"), vec![message]))["contents"].clone()
+    };
+    let empty = json!([{"role":"user","parts":[{"text":""}]}]);
+    assert_eq!(contents(json!("")), empty);
+    assert_eq!(contents(json!([{"type":"text","text":""}])), empty);
+    assert_eq!(contents(json!([])), empty);
+    let image = json!({"type":"image","data":"AA==","mimeType":"image/png"});
+    assert_eq!(
+        contents(json!([{"type":"text","text":""}, image])),
+        json!([{"role":"user","parts":[{"text":""},{"inlineData":{"mimeType":"image/png","data":"AA=="}}]}])
+    );
+}
+
+#[test]
 fn repeated_ids_are_replaced() {
     let same =
         json!([{"functionCall":{"id":"x","name":"ls","args":{}}},{"functionCall":{"id":"x","name":"ls","args":null}}]);
