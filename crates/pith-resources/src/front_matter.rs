@@ -43,7 +43,12 @@ pub(crate) enum HeadError {
 pub(crate) fn read_head(path: &Path, notes: &mut Notes) -> Result<Head, HeadError> {
     let Text { text, is_cut, is_utf8 } = read_beginning(path, notes).map_err(HeadError::Read)?;
     let (fields, body) = match split(&text) {
-        Some((yaml, body)) => (fields(yaml)?, body),
+        Some((yaml, body)) => match fields(yaml) {
+            Ok(fields) => (fields, body),
+            // Some other YAML between two lines; what counts is below it.
+            Err(HeadError::NotFields) => (Map::new(), body),
+            Err(error) => return Err(error),
+        },
         None if is_cut && text.starts_with(FENCE) => return Err(HeadError::TooLong),
         None => (Map::new(), &*text),
     };
@@ -52,8 +57,9 @@ pub(crate) fn read_head(path: &Path, notes: &mut Notes) -> Result<Head, HeadErro
 }
 
 /// Splits a text with plain line ends into its YAML and its trimmed body. `None` if it has no front matter.
+/// The line above the YAML may be longer than it has to be.
 pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix(FENCE)?;
+    let rest = text.strip_prefix(FENCE)?.trim_start_matches('-');
     let end = rest.find("\n---")?;
     Some((&rest[..end], rest[end + "\n---".len()..].trim()))
 }

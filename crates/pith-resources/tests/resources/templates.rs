@@ -89,6 +89,10 @@ fn descriptions_and_hints() {
     check("---\ndescription: Review\nargument-hint: \"<what>\"\n---\nbody", "Review", Some("<what>"));
     check("---\nargument-hint: [file]\n---\n\nbody line\nmore", "body line", None);
     check("---\ndescription: ''\n---\nbody", "body", None);
+    check("---\njust text\n---\nbody", "body", None);
+    check("---\n- a\n- b\n---\nbody", "body", None);
+    check("----\njust text\n---\nbody", "body", None);
+    check("----\ndescription: Review\n---\nbody", "Review", None);
     check("\n  \n first\nsecond", " first", None);
     check("", "", None);
     let line = "é".repeat(61);
