@@ -69,6 +69,11 @@ pub(crate) fn body(text: &str) -> &str {
     split(text).map_or(text, |(_, body)| body)
 }
 
+/// What a file says of itself. Unlike in other fields, only a text counts.
+pub(crate) fn description(fields: &Map<String, Value>) -> Option<&str> {
+    fields.get("description")?.as_str()
+}
+
 /// A field that is a text. Numbers and switches count as the text they were written as, more or less.
 pub(crate) fn text_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
     match fields.get(name)? {
@@ -126,6 +131,8 @@ pub(crate) fn fields(yaml: &str) -> Result<Map<String, Value>, HeadError> {
         },
         // A skill may be called `on` or `no`.
         strict_booleans: true,
+        // JSON has no infinity; it becomes null instead of costing the whole head.
+        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
         with_snippet: false,
     };
     let value: Value =

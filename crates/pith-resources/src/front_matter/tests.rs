@@ -47,8 +47,9 @@ fn heads_are_read() {
     check(b"", json!({}), "");
     check(b"---\ndescription: >\n  folded\n  text\n---\n", json!({"description": "folded text\n"}), "");
     check(b"---\nmetadata:\n  tags: [a, b]\n---\n", json!({"metadata": {"tags": ["a", "b"]}}), "");
+    check(b"---\na: .inf\nb: -.inf\nc: .nan\nd: 0x1F\n---\n", json!({"a": null, "b": null, "c": null, "d": 31}), "");
     // YAML, but without fields.
-    for yaml in ["just text", "- a\n- b", "42", "true"] {
+    for yaml in ["just text", "- a\n- b", "42", "true", ".inf"] {
         check(format!("---\n{yaml}\n---\nbody").as_bytes(), json!({}), "body");
     }
 }

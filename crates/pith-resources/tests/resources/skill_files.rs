@@ -44,6 +44,10 @@ fn descriptions() {
     for missing in [described(""), described("'  '"), described("[a]"), "no head".into(), String::new()] {
         check(&missing, None, &["description is required"]);
     }
+    for other in ["42", "true", "1.5", "0x1F", ".inf", ".nan"] {
+        check(&described(other), None, &["description is required"]);
+    }
+    check(&described("'42'"), Some("dir"), &[]);
     check("----\ndescription: d\n---\n", Some("dir"), &[]);
     check(&described(&"é".repeat(1024)), Some("dir"), &[]);
     let message = "description is longer than 1024 characters (1025)";
