@@ -202,15 +202,23 @@ impl MessageBuilder {
 
     /// Appends to an open block. Text and thinking ignore empty pieces; a call reports them.
     pub fn push(&mut self, index: usize, delta: Cow<'_, str>) {
+        let is_silent = delta.is_empty() && !matches!(self.message.content.get(index), Some(Block::ToolCall(_)));
+        if !is_silent {
+            self.push_even_empty(index, delta);
+        }
+    }
+
+    /// Appends to an open block and reports the piece whatever is in it.
+    pub fn push_even_empty(&mut self, index: usize, delta: Cow<'_, str>) {
         if !self.is_open(index) {
             return;
         }
         match &mut self.message.content[index] {
-            Block::Text(block) if !delta.is_empty() => {
+            Block::Text(block) => {
                 block.text.push_str(&delta);
                 self.events.push_back(AssistantEvent::TextDelta { index, delta: delta.into_owned() });
             }
-            Block::Thinking(block) if !delta.is_empty() => {
+            Block::Thinking(block) => {
                 block.thinking.push_str(&delta);
                 self.events.push_back(AssistantEvent::ThinkingDelta { index, delta: delta.into_owned() });
             }
@@ -218,7 +226,7 @@ impl MessageBuilder {
                 self.progress[index].arguments.push(&delta);
                 self.events.push_back(AssistantEvent::ToolCallDelta { index, delta: delta.into_owned() });
             }
-            Block::Text(_) | Block::Thinking(_) | Block::Image(_) | Block::Other(_) => {}
+            Block::Image(_) | Block::Other(_) => {}
         }
     }
 

@@ -43,7 +43,12 @@ pub(crate) enum HeadError {
 pub(crate) fn read_head(path: &Path, notes: &mut Notes) -> Result<Head, HeadError> {
     let Text { text, is_cut, is_utf8 } = read_beginning(path, notes).map_err(HeadError::Read)?;
     let (fields, body) = match split(&text) {
-        Some((yaml, body)) => (fields(yaml)?, body),
+        Some((yaml, body)) => match fields(yaml) {
+            Ok(fields) => (fields, body),
+            // Some other YAML between two lines; what counts is below it.
+            Err(HeadError::NotFields) => (Map::new(), body),
+            Err(error) => return Err(error),
+        },
         None if is_cut && text.starts_with(FENCE) => return Err(HeadError::TooLong),
         None => (Map::new(), &*text),
     };
@@ -52,8 +57,9 @@ pub(crate) fn read_head(path: &Path, notes: &mut Notes) -> Result<Head, HeadErro
 }
 
 /// Splits a text with plain line ends into its YAML and its trimmed body. `None` if it has no front matter.
+/// The line above the YAML may be longer than it has to be.
 pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix(FENCE)?;
+    let rest = text.strip_prefix(FENCE)?.trim_start_matches('-');
     let end = rest.find("\n---")?;
     Some((&rest[..end], rest[end + "\n---".len()..].trim()))
 }
@@ -61,6 +67,11 @@ pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
 /// The body of a whole text: trimmed if it had front matter, else as it is.
 pub(crate) fn body(text: &str) -> &str {
     split(text).map_or(text, |(_, body)| body)
+}
+
+/// What a file says of itself. Unlike in other fields, only a text counts.
+pub(crate) fn description(fields: &Map<String, Value>) -> Option<&str> {
+    fields.get("description")?.as_str()
 }
 
 /// A field that is a text. Numbers and switches count as the text they were written as, more or less.
@@ -120,6 +131,8 @@ pub(crate) fn fields(yaml: &str) -> Result<Map<String, Value>, HeadError> {
         },
         // A skill may be called `on` or `no`.
         strict_booleans: true,
+        // JSON has no infinity; it becomes null instead of costing the whole head.
+        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
         with_snippet: false,
     };
     let value: Value =

@@ -150,9 +150,10 @@ mod tests {
             ("user/rules/c.md", "---\n: : :\n\tx\n---\nx"),
             ("user/rules/d.md", &long),
             ("user/rules/e.md", "---\ncondition: e\n---\nfine"),
+            ("user/rules/f.md", "---\nno fields\n---\nx"),
         ]);
         assert_eq!(rules.iter().map(|rule| &*rule.name).collect::<Vec<_>>(), ["e"]);
-        assert_eq!(found, ["rule_unusable"; 4]);
+        assert_eq!(found, ["rule_unusable"; 5]);
     }
 
     #[test]

@@ -69,8 +69,8 @@ pub(crate) fn load(candidate: Candidate, source_info: SourceInfo, notes: &mut No
             return None;
         }
     };
-    let description = text_field(&head.fields, "description").filter(|text| !text.trim().is_empty());
-    let Some(description) = description else {
+    let description = front_matter::description(&head.fields).filter(|text| !text.trim().is_empty());
+    let Some(description) = description.map(str::to_owned) else {
         if found != How::Loose {
             let message = "description is required";
             notes.diagnostics.push(Diagnostic::warning("skill_description_missing", &path, message));

@@ -18,6 +18,7 @@ fn texts_are_split() {
     check("---\n---\nbody", Some(("", "body")));
     check("---\na: 1\n---", Some(("\na: 1", "")));
     check("---\na: 1\n--- body", Some(("\na: 1", "body")));
+    check("-----\na: 1\n---\nbody", Some(("\na: 1", "body"))); // a longer line opens it, too
     check("body\n---\nx\n---\n", None);
     check(" ---\na: 1\n---\n", None);
     check("---\na: 1\n", None);
@@ -46,6 +47,11 @@ fn heads_are_read() {
     check(b"", json!({}), "");
     check(b"---\ndescription: >\n  folded\n  text\n---\n", json!({"description": "folded text\n"}), "");
     check(b"---\nmetadata:\n  tags: [a, b]\n---\n", json!({"metadata": {"tags": ["a", "b"]}}), "");
+    check(b"---\na: .inf\nb: -.inf\nc: .nan\nd: 0x1F\n---\n", json!({"a": null, "b": null, "c": null, "d": 31}), "");
+    // YAML, but without fields.
+    for yaml in ["just text", "- a\n- b", "42", "true", ".inf"] {
+        check(format!("---\n{yaml}\n---\nbody").as_bytes(), json!({}), "body");
+    }
 }
 
 #[test]
@@ -57,8 +63,6 @@ fn heads_that_cannot_be_used() {
     check(b"---\ndescription: a: b\n---\n", "invalid front matter: ");
     check(b"---\n\t- x: [\n---\n", "invalid front matter: ");
     check(b"---\na: 1\na: 2\n---\n", "invalid front matter: ");
-    check(b"---\njust text\n---\n", "front matter is not a list of fields");
-    check(b"---\n- a\n- b\n---\n", "front matter is not a list of fields");
     let endless = ["---\nx: ".as_bytes(), &[b'y'; 100_000]].concat();
     check(&endless, "front matter is longer than 65536 bytes");
     // Nine anchors that multiply to a billion.

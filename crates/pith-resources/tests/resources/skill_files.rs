@@ -44,6 +44,11 @@ fn descriptions() {
     for missing in [described(""), described("'  '"), described("[a]"), "no head".into(), String::new()] {
         check(&missing, None, &["description is required"]);
     }
+    for other in ["42", "true", "1.5", "0x1F", ".inf", ".nan"] {
+        check(&described(other), None, &["description is required"]);
+    }
+    check(&described("'42'"), Some("dir"), &[]);
+    check("----\ndescription: d\n---\n", Some("dir"), &[]);
     check(&described(&"é".repeat(1024)), Some("dir"), &[]);
     let message = "description is longer than 1024 characters (1025)";
     check(&described(&"é".repeat(1025)), Some("dir"), &[message]);
@@ -54,7 +59,8 @@ fn heads_that_are_not_yaml() {
     let (name, messages) = load(b"---\ndescription: Use when: always\n---\n");
     assert_eq!((name, messages.len()), (None, 1));
     assert!(messages[0].starts_with("invalid front matter: "), "{messages:?}");
-    check("---\ntext\n---\n", None, &["front matter is not a list of fields"]);
+    // This is YAML; it only says nothing.
+    check("---\ntext\n---\n", None, &["description is required"]);
 }
 
 #[test]

@@ -89,6 +89,14 @@ fn descriptions_and_hints() {
     check("---\ndescription: Review\nargument-hint: \"<what>\"\n---\nbody", "Review", Some("<what>"));
     check("---\nargument-hint: [file]\n---\n\nbody line\nmore", "body line", None);
     check("---\ndescription: ''\n---\nbody", "body", None);
+    for other in ["42", "true", "1.5", "0x1F", ".inf", "-.inf", ".nan", "~", "[a]", "{a: b}"] {
+        check(&format!("---\ndescription: {other}\n---\nbody"), "body", None);
+    }
+    check("---\ndescription: '42'\n---\nbody", "42", None);
+    check("---\njust text\n---\nbody", "body", None);
+    check("---\n- a\n- b\n---\nbody", "body", None);
+    check("----\njust text\n---\nbody", "body", None);
+    check("----\ndescription: Review\n---\nbody", "Review", None);
     check("\n  \n first\nsecond", " first", None);
     check("", "", None);
     let line = "é".repeat(61);

@@ -140,7 +140,8 @@ impl Decoder for Stream {
         let mut mended = String::new();
         let parsed = match parse::<Event<'_>>(event.data, &mut mended) {
             Ok(parsed) => parsed,
-            // An event of a kind yet to come may use our field names in its own way.
+            // An event of a kind yet to come may use our field names in its own way, and one without a name may be
+            // no event of this API at all.
             Err(_) if is_unknown(event.name) => return,
             Err(fault) => return message.fail(fault),
         };
@@ -176,8 +177,7 @@ impl Decoder for Stream {
 }
 
 fn is_unknown(name: &str) -> bool {
-    let is_known = name == "error" || name.starts_with("message_") || name.starts_with("content_block_");
-    !name.is_empty() && !is_known
+    name != "error" && !name.starts_with("message_") && !name.starts_with("content_block_")
 }
 
 impl Stream {

@@ -130,8 +130,17 @@ fn errors_inside_the_stream() {
     let (lines, message) = show(&Anthropic, &model(), &event(error.clone()));
     assert_eq!(lines, [format!("error {error}")]);
     assert_eq!(message.error.expect("a failure").kind, ErrorKind::Overloaded);
-    let (_, message) = show(&Anthropic, &model(), "data: {\"type\":\"content_block_delta\",oops}\n\n");
+    let broken = "data: {\"type\":\"content_block_delta\",oops}\n\n";
+    let (_, message) = show(&Anthropic, &model(), &format!("event: content_block_delta\n{broken}"));
     assert_eq!(message.error.expect("a failure").kind, ErrorKind::Protocol);
+}
+
+#[test]
+fn records_that_name_no_event_of_ours_may_hold_anything() {
+    for broken in ["data: {\"type\":\"content_block_delta\",oops}\n\n", "data: hello\n\n", "event: odd\ndata: {\n\n"] {
+        let (lines, _) = show(&Anthropic, &model(), &format!("{broken}{}", stopped("end_turn")));
+        assert_eq!(lines, ["done Stop"], "{broken}");
+    }
 }
 
 #[test]

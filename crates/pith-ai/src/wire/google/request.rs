@@ -93,7 +93,7 @@ struct Body<'a> {
 
 /// What a model id says about the model.
 struct Traits {
-    /// Pictures may stand inside a function response.
+    /// Pictures may stand inside a function response. Only models known to be too old cannot take them there.
     nests_images: bool,
     /// Calls and responses carry ids.
     sends_ids: bool,
@@ -102,7 +102,8 @@ struct Traits {
     has_levels: bool,
 }
 
-static VERSION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"gemini-(\d+)").expect("the pattern is a constant"));
+static VERSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"gemini-(?:live-)?(\d+)").expect("the pattern is a constant"));
 static LEVELS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"gemini-3(\.\d+)?-(pro|flash)|gemini-flash(-lite)?-latest|gemma-?4").expect("the pattern is a constant")
 });
@@ -113,7 +114,7 @@ impl Traits {
         let version = VERSION.captures(&id).and_then(|found| found[1].parse::<u32>().ok());
         let is_new = version.is_some_and(|version| version >= 3);
         Traits {
-            nests_images: is_new || !id.contains("gemini"),
+            nests_images: version.is_none_or(|version| version >= 3),
             sends_ids: is_new || id.starts_with("claude-") || id.starts_with("gpt-oss-"),
             takes_strict: is_new,
             has_levels: LEVELS.is_match(&id),
@@ -192,7 +193,7 @@ fn contents<'a>(turns: Vec<Turn<'a>>, traits: &Traits) -> Vec<Content<'a>> {
         match turn {
             Turn::User(parts) => {
                 conversation.end_responses();
-                conversation.push("user", prepare::gather(parts.len(), parts.into_iter().filter_map(part)));
+                conversation.push("user", prepare::gather(parts.len(), parts.into_iter().map(part)));
             }
             Turn::Assistant(answer) => {
                 conversation.end_responses();
@@ -205,6 +206,10 @@ fn contents<'a>(turns: Vec<Turn<'a>>, traits: &Traits) -> Vec<Content<'a>> {
         }
     }
     conversation.end_responses();
+    if conversation.contents.is_empty() {
+        // The API refuses a request without contents.
+        conversation.push("user", vec![text(Cow::Borrowed(""))]);
+    }
     conversation.contents
 }
 
@@ -212,13 +217,12 @@ fn text(text: Cow<'_, str>) -> Part<'_> {
     Part { text: Some(text), ..Part::default() }
 }
 
-fn part(part: prepare::Part<'_>) -> Option<Part<'_>> {
+fn part(part: prepare::Part<'_>) -> Part<'_> {
     match part {
-        prepare::Part::Text(piece) if piece.is_empty() => None,
-        prepare::Part::Text(piece) => Some(text(piece)),
+        prepare::Part::Text(piece) => text(piece),
         prepare::Part::Image(image) => {
             let inline_data = Some(InlineData { mime_type: &image.mime_type, data: &image.data });
-            Some(Part { inline_data, ..Part::default() })
+            Part { inline_data, ..Part::default() }
         }
     }
 }
@@ -254,7 +258,7 @@ fn answer_parts<'a>(answer: Answer<'a>, traits: &Traits) -> Vec<Part<'a>> {
 
 fn response<'a>(result: CallResult<'a>, traits: &Traits, images: &mut Vec<Part<'a>>) -> Part<'a> {
     let mut shown = joined_text(&result.parts);
-    let pictures = result.parts.into_iter().filter(|part| matches!(part, prepare::Part::Image(_))).filter_map(part);
+    let pictures = result.parts.into_iter().filter(|part| matches!(part, prepare::Part::Image(_))).map(part);
     let pictures: Vec<_> = pictures.collect();
     if shown.is_empty() && !pictures.is_empty() {
         shown = SEE_IMAGE.to_owned();

@@ -162,20 +162,21 @@ impl Stream {
             return self.call(call, signature, message);
         }
         let Some(text) = part.text else { return };
-        if text.0.is_empty() && signature.is_none() {
-            return;
-        }
         let is_thinking = part.thought == Some(true);
         let place = match self.open {
-            Some((kind, place)) if kind == is_thinking => place,
+            Some((kind, place)) if kind == is_thinking => {
+                message.push(place, text.0);
+                place
+            }
             _ => {
                 self.close(message);
                 let place = if is_thinking { message.open_thinking() } else { message.open_text() };
                 self.open = Some((is_thinking, place));
+                // An empty part is a block as well; requests leave it out.
+                message.push_even_empty(place, text.0);
                 place
             }
         };
-        message.push(place, text.0);
         if let Some(signature) = signature {
             message.set_signature(place, signature.0.into_owned());
         }

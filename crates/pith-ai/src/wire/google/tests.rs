@@ -111,12 +111,88 @@ fn blocks_follow_the_kind_of_their_parts() {
             "toolcall_delta 2 {}",
             "toolcall_end 2 {}",
             "text_start 3",
+            "text_delta 3 ",
             "text_end 3 ",
             "done ToolUse",
         ]
     );
     let content = serde_json::to_value(&message.content).expect("serializes");
     assert_eq!((&content[0]["thinkingSignature"], &content[3]["textSignature"]), (&json!("c2ln"), &json!("bGFzdA==")));
+}
+
+#[test]
+fn empty_parts_are_blocks() {
+    let check = |parts: Value, expected: &[&str], content: Value| {
+        let (lines, message) = decoded(&(chunk(parts, None) + &chunk(json!([{"text":""}]), Some("STOP"))));
+        assert_eq!(lines, expected);
+        assert_eq!(serde_json::to_value(&message.content).expect("serializes"), content);
+    };
+    let empty = json!({"type":"text","text":""});
+    check(json!([]), &["text_start 0", "text_delta 0 ", "text_end 0 ", "done Stop"], json!([empty]));
+    check(
+        json!([{"functionCall":{"id":"x","name":"ls","args":{}}}]),
+        &[
+            "toolcall_start 0 x ls",
+            "toolcall_delta 0 {}",
+            "toolcall_end 0 {}",
+            "text_start 1",
+            "text_delta 1 ",
+            "text_end 1 ",
+            "done ToolUse",
+        ],
+        json!([{"type":"toolCall","id":"x","name":"ls","arguments":{}}, empty]),
+    );
+    check(
+        json!([{"text":"","thought":true}]),
+        &[
+            "thinking_start 0",
+            "thinking_delta 0 ",
+            "thinking_end 0 ",
+            "text_start 1",
+            "text_delta 1 ",
+            "text_end 1 ",
+            "done Stop",
+        ],
+        json!([{"type":"thinking","thinking":""}, empty]),
+    );
+    // One that finds its block open has nothing to add.
+    check(
+        json!([{"text":"a"}]),
+        &["text_start 0", "text_delta 0 a", "text_end 0 a", "done Stop"],
+        json!([{"type":"text","text":"a"}]),
+    );
+}
+
+#[test]
+fn empty_blocks_are_not_sent_back() {
+    let contents = |content: Value| {
+        let history = vec![user("q"), own(&model("gemini-2.5-pro"), content), user("next")];
+        body(&call(model("gemini-2.5-pro"), history))["contents"].clone()
+    };
+    let said = |role: &str, text: &str| json!({"role":role,"parts":[{"text":text}]});
+    let empty = json!({"type":"text","text":""});
+    assert_eq!(contents(json!([empty])), json!([said("user", "q"), said("user", "next")]));
+    assert_eq!(
+        contents(json!([{"type":"thinking","thinking":""}, {"type":"text","text":"a"}, empty])),
+        json!([said("user", "q"), said("model", "a"), said("user", "next")])
+    );
+}
+
+#[test]
+fn empty_prompts_are_sent() {
+    let contents = |content: Value| {
+        let message = message(json!({"role":"user","content":content}));
+        body(&call(model("gemini-2.5-pro"), vec![message]))["contents"].clone()
+    };
+    let empty = json!([{"role":"user","parts":[{"text":""}]}]);
+    assert_eq!(contents(json!("")), empty);
+    assert_eq!(contents(json!([{"type":"text","text":""}])), empty);
+    assert_eq!(contents(json!([])), empty);
+    let image = json!({"type":"image","data":"AA==","mimeType":"image/png"});
+    assert_eq!(
+        contents(json!([{"type":"text","text":""}, image])),
+        json!([{"role":"user","parts":[{"text":""},{"inlineData":{"mimeType":"image/png","data":"AA=="}}]}])
+    );
 }
 
 #[test]
@@ -193,6 +269,27 @@ fn parallel_results_stay_together_on_old_models() {
         json!({"functionResponse":{"id":"a","name":"read","response":{"output":"(see attached image)"},"parts":[picture]}})
     );
     assert_eq!(modern[2], json!({"role":"user","parts":[{"text":"next"}]}));
+}
+
+#[test]
+fn only_models_known_to_be_old_get_pictures_after_the_results() {
+    let is_nested = |id: &str| {
+        let image = json!({"type":"image","data":"AA==","mimeType":"image/png"});
+        let history = vec![
+            own(&model(id), json!([{"type":"toolCall","id":"a","name":"read","arguments":{}}])),
+            message(json!({"role":"toolResult","toolCallId":"a","toolName":"read","content":[image]})),
+        ];
+        let contents = body(&call(model(id), history))["contents"].clone();
+        let has_parts = contents[1]["parts"][0]["functionResponse"].get("parts").is_some();
+        assert_eq!(contents.as_array().map(Vec::len), Some(if has_parts { 2 } else { 3 }), "{id}: {contents}");
+        has_parts
+    };
+    for id in ["gemini-3-pro", "gemini-live-3-flash", "gemini-mock", "gemini-flash-latest", "gemma-4-27b", "claude-x"] {
+        assert!(is_nested(id), "{id}");
+    }
+    for id in ["gemini-2.5-pro", "Gemini-1.5-flash", "gemini-live-2.5-flash"] {
+        assert!(!is_nested(id), "{id}");
+    }
 }
 
 #[test]

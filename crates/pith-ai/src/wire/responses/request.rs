@@ -187,7 +187,7 @@ fn items<'a>(call: &'a LlmCall, turns: Vec<Turn<'a>>, refused: &Refused) -> Vec<
     for (at, turn) in turns.into_iter().enumerate() {
         match turn {
             Turn::User(parts) => {
-                let content = gather(parts.len(), parts.into_iter().filter_map(input));
+                let content = gather(parts.len(), parts.into_iter().map(input));
                 if !content.is_empty() {
                     items.push(Item::User { role: "user", content });
                 }
@@ -199,13 +199,12 @@ fn items<'a>(call: &'a LlmCall, turns: Vec<Turn<'a>>, refused: &Refused) -> Vec<
     items
 }
 
-fn input(part: Part<'_>) -> Option<Input<'_>> {
+fn input(part: Part<'_>) -> Input<'_> {
     match part {
-        Part::Text(text) if text.is_empty() => None,
-        Part::Text(text) => Some(Input::InputText { text }),
+        Part::Text(text) => Input::InputText { text },
         Part::Image(image) => {
             let image_url = format!("data:{};base64,{}", image.mime_type, image.data);
-            Some(Input::InputImage { detail: "auto", image_url })
+            Input::InputImage { detail: "auto", image_url }
         }
     }
 }
@@ -266,7 +265,8 @@ fn output(result: CallResult<'_>) -> Typed<'_> {
     let call_id = result.id.split('|').next().unwrap_or_default().to_owned();
     let has_images = result.parts.iter().any(|part| matches!(part, Part::Image(_)));
     let output = if has_images {
-        Output::Parts(result.parts.into_iter().filter_map(input).collect())
+        let is_empty = |part: &Part<'_>| matches!(part, Part::Text(text) if text.is_empty());
+        Output::Parts(result.parts.into_iter().filter(|part| !is_empty(part)).map(input).collect())
     } else {
         let text = joined_text(&result.parts);
         Output::Text(if text.is_empty() { "(no tool output)".to_owned() } else { text })

@@ -263,6 +263,27 @@ fn awkward_results_and_ids() {
 }
 
 #[test]
+fn empty_prompts_are_sent() {
+    let input = |content: Value| {
+        let message = message(json!({"role":"user","content":content}));
+        body(&call(model(), vec![message]))["input"].clone()
+    };
+    let empty = json!({"type":"input_text","text":""});
+    assert_eq!(input(json!("")), json!([{"role":"user","content":[empty]}]));
+    assert_eq!(input(json!([{"type":"text","text":""}])), json!([{"role":"user","content":[empty]}]));
+    let image = json!({"type":"image","data":"AA==","mimeType":"image/png"});
+    let sent = json!({"type":"input_image","detail":"auto","image_url":"data:image/png;base64,AA=="});
+    assert_eq!(input(json!([{"type":"text","text":""}, image])), json!([{"role":"user","content":[empty, sent]}]));
+    // Results are another matter: the picture is what the tool had to say.
+    let history = vec![
+        own(&model(), json!([{"type":"toolCall","id":"a|fc_1","name":"read","arguments":{}}])),
+        message(json!({"role":"toolResult","toolCallId":"a|fc_1","toolName":"read",
+            "content":[{"type":"text","text":""}, image]})),
+    ];
+    assert_eq!(body(&call(model(), history))["input"][1]["output"], json!([sent]));
+}
+
+#[test]
 fn errors_name_the_provider() {
     let text = |provider: &str, status, body: &str| {
         Responses.error_text(&Model { provider: provider.into(), ..model() }, status, body)
