@@ -290,10 +290,10 @@ fn a_shell_command_is_recorded_in_the_session_it_was_asked_in() {
     // It was stopped and answered before the other session began.
     assert_eq!(scene.response("b")["data"]["cancelled"], true);
     assert!(scene.messages().is_empty());
+    let text = fs::read_to_string(&left).expect("the session that was left");
     let frames = scene.finish();
     let position = |wanted: &str| frames.iter().position(|frame| frame["command"] == wanted).expect(wanted);
     assert!(position("bash") < position("new_session"));
-    let text = fs::read_to_string(&left).expect("the session that was left");
     assert!(text.contains("bashExecution") && text.contains("sleep 600"), "{text}");
 }
 
