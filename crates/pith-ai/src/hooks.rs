@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 use crate::failure::Fault;
+use crate::wire::google;
 use crate::wire::{Headers, HttpRequest};
 
 /// Lets headers and payload be changed. Costs nothing when nobody wants to.
@@ -17,8 +18,12 @@ pub(crate) async fn shape(call: &LlmCall, mut request: HttpRequest) -> Result<Ht
     }
     if hooks.sees(RequestPart::Payload) {
         let unreadable = |error| Fault::new(ErrorKind::InvalidRequest, format!("The request is not JSON: {error}"));
-        let payload = serde_json::from_slice(&request.body).map_err(unreadable)?;
-        request.body = Bytes::from(serde_json::to_vec(&hooks.payload(payload).await).map_err(unreadable)?);
+        let body = serde_json::from_slice(&request.body).map_err(unreadable)?;
+        let body = match call.model.api == google::API {
+            true => google::sent(hooks.payload(google::shown(&call.model.id, body)).await),
+            false => hooks.payload(body).await,
+        };
+        request.body = Bytes::from(serde_json::to_vec(&body).map_err(unreadable)?);
     }
     Ok(request)
 }

@@ -132,7 +132,7 @@ pub fn for_api(api: &str) -> Option<&'static dyn Wire> {
         "anthropic-messages" => &anthropic::Anthropic,
         "openai-completions" => &completions::Completions,
         "openai-responses" => &responses::Responses,
-        "google-generative-ai" => &google::Google,
+        google::API => &google::Google,
         _ => return None,
     })
 }

@@ -42,7 +42,7 @@ impl Session {
     /// The host can show dialogs.
     pub(crate) fn on_ui_announced(&mut self) {
         let TrustQuestion::Open(question) = std::mem::take(&mut self.trust) else { return };
-        let id = pith_store::new_session_id();
+        let id = uuid::Uuid::new_v4().to_string();
         let timeout = u64::try_from(HOST_ANSWER_LIMIT.as_millis()).ok();
         let method = UiMethod::Confirm { title: question.title, message: question.message, timeout };
         self.out.ui_request(&UiRequest { id: id.clone(), method });

@@ -1,13 +1,19 @@
 //! `google-generative-ai`: the Gemini API.
 
+mod payload;
 mod request;
 mod stream;
+
+pub(crate) use payload::{sent, shown};
 
 use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut};
 use crate::failure::Fault;
+
+/// Its name in models.
+pub(crate) const API: &str = "google-generative-ai";
 
 /// The wire module.
 pub struct Google;

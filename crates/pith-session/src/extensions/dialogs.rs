@@ -25,7 +25,7 @@ impl Session {
     pub(crate) fn withdraw_dialog(&mut self, id: String) {
         if self.extensions.dialogs.0.remove(&id).is_some() {
             let method = UiMethod::Cancel { target_id: id };
-            self.out.ui_request(&UiRequest { id: pith_store::new_session_id(), method });
+            self.out.ui_request(&UiRequest { id: uuid::Uuid::new_v4().to_string(), method });
         }
     }
 

@@ -244,6 +244,27 @@ fn entries_names_and_labels_are_kept_and_told() {
 }
 
 #[test]
+fn a_choice_of_the_host_is_answered_when_extensions_have_heard_of_it() {
+    let body = r#"pi.on("model_select", async (event, ctx) => {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        tell(ctx, { model: event.model.id, now: ctx.model.id });
+    });"#;
+    let mut scene = with_extension(body, []);
+    for id in ["1", "2", "3"] {
+        scene.send(json!({"id": id, "type": "cycle_model"}));
+    }
+    let last = scene.response("3");
+    let told: Vec<Value> = of_type(&scene.frames(), "extension_ui_request")
+        .iter()
+        .filter_map(|frame| serde_json::from_str(frame["message"].as_str()?).ok())
+        .collect();
+    assert_eq!(told.len(), 3, "each before its answer");
+    assert!(told.iter().all(|told| told["model"] == told["now"]), "{told:?}");
+    assert_eq!(told[2]["model"], last["data"]["model"]["id"]);
+    scene.finish();
+}
+
+#[test]
 fn changes_of_model_and_level_are_announced_whoever_makes_them() {
     let body = r#"
         pi.on("model_select", (event, ctx) => tell(ctx,

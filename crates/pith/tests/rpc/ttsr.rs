@@ -42,6 +42,29 @@ fn the_model_is_told_the_rule_instead_of_its_own_words() {
 }
 
 #[test]
+fn an_answer_that_came_all_at_once_ends_at_the_match_too() {
+    let call = Block::call("bash", json!({"command": "touch executed"}));
+    let blocks = [Block::text("great!!! and more than anybody wants"), call];
+    let turns = [Turn::blocks(blocks).chunk(4), Turn::text("fine")];
+    let mut scene = scene(&[("calm", "text", "!!!")], turns);
+    let frames = scene.run("go");
+    assert_eq!(triggered(&frames), ["calm"]);
+    let ends = of_type(&frames, "message_end");
+    let stopped = &ends.iter().find(|frame| frame["message"]["role"] == "assistant").expect("an answer")["message"];
+    assert_eq!(
+        (&stopped["stopReason"], &stopped["errorMessage"]),
+        (&json!("aborted"), &json!("TTSR matched rule: calm"))
+    );
+    let said = stopped["content"][0]["text"].as_str().expect("text");
+    assert!(said.starts_with("great!!!") && said.len() < 14 && stopped["content"][1].is_null(), "{stopped}");
+    let roles: Vec<_> = scene.messages().iter().map(|message| message["role"].clone()).collect();
+    assert_eq!(roles, ["user", "custom", "assistant"]);
+    assert_eq!(scene.home.read_file("executed"), None);
+    assert_closed(&frames);
+    scene.finish();
+}
+
+#[test]
 fn several_rules_of_one_delta_are_told_together_and_others_later() {
     let rules = [("a", "text", "alpha"), ("b", "text", "beta"), ("c", "text", "gamma")];
     let turns = [

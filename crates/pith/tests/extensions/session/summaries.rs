@@ -50,8 +50,11 @@ fn a_compaction_is_announced_before_and_after() {
     let mut scene = talk(WATCH, [Turn::text("the sum")]);
     let result = scene.data(json!({"type": "compact", "customInstructions": "Stress the foxes"}));
     let entry = last_entry(&mut scene);
-    scene.wait(|frame| frame["message"].as_str().is_some_and(|text| text.contains("session_compact\"")));
-    let told = notes(&scene.host.frames());
+    let frames = scene.host.frames();
+    let is_told = |frame: &Value| frame["message"].as_str().is_some_and(|text| text.contains("session_compact\""));
+    let position = |wanted: &dyn Fn(&Value) -> bool| frames.iter().position(wanted).expect("a frame");
+    assert!(position(&is_told) < position(&|frame| frame["type"] == "compaction_end"), "extensions hear of it first");
+    let told = notes(&frames);
     assert_like(
         &told[0],
         &json!({"type": "session_before_compact", "reason": "manual", "willRetry": false, "sets": true, "n": 2,
