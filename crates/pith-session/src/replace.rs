@@ -232,10 +232,10 @@ impl Session {
     /// Moves the tools to the session's working directory; what they left running elsewhere ends.
     fn relocate(&mut self) {
         let (workbench, tools) = (self.relocation)(self.store.cwd(), &self.settings, None);
+        let left = std::mem::replace(&mut self.workbench, workbench);
         self.tools.relocate(tools);
         // Another directory has other instructions, skills and project settings.
         self.read_again();
-        let left = std::mem::replace(&mut self.workbench, workbench);
         self.jobs.spawn(async move {
             left.jobs.shutdown_all(pith_tools::process::SHUTDOWN_GRACE).await;
             JobEnd::Done

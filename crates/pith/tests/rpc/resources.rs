@@ -3,7 +3,7 @@
 use pith_testkit::{Api, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-use super::support::{Scene, builder, sent_texts};
+use super::support::{Scene, assert_like, builder, of_type, sent_texts};
 
 const SKILL: &str = "---\nname: tidy\ndescription: Tidies up.\n---\nTidy everything.\n";
 
@@ -283,4 +283,21 @@ fn a_no_or_no_answer_keeps_a_project_untrusted() {
     let (mut host, _home) = host_asked(json!({"type": "get_state"}));
     host.data(json!({"type": "get_state", "ui": true}));
     assert!(host.frames().iter().all(|frame| frame["type"] != "extension_ui_request"), "only the first line counts");
+}
+
+#[test]
+fn reload_puts_settings_of_tools_in_force() {
+    let turns = [Turn::call("bash", json!({"command": "echo got=$GREETING"})), Turn::text("done")];
+    let mut scene = Scene::new(turns);
+    // It has read the settings there were.
+    scene.state();
+    scene.home.write_settings(&json!({"shellCommandPrefix": "GREETING=hello", "defaultTools": ["bash"]}));
+    let changes = scene.data(json!({"type": "reload"}));
+    assert_like(&changes["changes"][0], &json!({"resource": "settings"}));
+    let frames = scene.run("go");
+    let end = of_type(&frames, "tool_execution_end")[0].clone();
+    assert_eq!(end["result"]["content"][0]["text"], "got=hello\n", "{end}");
+    let tools = scene.server.wait_request(0).body["tools"].clone();
+    assert_eq!(tools.as_array().map(Vec::len), Some(1), "{tools}");
+    scene.finish();
 }
