@@ -350,6 +350,9 @@ fn sampling_parameters_find_their_place() {
 fn errors_are_the_body_or_the_status() {
     let text = |status, body: &str| Google.error_text(&model("g"), status, body);
     assert_eq!(text(400, r#"{"error":{"message":"x"}}"#), r#"{"error":{"message":"x"}}"#);
+    for id in ["gemini-3-pro-preview", "gemini-3-flash", "gemini-flash-latest", "gemma-4-27b"] {
+        assert_eq!(config(id, Off, None), json!({"thinkingBudget":0}), "{id}");
+    }
     assert_eq!(text(502, "<html>"), "502 Bad Gateway");
     assert_eq!(text(500, ""), "500 status code (no body)");
 }
