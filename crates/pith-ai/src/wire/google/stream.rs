@@ -99,7 +99,8 @@ pub(super) struct Stream {
 
 impl Decoder for Stream {
     fn event(&mut self, event: SseEvent<'_>, message: &mut MessageBuilder) {
-        if event.data.trim().is_empty() || event.data == "[DONE]" {
+        // Some gateways keep a connection alive with records of nothing.
+        if matches!(event.data.trim(), "" | "null" | "[DONE]") {
             return;
         }
         let mut mended = String::new();

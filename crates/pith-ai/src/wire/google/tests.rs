@@ -250,6 +250,12 @@ fn parallel_results_stay_together_on_old_models() {
             user("next"),
         ];
         body(&call(model(id), history))["contents"].clone()
+#[test]
+fn empty_records_are_skipped() {
+    let stream = chunk(json!([{"text":"a"}]), None) + "data: null\n\n" + &chunk(json!([]), Some("STOP"));
+    assert_eq!(decoded(&stream).0, ["text_start 0", "text_delta 0 a", "text_end 0 a", "done Stop"]);
+}
+
     };
     let picture = json!({"inlineData":{"mimeType":"image/png","data":"AA=="}});
     assert_eq!(
