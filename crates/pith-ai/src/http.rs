@@ -288,7 +288,7 @@ impl Sender {
             let max = self.patience.max_retry_delay;
             fault.failure.retry_after_ms = Some(asked.as_millis() as u64);
             if is_retryable_kind(kind) && retry_after::is_too_long(asked, max) {
-                let (asked, max) = (asked.as_secs_f64().ceil(), max.as_secs());
+                let (asked, max) = (asked.as_secs_f64().ceil(), max.as_secs_f64().ceil());
                 fault.text = format!("Server requested {asked}s retry delay (max: {max}s). {}", fault.text);
             }
         }

@@ -288,6 +288,10 @@ async fn servers_say_when_to_come_back() {
     let message = ask(ClientOptions::default(), whole("503 Later", "retry-after: 120\r\n", "later")).await;
     assert_eq!(failure(&message).1, "Server requested 120s retry delay (max: 60s). 503 later");
 
+    let options = patience(|patience| patience.max_retry_delay = Duration::from_millis(1500));
+    let message = ask(options, whole("503 Later", "retry-after: 100\r\n", "later")).await;
+    assert_eq!(failure(&message).1, "Server requested 100s retry delay (max: 2s). 503 later");
+
     let message = ask(ClientOptions::default(), whole("500 X", "x-should-retry: false\r\n", "no")).await;
     assert!(!crate::failure::is_retryable(&message));
     let message = ask(ClientOptions::default(), whole("400 X", "x-should-retry: true\r\n", "again")).await;
