@@ -120,7 +120,7 @@ enum Body {
 pub struct Refusal {
     pub fault: Fault,
     /// Status and body, if the server answered at all.
-    pub answer: Option<(u16, String)>,
+    pub answer: Option<(u16, Box<str>)>,
     /// Headers of that answer.
     pub headers: Box<[(String, String)]>,
 }
@@ -214,7 +214,8 @@ impl Sender {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };
-            if attempt == self.patience.retries || !is_retryable_kind(refusal.fault.failure.kind) {
+            let fault = &refusal.fault;
+            if attempt == self.patience.retries || fault.is_final || !is_retryable_kind(fault.failure.kind) {
                 return Err(refusal);
             }
             let asked = refusal.fault.failure.retry_after_ms.map(Duration::from_millis);
@@ -275,24 +276,24 @@ impl Sender {
         body: String,
     ) -> Refusal {
         let mut kind = kind_of_status(&model.provider, status, &body);
-        match header(headers, "x-should-retry") {
-            Some("true") if !is_retryable_kind(kind) => kind = ErrorKind::Overloaded,
-            Some("false") if is_retryable_kind(kind) => kind = ErrorKind::InvalidRequest,
-            _ => {}
+        let advice = header(headers, "x-should-retry");
+        if advice == Some("true") && !is_retryable_kind(kind) {
+            kind = ErrorKind::Overloaded;
         }
         let mut fault = Fault::new(kind, wire.error_text(model, status, &body));
+        fault.is_final = advice == Some("false") && is_retryable_kind(kind);
         fault.failure.status = Some(status);
         fault.failure.request_id =
             header(headers, "request-id").or_else(|| header(headers, "x-request-id")).map(str::to_owned);
         if let Some(asked) = retry_after::server_delay(|name| header(headers, name)) {
             let max = self.patience.max_retry_delay;
             fault.failure.retry_after_ms = Some(asked.as_millis() as u64);
-            if is_retryable_kind(kind) && retry_after::is_too_long(asked, max) {
-                let (asked, max) = (asked.as_secs_f64().ceil(), max.as_secs());
+            if is_retryable_kind(kind) && !fault.is_final && retry_after::is_too_long(asked, max) {
+                let (asked, max) = (asked.as_secs_f64().ceil(), max.as_secs_f64().ceil());
                 fault.text = format!("Server requested {asked}s retry delay (max: {max}s). {}", fault.text);
             }
         }
-        Refusal { fault, answer: Some((status, body)), headers: headers.into() }
+        Refusal { fault, answer: Some((status, body.into())), headers: headers.into() }
     }
 }
 

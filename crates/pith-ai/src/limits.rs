@@ -65,11 +65,13 @@ fn fit(wanted: u64, model: &Model, input: u64) -> u64 {
     if model.context_window == 0 {
         return wanted;
     }
-    wanted.min(model.context_window.saturating_sub(input + safety(model.context_window)).max(1))
+    let free = model.context_window.saturating_sub(input);
+    // In a small window the fixed amount would leave nothing to answer with.
+    let least = free.saturating_sub(safety(model.context_window)).min(ANSWER_TOKENS);
+    wanted.min(free.saturating_sub(SAFETY_TOKENS).max(least).max(1))
 }
 
-/// Room kept between an estimate and the end of a window. In a small window a fixed
-/// amount would leave nothing to answer with.
+/// The least room between an estimate and the end of a window: less than usual in a small one.
 pub fn safety(window: u64) -> u64 {
     SAFETY_TOKENS.min(window / 8)
 }
@@ -207,7 +209,11 @@ mod tests {
         assert_eq!(limit(200_000, 32_000, None, 1000), 32_000);
         assert_eq!(limit(200_000, 32_000, Some(500), 1000), 500);
         assert_eq!(limit(40_000, 99_000, None, 1000), 34_904);
-        assert_eq!(limit(10_000, 32_000, None, 1000), 7750);
+        assert_eq!(limit(10_000, 32_000, None, 1000), 4904);
+        assert_eq!(limit(40_000, 99_000, None, 36_500), 1);
+        assert_eq!(limit(8_000, 32_000, None, 2500), 1404);
+        assert_eq!(limit(8_000, 32_000, None, 5000), 1024);
+        assert_eq!(limit(8_000, 32_000, None, 6500), 500);
         assert_eq!(limit(8_000, 32_000, None, 9000), 1);
         assert_eq!(limit(0, 32_000, None, 9000), 32_000);
         assert_eq!(limit(0, 0, None, 9000), 16_384);

@@ -74,6 +74,11 @@ pub(crate) fn description(fields: &Map<String, Value>) -> Option<&str> {
     fields.get("description")?.as_str()
 }
 
+/// What a template says of its arguments. Only a text counts here, too.
+pub(crate) fn argument_hint(fields: &Map<String, Value>) -> Option<&str> {
+    fields.get("argument-hint")?.as_str()
+}
+
 /// A field that is a text. Numbers and switches count as the text they were written as, more or less.
 pub(crate) fn text_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
     match fields.get(name)? {

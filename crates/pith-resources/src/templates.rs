@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
-use crate::front_matter::{self, text_field};
+use crate::front_matter;
 use crate::notes::Notes;
 use crate::scan::Candidate;
 use crate::skills::MAX_BODY;
@@ -55,7 +55,7 @@ pub(crate) fn load(candidate: Candidate, source_info: SourceInfo, notes: &mut No
     Some(PromptTemplate {
         name: name_of(&path),
         description: written.map_or_else(|| shortened(head.first_line), str::to_owned),
-        argument_hint: text_field(&head.fields, "argument-hint"),
+        argument_hint: front_matter::argument_hint(&head.fields).map(str::to_owned),
         path,
         source_info,
     })

@@ -12,9 +12,10 @@ pub(crate) type Outcome = Result<ToolOutput, String>;
 /// What an aborted file tool says.
 pub(crate) const ABORTED: &str = "Operation aborted";
 
-/// The description of a tool for the model.
+/// The description of a tool for the model. Where the model has strict sampling, its calls then fit the schema;
+/// optional arguments arrive as `null`.
 pub(crate) fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
-    ToolSpec { name: name.into(), description: description.into(), parameters: parameters.into(), prefer_strict: false }
+    ToolSpec { name: name.into(), description: description.into(), parameters: parameters.into(), prefer_strict: true }
 }
 
 /// Fails when the call was aborted meanwhile.

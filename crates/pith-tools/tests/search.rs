@@ -188,6 +188,7 @@ fn tools_come_in_their_order_with_complete_schemas() {
         assert!(spec.parameters.get("additionalProperties").is_none());
         let properties = spec.parameters["properties"].as_object().unwrap();
         assert!(properties.values().all(|property| property["description"].is_string()));
+        assert!(spec.prefer_strict, "{}", spec.name);
         assert!(tool.snippet().is_some() && !tool.is_sequential() && !spec.description.is_empty());
     }
 }

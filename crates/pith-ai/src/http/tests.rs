@@ -288,8 +288,17 @@ async fn servers_say_when_to_come_back() {
     let message = ask(ClientOptions::default(), whole("503 Later", "retry-after: 120\r\n", "later")).await;
     assert_eq!(failure(&message).1, "Server requested 120s retry delay (max: 60s). 503 later");
 
-    let message = ask(ClientOptions::default(), whole("500 X", "x-should-retry: false\r\n", "no")).await;
-    assert!(!crate::failure::is_retryable(&message));
+    let options = patience(|patience| patience.max_retry_delay = Duration::from_millis(1500));
+    let message = ask(options, whole("503 Later", "retry-after: 100\r\n", "later")).await;
+    assert_eq!(failure(&message).1, "Server requested 100s retry delay (max: 2s). 503 later");
+
+    for (status, kind) in
+        [("429 X", ErrorKind::RateLimit), ("500 X", ErrorKind::Overloaded), ("503 X", ErrorKind::Overloaded)]
+    {
+        let message = ask(ClientOptions::default(), whole(status, "x-should-retry: false\r\n", "no")).await;
+        assert_eq!(failure(&message).0, kind, "{status}");
+        assert!(!crate::failure::is_retryable(&message), "{status}");
+    }
     let message = ask(ClientOptions::default(), whole("400 X", "x-should-retry: true\r\n", "again")).await;
     assert!(crate::failure::is_retryable(&message));
 }
@@ -305,6 +314,16 @@ async fn requests_are_repeated_when_asked_to() {
     let message =
         end(providers(options).stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
     assert_eq!((message.stop_reason, server.requests.lock().expect("no panics").len()), (StopReason::ToolUse, 2));
+}
+
+#[tokio::test]
+async fn requests_are_not_repeated_when_the_server_says_so() {
+    let server = serve(|_, _| whole("503 Busy", "x-should-retry: false\r\nretry-after: 900\r\n", "no")).await;
+    let options = patience(|patience| patience.retries = 2);
+    let message =
+        end(providers(options).stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
+    assert_eq!(failure(&message), (ErrorKind::Overloaded, "503 no"));
+    assert_eq!(server.requests.lock().expect("no panics").len(), 1);
 }
 
 #[tokio::test]

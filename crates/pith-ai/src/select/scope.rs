@@ -101,6 +101,7 @@ pub struct Cycled {
 }
 
 /// The usable model after the current one, in the scope or, without one, among all. None with fewer than two.
+/// A current model that is not among them counts as the first.
 pub fn next_model(registry: &Registry, scope: &[Scoped], current: Option<&Model>) -> Option<Cycled> {
     let is_scoped = !scope.is_empty();
     let candidates: Vec<Scoped> = match is_scoped {
@@ -113,7 +114,7 @@ pub fn next_model(registry: &Registry, scope: &[Scoped], current: Option<&Model>
     let is_current = |scoped: &Scoped| {
         current.is_some_and(|current| scoped.model.provider == current.provider && scoped.model.id == current.id)
     };
-    let next = candidates.iter().position(is_current).map_or(0, |at| (at + 1) % candidates.len());
+    let next = (candidates.iter().position(is_current).unwrap_or(0) + 1) % candidates.len();
     let Scoped { model, level } = candidates[next].clone();
     Some(Cycled { model, level, is_scoped })
 }

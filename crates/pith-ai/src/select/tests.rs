@@ -239,10 +239,10 @@ fn cycling() {
     };
     check(&[], Some("a"), Some(("p/b", false)));
     check(&[], Some("c"), Some(("p/a", false)));
-    check(&[], None, Some(("p/a", false)));
+    check(&[], None, Some(("p/b", false)));
     check(&scope, Some("a"), Some(("p/c high", true)));
     check(&scope, Some("c"), Some(("p/a", true)));
-    check(&scope, Some("b"), Some(("p/c high", true)));
+    check(&scope, Some("b"), Some(("p/a", true)));
     check(&scope[..1], Some("a"), None);
     assert_eq!(next_model(&with_keys(&[]), &[], None), None);
 }

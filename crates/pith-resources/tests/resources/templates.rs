@@ -88,6 +88,10 @@ fn descriptions_and_hints() {
     };
     check("---\ndescription: Review\nargument-hint: \"<what>\"\n---\nbody", "Review", Some("<what>"));
     check("---\nargument-hint: [file]\n---\n\nbody line\nmore", "body line", None);
+    for other in ["42", "true", "1.5", "~", "{a: b}"] {
+        check(&format!("---\nargument-hint: {other}\n---\nbody"), "body", None);
+    }
+    check("---\nargument-hint: '42'\n---\nbody", "body", Some("42"));
     check("---\ndescription: ''\n---\nbody", "body", None);
     for other in ["42", "true", "1.5", "0x1F", ".inf", "-.inf", ".nan", "~", "[a]", "{a: b}"] {
         check(&format!("---\ndescription: {other}\n---\nbody"), "body", None);

@@ -48,7 +48,8 @@ struct OpenCall {
 impl Decoder for Stream {
     fn event(&mut self, event: SseEvent<'_>, message: &mut MessageBuilder) {
         match event.data.trim() {
-            "" => return,
+            // Some gateways keep a connection alive with records of nothing.
+            "" | "null" => return,
             "[DONE]" => return self.end(None, message),
             _ => {}
         }

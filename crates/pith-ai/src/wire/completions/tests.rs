@@ -247,6 +247,7 @@ fn stop_reasons_and_faults() {
     let end = |text: &str, model: &Model| show(&Completions, model, text).0.pop().expect("an end");
     assert_eq!(end(&stream(&[], "end"), &local()), "done Stop");
     assert_eq!(end(&stream(&[], "length"), &local()), "done Length");
+    assert_eq!(end(&format!("data: null\n\n{}", stream(&[], "stop")), &local()), "done Stop");
     assert_eq!(end(&stream(&[], "content_filter"), &local()), "error Provider finish_reason: content_filter");
     let unfinished = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n";
     assert_eq!(end(unfinished, &local()), "error Stream ended without finish_reason");

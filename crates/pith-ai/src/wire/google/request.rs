@@ -314,12 +314,12 @@ fn thinking(call: &LlmCall, traits: &Traits, budgets: &ThinkingBudgets) -> Optio
         mapped.map_or(level_word(level).to_owned(), |word| word.to_ascii_uppercase())
     };
     Some(match (level, traits.has_levels) {
-        // These models cannot stop thinking; the lowest level comes nearest.
-        (ThinkingLevel::Off, true) => {
-            let lowest = model.thinking_levels().into_iter().find(|level| *level != ThinkingLevel::Off);
+        // Models that cannot stop thinking; the lowest level comes nearest.
+        (ThinkingLevel::Off, true) if !model.thinking_levels().contains(&ThinkingLevel::Off) => {
+            let lowest = model.thinking_levels().first().copied();
             json!({"thinkingLevel": word(lowest.unwrap_or(ThinkingLevel::Low))})
         }
-        (ThinkingLevel::Off, false) => json!({"thinkingBudget": 0}),
+        (ThinkingLevel::Off, _) => json!({"thinkingBudget": 0}),
         (level, true) => json!({"includeThoughts": true, "thinkingLevel": word(level)}),
         (level, false) => json!({"includeThoughts": true, "thinkingBudget": budget(&model.id, level, budgets)}),
     })

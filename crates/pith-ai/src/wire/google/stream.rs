@@ -99,7 +99,8 @@ pub(super) struct Stream {
 
 impl Decoder for Stream {
     fn event(&mut self, event: SseEvent<'_>, message: &mut MessageBuilder) {
-        if event.data.trim().is_empty() || event.data == "[DONE]" {
+        // Some gateways keep a connection alive with records of nothing.
+        if matches!(event.data.trim(), "" | "null" | "[DONE]") {
             return;
         }
         let mut mended = String::new();
@@ -188,8 +189,8 @@ impl Stream {
         let id = given.unwrap_or_else(|| format!("{}_{}_{}", call.name, now_ms(), self.ids.len() + 1));
         let place = message.open_call(&id, &call.name);
         self.ids.insert(id);
-        let arguments = call.args.map_or("{}", RawValue::get);
-        message.push(place, Cow::Borrowed(if arguments == "null" { "{}" } else { arguments }));
+        let arguments = call.args.map(RawValue::get).filter(|arguments| *arguments != "null");
+        message.push(place, arguments.map_or(Cow::Borrowed("{}"), |arguments| Cow::Owned(compact(arguments))));
         if let Some(signature) = signature {
             message.set_signature(place, signature.0.into_owned());
         }
@@ -201,6 +202,36 @@ impl Stream {
             message.close(place);
         }
     }
+}
+
+/// JSON without the blanks that servers set their answers with, and without needless escapes. Numbers stay as they
+/// were written, however long.
+fn compact(json: &str) -> String {
+    let mut compact = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(start) = rest.find('"') {
+        compact.extend(rest[..start].split_ascii_whitespace());
+        let literal = &rest[start..start + literal_length(&rest[start..])];
+        match serde_json::from_str::<String>(literal) {
+            Ok(text) => compact.push_str(&Value::String(text).to_string()),
+            // Half of a surrogate pair cannot be written in any other way.
+            Err(_) => compact.push_str(literal),
+        }
+        rest = &rest[start + literal.len()..];
+    }
+    compact.extend(rest.split_ascii_whitespace());
+    compact
+}
+
+/// The length of the string literal that `json` begins with, quotes included.
+fn literal_length(json: &str) -> usize {
+    let mut is_escaped = false;
+    let is_end = |byte: u8| {
+        let was_escaped = is_escaped;
+        is_escaped = byte == b'\\' && !was_escaped;
+        byte == b'"' && !was_escaped
+    };
+    json.bytes().skip(1).position(is_end).map_or(json.len(), |end| end + 2)
 }
 
 /// Whether asking again would be refused again.

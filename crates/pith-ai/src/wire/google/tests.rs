@@ -207,6 +207,21 @@ fn repeated_ids_are_replaced() {
 }
 
 #[test]
+fn arguments_are_passed_on_without_blanks() {
+    let check = |arguments: &str, expected: &str| {
+        let stream = format!(
+            "data: {{\"candidates\": [{{\"content\": {{\"parts\": [{{\"functionCall\": {{\"id\": \"x\", \
+             \"name\": \"ls\", \"args\": {arguments}}}}}]}}, \"finishReason\": \"STOP\"}}]}}\n\n"
+        );
+        assert_eq!(decoded(&stream).0[1], format!("toolcall_delta 0 {expected}"));
+    };
+    check(r#"{"path": "a: {b, c}", "z": [1, 2] , "a": {  }}"#, r#"{"path":"a: {b, c}","z":[1,2],"a":{}}"#);
+    check(r#"{"n": [1.0, 12345678901234567890123, 1e2]}"#, r#"{"n":[1.0,12345678901234567890123,1e2]}"#);
+    check(r#"{"tag": "\u003cb\u003e\n \/"}"#, r#"{"tag":"<b>\n /"}"#);
+    check(r#"{"quote": "\" \\", "b" : "\u00e9 \ud800"}"#, r#"{"quote":"\" \\","b":"\u00e9 \ud800"}"#);
+}
+
+#[test]
 fn endings_say_what_happened() {
     let end = |stream: &str| {
         let (lines, message) = decoded(stream);
@@ -233,6 +248,12 @@ fn endings_say_what_happened() {
     let (line, kind) = end(&chunk(json!([{"text":"x"}]), None));
     assert!(line.ends_with("error Google stream ended without a finish reason"));
     assert_eq!(kind, Some(ErrorKind::Network));
+}
+
+#[test]
+fn empty_records_are_skipped() {
+    let stream = chunk(json!([{"text":"a"}]), None) + "data: null\n\n" + &chunk(json!([]), Some("STOP"));
+    assert_eq!(decoded(&stream).0, ["text_start 0", "text_delta 0 a", "text_end 0 a", "done Stop"]);
 }
 
 #[test]
@@ -329,6 +350,9 @@ fn thinking_by_level_or_by_budget() {
     assert_eq!(config("gemini-flash-lite-latest", Max, None), level("HIGH"));
     assert_eq!(config("gemma-4-27b", Medium, None), level("MEDIUM"));
     assert_eq!(config("gemini-3-flash", Off, Some(None)), json!({"thinkingLevel":"MINIMAL"}));
+    for id in ["gemini-3-pro-preview", "gemini-3-flash", "gemini-flash-latest", "gemma-4-27b"] {
+        assert_eq!(config(id, Off, None), json!({"thinkingBudget":0}), "{id}");
+    }
     assert_eq!(config("gemini-2.5-pro", Low, None), budget(2048));
     assert_eq!(config("gemini-2.5-pro", High, None), budget(32768));
     assert_eq!(config("gemini-2.5-flash", High, None), budget(24576));
