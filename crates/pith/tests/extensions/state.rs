@@ -195,7 +195,11 @@ fn skills_and_prompts_of_extensions_stay_across_a_reload() {
         let named = |name: &str| commands.as_array().unwrap().iter().find(|command| command["name"] == name).cloned();
         let template = named("say").expect("the template is a command");
         assert_like(&template["sourceInfo"], &json!({"source": "extension:index", "scope": "temporary"}));
-        assert!(named("skill:brewing").is_some(), "{commands}");
+        let skill = named("skill:brewing").expect("the skill is a command");
+        for command in [template, skill] {
+            let base = command["sourceInfo"]["baseDir"].as_str().unwrap_or_default();
+            assert!(base.ends_with("extensions/own"), "{command}");
+        }
     };
     check(&mut scene);
     scene.home.write_agent_file("prompts/new.md", "New\n");
