@@ -67,6 +67,8 @@ pub struct AgentStart {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Boundary {
     pub entries: Vec<Value>,
+    /// The extension whose entries these are.
+    pub proposer: Option<String>,
     #[serde(rename = "continue")]
     pub continues: bool,
 }

@@ -297,7 +297,11 @@ async fn a_turn_can_end_with_drafts_and_a_continuation() {
     let boundary = harness.handle.boundary(EventName::TurnEnd, json!({ "turnIndex": 0 })).await;
     assert_eq!(
         boundary,
-        Some(Boundary { entries: vec![json!({ "type": "custom", "customType": "x" })], continues: true })
+        Some(Boundary {
+            entries: vec![json!({ "type": "custom", "customType": "x" })],
+            proposer: Some(harness.source(&harness.surroundings.cwd.join("a.ts")).path),
+            continues: true
+        })
     );
     assert_eq!(harness.handle.boundary(EventName::AgentBeforeSettle, json!({})).await, None);
     assert!(harness.error("agent_before_settle").await.error.starts_with("Invalid boundary entries: "));
