@@ -207,8 +207,9 @@ impl Session {
         let mut known = parts.tools;
         known.push(Arc::new(TodoWrite::new(tool_link.clone())));
         let mut tool_choice = parts.tool_choice;
-        if options.has_todo_tool {
-            tool_choice.additional.push(TODO_WRITE);
+        match options.has_todo_tool {
+            true => tool_choice.additional.push(TODO_WRITE),
+            false => tool_choice.unlisted.push(TODO_WRITE),
         }
         let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
         let mut session = Session {

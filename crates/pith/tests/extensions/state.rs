@@ -123,6 +123,7 @@ fn state_models_tools_and_commands_are_answered_at_once() {
     assert_eq!(seen["status"], json!({"configured": true, "source": "models_json_key", "label": null}));
     assert!(seen["prompt"].as_str().unwrap().contains("<cwd>"));
     assert_like(&seen["options"], &json!({"sections": {}, "promptGuidelines": []}));
+    assert!(!seen["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "todo_write"), "{}", seen["tools"]);
     let tool =
         |name: &str| seen["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).cloned().unwrap();
     assert_like(
