@@ -278,6 +278,20 @@ async fn locale_aware_formatting() {
             ("[...new Intl.Segmenter('en', { granularity: 'word' }).segment('Hi there')].filter((s) => s.isWordLike).map((s) => s.segment)", r#"["Hi","there"]"#),
             ("new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(-1, 'day') + new Intl.RelativeTimeFormat().format(3, 'hours')", r#""yesterdayin 3 hours""#),
             ("['b', 'a', 'C', 'A'].sort((x, y) => x.localeCompare(y))", r#"["a","A","b","C"]"#),
+            (
+                "['é'.localeCompare('f'), 'z'.localeCompare('é'), 'e'.localeCompare('é'), 'é'.localeCompare('e\\u0301'), 'é'.localeCompare('É')]",
+                "[-1,1,-1,0,-1]",
+            ),
+            (
+                "['z', 'ö', 'Öl', 'o', 'Zug', 'éa', 'eb', 'E', 'ß', 'st', 'Ø', 'p', 'æ', 'af', 'ł', 'm'].sort((a, b) => a.localeCompare(b))",
+                r#"["æ","af","E","éa","eb","ł","m","o","ö","Ø","Öl","p","ß","st","z","Zug"]"#,
+            ),
+            (
+                "['zoo', 'été', 'ete', 'étage', 'Ete', 'eta'].sort(new Intl.Collator().compare)",
+                r#"["eta","étage","ete","Ete","été","zoo"]"#,
+            ),
+            ("['cote', 'côte', 'coté', 'côté'].sort(new Intl.Collator('fr').compare)", r#"["cote","coté","côte","côté"]"#),
+            ("['é'.localeCompare('e', 'en', { sensitivity: 'base' }), 'a'.localeCompare('á', undefined, { sensitivity: 'accent' })]", "[0,-1]"),
             ("['a10', 'a9'].sort(new Intl.Collator('en', { numeric: true }).compare)", r#"["a9","a10"]"#),
             ("[new Intl.PluralRules('en').select(1), new Intl.ListFormat('en').format(['a', 'b', 'c'])]", r#"["one","a, b, and c"]"#),
             ("typeof Intl.DateTimeFormat().resolvedOptions().timeZone", r#""string""#),
