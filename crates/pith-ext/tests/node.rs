@@ -223,6 +223,7 @@ async fn urls_and_structures() {
             ("await (async () => { const r = Readable.from(['a', 'b']); return (await r.toArray()).join(); })()", r#""a,b""#),
             ("await (async () => { const p = new PassThrough(); p.end('xyz'); let t = ''; for await (const c of p) t += c; return t; })()", r#""xyz""#),
             ("await (async () => { const start = Date.now(); await sleep(15); return Date.now() - start >= 14; })()", "true"),
+            ("(() => { const t = setTimeout(() => {}, 1); const seen = [t.hasRef(), t.unref().hasRef(), t.ref().hasRef()]; clearTimeout(t); return seen; })()", "[true,false,true]"),
             ("await new Promise((done) => { let n = 0; const t = setInterval(() => { if (++n === 3) { clearInterval(t); done(n); } }, 1); })", "3"),
             ("await new Promise((done) => { const order = []; setImmediate(() => { order.push('immediate'); done(order); }); process.nextTick(() => order.push('tick')); Promise.resolve().then(() => order.push('micro')); })", r#"["tick","micro","immediate"]"#),
             ("await (async () => { const c = new AbortController(); setTimeout(() => c.abort(), 1); return await sleep(5000, 0, { signal: c.signal }).catch((e) => e.name); })()", r#""AbortError""#),
