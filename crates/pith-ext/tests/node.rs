@@ -201,6 +201,32 @@ async fn text_and_bytes() {
 }
 
 #[tokio::test]
+async fn stacks_begin_with_the_error() {
+    let setup = "
+        const first = (error) => error.stack.split('\\n')[0];
+        const second = (error) => error.stack.split('\\n')[1].replace(/\\(.*\\//, '(');
+        class Named extends Error { constructor(message) { super(message); this.name = 'Named'; } }
+        class Captured extends Error { constructor(message) { super(message); Error.captureStackTrace(this, Captured); this.name = 'Captured'; } }
+        const caught = (fn) => { try { fn(); } catch (error) { return error; } };
+        function make() { return new Captured('c'); }";
+    check(
+        setup,
+        &[
+            ("[first(new Error('boom')), first(new Error()), first(new Named('n')), first(make())]", r#"["Error: boom","Error","Named: n","Captured: c"]"#),
+            ("first(caught(() => null.x))", r#""TypeError: cannot read property 'x' of null""#),
+            ("/^    at make \\(node\\.ts:\\d+:\\d+\\)$/.test(second(make()))", "true"),
+            ("new Error('a').stack.endsWith('\\n')", "false"),
+            ("(() => { const o = {}; Error.captureStackTrace(o); return [first(o), o.stack.includes('traces')]; })()", r#"["Error",false]"#),
+            ("(() => { const e = new Error('x'); e.stack = 'mine'; const seen = [e.stack, Object.keys(e)]; e.stack = undefined; return [...seen, e.stack]; })()", r#"["mine",[],null]"#),
+            ("util.inspect(new Named('n')).split('\\n').slice(0, 2).map((line) => line.slice(0, 7))", r#"["Named: ","    at "]"#),
+            ("(() => { const e = make(); return util.inspect(e).split('Captured: c').length; })()", "2"),
+            ("(() => { Error.prepareStackTrace = (error, sites) => sites; const { stack } = new Error('x'); Error.prepareStackTrace = undefined; return Array.isArray(stack); })()", "true"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn urls_and_structures() {
     check(
         "",
