@@ -18,6 +18,8 @@ use crate::registry::SourceInfo;
 pub struct ExtensionSource {
     /// The path as people know it; errors and `sourceInfo` show this one.
     pub path: String,
+    /// What is evaluated: the path itself, or the index of the directory it names.
+    pub file: String,
     pub source_info: SourceInfo,
 }
 
@@ -32,7 +34,7 @@ impl ExtensionSource {
             origin: "top-level".to_owned(),
             base_dir: None,
         };
-        ExtensionSource { path, source_info }
+        ExtensionSource { file: path.clone(), path, source_info }
     }
 }
 

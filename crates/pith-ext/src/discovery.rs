@@ -84,19 +84,22 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn add(&mut self, file: PathBuf, source: &str, scope: &str, origin: &str, base: Option<&Path>) {
-        let real = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
-        if !self.seen.insert(real) {
-            return;
-        }
-        let path = file.display().to_string();
         let source_info = SourceInfo {
-            path: path.clone(),
+            path: file.display().to_string(),
             source: source.to_owned(),
             scope: scope.to_owned(),
             origin: origin.to_owned(),
             base_dir: base.map(|base| base.display().to_string()),
         };
-        self.found.sources.push(ExtensionSource { path, source_info });
+        self.add_source(&file, source_info);
+    }
+
+    fn add_source(&mut self, file: &Path, source_info: SourceInfo) {
+        let real = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        if self.seen.insert(real) {
+            let (path, file) = (source_info.path.clone(), file.display().to_string());
+            self.found.sources.push(ExtensionSource { path, file, source_info });
+        }
     }
 
     fn add_named(&mut self, named: &str) {
@@ -105,6 +108,11 @@ impl Search<'_> {
         if files.is_empty() {
             let why = if path.exists() { "no extension in this directory" } else { "no such file or directory" };
             self.found.errors.push(LoadError::new(path.display().to_string(), why));
+        }
+        // A directory with an index is an extension by itself and keeps the name it was given.
+        if crate::entries::index(&path).is_some_and(|index| files == [index]) {
+            let shown = ExtensionSource::new(path.display().to_string(), "cli", "temporary");
+            return self.add_source(&files[0], shown.source_info);
         }
         for file in files {
             self.add(file, "cli", "temporary", "top-level", None);
@@ -349,6 +357,20 @@ mod tests {
         let packages = vec![package("one.ts"), package("two"), package("three")];
         let places = Places { packages, ..Places::default() };
         tree.check(&places, &["one.ts one.ts user", "two/index.ts two user"]);
+    }
+
+    #[test]
+    fn a_named_directory_with_an_index_keeps_its_name() {
+        let tree = Tree::new(&[
+            "one/index.ts",
+            "two/b.ts",
+            r#"three/package.json={"pi":{"extensions":["./index.ts"]}}"#,
+            "three/index.ts",
+        ]);
+        let named = ["one", "two", "three", "one/index.ts"].map(str::to_owned).to_vec();
+        let places = Places { cwd: tree.path(""), named, ..Places::default() };
+        tree.check(&places, &["one cli temporary", "two/b.ts cli temporary", "three/index.ts cli temporary"]);
+        assert_eq!(discover(&places).sources[0].file, tree.path("one/index.ts").display().to_string());
     }
 
     #[test]

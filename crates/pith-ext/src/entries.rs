@@ -48,11 +48,19 @@ pub fn manifest_entries(directory: &Path) -> Option<Vec<PathBuf>> {
 }
 
 fn own_entries(directory: &Path) -> Option<Vec<PathBuf>> {
-    manifest_entries(directory).or_else(|| {
-        let index =
-            ["index.ts", "index.js"].map(|name| directory.join(name)).into_iter().find(|path| path.is_file())?;
-        Some(vec![index])
-    })
+    manifest_entries(directory).or_else(|| Some(vec![index_file(directory)?]))
+}
+
+/// The index of a directory that no manifest speaks for.
+pub fn index(directory: &Path) -> Option<PathBuf> {
+    match manifest_entries(directory) {
+        Some(_) => None,
+        None => index_file(directory),
+    }
+}
+
+fn index_file(directory: &Path) -> Option<PathBuf> {
+    ["index.ts", "index.js"].map(|name| directory.join(name)).into_iter().find(|path| path.is_file())
 }
 
 /// A file, a directory or a pattern.

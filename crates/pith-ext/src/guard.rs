@@ -32,8 +32,8 @@ impl Guard for ExtensionHandle {
     ) -> Waits<'a, Option<ToolOutput>> {
         Box::pin(async move {
             let event = json!({
-                "toolCallId": call.id,
                 "toolName": call.name,
+                "toolCallId": call.id,
                 "input": input,
                 "content": output.content,
                 "details": output.details,

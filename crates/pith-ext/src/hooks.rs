@@ -67,6 +67,8 @@ pub struct AgentStart {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Boundary {
     pub entries: Vec<Value>,
+    /// The extension whose entries these are.
+    pub proposer: Option<String>,
     #[serde(rename = "continue")]
     pub continues: bool,
 }
@@ -239,7 +241,7 @@ impl ExtensionHandle {
             terminate: bool,
             input: Option<Map<String, Value>>,
         }
-        let event = json!({ "type": "tool_call", "toolCallId": call_id, "toolName": name, "input": input });
+        let event = json!({ "type": "tool_call", "toolName": name, "toolCallId": call_id, "input": input });
         let args = json!({ "event": event, "lane": true });
         match self.call::<Verdict>("event", &args, Patience::Handler).await {
             Ok(Verdict { block: false, input: Some(input), .. }) => ToolCallVerdict::Allow(input),
@@ -354,9 +356,10 @@ impl ExtensionHandle {
     }
 }
 
+/// The event as handlers get it: its name comes first when somebody prints it.
 fn with_type(event: EventName, mut payload: Value) -> Value {
     if let Value::Object(fields) = &mut payload {
-        fields.insert("type".to_owned(), event.as_str().into());
+        fields.shift_insert(0, "type".to_owned(), event.as_str().into());
     }
     payload
 }

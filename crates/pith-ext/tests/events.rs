@@ -282,6 +282,34 @@ async fn what_handlers_are_shown_they_can_change() {
 }
 
 #[tokio::test]
+async fn events_begin_with_their_type() {
+    let harness = Harness::start();
+    let text = "export default (pi) => {
+        for (const name of ['input', 'tool_call', 'turn_end', 'session_start', 'user_bash', 'before_agent_start'])
+            pi.on(name, (event, ctx) => ctx.ui.notify(Object.keys(event).join()));
+    };";
+    harness.run(&[("a.ts", text)]).await;
+    let handle = &harness.handle;
+    handle.session_start("startup", None).await;
+    handle.input("hi", &[], "rpc", None).await;
+    handle.before_agent_start(json!({ "prompt": "hi", "systemPrompt": "s", "systemPromptOptions": {} })).await;
+    handle.tool_call("c1", "read", serde_json::Map::new()).await;
+    handle.boundary(EventName::TurnEnd, json!({ "turnIndex": 0 })).await;
+    handle.user_bash("ls", false, "/").await;
+    assert_eq!(
+        harness.notifications(),
+        [
+            "type,reason,previousSessionFile",
+            "type,text,images,source,streamingBehavior",
+            "type,prompt,systemPrompt,systemPromptOptions",
+            "type,toolName,toolCallId,input",
+            "type,turnIndex,entries,continue,context",
+            "type,command,excludeFromContext,cwd",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_turn_can_end_with_drafts_and_a_continuation() {
     let harness = Harness::start();
     harness
@@ -297,7 +325,11 @@ async fn a_turn_can_end_with_drafts_and_a_continuation() {
     let boundary = harness.handle.boundary(EventName::TurnEnd, json!({ "turnIndex": 0 })).await;
     assert_eq!(
         boundary,
-        Some(Boundary { entries: vec![json!({ "type": "custom", "customType": "x" })], continues: true })
+        Some(Boundary {
+            entries: vec![json!({ "type": "custom", "customType": "x" })],
+            proposer: Some(harness.source(&harness.surroundings.cwd.join("a.ts")).path),
+            continues: true
+        })
     );
     assert_eq!(harness.handle.boundary(EventName::AgentBeforeSettle, json!({})).await, None);
     assert!(harness.error("agent_before_settle").await.error.starts_with("Invalid boundary entries: "));

@@ -329,8 +329,26 @@ async fn ending_the_process_asks_the_agent_to_leave() {
         )])
         .await;
     harness.command("bye", "").await;
-    harness.logged("shutdown").await;
+    harness.logged("shutdown with 1").await;
     assert!(harness.error("command").await.error.contains("process.exit(1)"));
+}
+
+#[tokio::test]
+async fn the_agent_leaves_with_the_status_of_the_extension() {
+    async fn check(code: &str, expected: &str) {
+        let harness = Harness::start();
+        let text =
+            format!("export default (pi) => pi.registerCommand('bye', {{ handler: async () => {{ {code} }} }});");
+        harness.run(&[("exit.ts", &text)]).await;
+        harness.command("bye", "").await;
+        harness.logged(expected).await;
+    }
+    check("process.exit();", "shutdown with 0").await;
+    check("process.exit('7');", "shutdown with 7").await;
+    check("process.exit(259);", "shutdown with 3").await;
+    check("process.exit(-1);", "shutdown with 255").await;
+    check("process.exitCode = 3; process.exit();", "shutdown with 3").await;
+    check("process.exitCode = 3; process.exit(4);", "shutdown with 4").await;
 }
 
 #[tokio::test]

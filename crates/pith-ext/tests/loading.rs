@@ -65,6 +65,21 @@ async fn missing_named_imports_are_undefined() {
 }
 
 #[tokio::test]
+async fn each_query_of_an_import_is_an_instance_of_its_own() {
+    let imports = r#"import { next } from "./count.ts?static"; import { writeFileSync } from "node:fs";"#;
+    let values = r#"next(), (await import("./count.ts")).next(), (await import("./count.ts?v=1")).next(),
+        (await import("./count.ts?v=1")).next(), (await import("./count?v=2")).next(),
+        (await import(import.meta.resolve("./count.ts?v=1"))).next(), (await import("./count.ts?v=1")).query,
+        (writeFileSync(import.meta.dirname + "/count.ts", "export const changed = true"), (await import("./count.ts?v=3")).changed)"#;
+    let count = "let n = 0; export const next = () => ++n; export const query = new URL(import.meta.url).search;";
+    check(
+        &[("main.ts", &showing(imports, values)), ("count.ts", count)],
+        &["1", "1", "1", "2", "1", "3", "?v=1", "true"],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn modules_link_as_the_reference_links_them() {
     let imports = r#"
         import fallback, { live, bump, type Shape, renamed as other } from "./esm";

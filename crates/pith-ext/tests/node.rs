@@ -150,6 +150,9 @@ async fn child_processes() {
             ("await promisify(cp.execFile)('printf', ['%s', 'a b']).then(({ stdout }) => stdout)", r#""a b""#),
             ("await promisify(cp.execFile)('/no/such').catch((e) => e.code)", r#""ENOENT""#),
             ("await promisify(cp.exec)('sleep 30', { timeout: 50 }).catch((e) => [e.killed, e.signal])", r#"[true,"SIGTERM"]"#),
+            ("await new Promise((done) => cp.exec('printf abcdef', { maxBuffer: 4 }, (e, out) => done([e.code, out])))", r#"["ERR_CHILD_PROCESS_STDIO_MAXBUFFER","abcd"]"#),
+            ("await new Promise((done) => cp.exec('yes', { maxBuffer: 9000 }, (e, out) => done([e.code, out.length])))", r#"["ERR_CHILD_PROCESS_STDIO_MAXBUFFER",9000]"#),
+            ("(({ error, stdout }) => [error.code, String(stdout).slice(0, 3)])(cp.spawnSync('printf', ['abcdef'], { maxBuffer: 3 }))", r#"["ENOBUFS","abc"]"#),
             ("cp.execSync('echo sync', { encoding: 'utf8' })", r#""sync\n""#),
             ("cp.execSync('cat', { input: 'in' }).toString()", r#""in""#),
             ("(() => { try { cp.execSync('echo bad >&2; exit 7', { stdio: 'pipe' }); } catch (e) { return [e.status, String(e.stderr), e.message.split('\\n')[0]]; } })()", r#"[7,"bad\n","Command failed: echo bad >&2; exit 7"]"#),
@@ -198,6 +201,32 @@ async fn text_and_bytes() {
 }
 
 #[tokio::test]
+async fn stacks_begin_with_the_error() {
+    let setup = "
+        const first = (error) => error.stack.split('\\n')[0];
+        const second = (error) => error.stack.split('\\n')[1].replace(/\\(.*\\//, '(');
+        class Named extends Error { constructor(message) { super(message); this.name = 'Named'; } }
+        class Captured extends Error { constructor(message) { super(message); Error.captureStackTrace(this, Captured); this.name = 'Captured'; } }
+        const caught = (fn) => { try { fn(); } catch (error) { return error; } };
+        function make() { return new Captured('c'); }";
+    check(
+        setup,
+        &[
+            ("[first(new Error('boom')), first(new Error()), first(new Named('n')), first(make())]", r#"["Error: boom","Error","Named: n","Captured: c"]"#),
+            ("first(caught(() => null.x))", r#""TypeError: cannot read property 'x' of null""#),
+            ("/^    at make \\(node\\.ts:\\d+:\\d+\\)$/.test(second(make()))", "true"),
+            ("new Error('a').stack.endsWith('\\n')", "false"),
+            ("(() => { const o = {}; Error.captureStackTrace(o); return [first(o), o.stack.includes('traces')]; })()", r#"["Error",false]"#),
+            ("(() => { const e = new Error('x'); e.stack = 'mine'; const seen = [e.stack, Object.keys(e)]; e.stack = undefined; return [...seen, e.stack]; })()", r#"["mine",[],null]"#),
+            ("util.inspect(new Named('n')).split('\\n').slice(0, 2).map((line) => line.slice(0, 7))", r#"["Named: ","    at "]"#),
+            ("(() => { const e = make(); return util.inspect(e).split('Captured: c').length; })()", "2"),
+            ("(() => { Error.prepareStackTrace = (error, sites) => sites; const { stack } = new Error('x'); Error.prepareStackTrace = undefined; return Array.isArray(stack); })()", "true"),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn urls_and_structures() {
     check(
         "",
@@ -220,6 +249,7 @@ async fn urls_and_structures() {
             ("await (async () => { const r = Readable.from(['a', 'b']); return (await r.toArray()).join(); })()", r#""a,b""#),
             ("await (async () => { const p = new PassThrough(); p.end('xyz'); let t = ''; for await (const c of p) t += c; return t; })()", r#""xyz""#),
             ("await (async () => { const start = Date.now(); await sleep(15); return Date.now() - start >= 14; })()", "true"),
+            ("(() => { const t = setTimeout(() => {}, 1); const seen = [t.hasRef(), t.unref().hasRef(), t.ref().hasRef()]; clearTimeout(t); return seen; })()", "[true,false,true]"),
             ("await new Promise((done) => { let n = 0; const t = setInterval(() => { if (++n === 3) { clearInterval(t); done(n); } }, 1); })", "3"),
             ("await new Promise((done) => { const order = []; setImmediate(() => { order.push('immediate'); done(order); }); process.nextTick(() => order.push('tick')); Promise.resolve().then(() => order.push('micro')); })", r#"["tick","micro","immediate"]"#),
             ("await (async () => { const c = new AbortController(); setTimeout(() => c.abort(), 1); return await sleep(5000, 0, { signal: c.signal }).catch((e) => e.name); })()", r#""AbortError""#),
@@ -278,6 +308,20 @@ async fn locale_aware_formatting() {
             ("[...new Intl.Segmenter('en', { granularity: 'word' }).segment('Hi there')].filter((s) => s.isWordLike).map((s) => s.segment)", r#"["Hi","there"]"#),
             ("new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(-1, 'day') + new Intl.RelativeTimeFormat().format(3, 'hours')", r#""yesterdayin 3 hours""#),
             ("['b', 'a', 'C', 'A'].sort((x, y) => x.localeCompare(y))", r#"["a","A","b","C"]"#),
+            (
+                "['é'.localeCompare('f'), 'z'.localeCompare('é'), 'e'.localeCompare('é'), 'é'.localeCompare('e\\u0301'), 'é'.localeCompare('É')]",
+                "[-1,1,-1,0,-1]",
+            ),
+            (
+                "['z', 'ö', 'Öl', 'o', 'Zug', 'éa', 'eb', 'E', 'ß', 'st', 'Ø', 'p', 'æ', 'af', 'ł', 'm'].sort((a, b) => a.localeCompare(b))",
+                r#"["æ","af","E","éa","eb","ł","m","o","ö","Ø","Öl","p","ß","st","z","Zug"]"#,
+            ),
+            (
+                "['zoo', 'été', 'ete', 'étage', 'Ete', 'eta'].sort(new Intl.Collator().compare)",
+                r#"["eta","étage","ete","Ete","été","zoo"]"#,
+            ),
+            ("['cote', 'côte', 'coté', 'côté'].sort(new Intl.Collator('fr').compare)", r#"["cote","coté","côte","côté"]"#),
+            ("['é'.localeCompare('e', 'en', { sensitivity: 'base' }), 'a'.localeCompare('á', undefined, { sensitivity: 'accent' })]", "[0,-1]"),
             ("['a10', 'a9'].sort(new Intl.Collator('en', { numeric: true }).compare)", r#"["a9","a10"]"#),
             ("[new Intl.PluralRules('en').select(1), new Intl.ListFormat('en').format(['a', 'b', 'c'])]", r#"["one","a, b, and c"]"#),
             ("typeof Intl.DateTimeFormat().resolvedOptions().timeZone", r#""string""#),

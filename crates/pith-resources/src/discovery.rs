@@ -146,8 +146,7 @@ impl<'a> Search<'a> {
         for entry in contributed {
             let path = paths::resolve(&entry.path, &options.cwd, options.home.as_deref());
             for candidate in self.named(&path, self.resource.named_rule(), Missing::Warning) {
-                let base = candidate.path.parent().map(Path::to_path_buf);
-                self.place(candidate, entry.source.clone().into(), Scope::Temporary, base);
+                self.place(candidate, entry.source.clone().into(), Scope::Temporary, entry.base_dir.clone());
             }
         }
     }

@@ -70,6 +70,8 @@ pub struct ContributedPath {
     pub path: String,
     /// Shown as `sourceInfo.source`.
     pub source: String,
+    /// Where the extension lies, shown as `sourceInfo.baseDir`; one that is no file has no such place.
+    pub base_dir: Option<PathBuf>,
 }
 
 impl ResourceOptions {

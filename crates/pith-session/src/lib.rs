@@ -48,6 +48,6 @@ pub use extensions::{
 pub use library::{Brought, Contributed, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
 pub use retry::RetryPolicy;
-pub use session::{Relocation, Session, SessionOptions, SessionParts, SessionPlaces};
+pub use session::{Relocation, Served, Session, SessionOptions, SessionParts, SessionPlaces};
 pub use tools::ToolChoice;
 pub use ttsr::StreamRules;

@@ -196,6 +196,14 @@ enum Event {
     Close,
 }
 
+/// What is left of a session that has ended.
+pub struct Served {
+    /// Its commands may still be running.
+    pub workbench: Arc<Workbench>,
+    /// What an extension wants the process to end with.
+    pub exit_status: Option<u8>,
+}
+
 impl Session {
     /// Puts the parts together and records what the session starts with.
     pub fn new(parts: SessionParts) -> Self {
@@ -207,8 +215,9 @@ impl Session {
         let mut known = parts.tools;
         known.push(Arc::new(TodoWrite::new(tool_link.clone())));
         let mut tool_choice = parts.tool_choice;
-        if options.has_todo_tool {
-            tool_choice.additional.push(TODO_WRITE);
+        match options.has_todo_tool {
+            true => tool_choice.additional.push(TODO_WRITE),
+            false => tool_choice.unlisted.push(TODO_WRITE),
         }
         let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
         let mut session = Session {
@@ -262,7 +271,7 @@ impl Session {
     /// Serves until the inbox is closed or `stop` fires, and everything has ended.
     ///
     /// Returns the place its tools worked at last, whose processes are the caller's to end.
-    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> Arc<Workbench> {
+    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> Served {
         self.report_store();
         self.begin_extensions();
         while !(self.is_closing && self.is_idle()) {
@@ -293,7 +302,7 @@ impl Session {
         self.store.settle_leaf();
         self.report_store();
         self.settle_debts();
-        self.workbench
+        Served { workbench: self.workbench, exit_status: self.extensions.exit_status }
     }
 
     fn handle(&mut self, event: Event) {

@@ -38,6 +38,8 @@ pub struct ToolChoice {
     pub defaults: Option<Vec<String>>,
     /// Tools that join the built-in choice.
     pub additional: Vec<&'static str>,
+    /// Known tools that nobody hears of before they are named or activated.
+    pub unlisted: Vec<&'static str>,
 }
 
 /// When tools of extensions come along.
@@ -91,8 +93,17 @@ impl Tools {
     /// Every tool that could be active, in the order of their origin.
     pub fn all(&self) -> Vec<Arc<dyn Tool>> {
         let host = self.host.iter().map(|(tool, _)| tool.clone());
-        let all = self.palette().into_iter().filter(|tool| self.choice.is_allowed(&tool.spec().name));
-        unique(all.chain(host))
+        let is_listed = |tool: &Arc<dyn Tool>| {
+            let name = &tool.spec().name;
+            self.choice.is_allowed(name) && !self.is_unlisted(name)
+        };
+        unique(self.palette().into_iter().filter(is_listed).chain(host))
+    }
+
+    fn is_unlisted(&self, name: &str) -> bool {
+        let is_of_extension = || self.extensions.iter().any(|(tool, _)| *tool.spec().name == *name);
+        let is_added = || self.added.iter().any(|added| added == name);
+        self.choice.is_unlisted(name) && !is_added() && !is_of_extension()
     }
 
     /// Makes exactly the named tools active; names nobody knows are dropped.
@@ -232,6 +243,11 @@ fn unique(tools: impl Iterator<Item = Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
 impl ToolChoice {
     fn is_excluded(&self, name: &str) -> bool {
         self.exclude.iter().any(|excluded| excluded == name)
+    }
+
+    fn is_unlisted(&self, name: &str) -> bool {
+        let mut named = self.only.iter().chain(&self.defaults).flatten();
+        self.unlisted.contains(&name) && !named.any(|named| named == name)
     }
 
     /// Whether a tool that is not the host's may be active at all.

@@ -35,6 +35,13 @@ impl Ending {
         self.end(1);
     }
 
+    /// An extension may have said with which status the process is to end.
+    pub fn asked_for(&self, status: Option<u8>) {
+        if let Some(status) = status {
+            self.end(i32::from(status));
+        }
+    }
+
     /// The code to leave with.
     pub fn code(&self) -> i32 {
         self.code.load(Ordering::Acquire)

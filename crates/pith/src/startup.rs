@@ -330,6 +330,7 @@ impl Prepared {
                 exclude: self.cli.exclude_tools,
                 defaults: self.brought.settings.default_tools.clone(),
                 additional: Vec::new(),
+                unlisted: Vec::new(),
             },
             rules: self.rules,
             brought: self.brought,

@@ -43,7 +43,7 @@ exports.crashed = (error) => {
 };
 
 // The last chance to clean up, for those who asked for it.
-exports.exit = () => state.process?.emit("exit", 0);
+exports.exit = () => state.process?.emit("exit", Number(state.process.exitCode ?? 0));
 
 exports.configure = (config, limits) => {
   Object.assign(state.config, config);

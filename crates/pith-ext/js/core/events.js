@@ -101,11 +101,13 @@ const boundary = (event, done) => {
     },
   });
   let changed = false;
-  const onResult = (value) => {
+  let proposer = null;
+  const onResult = (value, ext) => {
     if (!truthy(value)) return;
     if (value.entries !== undefined) {
       if (!Array.isArray(value.entries)) throw new Error("Invalid boundary entries: not an array");
       event.entries = value.entries;
+      proposer = ext.path;
       changed = true;
     }
     if (value.continue !== undefined) {
@@ -113,7 +115,7 @@ const boundary = (event, done) => {
       changed = true;
     }
   };
-  sequence(event.type, event, { onResult }, () => done(changed ? { entries: event.entries, continue: event.continue } : null));
+  sequence(event.type, event, { onResult }, () => done(changed ? { entries: event.entries, continue: event.continue, proposer } : null));
 };
 
 // Whether a value has stayed as it is now; what cannot be compared has not.

@@ -57,14 +57,11 @@ for (const [prototype, names] of [
   }
 }
 
-const plainCompare = String.prototype.localeCompare;
 Object.defineProperty(String.prototype, "localeCompare", {
   configurable: true,
   writable: true,
   value(other, locale, options) {
-    if (options === undefined && /^[\x00-\x7f]*$/.test(this) && /^[\x00-\x7f]*$/.test(other)) {
-      return require("internal/intl").compareAscii(String(this), String(other));
-    }
-    return options === undefined ? plainCompare.call(this, other) : new Intl.Collator(locale, options).compare(String(this), String(other));
+    const intl = require("internal/intl");
+    return options === undefined ? intl.compareUsually(String(this), String(other)) : new intl.Collator(locale, options).compare(this, other);
   },
 });

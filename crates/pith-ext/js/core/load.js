@@ -12,7 +12,7 @@ class Extension {
   constructor(generation, { path, file, sourceInfo }) {
     this.generation = generation;
     this.path = path;
-    this.file = file ?? path;
+    this.file = file;
     this.sourceInfo = sourceInfo;
     this.modules = new Modules(this);
     this.handlers = new Map();

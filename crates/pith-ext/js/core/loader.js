@@ -44,22 +44,30 @@ function hostNamespace(exports) {
   return namespace;
 }
 
+// Imports of files are addresses: `./x.ts?v=1` means the file `./x.ts`.
+function withoutQuery(specifier) {
+  const at = /^(\.{0,2}\/|file:)/.test(specifier) ? specifier.indexOf("?") : -1;
+  return at < 0 ? [specifier, ""] : [specifier.slice(0, at), specifier.slice(at)];
+}
+
 class Modules {
   constructor(ext) {
     this.ext = ext;
-    this.records = new Map(); // path -> record
+    this.records = new Map(); // path and query -> record
   }
 
   // The record of a file, read and with its static imports found, not yet run.
-  record(path) {
-    let record = this.records.get(path);
+  // Under another query it is another instance.
+  record(path, query = "") {
+    const key = path + query;
+    let record = this.records.get(key);
     if (record) return record;
-    record = { path, state: "new", module: { exports: {}, id: path, filename: path, loaded: false, children: [], paths: [] } };
-    this.records.set(path, record);
+    record = { path, query, state: "new", module: { exports: {}, id: path, filename: path, loaded: false, children: [], paths: [] } };
+    this.records.set(key, record);
     try {
       this.link(record);
     } catch (error) {
-      this.records.delete(path);
+      this.records.delete(key);
       throw error;
     }
     return record;
@@ -84,12 +92,13 @@ class Modules {
 
   // What a specifier leads to: a namespace that is there, or a record still to be run.
   dependency(specifier, from, isRequire) {
-    const target = host.resolve(specifier, from, isRequire);
+    const [plain, query] = isRequire ? [specifier, ""] : withoutQuery(specifier);
+    const target = host.resolve(plain, from, isRequire);
     if (target.startsWith("host:")) {
       const exports = requireHost(target.slice(5), from);
       return { exports, namespace: hostNamespace(exports) };
     }
-    return this.record(target);
+    return this.record(target, query);
   }
 
   namespace(record) {
@@ -145,13 +154,14 @@ class Modules {
       get meta() {
         const url = require_("url").pathToFileURL;
         return (meta ??= {
-          url: url(record.path).href,
+          url: url(record.path).href + record.query,
           filename: record.path,
           dirname: directory,
           main: false,
           resolve: (specifier) => {
-            const target = host.resolve(String(specifier), record.path, false);
-            return target.startsWith("host:") ? `node:${target.slice(5)}` : url(target).href;
+            const [plain, query] = withoutQuery(String(specifier));
+            const target = host.resolve(plain, record.path, false);
+            return target.startsWith("host:") ? `node:${target.slice(5)}` : url(target).href + query;
           },
         });
       },

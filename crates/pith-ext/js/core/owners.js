@@ -3,6 +3,8 @@
 // While pith calls into an extension it is the current owner. Code that runs
 // later (after an await, in a timer) is recognised by the files on its stack.
 
+const { stackOf } = require("internal/traces");
+
 const files = new Map(); // evaluated file name -> extension
 
 exports.current = null; // { ext, run } while extension code runs synchronously
@@ -28,7 +30,7 @@ exports.ofStack = (stack) => {
 };
 
 // The extension on whose behalf the caller runs, if that can be told.
-exports.now = () => exports.current?.ext ?? exports.ofStack(new Error().stack);
+exports.now = () => exports.current?.ext ?? exports.ofStack(stackOf(new Error()));
 
 // Errors made by pith's own modules carry no file of an extension; they are tagged instead.
 const tags = new WeakMap();
@@ -41,14 +43,7 @@ exports.ofError = (error) => {
   return exports.ofStack(stackOf(error)) ?? tags.get(error) ?? null;
 };
 
-// What was thrown may have getters of its own, and they may throw in turn.
-const stackOf = (exports.stackOf = (error) => {
-  try {
-    return typeof error?.stack === "string" ? error.stack : "";
-  } catch {
-    return "";
-  }
-});
+exports.stackOf = stackOf;
 
 // Memory kept back: when there is none left, giving it up makes room for the report.
 let reserve = new Uint8Array(1 << 20);

@@ -6,17 +6,21 @@ let last = 0;
 const pending = new Map(); // id -> { callback, args, repeat, ext, timer }
 
 class Timeout {
+  #isRef = true;
   constructor(id) {
     this.id = id;
   }
+  // Nothing waits for timers when pith ends, so this is only remembered.
   ref() {
+    this.#isRef = true;
     return this;
   }
   unref() {
+    this.#isRef = false;
     return this;
   }
   hasRef() {
-    return pending.has(this.id);
+    return this.#isRef;
   }
   refresh() {
     const entry = pending.get(this.id);

@@ -175,8 +175,10 @@ function execFile(file, args, options, callback) {
   for (const name of ["stdout", "stderr"]) {
     let size = 0;
     child[name]?.on("data", (chunk) => {
+      const room = options.maxBuffer - size;
       size += chunk.length;
-      if (size <= options.maxBuffer) return collected[name].push(chunk);
+      if (room > 0) collected[name].push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+      if (size <= options.maxBuffer) return;
       failure ??= Object.assign(new RangeError(`${name} maxBuffer length exceeded`), { code: "ERR_CHILD_PROCESS_STDIO_MAXBUFFER" });
       stop();
     });

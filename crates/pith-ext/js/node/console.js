@@ -1,6 +1,7 @@
 // The console writes to standard error: standard output belongs to the protocol.
 
 const { format, inspect } = require("util");
+const { stackOf } = require("internal/traces");
 
 let indent = "";
 const counts = new Map();
@@ -27,7 +28,7 @@ const console = {
   debug: line,
   warn: line,
   error: line,
-  trace: (...args) => line(`Trace: ${format(...args)}\n${new Error().stack}`),
+  trace: (...args) => line(`Trace: ${format(...args)}\n${stackOf(new Error())}`),
   dir: (value, options) => line(inspect(value, options)),
   dirxml: line,
   table: (data) => line(inspect(data, { depth: 3 })),

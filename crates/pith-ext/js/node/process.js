@@ -44,6 +44,13 @@ class Output extends Writable {
 
 const process = new EventEmitter();
 
+// An integer, or a text that spells one.
+function checkedCode(code) {
+  const isText = typeof code === "string" && code !== "";
+  if (Number.isInteger(isText ? Number(code) : code)) return code;
+  throw Object.assign(new TypeError('The "code" argument must be an integer'), { code: "ERR_INVALID_ARG_TYPE" });
+}
+
 const outputs = {};
 const lazyStream = (name, make) => Object.defineProperty(process, name, { enumerable: true, configurable: true, get: () => (outputs[name] ??= make()) });
 lazyStream("stdout", () => new Output(1));
@@ -78,8 +85,9 @@ Object.assign(process, {
     throw Object.assign(new Error("process.chdir() is not possible: the session's directory is fixed"), { code: "ERR_WORKER_UNSUPPORTED_OPERATION" });
   },
   exit(code) {
+    if (code !== undefined && code !== null) process.exitCode = checkedCode(code);
     // Ends the agent the orderly way, never the process under its feet.
-    require("internal/ops").send("shutdown");
+    require("internal/ops").send("shutdown", { status: Number(process.exitCode ?? 0) & 0xff });
     throw Object.assign(new Error(`process.exit(${code ?? ""}) was called; the agent is shutting down`), { code: "PITH_EXIT" });
   },
   abort() {

@@ -1,5 +1,6 @@
 // node:util.
 
+const { stackOf } = require("internal/traces");
 const text = host.ops("text");
 
 const customInspect = Symbol.for("nodejs.util.inspect.custom");
@@ -94,7 +95,8 @@ function joined(items, open, close, depth, options) {
 
 function errorText(error, options, depth, seen) {
   const head = `${error.name || "Error"}: ${error.message}`;
-  const stack = typeof error.stack === "string" && error.stack ? (error.stack.startsWith(error.name) ? error.stack : `${head}\n${error.stack}`).trimEnd() : `[${head}]`;
+  const calls = stackOf(error).trimEnd();
+  const stack = calls ? (calls.startsWith(error.name) ? calls : `${head}\n${calls}`) : `[${head}]`;
   const extra = Object.keys(error).filter((key) => key !== "stack" && key !== "message");
   const cause = error.cause !== undefined ? `\n  [cause]: ${show(error.cause, options, depth + 1, [...seen, error])}` : "";
   if (extra.length === 0) return stack + cause;

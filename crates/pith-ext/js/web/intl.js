@@ -192,17 +192,36 @@ class Collator extends Formatter {
   }
   #compare(a, b) {
     const { sensitivity, numeric } = this.options;
-    const plain = (value) => value.normalize("NFD").replace(/\p{M}/gu, "");
-    const base = numeric ? compareNumeric(plain(a).toLowerCase(), plain(b).toLowerCase()) : order(plain(a).toLowerCase(), plain(b).toLowerCase());
+    const [left, right] = [decomposed(a), decomposed(b)];
+    const plain = (value) => value.replace(/\p{M}/gu, "");
+    const [first, second] = [plain(left), plain(right)];
+    const base = (numeric ? compareNumeric : order)(first.toLowerCase(), second.toLowerCase());
     if (base || sensitivity === "base") return base;
-    const accent = sensitivity === "case" ? 0 : order(a.normalize("NFD").toLowerCase(), b.normalize("NFD").toLowerCase());
+    const accent = sensitivity === "case" ? 0 : compareMarks(left, right);
     if (accent || sensitivity === "accent") return accent;
-    return -order(plain(a), plain(b));
+    return -order(first, second);
   }
   resolvedOptions() {
     return { locale: this.locale, usage: "sort", ...this.options };
   }
 }
+
+// Letters with their accents behind them. Those Unicode does not take apart sort like these.
+const LETTERS = { ø: "o\u0338", ł: "l\u0335", đ: "d\u0335", ð: "d\u0361", ħ: "h\u0335", ı: "i\u0361", æ: "a\u0361e", œ: "o\u0361e", ß: "s\u0361s" };
+const TAKEN_APART = /[øłđðħıæœß]/giu;
+const decomposed = (value) =>
+  value.normalize("NFD").replace(TAKEN_APART, (letter) => {
+    const small = letter.toLowerCase();
+    return small === letter ? LETTERS[small] : (LETTERS[small] ?? letter).toUpperCase();
+  });
+
+// The accents of each letter in turn; a letter without one comes first.
+const compareMarks = (a, b) => {
+  const marks = (value) => value.match(/\P{M}\p{M}*/gu)?.map((letter) => letter.replace(/^./u, "")) ?? [];
+  const [left, right] = [marks(a), marks(b)];
+  const at = left.findIndex((mark, index) => mark !== right[index]);
+  return at < 0 ? 0 : left[at] < (right[at] ?? "") ? -1 : 1;
+};
 
 const rank = (c) => (/[\p{L}]/u.test(c) ? 3 : /\d/.test(c) ? 2 : /\s/.test(c) ? 0 : 1);
 const order = (a, b) => {
@@ -227,6 +246,13 @@ function compareNumeric(a, b) {
 
 // Small before capital for the same letter, as English sorts.
 const compareAscii = (a, b) => order(a.toLowerCase(), b.toLowerCase()) || -order(a, b);
+
+// Without a locale or options of one's own.
+let usual = null;
+const compareUsually = (a, b) => {
+  const isAscii = /^[\x00-\x7f]*$/.test(a) && /^[\x00-\x7f]*$/.test(b);
+  return isAscii ? compareAscii(a, b) : (usual ??= new Collator()).compare(a, b);
+};
 
 class RelativeTimeFormat extends Formatter {
   constructor(locale, options = {}) {
@@ -342,4 +368,4 @@ function localized(value, method, locale, options = {}) {
 // Three of them may be called without `new`.
 const callable = (Class) => new Proxy(Class, { apply: (target, self, args) => new target(...args) });
 
-module.exports = { DateTimeFormat: callable(DateTimeFormat), NumberFormat: callable(NumberFormat), Collator: callable(Collator), RelativeTimeFormat, PluralRules, ListFormat, Segmenter, DisplayNames, Locale, localized, compareAscii, getCanonicalLocales: (locales) => [locales ?? []].flat(), supportedValuesOf: () => [] };
+module.exports = { DateTimeFormat: callable(DateTimeFormat), NumberFormat: callable(NumberFormat), Collator: callable(Collator), RelativeTimeFormat, PluralRules, ListFormat, Segmenter, DisplayNames, Locale, localized, compareUsually, getCanonicalLocales: (locales) => [locales ?? []].flat(), supportedValuesOf: () => [] };

@@ -9,6 +9,7 @@ macro_rules! scripts {
 
 const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/boot" => "core/boot.js",
+    "internal/traces" => "core/traces.js",
     "internal/owners" => "core/owners.js",
     "internal/ops" => "core/ops.js",
     "internal/timers" => "core/timers.js",

@@ -86,12 +86,10 @@ fn run(start: &Start, state: &State) -> Result<Finished, Failure> {
         let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let is_full = stdout.exceeds(limit) || stderr.exceeds(limit);
         if (is_late || is_full || state.shared.is_gone()) && failure.is_none() {
-            let errno = if is_full { Errno::NOBUFS } else { Errno::TIMEDOUT };
-            let mut why = Failure::of(errno, "spawnSync", Some(&start.command));
-            if is_full {
-                why.code = "ENOBUFS".into();
-            }
-            failure = Some(why);
+            failure = Some(match is_full {
+                true => overflow(start),
+                false => Failure::of(Errno::TIMEDOUT, "spawnSync", Some(&start.command)),
+            });
             let wanted = start.kill_signal.as_deref().and_then(signal).unwrap_or(rustix::process::Signal::TERM);
             if let Some(pid) = *lock(&pid) {
                 let _ = kill_process(pid, wanted);
@@ -101,7 +99,18 @@ fn run(start: &Start, state: &State) -> Result<Finished, Failure> {
     let patience = Duration::from_millis(250);
     let mut finished =
         Finished { pid: id, status, stdout: stdout.take(patience), stderr: stderr.take(patience), failure };
+    // A quick child has written it all and left before anybody looked.
+    if finished.stdout.len() > limit || finished.stderr.len() > limit {
+        finished.failure.get_or_insert_with(|| overflow(start));
+    }
     finished.stdout.truncate(limit);
     finished.stderr.truncate(limit);
     Ok(finished)
+}
+
+/// There was more output than `maxBuffer` allows.
+fn overflow(start: &Start) -> Failure {
+    let mut why = Failure::of(Errno::NOBUFS, "spawnSync", Some(&start.command));
+    why.code = "ENOBUFS".into();
+    why
 }

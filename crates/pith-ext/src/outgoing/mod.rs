@@ -93,8 +93,10 @@ pub enum FromExtension {
     },
     /// Stop the run.
     Abort,
-    /// Leave once the current command or run is done.
-    Shutdown,
+    /// Leave once the current command or run is done, with an exit status if the extension has named one.
+    Shutdown {
+        status: Option<u8>,
+    },
     /// Answered with the compaction's result.
     Compact {
         custom_instructions: Option<String>,

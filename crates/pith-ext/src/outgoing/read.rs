@@ -36,7 +36,7 @@ pub(crate) fn read_send(kind: &str, text: &str) -> Result<FromExtension, String>
         "set_active_tools" => FromExtension::SetActiveTools { names: field(text, "names")? },
         "set_thinking_level" => FromExtension::SetThinkingLevel { level: field(text, "level")? },
         "abort" => FromExtension::Abort,
-        "shutdown" => FromExtension::Shutdown,
+        "shutdown" => FromExtension::Shutdown { status: field(text, "status")? },
         other => return Err(format!("unknown message {other}")),
     })
 }

@@ -297,7 +297,8 @@ impl Session {
                 self.seen.lock().unwrap().state.thinking_level = level;
             }
             FromExtension::Abort => self.log("abort"),
-            FromExtension::Shutdown => self.log("shutdown"),
+            FromExtension::Shutdown { status: None } => self.log("shutdown"),
+            FromExtension::Shutdown { status: Some(status) } => self.log(format!("shutdown with {status}")),
             other => self.serve_other(other),
         }
     }

@@ -85,9 +85,19 @@ fn named_places() {
 
     let mut world = World::new();
     world.skill("~/ext/s/SKILL.md", "s");
-    let extension = ContributedPath { path: world.text("~/ext"), source: "extension:demo".into() };
-    world.options.contributed_skills = vec![extension];
-    check(&world, ["temporary", "extension:demo", "~/ext/s", "path"]);
+    world.options.contributed_skills = vec![contributed(&world, "~/ext/s")];
+    check(&world, ["temporary", "extension:demo", "~/ext", "path"]);
+
+    let mut world = World::new();
+    world.write("~/ext/prompts/review.md", TEMPLATE);
+    world.options.contributed_prompts = vec![contributed(&world, "~/ext/prompts/review.md")];
+    check(&world, ["temporary", "extension:demo", "~/ext", "path"]);
+}
+
+/// A path that an extension in `~/ext` brings.
+fn contributed(world: &World, path: &str) -> ContributedPath {
+    let base_dir = Some(world.text("~/ext").into());
+    ContributedPath { path: world.text(path), source: "extension:demo".into(), base_dir }
 }
 
 #[test]

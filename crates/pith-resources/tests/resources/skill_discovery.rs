@@ -21,7 +21,8 @@ fn places_in_order_of_precedence() {
     world.skill("./.agents/skills/p3/SKILL.md", "p3").skill("~/work/app/.agents/skills/p4/SKILL.md", "p4");
     world.skill("@/skills/u2/SKILL.md", "u2").skill("~/.agents/skills/u3/SKILL.md", "u3");
     world.skill("~/extension/e/SKILL.md", "e").skill("~/explicit/x/SKILL.md", "x");
-    let extension = ContributedPath { path: world.text("~/extension"), source: "extension:demo".into() };
+    let extension =
+        ContributedPath { path: world.text("~/extension"), source: "extension:demo".into(), base_dir: None };
     world.options.contributed_skills = vec![extension];
     world.options.skill_paths = texts(&["~/explicit"]);
     // Above the root of the repository nothing is looked for.

@@ -13,7 +13,7 @@ fn places_in_order_of_precedence() {
     world.options.project_lists.prompts = vec!["~/listed".into()];
     world.options.user_lists.prompts = vec!["~/single.md".into()];
     world.options.prompt_paths = vec!["x".into()];
-    let extension = ContributedPath { path: world.text("~/ext"), source: "extension:demo".into() };
+    let extension = ContributedPath { path: world.text("~/ext"), source: "extension:demo".into(), base_dir: None };
     world.options.contributed_prompts = vec![extension];
     let expected = [
         "a ~/listed/a.md",

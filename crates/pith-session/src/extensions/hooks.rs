@@ -36,7 +36,8 @@ impl Session {
         let drafts = match Draft::read_all(&boundary.entries, &self.store) {
             Ok(drafts) => drafts,
             Err(why) => {
-                self.tell_boundary(event, format!("Invalid boundary entries: {why}"));
+                let path = boundary.proposer.unwrap_or_else(|| "<boundary>".to_owned());
+                self.tell_boundary(path, event, format!("Invalid boundary entries: {why}"));
                 return false;
             }
         };
@@ -50,6 +51,7 @@ impl Session {
         }
         if boundary.continues && !self.can_continue(event, self.store.messages()) {
             self.tell_boundary(
+                "<boundary>".to_owned(),
                 event,
                 format!("{} requested continuation without runnable model context", event.as_str()),
             );
@@ -98,9 +100,9 @@ impl Session {
         queued.chain(self.extensions.errands.at_turn_end().map(|message| json!(message))).collect()
     }
 
-    fn tell_boundary(&mut self, event: EventName, error: String) {
+    fn tell_boundary(&mut self, path: String, event: EventName, error: String) {
         let event = event.as_str().to_owned();
-        self.tell_extension_error(&ExtensionError { path: "<boundary>".to_owned(), event, error, stack: None });
+        self.tell_extension_error(&ExtensionError { path, event, error, stack: None });
     }
 
     /// Gives extensions the last word before the activity ends. `false` if none wants it.

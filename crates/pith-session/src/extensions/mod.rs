@@ -117,6 +117,8 @@ pub(crate) struct Extensions {
     pub run_prompt: Option<RunPrompt>,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
+    /// What the process then ends with; the first to name a status decides.
+    pub exit_status: Option<u8>,
     /// The last words have been said.
     has_quit: bool,
 }
@@ -156,6 +158,7 @@ impl Extensions {
             prompted: None,
             run_prompt: None,
             is_leaving: false,
+            exit_status: None,
             has_quit: false,
         }
     }

@@ -32,7 +32,10 @@ impl Session {
             FromExtension::SetModel { model, answer } => self.set_model_from_extension(model, answer),
             FromExtension::SetThinkingLevel { level } => self.set_level_from_extension(&level),
             FromExtension::Abort => self.abort_from_extension(),
-            FromExtension::Shutdown => self.extensions.is_leaving = true,
+            FromExtension::Shutdown { status } => {
+                self.extensions.is_leaving = true;
+                self.extensions.exit_status = self.extensions.exit_status.or(status);
+            }
             FromExtension::Compact { custom_instructions, answer } => {
                 self.compact_for_extension(custom_instructions, answer);
             }

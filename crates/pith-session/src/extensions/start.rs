@@ -137,12 +137,16 @@ impl Session {
     }
 }
 
-/// Paths with the name of the extension they are from.
+/// Paths with the name and the place of the extension they are from.
 fn sources(found: Vec<DiscoveredPath>) -> Vec<ContributedPath> {
     let source = |path: &str| {
         let file = Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());
         let name = file.strip_suffix(".ts").or_else(|| file.strip_suffix(".js")).unwrap_or(&file);
         format!("extension:{name}")
     };
-    found.into_iter().map(|found| ContributedPath { path: found.path, source: source(&found.extension_path) }).collect()
+    let contributed = |found: DiscoveredPath| {
+        let base_dir = Path::new(&found.extension_path).parent().map(Path::to_owned);
+        ContributedPath { path: found.path, source: source(&found.extension_path), base_dir }
+    };
+    found.into_iter().map(contributed).collect()
 }

@@ -271,7 +271,7 @@ impl Engine {
             | FromExtension::SetThinkingLevel { .. }
             | FromExtension::SendMessage { .. }
             | FromExtension::SendUserMessage { .. }
-            | FromExtension::Shutdown => {}
+            | FromExtension::Shutdown { .. } => {}
             FromExtension::Dialog { .. }
             | FromExtension::DialogWithdrawn { .. }
             | FromExtension::RegistryChanged

@@ -308,7 +308,7 @@ fn leaving_the_process_is_a_request_to_leave() {
     let mut stage = Stage::new(&[("bad.ts", &command("process.exit(3);")), NEIGHBOUR], []);
     stage.pulse();
     stage.host.send(json!({"type": "prompt", "message": "/go"}));
-    assert_eq!(stage.host.exit_code(), 0);
+    assert_eq!(stage.host.exit_code(), 3);
     let frames = stage.host.finish().0;
     assert!(frames.iter().all(|frame| frame["type"].is_string()), "{frames:?}");
 }

@@ -123,6 +123,7 @@ fn state_models_tools_and_commands_are_answered_at_once() {
     assert_eq!(seen["status"], json!({"configured": true, "source": "models_json_key", "label": null}));
     assert!(seen["prompt"].as_str().unwrap().contains("<cwd>"));
     assert_like(&seen["options"], &json!({"sections": {}, "promptGuidelines": []}));
+    assert!(!seen["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "todo_write"), "{}", seen["tools"]);
     let tool =
         |name: &str| seen["tools"].as_array().unwrap().iter().find(|tool| tool["name"] == name).cloned().unwrap();
     assert_like(
@@ -195,7 +196,11 @@ fn skills_and_prompts_of_extensions_stay_across_a_reload() {
         let named = |name: &str| commands.as_array().unwrap().iter().find(|command| command["name"] == name).cloned();
         let template = named("say").expect("the template is a command");
         assert_like(&template["sourceInfo"], &json!({"source": "extension:index", "scope": "temporary"}));
-        assert!(named("skill:brewing").is_some(), "{commands}");
+        let skill = named("skill:brewing").expect("the skill is a command");
+        for command in [template, skill] {
+            let base = command["sourceInfo"]["baseDir"].as_str().unwrap_or_default();
+            assert!(base.ends_with("extensions/own"), "{command}");
+        }
     };
     check(&mut scene);
     scene.home.write_agent_file("prompts/new.md", "New\n");

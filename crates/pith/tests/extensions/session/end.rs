@@ -17,6 +17,7 @@ const LAST_WORDS: &str = r#"
             appendFileSync("farewell", event.reason + "\n");
         });
         pi.registerCommand("leave", { handler: (args, ctx) => ctx.shutdown() });
+        pi.registerCommand("exit", { handler: () => process.exit(3) });
         pi.registerCommand("ask", { handler: async (args, ctx) => {
             appendFileSync("answer", String(await ctx.ui.confirm("Sure?", "")));
         } });
@@ -41,6 +42,7 @@ fn every_way_to_end_is_announced_once() {
     check("SIGTERM", 143, &|scene| scene.signal(Signal::TERM));
     check("SIGHUP", 129, &|scene| scene.signal(Signal::HUP));
     check("ctx.shutdown", 0, &|scene| scene.slash("/leave"));
+    check("process.exit", 3, &|scene| scene.slash("/exit"));
     check("SIGTERM during a run", 143, &|scene| {
         scene.prompt("go");
         scene.wait_update("text_delta");
