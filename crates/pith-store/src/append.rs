@@ -110,7 +110,7 @@ impl SessionStore {
                 .member("tokensBefore", &compaction.tokens_before)
                 .optional("details", &compaction.details)
                 .optional("usage", &compaction.usage)
-                .optional("fromHook", &compaction.from_hook.then_some(true))
+                .member("fromHook", &compaction.from_hook)
         });
         self.rebuild_context();
         self.finish(index)
@@ -123,7 +123,7 @@ impl SessionStore {
                 .member("summary", &summary.summary)
                 .optional("details", &summary.details)
                 .optional("usage", &summary.usage)
-                .optional("fromHook", &summary.from_hook.then_some(true))
+                .member("fromHook", &summary.from_hook)
         });
         let node = self.tree.node(index);
         let line = self.tree.lines().get(index).map(<[u8]>::to_vec).unwrap_or_default();

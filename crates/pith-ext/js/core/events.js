@@ -321,7 +321,13 @@ const legacy = (event) => {
   return handlers.length ? [{ name, handlers }] : [];
 };
 
+// Fields that say something only sometimes. What crosses over as null is undefined here, so that
+// defaults of handlers apply.
+const optional = ["images", "streamingBehavior", "previousSessionFile", "targetSessionFile", "previousModel", "name"];
+optional.push("customInstructions", "errorMessage", "usage", "details", "reason", "label", "summaryEntry");
+
 function deliver(call, event, budget, done) {
+  for (const name of optional) if (event[name] === null) event[name] = undefined;
   const special = composed[event.type];
   if (special) return special(event, done, call);
   sequence(event.type, event, { budget }, () => {

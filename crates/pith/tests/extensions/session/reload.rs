@@ -43,8 +43,8 @@ fn a_reload_is_announced_and_keeps_the_conversation() {
     assert_eq!(
         notes(&scene.host.frames())[seen..],
         [
-            json!({"type": "session_shutdown", "reason": "reload", "targetSessionFile": null}),
-            json!({"type": "session_start", "reason": "reload", "previousSessionFile": null}),
+            json!({"type": "session_shutdown", "reason": "reload"}),
+            json!({"type": "session_start", "reason": "reload"}),
             json!({"type": "resources_discover", "reason": "reload", "cwd": cwd}),
         ]
     );
