@@ -20,8 +20,7 @@ use crate::link::{Call, Link, RunEvent, Turn};
 use crate::prepare::{ABORTED, Prepared, Stop, prepare};
 use crate::{ToolOutput, ToolUpdate, now_ms};
 
-/// Calls that end within so short a time of each other end in their order: which of them was a little
-/// quicker is nothing but chance.
+/// Programs that end within so short a time of each other end in the order of their calls.
 const TIE: Duration = Duration::from_millis(15);
 
 /// A tool that ignores cancellation is left behind after this long.
@@ -104,6 +103,8 @@ struct Group<'r> {
     outputs: Vec<Option<ToolOutput>>,
     /// Calls that passed preparation and wait to run.
     ready: Vec<(usize, Prepared)>,
+    /// Which of them run programs.
+    programs: Vec<bool>,
     repeats: &'r mut Repeats,
 }
 
@@ -124,14 +125,19 @@ impl<'r> Group<'r> {
         stop: &Stop,
         repeats: &'r mut Repeats,
     ) -> Group<'r> {
-        let mut group = Group { calls: Vec::new(), outputs: Vec::new(), ready: Vec::new(), repeats };
+        let (calls_so_far, outputs, ready, programs) = Default::default();
+        let mut group = Group { calls: calls_so_far, outputs, ready, programs, repeats };
         for call in calls {
             let shown = announce(call, link).await;
             group.calls.push(shown.clone());
             group.outputs.push(None);
+            group.programs.push(false);
             let index = group.calls.len() - 1;
             match prepare(turn, answer, call, &shown, stop).await {
-                Ok(prepared) => group.ready.push((index, prepared)),
+                Ok(prepared) => {
+                    group.programs[index] = prepared.runs_programs();
+                    group.ready.push((index, prepared));
+                }
                 Err(output) => group.end(index, output, link).await,
             }
         }
@@ -211,11 +217,12 @@ impl<'r> Group<'r> {
         }
     }
 
-    /// The next call whose end can be told: all before it have ended, or have had their chance to.
+    /// The next call whose end can be told: programs before it have ended, or have had their chance to.
     fn next_to_end(&self, held: &mut BTreeMap<usize, Held>) -> Option<(usize, Held)> {
-        let first_open = self.outputs.iter().position(Option::is_none)?;
         let now = Instant::now();
-        let (&index, _) = held.iter().find(|(index, held)| **index == first_open || held.until <= now)?;
+        let is_open = |index: usize| self.programs[index] && self.outputs[index].is_none();
+        let can_end = |index: usize, held: &Held| !is_open(index) || held.until <= now || !(0..index).any(is_open);
+        let (&index, _) = held.iter().find(|(index, held)| can_end(**index, held))?;
         held.remove_entry(&index)
     }
 

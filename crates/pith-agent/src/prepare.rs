@@ -55,6 +55,12 @@ pub(crate) struct Prepared {
     guard: Option<Arc<dyn Guard>>,
 }
 
+impl Prepared {
+    pub fn runs_programs(&self) -> bool {
+        self.tool.runs_programs()
+    }
+}
+
 /// Takes a call up to the point where it can run. `Err` is its end.
 pub(crate) async fn prepare(
     turn: &Turn,

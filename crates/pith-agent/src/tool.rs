@@ -33,6 +33,11 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Calls run programs, and it is nothing but chance which of several quick ones ends first.
+    fn runs_programs(&self) -> bool {
+        false
+    }
+
     /// Mends argument shapes models are known to get wrong, before validation.
     fn adapt(&self, arguments: Map<String, Value>) -> Map<String, Value> {
         arguments

@@ -154,6 +154,10 @@ impl Tool for Bash {
         Some("Run bash commands")
     }
 
+    fn runs_programs(&self) -> bool {
+        true
+    }
+
     fn rules(&self) -> Vec<&str> {
         vec!["Facts about this session are in the PI_* environment variables of bash commands"]
     }

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use pith_agent::link::Limits;
 use pith_agent::{
@@ -57,6 +56,10 @@ impl Tool for Function {
 
     fn is_sequential(&self) -> bool {
         self.is_sequential
+    }
+
+    fn runs_programs(&self) -> bool {
+        self.spec.name.starts_with("program")
     }
 
     fn run(
@@ -268,8 +271,6 @@ fn ends_come_as_they_come_and_results_in_call_order() {
         async move {
             (context.update)(ToolOutput::text("half"));
             waited.notified().await;
-            // Longer than calls wait for each other.
-            tokio::time::sleep(Duration::from_millis(100)).await;
             ToolOutput::text("slow")
         }
     });
@@ -449,24 +450,24 @@ fn follow_ups_keep_the_run_alive_one_by_one() {
 }
 
 #[test]
-fn calls_that_end_together_end_in_their_order() {
+fn programs_that_end_together_end_in_their_order() {
     let gate = Arc::new(Notify::new());
     let (opened, waited) = (gate.clone(), gate);
-    let second = tool("second", move |_, _| {
+    let second = tool("program 2", move |_, _| {
         let opened = opened.clone();
         async move {
             opened.notify_one();
             ToolOutput::text("a moment earlier")
         }
     });
-    let first = tool("first", move |_, _| {
+    let first = tool("program 1", move |_, _| {
         let waited = waited.clone();
         async move {
             waited.notified().await;
             ToolOutput::text("a moment later")
         }
     });
-    let script = vec![calls(&[("a", "first"), ("b", "second")]), text()];
+    let script = vec![calls(&[("a", "program 1"), ("b", "program 2")]), text()];
     let done = go(recorder(script, vec![first, second]), &CancellationToken::new());
     let ends: Vec<_> = done.log.iter().filter(|line| line.starts_with("tool_end")).collect();
     assert_eq!(ends, ["tool_end a ok", "tool_end b ok"]);
