@@ -254,7 +254,7 @@ fn a_choice_of_the_host_is_answered_when_extensions_have_heard_of_it() {
         await new Promise((resolve) => setTimeout(resolve, 50));
         tell(ctx, { model: event.model.id, now: ctx.model.id });
     });"#;
-    let mut scene = with_extension(body, []);
+    let scene = with_extension(body, []);
     for id in ["1", "2", "3"] {
         scene.send(json!({"id": id, "type": "cycle_model"}));
     }
