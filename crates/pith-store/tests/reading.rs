@@ -52,6 +52,29 @@ fn the_example_of_the_format_is_read() {
 }
 
 #[test]
+fn only_null_is_no_parent() {
+    let message = |id: &str, parent: Value, text: &str| json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-11-15T06:52:59.059Z", "message": user(text)});
+    let first = message("a", Value::Null, "one");
+    for odd in [json!(7), json!({}), json!("gone")] {
+        check(&[first.clone(), message("b", odd, "two")], &["one", "two"], 1);
+    }
+    let mut absent = message("b", Value::Null, "two");
+    absent.as_object_mut().unwrap().remove("parentId");
+    check(&[first.clone(), absent.clone()], &["one", "two"], 1);
+    check(&[first.clone(), message("b", Value::Null, "two")], &["two"], 0);
+    check(&[absent, message("c", json!("b"), "three")], &["two", "three"], 0);
+}
+
+#[test]
+fn a_message_that_is_none_is_left_out_and_told() {
+    let first = json!({"type": "message", "id": "a", "parentId": null, "timestamp": "2026-11-15T06:52:59.059Z", "message": user("one")});
+    for odd in [json!(null), json!("text"), json!({}), json!({"role": 5})] {
+        let second = json!({"type": "message", "id": "b", "parentId": "a", "timestamp": "2026-11-15T06:52:59.059Z", "message": odd});
+        check(&[first.clone(), second], &["one"], 1);
+    }
+}
+
+#[test]
 fn what_was_written_is_read_again() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = new_session(directory.path());

@@ -142,7 +142,9 @@ impl Link for Recorder {
             RunEvent::ToolStart { call } => format!("tool_start {}", call.id),
             RunEvent::ToolUpdate { call, .. } => format!("tool_update {}", call.id),
             RunEvent::ToolEnd { call, output } => {
-                format!("tool_end {} {}", call.id, if output.is_error { "error" } else { "ok" })
+                let warned = output.content.iter().filter_map(Block::as_text).any(|text| text.contains("in a row"));
+                let outcome = if output.is_error { "error" } else { "ok" };
+                format!("tool_end {} {outcome}{}", call.id, if warned { ", warned" } else { "" })
             }
             RunEvent::TurnEnd { results, .. } => format!("turn_end {}", results.len()),
             RunEvent::AgentEnd { messages } => format!("agent_end {}", messages.len()),
@@ -490,6 +492,8 @@ fn a_call_that_keeps_failing_is_pointed_out() {
     let warned: Vec<_> =
         done.log.iter().filter(|line| line.starts_with("end result") && line.contains("5 times")).collect();
     assert_eq!(warned.len(), 1);
+    let ends: Vec<_> = done.log.iter().filter(|line| line.starts_with("tool_end")).collect();
+    assert_eq!(ends.last().map(|line| line.as_str()), Some("tool_end a error, warned"));
 }
 
 #[test]

@@ -226,6 +226,20 @@ fn a_command_that_ignores_signals_is_killed() {
 }
 
 #[test]
+fn steering_during_the_wait_for_a_retry_goes_with_the_next_request() {
+    let settings = json!({"retry": {"enabled": true, "maxRetries": 1, "baseDelayMs": 1500}});
+    let mut scene = Scene::with_settings([Turn::overloaded(), Turn::text("done")], &settings);
+    scene.prompt("go");
+    scene.wait_type("auto_retry_start");
+    scene.command(json!({"type": "steer", "message": "be quick"}));
+    scene.wait_type("agent_settled");
+    let sent = crate::support::sent_texts(&scene.server.wait_request(1).body);
+    assert!(sent.contains("go") && sent.contains("be quick"), "{sent}");
+    assert_eq!(scene.server.requests().len(), 2);
+    scene.finish();
+}
+
+#[test]
 fn abort_during_the_wait_for_a_retry() {
     let settings =
         json!({"retry": {"enabled": true, "maxRetries": 3, "baseDelayMs": 600_000, "maxAgentDelayMs": 600_000}});

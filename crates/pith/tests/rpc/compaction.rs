@@ -186,8 +186,9 @@ fn prompts_wait_for_the_host_while_a_compaction_runs() {
     }
     assert_eq!(scene.refusal(compact()), "Compaction already in progress");
     assert_eq!(scene.data(json!({"type": "steer", "message": "soon"})), json!({"disposition": "queued"}));
-    // A direct command is recorded when the compaction is over.
+    // A direct command is recorded at once: only a run must not see it in its middle.
     scene.data(json!({"type": "bash", "command": "echo aside"}));
+    assert_eq!(scene.messages().last().expect("messages")["command"], "echo aside");
     scene.server.release(2);
     assert_eq!(scene.response("c")["success"], true);
     assert_like(&scene.state(), &json!({"isCompacting": false, "pendingMessageCount": 1}));

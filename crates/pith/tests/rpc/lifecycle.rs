@@ -102,14 +102,16 @@ fn children_of_a_shell_command_do_not_outlive_a_killed_pith() {
 
 #[test]
 fn background_jobs_end_with_the_session() {
-    let endless = endless_command();
-    let mut scene =
-        Scene::new([Turn::call("bash", json!({"command": format!("{endless} & echo started")})), Turn::text("ok")]);
-    scene.run("go");
-    assert!(!pith_testkit::process::with_marker(&endless).is_empty(), "a job may outlive its call");
-    scene.close_stdin();
-    assert_eq!(scene.exit_code(), 0);
-    no_process_with(&endless, patience());
+    for output in ["", ">/dev/null 2>&1"] {
+        let endless = endless_command();
+        let command = format!("{endless} {output} & echo started");
+        let mut scene = Scene::new([Turn::call("bash", json!({"command": command})), Turn::text("ok")]);
+        scene.run("go");
+        assert!(!pith_testkit::process::with_marker(&endless).is_empty(), "a job may outlive its call");
+        scene.close_stdin();
+        assert_eq!(scene.exit_code(), 0);
+        no_process_with(&endless, patience());
+    }
 }
 
 #[test]

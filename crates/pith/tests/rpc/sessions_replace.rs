@@ -267,6 +267,18 @@ fn there_is_nothing_to_clone_without_content() {
 }
 
 #[test]
+fn a_clone_ends_where_the_session_was_when_it_was_asked_for() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::text("two and more").chunk(3).hold_after(1)]);
+    scene.run("first");
+    scene.prompt("second");
+    scene.server.wait_held(1);
+    assert_eq!(scene.data(json!({"type": "clone"})), json!({"cancelled": false}));
+    let roles: Vec<_> = scene.messages().iter().map(|message| message["role"].clone()).collect();
+    assert_eq!(roles, ["user", "assistant", "user"], "without the half answer");
+    scene.finish();
+}
+
+#[test]
 fn sessions_in_memory_are_forked_and_cloned_in_memory() {
     let mut scene = Scene::with(pith_testkit::Script::of([Turn::text("one")]), |builder| builder.arg("--no-session"));
     scene.run("first");
