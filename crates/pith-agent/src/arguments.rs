@@ -16,6 +16,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Vali
 use serde_json::{Map, Value};
 
 use coerce::Coercion;
+use reason::Problem;
 
 /// Schemas and arguments nested deeper are not walked: both are foreign data and the walks recurse.
 const MAX_DEPTH: usize = 128;
@@ -95,22 +96,17 @@ fn options(draft: Option<Draft>) -> ValidationOptions<'static> {
 }
 
 fn problems(validator: &Validator, value: &Value) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
+    let mut found: Vec<Problem> = Vec::new();
     let mut more = 0usize;
-    let errors: Vec<_> = validator.iter_errors(value).filter(ValidationError::is_decided).collect();
-    for error in &errors {
-        // What one object lacks stands in one line, under the first of it.
-        let Some(missing) = reason::missing(error, &errors) else { continue };
-        let line = format!("{}: {}", reason::path(error), reason::text(error, &missing));
-        if lines.contains(&line) {
-            continue;
-        }
-        if lines.len() < MAX_PROBLEMS {
-            lines.push(line);
-        } else {
-            more += 1;
+    for error in validator.iter_errors(value).filter(ValidationError::is_decided) {
+        let problem = Problem::new(&error);
+        match found.iter().position(|known| known.covers(&problem)) {
+            Some(at) => found[at].take(problem),
+            None if found.len() < MAX_PROBLEMS => found.push(problem),
+            None => more += 1,
         }
     }
+    let mut lines: Vec<String> = found.iter().map(Problem::line).collect();
     if more > 0 {
         lines.push(format!("and {more} more"));
     }

@@ -125,8 +125,8 @@ impl<'r> Group<'r> {
         stop: &Stop,
         repeats: &'r mut Repeats,
     ) -> Group<'r> {
-        let (calls_so_far, outputs, ready, programs) = Default::default();
-        let mut group = Group { calls: calls_so_far, outputs, ready, programs, repeats };
+        let (outputs, ready, programs) = Default::default();
+        let mut group = Group { calls: Vec::new(), outputs, ready, programs, repeats };
         for call in calls {
             let shown = announce(call, link).await;
             group.calls.push(shown.clone());

@@ -16,7 +16,7 @@ use pith_protocol::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::failure::{Fault, SHOULD_RETRY};
+use crate::failure::Fault;
 use crate::http::redact;
 use crate::limits;
 
@@ -346,9 +346,6 @@ impl MessageBuilder {
         self.message.stop_reason = StopReason::Error;
         self.message.error_message = Some(redact(fault.text, &self.secrets));
         self.message.error = Some(fault.failure);
-        if fault.is_final {
-            self.message.extra.insert(SHOULD_RETRY.to_owned(), Value::Bool(false));
-        }
         self.end();
     }
 

@@ -252,7 +252,7 @@ impl Conversation<'_> {
                 refused: &refused,
                 input_tokens: self.input_tokens,
             };
-            let request = hooks::shape(call, self.wire.request(&order)?).await?;
+            let request = hooks::shape(call, self.wire, self.wire.request(&order)?).await?;
             let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
             let refusal = match sending.await {
                 Ok(answer) => {

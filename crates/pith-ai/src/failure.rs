@@ -9,24 +9,18 @@ use std::sync::LazyLock;
 
 use pith_protocol::{AssistantMessage, ErrorKind, Failure, StopReason};
 use regex::{Regex, RegexSet};
-use serde_json::Value;
-
-/// The field of a failed answer that is `false` when its server wants no further request.
-pub const SHOULD_RETRY: &str = "shouldRetry";
 
 /// A failure with the text people and hosts read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     pub text: String,
     pub failure: Failure,
-    /// The server said that asking again does not help, whatever the kind.
-    pub is_final: bool,
 }
 
 impl Fault {
     /// A fault without HTTP details.
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
-        Fault { text: text.into(), failure: failure(kind), is_final: false }
+        Fault { text: text.into(), failure: failure(kind) }
     }
 
     /// A fault a provider reported inside its stream: `code` is its error type, if it sent one.
@@ -35,13 +29,13 @@ impl Fault {
         let kind = code.and_then(kind_of_code).unwrap_or_else(|| kind_of_text(&text));
         // Vendors file an overflow under "invalid request".
         let overflows = kind == ErrorKind::InvalidRequest && is_overflow_text(provider, &text);
-        Fault { failure: failure(if overflows { ErrorKind::Overflow } else { kind }), text, is_final: false }
+        Fault { failure: failure(if overflows { ErrorKind::Overflow } else { kind }), text }
     }
 }
 
 /// A failure of which only the kind is known.
 pub fn failure(kind: ErrorKind) -> Failure {
-    Failure { kind, status: None, retry_after_ms: None, request_id: None }
+    Failure { kind, status: None, retry_after_ms: None, request_id: None, should_retry: None }
 }
 
 /// The class of an HTTP error answer.
@@ -72,9 +66,14 @@ pub fn is_retryable_kind(kind: ErrorKind) -> bool {
     }
 }
 
+/// Whether the server said that asking again does not help.
+pub fn is_final(failure: &Failure) -> bool {
+    failure.should_retry == Some(false)
+}
+
 /// Whether a failed answer is worth another request. Overflows are not: they need compaction.
 pub fn is_retryable(message: &AssistantMessage) -> bool {
-    let is_final = message.extra.get(SHOULD_RETRY) == Some(&Value::Bool(false));
+    let is_final = message.error.as_ref().is_some_and(is_final);
     if message.stop_reason != StopReason::Error || is_final || is_overflow(message, 0) {
         return false;
     }

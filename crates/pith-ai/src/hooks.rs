@@ -6,11 +6,10 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 use crate::failure::Fault;
-use crate::wire::google;
-use crate::wire::{Headers, HttpRequest};
+use crate::wire::{Headers, HttpRequest, Wire};
 
 /// Lets headers and payload be changed. Costs nothing when nobody wants to.
-pub(crate) async fn shape(call: &LlmCall, mut request: HttpRequest) -> Result<HttpRequest, Fault> {
+pub(crate) async fn shape(call: &LlmCall, wire: &dyn Wire, mut request: HttpRequest) -> Result<HttpRequest, Fault> {
     let Some(hooks) = &call.hooks else { return Ok(request) };
     if hooks.sees(RequestPart::Headers) {
         let headers = request.headers.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
@@ -19,10 +18,7 @@ pub(crate) async fn shape(call: &LlmCall, mut request: HttpRequest) -> Result<Ht
     if hooks.sees(RequestPart::Payload) {
         let unreadable = |error| Fault::new(ErrorKind::InvalidRequest, format!("The request is not JSON: {error}"));
         let body = serde_json::from_slice(&request.body).map_err(unreadable)?;
-        let body = match call.model.api == google::API {
-            true => google::sent(hooks.payload(google::shown(&call.model.id, body)).await),
-            false => hooks.payload(body).await,
-        };
+        let body = wire.sent(hooks.payload(wire.shown(&call.model, body)).await);
         request.body = Bytes::from(serde_json::to_vec(&body).map_err(unreadable)?);
     }
     Ok(request)
@@ -80,6 +76,9 @@ mod tests {
     use crate::testing;
     use pith_protocol::{Hooked, UserMessage};
 
+    /// Shows its requests as they are.
+    const PLAIN: &dyn Wire = &crate::wire::anthropic::Anthropic;
+
     /// Sees some parts and changes what it sees.
     struct Meddler(&'static [RequestPart]);
 
@@ -123,17 +122,17 @@ mod tests {
     async fn what_nobody_watches_is_sent_byte_by_byte_as_it_was() {
         for parts in [None, Some(&[][..])] {
             let call = call(parts);
-            assert_eq!(shape(&call, request()).await.expect("it is JSON"), request());
+            assert_eq!(shape(&call, PLAIN, request()).await.expect("it is JSON"), request());
             arrived(&call, 200, &[]).await;
         }
     }
 
     #[tokio::test]
     async fn watched_parts_are_changed_and_the_others_are_not() {
-        let shaped = shape(&call(Some(&[RequestPart::Headers])), request()).await.expect("it is JSON");
+        let shaped = shape(&call(Some(&[RequestPart::Headers])), PLAIN, request()).await.expect("it is JSON");
         assert_eq!(shaped.headers.iter().collect::<Vec<_>>(), [("x-kept", "k"), ("x-added", "5")]);
         assert_eq!(shaped.body, request().body);
-        let shaped = shape(&call(Some(&[RequestPart::Payload])), request()).await.expect("it is JSON");
+        let shaped = shape(&call(Some(&[RequestPart::Payload])), PLAIN, request()).await.expect("it is JSON");
         assert_eq!(shaped.headers, request().headers);
         let body: Value = serde_json::from_slice(&shaped.body).expect("it is JSON");
         assert_eq!((&body["n"], &body["messages"][0]["content"]), (&json!(1.0), &json!("another")));

@@ -21,7 +21,7 @@ use pith_protocol::{ErrorKind, Model};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::{sleep, timeout};
 
-use crate::failure::{Fault, is_retryable_kind, kind_of_status};
+use crate::failure::{Fault, is_final, is_retryable_kind, kind_of_status};
 use crate::wire::{HttpRequest, Wire};
 
 pub use clients::Clients;
@@ -214,8 +214,8 @@ impl Sender {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };
-            let fault = &refusal.fault;
-            if attempt == self.patience.retries || fault.is_final || !is_retryable_kind(fault.failure.kind) {
+            let failure = &refusal.fault.failure;
+            if attempt == self.patience.retries || is_final(failure) || !is_retryable_kind(failure.kind) {
                 return Err(refusal);
             }
             let asked = refusal.fault.failure.retry_after_ms.map(Duration::from_millis);
@@ -281,14 +281,14 @@ impl Sender {
             kind = ErrorKind::Overloaded;
         }
         let mut fault = Fault::new(kind, wire.error_text(model, status, &body));
-        fault.is_final = advice == Some("false") && is_retryable_kind(kind);
+        fault.failure.should_retry = (advice == Some("false") && is_retryable_kind(kind)).then_some(false);
         fault.failure.status = Some(status);
         fault.failure.request_id =
             header(headers, "request-id").or_else(|| header(headers, "x-request-id")).map(str::to_owned);
         if let Some(asked) = retry_after::server_delay(|name| header(headers, name)) {
             let max = self.patience.max_retry_delay;
             fault.failure.retry_after_ms = Some(asked.as_millis() as u64);
-            if is_retryable_kind(kind) && !fault.is_final && retry_after::is_too_long(asked, max) {
+            if is_retryable_kind(kind) && !is_final(&fault.failure) && retry_after::is_too_long(asked, max) {
                 let (asked, max) = (asked.as_secs_f64().ceil(), max.as_secs_f64().ceil());
                 fault.text = format!("Server requested {asked}s retry delay (max: {max}s). {}", fault.text);
             }

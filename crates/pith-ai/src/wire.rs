@@ -38,6 +38,16 @@ pub trait Wire: Send + Sync {
     /// The text of an error answer.
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String;
 
+    /// A request body as extensions know it.
+    fn shown(&self, _model: &Model, body: Value) -> Value {
+        body
+    }
+
+    /// The body of what was shown, whatever became of it.
+    fn sent(&self, shown: Value) -> Value {
+        shown
+    }
+
     /// Names of request fields and values a server may do without, with what it may call them.
     fn optional_fields(&self) -> &'static [&'static str] {
         &[]
@@ -132,7 +142,7 @@ pub fn for_api(api: &str) -> Option<&'static dyn Wire> {
         "anthropic-messages" => &anthropic::Anthropic,
         "openai-completions" => &completions::Completions,
         "openai-responses" => &responses::Responses,
-        google::API => &google::Google,
+        "google-generative-ai" => &google::Google,
         _ => return None,
     })
 }

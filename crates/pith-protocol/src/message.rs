@@ -86,6 +86,9 @@ pub struct Failure {
     pub retry_after_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// `false` when the server wants no further request, whatever the kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub should_retry: Option<bool>,
 }
 
 /// Classes of failure a caller treats differently.

@@ -69,14 +69,9 @@ pub(crate) fn body(text: &str) -> &str {
     split(text).map_or(text, |(_, body)| body)
 }
 
-/// What a file says of itself. Unlike in other fields, only a text counts.
-pub(crate) fn description(fields: &Map<String, Value>) -> Option<&str> {
-    fields.get("description")?.as_str()
-}
-
-/// What a template says of its arguments. Only a text counts here, too.
-pub(crate) fn argument_hint(fields: &Map<String, Value>) -> Option<&str> {
-    fields.get("argument-hint")?.as_str()
+/// A field in which only a text counts.
+pub(crate) fn only_text<'f>(fields: &'f Map<String, Value>, name: &str) -> Option<&'f str> {
+    fields.get(name)?.as_str()
 }
 
 /// A field that is a text. Numbers and switches count as the text they were written as, more or less.

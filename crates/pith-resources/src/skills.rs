@@ -69,7 +69,7 @@ pub(crate) fn load(candidate: Candidate, source_info: SourceInfo, notes: &mut No
             return None;
         }
     };
-    let description = front_matter::description(&head.fields).filter(|text| !text.trim().is_empty());
+    let description = front_matter::only_text(&head.fields, "description").filter(|text| !text.trim().is_empty());
     let Some(description) = description.map(str::to_owned) else {
         if found != How::Loose {
             let message = "description is required";

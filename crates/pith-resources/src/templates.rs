@@ -51,11 +51,11 @@ pub(crate) fn load(candidate: Candidate, source_info: SourceInfo, notes: &mut No
         let message = "not UTF-8 text; the bytes in question were replaced";
         notes.diagnostics.push(Diagnostic::warning("prompt_not_utf8", &path, message));
     }
-    let written = front_matter::description(&head.fields).filter(|text| !text.is_empty());
+    let written = front_matter::only_text(&head.fields, "description").filter(|text| !text.is_empty());
     Some(PromptTemplate {
         name: name_of(&path),
         description: written.map_or_else(|| shortened(head.first_line), str::to_owned),
-        argument_hint: front_matter::argument_hint(&head.fields).map(str::to_owned),
+        argument_hint: front_matter::only_text(&head.fields, "argument-hint").map(str::to_owned),
         path,
         source_info,
     })

@@ -89,7 +89,13 @@ mod tests {
         AssistantMessage {
             stop_reason: StopReason::Error,
             error_message: Some(text.to_owned()),
-            error: error.map(|(kind, retry_after_ms)| Failure { kind, status: None, retry_after_ms, request_id: None }),
+            error: error.map(|(kind, retry_after_ms)| Failure {
+                kind,
+                status: None,
+                retry_after_ms,
+                request_id: None,
+                should_retry: None,
+            }),
             ..Default::default()
         }
     }

@@ -4,35 +4,71 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-/// Dotted path of the faulty member; a missing member is named by its own path.
-pub(super) fn path(error: &ValidationError<'_>) -> String {
-    let pointer = error.instance_path().as_str();
-    let missing = match error.kind() {
-        Kind::Required { property: Value::String(name) } => Some(name.clone()),
+/// What is wrong with one member, or all that one object lacks.
+pub(super) struct Problem {
+    path: String,
+    reason: String,
+    lack: Option<Lack>,
+}
+
+/// The members an object lacks.
+struct Lack {
+    object: String,
+    names: Vec<String>,
+}
+
+impl Problem {
+    pub fn new(error: &ValidationError<'_>) -> Self {
+        let object = || error.instance_path().as_str().to_owned();
+        let lack = missing(error).map(|name| Lack { object: object(), names: vec![name] });
+        Problem { path: path(error), reason: text(error), lack }
+    }
+
+    /// Whether another one belongs to the same line.
+    pub fn covers(&self, other: &Problem) -> bool {
+        match (&self.lack, &other.lack) {
+            (Some(lack), Some(other)) => lack.object == other.object,
+            (None, None) => self.path == other.path && self.reason == other.reason,
+            _ => false,
+        }
+    }
+
+    /// Adds what the object lacks besides.
+    pub fn take(&mut self, other: Problem) {
+        if let (Some(lack), Some(other)) = (&mut self.lack, other.lack) {
+            let new = other.names.into_iter().filter(|name| !lack.names.contains(name)).collect::<Vec<_>>();
+            lack.names.extend(new);
+        }
+    }
+
+    pub fn line(&self) -> String {
+        match &self.lack {
+            Some(lack) => format!("{}: must have required properties {}", self.path, lack.names.join(", ")),
+            None => format!("{}: {}", self.path, self.reason),
+        }
+    }
+}
+
+/// The member an object lacks.
+fn missing(error: &ValidationError<'_>) -> Option<String> {
+    match error.kind() {
+        Kind::Required { property } => Some(plain(property)),
         _ => None,
-    };
+    }
+}
+
+/// Dotted path of the faulty member; a missing member is named by its own path.
+fn path(error: &ValidationError<'_>) -> String {
+    let pointer = error.instance_path().as_str();
     let names = pointer.split('/').skip(1).map(|segment| segment.replace("~1", "/").replace("~0", "~"));
-    let path = names.chain(missing).collect::<Vec<_>>().join(".");
+    let path = names.chain(missing(error)).collect::<Vec<_>>().join(".");
     if path.is_empty() { "root".to_owned() } else { path }
 }
 
-/// The members an object lacks, if this is the first error to say so; `None` for the others. Nothing for other errors.
-pub(super) fn missing(error: &ValidationError<'_>, all: &[ValidationError<'_>]) -> Option<Vec<String>> {
-    let lacking = |error: &ValidationError<'_>| match error.kind() {
-        Kind::Required { property } => Some(plain(property)),
-        _ => None,
-    };
-    let Some(first) = lacking(error) else { return Some(Vec::new()) };
-    let here = error.instance_path().as_str();
-    let names: Vec<String> =
-        all.iter().filter(|other| other.instance_path().as_str() == here).filter_map(lacking).collect();
-    (names.first() == Some(&first)).then_some(names)
-}
-
 /// What the value had to be.
-pub(super) fn text(error: &ValidationError<'_>, missing: &[String]) -> String {
+fn text(error: &ValidationError<'_>) -> String {
     let fixed = match error.kind() {
-        Kind::Required { .. } => return format!("must have required properties {}", missing.join(", ")),
+        Kind::Required { property } => return format!("must have required properties {}", plain(property)),
         Kind::Type { kind: TypeKind::Single(one) } => return format!("must be {one}"),
         Kind::Type { kind: TypeKind::Multiple(types) } => {
             let names: Vec<_> = types.iter().map(|name| name.as_str()).collect();
@@ -54,7 +90,7 @@ pub(super) fn text(error: &ValidationError<'_>, missing: &[String]) -> String {
         Kind::Format { format } => return format!("must match format \"{format}\""),
         Kind::ContentEncoding { content_encoding } => return format!("must be encoded as {content_encoding}"),
         Kind::ContentMediaType { content_media_type } => return format!("must be of media type {content_media_type}"),
-        Kind::PropertyNames { error } => return format!("has an invalid property name: {}", text(error, &[])),
+        Kind::PropertyNames { error } => return format!("has an invalid property name: {}", text(error)),
         Kind::Custom { message, .. } => return message.clone(),
         Kind::Enum { .. } => "must be equal to one of the allowed values",
         Kind::Constant { .. } => "must be equal to constant",

@@ -4,16 +4,11 @@ mod payload;
 mod request;
 mod stream;
 
-pub(crate) use payload::{sent, shown};
-
 use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut};
 use crate::failure::Fault;
-
-/// Its name in models.
-pub(crate) const API: &str = "google-generative-ai";
 
 /// The wire module.
 pub struct Google;
@@ -25,6 +20,14 @@ impl Wire for Google {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(stream::Stream::default())
+    }
+
+    fn shown(&self, model: &Model, body: Value) -> Value {
+        payload::shown(&model.id, body)
+    }
+
+    fn sent(&self, shown: Value) -> Value {
+        payload::sent(shown)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

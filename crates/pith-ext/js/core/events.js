@@ -323,8 +323,10 @@ const legacy = (event) => {
 
 // Fields that say something only sometimes. What crosses over as null is undefined here, so that
 // defaults of handlers apply.
-const optional = ["images", "streamingBehavior", "previousSessionFile", "targetSessionFile", "previousModel", "name"];
-optional.push("customInstructions", "errorMessage", "usage", "details", "reason", "label", "summaryEntry");
+const optional = [
+  "images", "streamingBehavior", "previousSessionFile", "targetSessionFile", "previousModel", "name",
+  "customInstructions", "errorMessage", "usage", "details", "reason", "label", "summaryEntry",
+];
 
 function deliver(call, event, budget, done) {
   for (const name of optional) if (event[name] === null) event[name] = undefined;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 const BESIDE: [&str; 5] = ["systemInstruction", "tools", "toolConfig", "safetySettings", "cachedContent"];
 
 /// What is shown of a body.
-pub(crate) fn shown(model: &str, body: Value) -> Value {
+pub(super) fn shown(model: &str, body: Value) -> Value {
     let Value::Object(mut body) = body else { return body };
     let mut config = match body.shift_remove("generationConfig") {
         Some(Value::Object(config)) => config,
@@ -28,7 +28,7 @@ pub(crate) fn shown(model: &str, body: Value) -> Value {
 }
 
 /// The body of what was shown, whatever became of it.
-pub(crate) fn sent(shown: Value) -> Value {
+pub(super) fn sent(shown: Value) -> Value {
     let Value::Object(mut body) = shown else { return shown };
     // It is in the address.
     body.shift_remove("model");
