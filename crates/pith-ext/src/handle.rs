@@ -187,6 +187,11 @@ impl ExtensionHandle {
         }
     }
 
+    /// How long extensions may take when the process ends.
+    pub fn shutdown_limit(&self) -> Duration {
+        self.limits.shutdown
+    }
+
     /// Ends the engine at once. Whoever still waits is told that it has gone.
     pub fn stop(&self) {
         self.line.send(ToEngine::Stop);

@@ -22,7 +22,7 @@ pub enum Disposition {
 
 /// Answer of `prompt`, `steer`, `follow_up`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Placed {
+pub struct PromptDisposition {
     pub disposition: Disposition,
 }
 
@@ -177,7 +177,7 @@ macro_rules! answers {
 }
 
 answers!(
-    Placed,
+    PromptDisposition,
     Queues,
     Cancelled,
     State,

@@ -77,15 +77,15 @@ macro_rules! wire_key {
 commands! {
     // prompting
     /// Starts a run, or queues while one is active and `streamingBehavior` says how.
-    "prompt" => Prompt { message: String, images: Vec<ImageBlock>, streaming_behavior as "streamingBehavior": Option<StreamingBehavior>, locale: Option<String> } -> Placed;
+    "prompt" => Prompt { message: String, images: Vec<ImageBlock>, streaming_behavior as "streamingBehavior": Option<StreamingBehavior>, locale: Option<String> } -> PromptDisposition;
     /// Queues a message for the next pause of the run.
-    "steer" => Steer { message: String, images: Vec<ImageBlock> } -> Placed;
+    "steer" => Steer { message: String, images: Vec<ImageBlock> } -> PromptDisposition;
     /// Queues a message for when the run would end.
-    "follow_up" => FollowUp { message: String, images: Vec<ImageBlock> } -> Placed;
+    "follow_up" => FollowUp { message: String, images: Vec<ImageBlock> } -> PromptDisposition;
     /// Stops the run; answered when it has stopped.
     "abort" => Abort {} -> ();
     /// Stops the run, then prompts.
-    "abort_and_prompt" => AbortAndPrompt { message: String, images: Vec<ImageBlock> } -> Placed;
+    "abort_and_prompt" => AbortAndPrompt { message: String, images: Vec<ImageBlock> } -> PromptDisposition;
     /// Empties both queues and returns what was in them.
     "clear_queue" => ClearQueue {} -> Queues;
     "set_steering_mode" => SetSteeringMode { mode: QueueMode } -> ();

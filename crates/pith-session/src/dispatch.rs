@@ -4,9 +4,9 @@ use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
 use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response, commands};
 
-use crate::extensions::Source;
-use crate::queue::Waiting;
-use crate::reply::Reply;
+use crate::admission::UserInput;
+use crate::extensions::ReloadReply;
+use crate::reply::{InputReply, Reply};
 use crate::session::Session;
 
 impl Session {
@@ -28,16 +28,14 @@ impl Session {
 
     pub(crate) fn command(&mut self, id: Id, command: Command) {
         match command {
-            Command::Prompt(call) => self.prompt_input(call, self.reply(id)),
+            Command::Prompt(call) => self.prompt(call, self.reply(id)),
             Command::Steer(call) => {
-                let reply = self.reply::<commands::Steer>(id);
-                let item = Waiting { text: call.message, images: call.images };
-                self.enqueue_input(Queue::Steering, item, Source::Host, reply);
+                let input = UserInput { text: call.message, images: call.images };
+                self.submit_queued(Queue::Steering, input, InputReply::Steer(self.reply(id)));
             }
             Command::FollowUp(call) => {
-                let reply = self.reply::<commands::FollowUp>(id);
-                let item = Waiting { text: call.message, images: call.images };
-                self.enqueue_input(Queue::FollowUp, item, Source::Host, reply);
+                let input = UserInput { text: call.message, images: call.images };
+                self.submit_queued(Queue::FollowUp, input, InputReply::FollowUp(self.reply(id)));
             }
             Command::Abort(_) => self.abort(self.reply(id)),
             Command::AbortAndPrompt(call) => self.abort_and_prompt(call, self.reply(id)),
@@ -124,7 +122,7 @@ impl Session {
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
             Command::GetCommands(_) => self.get_commands(self.reply(id)),
             Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
-            Command::Reload(_) => self.reload_files(self.reply(id)),
+            Command::Reload(_) => self.reload(ReloadReply::Host(self.reply(id))),
             Command::ExportHtml(call) => self.export_html(call, self.reply(id)),
         }
     }
@@ -138,7 +136,7 @@ impl Session {
     }
 
     pub(crate) fn reply<C: Call>(&self, id: Id) -> Reply<C> {
-        Reply::new(id, self.owed.clone())
+        Reply::new(id, self.unanswered.sender())
     }
 
     /// Answers at once.

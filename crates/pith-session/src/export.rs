@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use pith_export::{ExportError, Page};
 use pith_protocol::commands::ExportHtml;
 use pith_store::EntryTree;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::activity::JobEnd;
+use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -20,8 +20,8 @@ impl Session {
         };
         let target = self.export_target(call.output_path, &file);
         let leaf = self.store.leaf().map(str::to_owned);
-        let (prompt, tools) = (self.tools.prompt().clone(), self.tools.active().specs().clone());
-        self.jobs.spawn_blocking(move || {
+        let (prompt, tools) = (self.project.prompt().clone(), self.tools.active().specs().clone());
+        self.jobs.spawn_blocking(Job::Background, move || {
             let answer = EntryTree::open(&file).map_err(|error| error.to_string()).and_then(|(tree, _)| {
                 let page = Page {
                     tree: &tree,
@@ -40,15 +40,11 @@ impl Session {
     fn export_target(&self, path: Option<String>, file: &Path) -> PathBuf {
         let cwd = self.store.cwd();
         match path.filter(|path| !path.is_empty()) {
-            Some(path) => self.workbench.base.resolve(&path),
+            Some(path) => self.workbench().base.resolve(&path),
             None => {
                 let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
                 cwd.join(pith_export::default_name(&stem))
             }
         }
-    }
-
-    pub(crate) fn on_exported(&mut self, reply: Reply<ExportHtml>, answer: Result<Value, String>) {
-        self.answer(reply, answer);
     }
 }

@@ -3,51 +3,41 @@
 //! Knows nothing of stdin, stdout or dialects: lines arrive decoded, frames
 //! leave through [`Outbox`], and differences between hosts are plain options.
 
-mod session;
-
-mod acceptance;
-mod activity;
-mod compact;
-mod compaction;
-mod context;
+// The loop, what can happen in it, and what it answers.
 mod dispatch;
-mod due;
-mod export;
-mod extensions;
-mod host_tools;
-mod images;
-mod intake;
-mod integrations;
-mod library;
-mod locale;
-mod models;
-mod navigation;
 mod outbox;
-mod pending;
-mod plan;
-mod prompt;
-mod queue;
-mod replace;
+mod parts;
 mod reply;
-mod retry;
-mod run;
-mod run_link;
-mod shell;
+mod session;
 mod state;
-mod summary;
+
+// What it does, one thing at a time.
+mod activity;
+mod admission;
+mod compaction;
+mod jobs;
+mod navigation;
+mod replace;
+mod run;
+
+// What it works with.
+mod export;
+mod integrations;
+mod models;
+mod project;
+mod rules;
 mod todos;
-mod tool_link;
 mod tools;
-mod trust;
-mod ttsr;
-mod waiting;
+
+mod extensions;
 
 pub use extensions::{
     ExtensionSetup, FindExtensions, LoadingExtensions, RunningExtensions, register_provider, serve_fetch,
 };
-pub use library::{Brought, Contributed, ReadAgain, Reading};
 pub use outbox::{Outbox, Room};
-pub use retry::RetryPolicy;
-pub use session::{Relocation, Served, Session, SessionOptions, SessionParts, SessionPlaces};
-pub use tools::ToolChoice;
-pub use ttsr::StreamRules;
+pub use parts::{SessionOptions, SessionParts, SessionPlaces};
+pub use project::{Contributed, LoadProject, ProjectFiles, ReloadReason};
+pub use rules::StreamRules;
+pub use run::RetryPolicy;
+pub use session::{Session, SessionExit};
+pub use tools::{MakeTools, ToolChoice};

@@ -7,12 +7,12 @@ use pith_protocol::Message;
 use pith_protocol::commands::{GetEntries, GetTree, ListSessions, NavigateTree, SetLabel};
 use pith_store::{BranchSummaryEntry, Destination, EntryId, ForkMessage, Kind, SessionSummary, StoreError};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
-use crate::activity::JobEnd;
-use crate::compact::{BranchMaterial, FileLists, Source, Summary, SummaryFailure};
+use crate::compaction::{BranchMaterial, FileLists, Summary, SummaryFailure, SummaryWork};
+use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
-use crate::summary::{Purpose, Work};
 
 const BUSY: &str = "Cannot navigate the session tree while a run or compaction is active";
 
@@ -62,7 +62,7 @@ impl Session {
         // Sessions are looked for where the next one would be put.
         let directory = self.store.path().and_then(|path| path.parent()).map_or(places.dir, |path| path.to_owned());
         let all = call.all.unwrap_or(false);
-        self.jobs.spawn_blocking(move || {
+        self.jobs.spawn_blocking(Job::Background, move || {
             let sessions =
                 if all { pith_store::list_all(&places.root) } else { pith_store::list(&directory, Some(&cwd)) };
             JobEnd::Listed { reply, sessions }
@@ -126,10 +126,10 @@ impl Session {
     /// Where a move leads; staying is no move.
     fn destination(&self, target: &str) -> Result<Destination, StoreError> {
         let destination = self.store.destination(target)?;
-        match self.store.leaf() == Some(target) {
-            true => Ok(Destination { leaf: Some(target.into()), text: None }),
-            false => Ok(destination),
+        if self.store.leaf() == Some(target) {
+            return Ok(Destination { leaf: Some(target.into()), text: None });
         }
+        Ok(destination)
     }
 
     /// Moves, with the summary an extension has written or with one that is asked for now.
@@ -162,7 +162,7 @@ impl Session {
         };
         let left = self.store.left_behind(navigation.leaf.as_deref()).unwrap_or_default();
         if given.is_some() || !call.summarize.unwrap_or(false) || left.is_empty() {
-            self.arrive(navigation, given);
+            self.finish_move(navigation, given);
             return Ok(());
         }
         let model = match self.models.usable() {
@@ -179,7 +179,9 @@ impl Session {
             call.custom_instructions.as_deref(),
             call.replace_instructions.unwrap_or(false),
         );
-        self.write_summary(model, Source::BranchSummary, Purpose::Branch(navigation), Work::Branch(material));
+        let cancel = CancellationToken::new();
+        self.write_summary(model, cancel.clone(), SummaryWork::Branch(material));
+        self.activity.begin_navigation(cancel, navigation);
         Ok(())
     }
 
@@ -194,16 +196,16 @@ impl Session {
 
     pub(crate) fn finish_navigation(&mut self, navigation: Navigation, result: Result<Summary, SummaryFailure>) {
         match result {
-            Ok(summary) => self.arrive(navigation, Some(summary)),
+            Ok(summary) => self.finish_move(navigation, Some(summary)),
             Err(SummaryFailure::Cancelled) => self.answer(navigation.reply, Ok(json!({"cancelled": true}))),
             Err(SummaryFailure::Failed(why)) => self.answer(navigation.reply, Err(why)),
         }
         self.flush_deferred();
-        self.serve_waiters();
+        self.after_activity();
     }
 
     /// Moves the leaf and leaves the summary there.
-    fn arrive(&mut self, navigation: Navigation, summary: Option<Summary>) {
+    fn finish_move(&mut self, navigation: Navigation, summary: Option<Summary>) {
         let Navigation { reply, leaf, text, target, label } = navigation;
         let from_id = self.store.leaf().map(EntryId::from);
         if let Err(error) = self.store.move_leaf(leaf.as_deref()) {
@@ -234,9 +236,10 @@ impl Session {
         if let Some(entry) = summary.and_then(|id| self.store.tree().entry(&id)) {
             answer["summaryEntry"] = Value::Object(entry);
         }
-        match has_moved {
-            true => self.tell_of_move(from_id, author, answer, reply),
-            false => self.answer(reply, Ok(answer)),
+        if has_moved {
+            self.tell_of_move(from_id, author, answer, reply);
+        } else {
+            self.answer(reply, Ok(answer));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The right, and the duty, to answer one command.
 
+use pith_protocol::answers::PromptDisposition;
+use pith_protocol::commands::{AbortAndPrompt, FollowUp, Prompt, Steer};
 use pith_protocol::{Answer, Call, Id, Response, json};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -18,21 +20,29 @@ enum Asker<C: Call> {
     Host {
         id: Id,
         /// Tells the session of a reply that was dropped; the session then answers for it.
-        owed: mpsc::UnboundedSender<Owed>,
+        unanswered: mpsc::UnboundedSender<Unanswered>,
     },
     /// An extension; what it hands over answers for itself when dropped.
     Extension(Box<dyn FnOnce(Result<C::Answer, String>) + Send>),
 }
 
-/// An answer nobody gave.
-pub(crate) struct Owed {
+/// A command whose reply was dropped without an answer.
+pub(crate) struct Unanswered {
     pub id: Id,
     pub command: &'static str,
 }
 
+/// The reply to any command that brings the model something to do.
+pub(crate) enum InputReply {
+    Prompt(Reply<Prompt>),
+    AbortAndPrompt(Reply<AbortAndPrompt>),
+    Steer(Reply<Steer>),
+    FollowUp(Reply<FollowUp>),
+}
+
 impl<C: Call> Reply<C> {
-    pub(crate) fn new(id: Id, owed: mpsc::UnboundedSender<Owed>) -> Self {
-        Reply { to: Some(Asker::Host { id, owed }) }
+    pub(crate) fn new(id: Id, unanswered: mpsc::UnboundedSender<Unanswered>) -> Self {
+        Reply { to: Some(Asker::Host { id, unanswered }) }
     }
 
     /// For a command that no host has sent.
@@ -83,9 +93,34 @@ impl<C: Call> Reply<C> {
 
 impl<C: Call> Drop for Reply<C> {
     fn drop(&mut self) {
-        if let Some(Asker::Host { id, owed }) = self.to.take() {
+        if let Some(Asker::Host { id, unanswered }) = self.to.take() {
             // The session may be gone at the very end; then nobody reads answers either.
-            let _ = owed.send(Owed { id, command: C::NAME });
+            let _ = unanswered.send(Unanswered { id, command: C::NAME });
+        }
+    }
+}
+
+impl InputReply {
+    /// Sends the answer.
+    pub fn send(self, out: &mut dyn Outbox, answer: Result<PromptDisposition, String>) {
+        match self {
+            InputReply::Prompt(reply) => reply.send(out, answer),
+            InputReply::AbortAndPrompt(reply) => reply.send(out, answer),
+            InputReply::Steer(reply) => reply.send(out, answer),
+            InputReply::FollowUp(reply) => reply.send(out, answer),
+        }
+    }
+
+    /// The id and name of the host's command; `None` if an extension asked.
+    pub fn command(&self) -> Option<(Id, &'static str)> {
+        fn of<C: Call>(reply: &Reply<C>) -> Option<(Id, &'static str)> {
+            reply.is_hosts().then(|| (reply.id(), C::NAME))
+        }
+        match self {
+            InputReply::Prompt(reply) => of(reply),
+            InputReply::AbortAndPrompt(reply) => of(reply),
+            InputReply::Steer(reply) => of(reply),
+            InputReply::FollowUp(reply) => of(reply),
         }
     }
 }

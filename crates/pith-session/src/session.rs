@@ -1,183 +1,83 @@
 //! The live session: one task that owns everything that can change.
 //!
-//! `handle` is an ordinary function. Whatever needs waiting is spawned and comes
-//! back as an [`Event`], so an `abort` is never stuck behind the thing it aborts.
+//! `handle` is an ordinary function. Whatever needs waiting is spawned and comes back as an [`Event`], so an `abort`
+//! is never stuck behind the thing it aborts.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::{ModelClient, Tool};
-use pith_ai::registry::Registry;
-use pith_ai::select::Start;
-use pith_ai::settings::{Fsync, Settings};
+use pith_ai::settings::Settings;
 use pith_ext::FromExtension;
-use pith_protocol::{Inbound, InterruptMode, QueueMode, Response, StreamUpdates, ThinkingLevel};
+use pith_protocol::{Inbound, Response};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
 use tokio::sync::mpsc;
-use tokio::task::{Id as TaskId, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::acceptance::Accepted;
-use crate::activity::{Activity, JobEnd, Waiter};
-use crate::compact::FromSummary;
-use crate::compaction::Recovery;
-use crate::extensions::{CLOSING, ExtensionSetup, Extensions, Lane, Router};
-use crate::library::{Brought, Library, ReadAgain};
-use crate::models::Models;
+use crate::activity::{Activity, AfterSettled};
+use crate::admission::{Admission, Queues};
+use crate::compaction::{SummaryNews, SummarySource};
+use crate::extensions::{CLOSING, Extensions};
+use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
+use crate::models::{Models, Router};
 use crate::outbox::Outbox;
-use crate::pending::{DISCONNECTED, Pending};
-use crate::queue::Queues;
-use crate::reply::Owed;
-use crate::retry::{Retry, RetryPolicy};
-use crate::run_link::FromRun;
-use crate::shell::{FromShell, Shell};
-use crate::summary::Summarising;
+pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
+use crate::project::Project;
+use crate::replace::Replacement;
+use crate::reply::Unanswered;
+use crate::rules::RuleBook;
+use crate::run::FromRun;
 use crate::todos::{TODO_WRITE, TodoWrite, Todos};
-use crate::tool_link::{FromTool, ToolLink};
-use crate::tools::{ToolChoice, Tools};
-use crate::trust::TrustQuestion;
-use crate::ttsr::{StreamRules, Ttsr};
+use crate::tools::host::{DISCONNECTED, HostTools};
+use crate::tools::shell::{FromShell, Shell};
+use crate::tools::{FromTool, Tools};
 
-/// Nothing has happened for so long: work is over for now.
+/// After this long without anything to do the session is at rest.
 const REST: Duration = Duration::from_millis(200);
-
-/// Everything a session is made of.
-pub struct SessionParts {
-    pub out: Box<dyn Outbox>,
-    pub store: SessionStore,
-    pub places: SessionPlaces,
-    /// Makes the tools of another working directory, for sessions that belong there.
-    pub relocation: Relocation,
-    pub client: Arc<dyn ModelClient>,
-    pub registry: Arc<Registry>,
-    /// Settings, options and resources of the session's directory.
-    pub brought: Brought,
-    /// Reads them again, for `reload` and when a file has changed.
-    pub read_again: ReadAgain,
-    /// The model, level and scope to start with.
-    pub start: Start,
-    pub workbench: Arc<Workbench>,
-    pub tools: Vec<Arc<dyn Tool>>,
-    pub tool_choice: ToolChoice,
-    /// Rules that watch the model's answers.
-    pub rules: StreamRules,
-    pub extensions: ExtensionSetup,
-    /// Called when nothing has happened for a moment after the start or after work.
-    pub on_rest: fn(),
-}
-
-/// Makes the tools of a working directory as settings want them; those in whose place they come, if they work in the
-/// same one, hand on what they know and what they have running.
-pub type Relocation = Box<dyn Fn(&Path, &Settings, Option<&Workbench>) -> (Arc<Workbench>, Vec<Arc<dyn Tool>>) + Send>;
-
-/// Where sessions are looked for.
-#[derive(Clone, Debug)]
-pub struct SessionPlaces {
-    /// Those of this working directory.
-    pub dir: PathBuf,
-    /// All of them.
-    pub root: PathBuf,
-}
-
-/// Choices fixed for the life of the process or changed by setters.
-#[derive(Clone, Debug)]
-pub struct SessionOptions {
-    pub steering_mode: QueueMode,
-    pub follow_up_mode: QueueMode,
-    pub interrupt_mode: InterruptMode,
-    pub stream_updates: StreamUpdates,
-    pub auto_compaction: bool,
-    pub retry: RetryPolicy,
-    pub max_turns: Option<u32>,
-    pub block_images: bool,
-    pub cache: pith_protocol::CacheRetention,
-    /// Who a user message is attributed to, where hosts expect it.
-    pub attribution: Option<&'static str>,
-    /// The refusal of a second prompt.
-    pub busy_text: &'static str,
-    /// Whether `get_state` repeats the system prompt and the tools.
-    pub state_has_prompt: bool,
-    /// The strongest thinking level the host knows; stronger ones are shown as this one.
-    pub highest_level: ThinkingLevel,
-    /// Whether `get_session_stats` counts premium requests.
-    pub counts_premium_requests: bool,
-    /// Whether an accepted prompt that turns out to be impossible is answered a second time.
-    pub tells_late_failures: bool,
-    /// Whether tool calls of an aborted answer are reported as failed.
-    pub reports_aborted_calls: bool,
-    /// Whether the model has the todo tool before the host has set todos.
-    pub has_todo_tool: bool,
-    /// Whether a model that stops is reminded of the host's open todos.
-    pub todo_reminders: bool,
-    /// When finished todos disappear; `None` keeps them.
-    pub todo_clear_after: Option<Duration>,
-    /// How long a host tool may take; `None` waits for ever.
-    pub host_tool_timeout: Option<Duration>,
-    /// When data must have reached the disk.
-    pub fsync: Fsync,
-    /// The session's display name, from the command line.
-    pub name: Option<String>,
-}
 
 /// The session task's state. Only this task changes it.
 pub struct Session {
     pub(crate) out: Box<dyn Outbox>,
     pub(crate) store: SessionStore,
     pub(crate) places: SessionPlaces,
-    pub(crate) relocation: Relocation,
-    pub(crate) client: Arc<dyn ModelClient>,
-    pub(crate) models: Models,
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) tools: Tools,
-    pub(crate) library: Library,
-    /// Whether the host still has to say if the project may be trusted.
-    pub(crate) trust: TrustQuestion,
-    pub(crate) workbench: Arc<Workbench>,
-    pub(crate) queues: Queues,
-    pub(crate) shell: Shell,
-    pub(crate) pending: Pending,
-    pub(crate) todos: Todos,
-    pub(crate) ttsr: Ttsr,
-    pub(crate) extensions: Extensions,
-    on_rest: fn(),
-    /// When that moment is over.
-    rest_at: Option<Instant>,
-    /// What waits for extensions, in order.
-    pub(crate) lane: Lane,
-    /// The prompt the active run began with, while it may still turn out to be impossible.
-    pub(crate) accepted: Option<Accepted>,
-    pub(crate) activity: Activity,
-    /// The summary being written, for its own sake or while a run waits.
-    pub(crate) summary: Option<Summarising>,
-    pub(crate) recovery: Recovery,
-    /// The task that reads the session file to switch to.
-    pub(crate) opening: Option<TaskId>,
-    /// Commands to be carried out, in order, once the running activity has settled.
-    pub(crate) waiters: Vec<Waiter>,
-    pub(crate) retry: Retry,
     pub(crate) options: SessionOptions,
-    /// Runs, shell commands and disk syncs; every one is noticed when it ends.
-    pub(crate) jobs: JoinSet<JobEnd>,
-    /// From the active run; replaced with each run, closed when it has ended.
-    pub(crate) run_events: Option<mpsc::Receiver<FromRun>>,
-    /// From the host's shell commands; lives as long as the session.
-    shell_events: mpsc::Receiver<FromShell>,
-    /// Handed to the tools that are part of the session.
-    pub(crate) tool_link: ToolLink,
-    /// From those tools; lives as long as the session.
-    tool_events: mpsc::Receiver<FromTool>,
-    /// Handed to each summary.
-    pub(crate) summary_news: mpsc::UnboundedSender<FromSummary>,
-    /// From the summary being written; lives as long as the session.
-    summary_events: mpsc::UnboundedReceiver<FromSummary>,
-    /// Replies dropped without an answer.
-    pub(crate) owed: mpsc::UnboundedSender<Owed>,
-    owed_events: mpsc::UnboundedReceiver<Owed>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) models: Models,
+    pub(crate) project: Project,
+    pub(crate) tools: Tools,
+    pub(crate) host_tools: HostTools,
+    pub(crate) shell: Shell,
+    pub(crate) todos: Todos,
+    pub(crate) rules: RuleBook,
+    pub(crate) queues: Queues,
+    pub(crate) extensions: Extensions,
+    /// Which command may go on now.
+    pub(crate) admission: Admission,
+    pub(crate) activity: Activity,
+    /// Commands to be carried out, in order, once the activity has ended.
+    pub(crate) after_settled: Vec<AfterSettled>,
+    /// Another session is taking the place of this one.
+    pub(crate) replacement: Option<Replacement>,
+    pub(crate) summaries: SummarySource,
+    pub(crate) jobs: Jobs,
+    pub(crate) unanswered: UnansweredCommands,
+    rest: Rest,
     /// The host has gone or the process was told to end.
     pub(crate) is_closing: bool,
+}
+
+/// Commands whose replies were dropped; the session answers for them.
+pub(crate) struct UnansweredCommands {
+    /// Handed to each reply.
+    sender: mpsc::UnboundedSender<Unanswered>,
+    receiver: mpsc::UnboundedReceiver<Unanswered>,
+}
+
+/// What happens when nothing has happened for a moment.
+struct Rest {
+    on_rest: fn(),
+    at: Option<Instant>,
 }
 
 /// What can happen to a session.
@@ -186,18 +86,18 @@ enum Event {
     Run(FromRun),
     Shell(FromShell),
     Tool(FromTool),
-    Summary(FromSummary),
-    Owed(Owed),
+    Summary(SummaryNews),
+    Unanswered(Unanswered),
     Extension(FromExtension),
     /// Extensions have had their moment at the start.
-    Started,
+    InputDelayOver,
     Rest,
-    Job(TaskId, Result<JobEnd, JoinError>),
+    Job(EndedJob),
     Close,
 }
 
-/// What is left of a session that has ended.
-pub struct Served {
+/// What a finished session returns to the process: its exit status and the commands it left running.
+pub struct SessionExit {
     /// Its commands may still be running.
     pub workbench: Arc<Workbench>,
     /// What an extension wants the process to end with.
@@ -207,57 +107,43 @@ pub struct Served {
 impl Session {
     /// Puts the parts together and records what the session starts with.
     pub fn new(parts: SessionParts) -> Self {
-        let (shell, shell_events) = Shell::new();
-        let (tool_link, tool_events) = ToolLink::new();
-        let (owed, owed_events) = mpsc::unbounded_channel();
-        let (summary_news, summary_events) = mpsc::unbounded_channel();
-        let options = parts.brought.options.clone();
+        let host_tools = HostTools::new();
+        let options = parts.files.options.clone();
         let mut known = parts.tools;
-        known.push(Arc::new(TodoWrite::new(tool_link.clone())));
+        known.push(Arc::new(TodoWrite::new(host_tools.link.clone())));
         let mut tool_choice = parts.tool_choice;
-        match options.has_todo_tool {
-            true => tool_choice.additional.push(TODO_WRITE),
-            false => tool_choice.unlisted.push(TODO_WRITE),
+        if options.has_todo_tool {
+            tool_choice.additional.push(TODO_WRITE);
+        } else {
+            tool_choice.unlisted.push(TODO_WRITE);
         }
+        let mut files = parts.files;
+        let settings = files.settings.clone();
+        let rules = RuleBook::new(std::mem::take(&mut files.rules));
         let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
         let mut session = Session {
-            models: Models::new(parts.registry, parts.brought.settings.clone(), parts.start),
-            settings: parts.brought.settings.clone(),
-            tools: Tools::new(known, tool_choice),
-            trust: TrustQuestion::of(parts.brought.question.clone()),
-            library: Library::new(parts.brought, parts.read_again),
+            models: Models::new(parts.registry, router, settings.clone(), parts.start),
+            settings,
+            tools: Tools::new(parts.workbench, parts.make_tools, known, tool_choice),
+            host_tools,
+            project: Project::new(files, parts.load_project),
             queues: Queues::new(options.steering_mode, options.follow_up_mode),
+            options,
             out: parts.out,
             store: parts.store,
             places: parts.places,
-            relocation: parts.relocation,
-            client: router.clone(),
-            workbench: parts.workbench,
-            shell,
-            pending: Pending::default(),
+            shell: Shell::new(),
             todos: Todos::default(),
-            ttsr: Ttsr::new(parts.rules),
-            on_rest: parts.on_rest,
-            rest_at: None,
-            extensions: Extensions::new(parts.extensions, router),
-            lane: Lane::default(),
-            accepted: None,
-            activity: Activity::Idle,
-            summary: None,
-            recovery: Recovery::default(),
-            opening: None,
-            waiters: Vec::new(),
-            retry: Retry::default(),
-            options,
-            jobs: JoinSet::new(),
-            run_events: None,
-            shell_events,
-            tool_link,
-            tool_events,
-            summary_news,
-            summary_events,
-            owed,
-            owed_events,
+            rules,
+            extensions: Extensions::new(parts.extensions),
+            admission: Admission::default(),
+            activity: Activity::default(),
+            after_settled: Vec::new(),
+            replacement: None,
+            summaries: SummarySource::default(),
+            jobs: Jobs::default(),
+            unanswered: UnansweredCommands::new(),
+            rest: Rest { on_rest: parts.on_rest, at: None },
             is_closing: false,
         };
         session.assemble_prompt();
@@ -271,38 +157,32 @@ impl Session {
     /// Serves until the inbox is closed or `stop` fires, and everything has ended.
     ///
     /// Returns the place its tools worked at last, whose processes are the caller's to end.
-    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> Served {
+    pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> SessionExit {
         self.report_store();
         self.begin_extensions();
-        while !(self.is_closing && self.is_idle()) {
+        while !(self.is_closing && self.activity.is_idle() && self.jobs.is_empty()) {
+            let reads_input = self.reads_input() && !self.admission.is_input_delayed();
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled(), if !self.is_closing => Event::Close,
-                line = inbox.recv(), if self.takes_lines() && !self.lane.is_quiet() => line.map_or(Event::Close, Event::Line),
-                Some(message) = next_of(&mut self.run_events) => Event::Run(message),
-                Some(message) = self.shell_events.recv() => Event::Shell(message),
+                line = inbox.recv(), if reads_input => line.map_or(Event::Close, Event::Line),
+                Some(message) = self.activity.next_from_run() => Event::Run(message),
+                Some(message) = self.shell.next() => Event::Shell(message),
                 // Behind the run's events: a call is announced before the host gets it.
-                Some(question) = self.tool_events.recv() => Event::Tool(question),
-                Some(message) = self.summary_events.recv() => Event::Summary(message),
+                Some(question) = self.host_tools.next() => Event::Tool(question),
+                Some(news) = self.summaries.next() => Event::Summary(news),
                 Some(request) = self.extensions.next() => Event::Extension(request),
-                () = self.lane.quiet(), if self.lane.is_quiet() => Event::Started,
-                () = until(self.rest_at), if self.rest_at.is_some() => Event::Rest,
-                Some(owed) = self.owed_events.recv() => Event::Owed(owed),
-                Some(ended) = self.jobs.join_next_with_id() => match ended {
-                    Ok((id, end)) => Event::Job(id, Ok(end)),
-                    Err(error) => Event::Job(error.id(), Err(error)),
-                },
+                () = self.admission.input_delay(), if self.admission.is_input_delayed() => Event::InputDelayOver,
+                () = until(self.rest.at), if self.rest.at.is_some() => Event::Rest,
+                Some(unanswered) = self.unanswered.receiver.recv() => Event::Unanswered(unanswered),
+                Some(ended) = self.jobs.next() => Event::Job(ended),
             };
             self.handle(event);
-            self.advance_lane();
-            self.answer_idle();
-            self.leave_if_asked();
-            self.quit_extensions();
         }
         self.store.settle_leaf();
         self.report_store();
-        self.settle_debts();
-        Served { workbench: self.workbench, exit_status: self.extensions.exit_status }
+        self.answer_remaining();
+        SessionExit { workbench: self.workbench().clone(), exit_status: self.extensions.exit_status }
     }
 
     fn handle(&mut self, event: Event) {
@@ -311,86 +191,118 @@ impl Session {
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
             Event::Tool(question) => self.on_tool(question),
-            Event::Summary(message) => self.on_summary(message),
-            Event::Owed(owed) => self.answer_owed(&owed),
+            Event::Summary(news) => self.on_summary_news(news),
+            Event::Unanswered(unanswered) => self.answer_for(&unanswered),
             Event::Extension(request) => self.on_extension(request),
-            Event::Started => self.lane.end_quiet(),
-            Event::Rest => self.rest(),
-            Event::Job(task, ended) => self.on_job_end(task, ended),
+            Event::InputDelayOver => self.admission.end_input_delay(),
+            Event::Rest => self.rest_now(),
+            Event::Job(ended) => self.on_job_end(ended),
             Event::Close => self.close(),
         }
     }
 
-    /// While a session is being replaced, later commands wait for the new one: here, or in the lane if
-    /// extensions have a say, since they may ask for answers of the host.
-    pub(crate) fn takes_lines(&self) -> bool {
-        let is_replacing = self.opening.is_some() || self.waiters.iter().any(Waiter::replaces_session);
-        !self.is_closing && (self.lane.is_taken() || !is_replacing)
-    }
-
-    /// Work is over, or the start is. The first commands of a host, and a next prompt that follows at once, come first.
+    /// Called when work is over, or the start is. The first commands of a host, and a next prompt that follows at
+    /// once, come first.
     pub(crate) fn rest_soon(&mut self) {
-        self.rest_at = Some(Instant::now() + REST);
+        self.rest.at = Some(Instant::now() + REST);
     }
 
-    fn rest(&mut self) {
-        self.rest_at = None;
+    fn rest_now(&mut self) {
+        self.rest.at = None;
         if self.is_still() {
-            (self.on_rest)();
+            (self.rest.on_rest)();
         }
     }
 
-    fn is_idle(&self) -> bool {
-        matches!(self.activity, Activity::Idle) && self.jobs.is_empty()
+    /// Called wherever something has ended: if nothing runs and nothing is on its way, extensions that waited for
+    /// that are told, and the session ends if one of them asked for it.
+    pub(crate) fn rest_if_still(&mut self) {
+        if !self.is_still() {
+            return;
+        }
+        self.answer_idle();
+        if self.extensions.is_leaving && self.extensions.commands.is_empty() {
+            self.close();
+        }
     }
 
-    /// The host is gone: stop what runs; the loop ends when it has stopped.
-    pub(crate) fn close(&mut self) {
+    /// Called when the host is gone: stops what runs; the loop ends when it has stopped.
+    fn close(&mut self) {
         self.is_closing = true;
         // Before the run is cancelled, so that the calls end for this reason and not as aborted.
-        self.pending.fail_all(DISCONNECTED);
+        self.host_tools.pending.fail_all(DISCONNECTED);
         self.todos.stop_clearing();
-        self.trust.give_up();
-        self.close_lane();
+        self.project.trust.give_up();
+        self.close_admission();
+        self.limit_start();
         self.cancel_dialogs();
-        self.cancel_run();
+        self.stop_activity();
         self.shell.abort_all();
+        self.quit_extensions();
     }
 
-    fn on_job_end(&mut self, task: TaskId, ended: Result<JobEnd, JoinError>) {
-        match ended {
-            Ok(JobEnd::Done) => {}
-            Ok(JobEnd::Report(report)) => self.report(&report),
-            Ok(JobEnd::RetryDue) => self.on_retry_due(),
-            Ok(JobEnd::TodoDue(id)) => self.on_todo_due(&id),
-            Ok(JobEnd::TrustUnanswered) => self.on_trust_unanswered(),
-            Ok(JobEnd::Opened(opened)) => self.on_opened(*opened),
-            Ok(JobEnd::Exported { reply, answer }) => self.on_exported(reply, answer),
-            Ok(JobEnd::Listed { reply, sessions }) => self.on_listed(reply, sessions),
-            Ok(JobEnd::Then(then)) => then(self),
+    fn on_job_end(&mut self, ended: EndedJob) {
+        match ended.end {
+            Ok(end) => self.on_job_done(end),
             Err(error) if error.is_cancelled() => {}
-            Err(_) if self.lane.is_step(task) => self.on_step_panic(),
-            Err(error) if self.activity.task() == Some(task) => self.on_run_panic(&error),
-            Err(_) if self.was_summary(task) => self.on_summary_panic(),
-            Err(_) if self.opening == Some(task) => self.on_opening_panic(),
-            Err(_) => self.on_shell_panic(task),
+            Err(error) => match ended.job {
+                Job::Run => self.on_run_panic(&error),
+                Job::Summary => self.on_summary_panic(),
+                Job::Announcement => self.on_announced(None),
+                Job::Step => self.on_step_panic(),
+                Job::Opening => self.fail_replacement(),
+                Job::Shell(key) => self.on_shell_panic(key),
+                Job::ExtensionCommand(key) => self.on_command_ran(key),
+                Job::RetryWait => self.on_retry_due(),
+                Job::Background => log_line(&format!("work in the background ended unexpectedly: {error}")),
+            },
         }
     }
 
-    fn answer_owed(&mut self, owed: &Owed) {
-        let why = match self.is_closing {
-            true => CLOSING,
-            false => "Internal error: the command was not answered",
-        };
-        self.out.respond(&Response::failure(owed.id.raw(), owed.command, why));
+    fn on_job_done(&mut self, end: JobEnd) {
+        match end {
+            JobEnd::Done => {}
+            JobEnd::Report(report) => self.report(&report),
+            JobEnd::Summarised(result) => self.on_summarised(result),
+            JobEnd::Announced(boundary) => self.on_announced(boundary),
+            JobEnd::Stepped(step) => self.on_step(step),
+            JobEnd::RetryDue => self.on_retry_due(),
+            JobEnd::TodoDue(id) => self.on_todo_due(&id),
+            JobEnd::TrustUnanswered => self.on_trust_unanswered(),
+            JobEnd::Opened(opened) => self.on_opened(*opened),
+            JobEnd::CommandRan(key) => self.on_command_ran(key),
+            JobEnd::Exported { reply, answer } => self.answer(reply, answer),
+            JobEnd::Listed { reply, sessions } => self.on_listed(reply, sessions),
+            JobEnd::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
+            JobEnd::StartOverdue => self.give_up_start(),
+            JobEnd::ModelsRenewed(models) => self.on_models_renewed(models),
+            JobEnd::ModelsDiscovered(answer) => self.on_models_discovered(answer),
+        }
     }
 
-    /// Whatever was never answered is answered before the stream ends.
-    fn settle_debts(&mut self) {
-        self.waiters.clear();
-        while let Ok(owed) = self.owed_events.try_recv() {
-            self.answer_owed(&owed);
+    fn answer_for(&mut self, unanswered: &Unanswered) {
+        let why = if self.is_closing { CLOSING } else { "Internal error: the command was not answered" };
+        self.out.respond(&Response::failure(unanswered.id.raw(), unanswered.command, why));
+    }
+
+    /// Answers whatever was never answered, before the stream ends.
+    fn answer_remaining(&mut self) {
+        self.after_settled.clear();
+        self.replacement = None;
+        while let Ok(unanswered) = self.unanswered.receiver.try_recv() {
+            self.answer_for(&unanswered);
         }
+    }
+}
+
+impl UnansweredCommands {
+    fn new() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        UnansweredCommands { sender, receiver }
+    }
+
+    pub fn sender(&self) -> mpsc::UnboundedSender<Unanswered> {
+        self.sender.clone()
     }
 }
 
@@ -402,9 +314,8 @@ pub(crate) async fn until(moment: Option<Instant>) {
     }
 }
 
-async fn next_of(events: &mut Option<mpsc::Receiver<FromRun>>) -> Option<FromRun> {
-    match events {
-        Some(receiver) => receiver.recv().await,
-        None => std::future::pending().await,
-    }
+/// Writes one line to stderr, for the person who reads logs.
+#[allow(clippy::print_stderr, reason = "the log of a headless program")]
+pub(crate) fn log_line(text: &str) {
+    eprintln!("pith: {text}");
 }

@@ -13,10 +13,11 @@ use pith_resources::{
     DefaultTrust, GatedResources, PackageResources, Question, ResourceLists, ResourceOptions, Resources, Scope,
     TrustFile, TrustInputs, Verdict, decide,
 };
-use pith_session::{Brought, Contributed, SessionOptions};
+use pith_session::{Contributed, ProjectFiles, SessionOptions, StreamRules};
 
 use crate::cli::Cli;
 use crate::packages::{self, Package, Shelves};
+use crate::warn;
 
 /// Puts a yes-or-no question to whoever is there; `None` is no answer.
 pub type Ask = Box<dyn Fn(&Question) -> Option<bool> + Send>;
@@ -36,6 +37,8 @@ pub struct Project {
     questions: HashMap<PathBuf, Question>,
     /// `--extension`; a directory may bring skills and templates too.
     extensions: Vec<String>,
+    /// Whether stream rules are read.
+    has_rules: bool,
 }
 
 /// What is known of a directory before it is trusted.
@@ -78,7 +81,13 @@ impl Project {
             verdicts: HashMap::new(),
             questions: HashMap::new(),
             extensions: cli.extensions.clone(),
+            has_rules: false,
         }
+    }
+
+    /// Reads stream rules too, where there are some to be read.
+    pub fn with_rules(self, has_rules: bool) -> Self {
+        Project { has_rules, ..self }
     }
 
     /// Settings that are in force in a directory.
@@ -118,25 +127,43 @@ impl Project {
         cwd: &Path,
         contributed: &Contributed,
         options: impl FnOnce(&Settings) -> SessionOptions,
-    ) -> Brought {
+    ) -> ProjectFiles {
         let loaded = self.settings(cwd);
-        self.bring(cwd, loaded, contributed, options)
+        self.read_judged(cwd, loaded, contributed, options)
     }
 
     /// Resources, for settings that were read already.
-    pub fn bring(
+    pub fn read_judged(
         &self,
         cwd: &Path,
         loaded: LoadedSettings,
         contributed: &Contributed,
         options: impl FnOnce(&Settings) -> SessionOptions,
-    ) -> Brought {
+    ) -> ProjectFiles {
         let LoadedSettings { settings, diagnostics } = loaded;
         let resources = self.load(cwd, &settings, contributed);
         let question = self.questions.get(cwd).cloned();
         let is_trusted = self.trusts(cwd);
         let options = options(&settings);
-        Brought { resources, options, settings: Arc::new(settings), diagnostics, is_trusted, question }
+        let rules = self.rules(cwd, is_trusted);
+        ProjectFiles { resources, options, settings: Arc::new(settings), rules, diagnostics, is_trusted, question }
+    }
+
+    /// Stream rules of the trusted project, then of the user.
+    fn rules(&self, cwd: &Path, is_trusted: bool) -> StreamRules {
+        if !self.has_rules {
+            return StreamRules::default();
+        }
+        let mut directories: Vec<PathBuf> = is_trusted.then(|| self.agent_dir.project_dir(cwd)).into_iter().collect();
+        directories.push(self.agent_dir.path().to_owned());
+        let (rules, found) = pith_resources::load_rules(&directories);
+        for diagnostic in found {
+            let path = diagnostic.path.as_deref().unwrap_or(Path::new("rules"));
+            warn(&format!("Warning: {}: {}", path.display(), diagnostic.message));
+        }
+        let (rules, problems) = StreamRules::compile(rules);
+        problems.iter().for_each(|problem| warn(&format!("Warning: {problem}")));
+        rules
     }
 
     /// Resources that are in force in a directory with these settings.

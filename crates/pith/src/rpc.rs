@@ -1,6 +1,6 @@
-//! `--mode rpc`: everything put together, served, and taken apart again.
+//! `--mode rpc`: everything put together, exit, and taken apart again.
 
-use pith_session::{Served, Session, SessionParts};
+use pith_session::{Session, SessionExit, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 
 use crate::cli::{self, Cli};
@@ -42,7 +42,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         start.discover();
         let session = Session::new(SessionParts { on_rest: give_back_memory, ..start.into_parts(outbox) });
         tokio::spawn(ending.clone().limit_when_stopped());
-        let Served { workbench, exit_status } = session.serve(inbox, ending.stop.clone()).await;
+        let SessionExit { workbench, exit_status } = session.serve(inbox, ending.stop.clone()).await;
         ending.asked_for(exit_status);
         ending.limit();
         workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;

@@ -1,7 +1,7 @@
 //! From command line, environment and files to the parts of a session. No network.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_ext::Discovery;
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_session::{
-    Brought, Contributed, Outbox, Reading, Relocation, RetryPolicy, RunningExtensions, SessionOptions, SessionParts,
-    SessionPlaces, StreamRules, ToolChoice,
+    Contributed, MakeTools, Outbox, ProjectFiles, ReloadReason, RetryPolicy, RunningExtensions, SessionOptions,
+    SessionParts, SessionPlaces, ToolChoice,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
@@ -40,14 +40,13 @@ pub struct Prepared {
     cli: Cli,
     store: SessionStore,
     places: SessionPlaces,
-    relocation: Relocation,
+    make_tools: MakeTools,
     registry: Arc<Registry>,
     project: Project,
-    brought: Brought,
+    files: ProjectFiles,
     client: Providers,
     start: Start,
     choices: Choices,
-    rules: StreamRules,
     extensions: Extensions,
     running: Option<RunningExtensions>,
     extension_flags: HashMap<String, Value>,
@@ -74,6 +73,7 @@ pub async fn prepare(
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = std::env::current_dir()?;
     let mut project = Project::new(&cli, &agent_dir, &environment, ask);
+    project = project.with_rules(dialect.has_stream_rules && !cli.no_rules);
     let extensions = Extensions::new(&cli, &agent_dir, &environment, mode);
     let strangers = if cli.mode == Some(Mode::Rpc) { Strangers::Ignored } else { Strangers::Refused };
     if !cli.extension_flags.is_empty() {
@@ -109,8 +109,8 @@ pub async fn prepare(
         name: cli.name.clone(),
         host_tool_timeout: cli.host_tool_timeout,
     };
-    let brought = project.bring(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
-    let settings = brought.settings.clone();
+    let files = project.read_judged(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
+    let settings = files.settings.clone();
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     loader.bind(&extension_flags, &registry).await;
@@ -146,7 +146,7 @@ pub async fn prepare(
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
-    let relocation: Relocation = {
+    let make_tools: MakeTools = {
         let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
         let is_offline = cli.offline;
         Box::new(move |cwd, settings, before| {
@@ -160,19 +160,17 @@ pub async fn prepare(
             (workbench, tools)
         })
     };
-    let rules = stream_rules(&cli, dialect, &agent_dir, project.trusts(&cwd).then_some(&*cwd));
     Ok(Prepared {
         cli,
         store,
         places,
-        relocation,
+        make_tools,
         registry,
         project,
-        brought,
+        files,
         client,
         start,
         choices,
-        rules,
         extensions,
         running,
         extension_flags,
@@ -232,23 +230,6 @@ fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
     Ok(scripts)
 }
 
-/// Rules of the trusted project, then of the user.
-fn stream_rules(cli: &Cli, dialect: &Dialect, agent_dir: &AgentDir, project: Option<&Path>) -> StreamRules {
-    if !dialect.has_stream_rules || cli.no_rules {
-        return StreamRules::default();
-    }
-    let mut directories: Vec<PathBuf> = project.map(|cwd| agent_dir.project_dir(cwd)).into_iter().collect();
-    directories.push(agent_dir.path().to_owned());
-    let (rules, found) = pith_resources::load_rules(&directories);
-    for diagnostic in found {
-        let path = diagnostic.path.as_deref().unwrap_or(Path::new("rules"));
-        warn(&format!("Warning: {}: {}", path.display(), diagnostic.message));
-    }
-    let (rules, problems) = StreamRules::compile(rules);
-    problems.iter().for_each(|problem| warn(&format!("Warning: {problem}")));
-    rules
-}
-
 fn client_options(settings: &Settings) -> ClientOptions {
     let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
     ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
@@ -301,12 +282,12 @@ fn set_conditions(
 impl Prepared {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
-        let (workbench, tools) = (self.relocation)(self.store.cwd(), &self.brought.settings, None);
+        let (workbench, tools) = (self.make_tools)(self.store.cwd(), &self.files.settings, None);
         // Shared by those who read directories again.
         let project = Arc::new(Mutex::new(self.project));
         let extensions = {
             let project = project.clone();
-            let (flags, settings) = (self.extension_flags, &self.brought.settings);
+            let (flags, settings) = (self.extension_flags, &self.files.settings);
             self.extensions.setup(self.running, flags, self.client.web(), settings, move |extensions, cwd| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
                 let settings = project.settings(cwd).settings;
@@ -318,7 +299,7 @@ impl Prepared {
             out,
             store: self.store,
             places: self.places,
-            relocation: self.relocation,
+            make_tools: self.make_tools,
             client: Arc::new(self.client),
             registry: self.registry,
             tools,
@@ -328,15 +309,14 @@ impl Prepared {
                 none: self.cli.no_tools || self.cli.no_builtin_tools,
                 no_extension_tools: self.cli.no_tools,
                 exclude: self.cli.exclude_tools,
-                defaults: self.brought.settings.default_tools.clone(),
+                defaults: self.files.settings.default_tools.clone(),
                 additional: Vec::new(),
                 unlisted: Vec::new(),
             },
-            rules: self.rules,
-            brought: self.brought,
-            read_again: Box::new(move |cwd, reading, contributed| {
+            files: self.files,
+            load_project: Box::new(move |cwd, reason, contributed| {
                 let mut project = project.lock().unwrap_or_else(PoisonError::into_inner);
-                if reading == Reading::Trusted {
+                if reason == ReloadReason::Trusted {
                     project.trust(cwd);
                 }
                 project.read(cwd, contributed, |settings| choices.options(settings))
@@ -373,7 +353,7 @@ impl Prepared {
 
     /// What pictures of the first prompt may be like.
     pub fn image_rules(&self) -> image::Rules {
-        image::Rules { auto_resize: self.brought.settings.images.auto_resize, limits: image::Limits::default() }
+        image::Rules { auto_resize: self.files.settings.images.auto_resize, limits: image::Limits::default() }
     }
 
     /// Where sessions are kept, unless they are not.
@@ -387,7 +367,7 @@ impl Prepared {
             Some(path) => format!("{}: {}", path.display(), found.message),
             None => found.message.clone(),
         };
-        self.brought.resources.diagnostics().iter().map(one).collect()
+        self.files.resources.diagnostics().iter().map(one).collect()
     }
 }
 

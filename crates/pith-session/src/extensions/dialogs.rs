@@ -5,12 +5,17 @@ use std::collections::HashMap;
 use pith_ext::outgoing::Answer;
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 
-use crate::session::Session;
-use crate::state::log_line;
+use crate::session::{Session, log_line};
 
-/// Questions without an answer.
+/// Questions without an answer, by their ids.
 #[derive(Default)]
-pub(crate) struct Dialogs(HashMap<String, Answer<UiAnswer>>);
+pub(crate) struct Dialogs(HashMap<String, Dialog>);
+
+struct Dialog {
+    answer: Answer<UiAnswer>,
+    /// Whether an abort of the host withdraws it: something the host can abort was going on when it was opened.
+    is_abortable: bool,
+}
 
 impl Session {
     pub(crate) fn open_dialog(&mut self, request: UiRequest, answer: Answer<UiAnswer>) {
@@ -18,28 +23,50 @@ impl Session {
             return answer.send(UiAnswer::Cancelled);
         }
         self.out.ui_request(&request);
-        self.extensions.dialogs.0.insert(request.id, answer);
+        let is_abortable =
+            self.activity.is_busy() || !self.extensions.commands.is_empty() || self.admission.is_refusable();
+        self.extensions.dialogs.0.insert(request.id, Dialog { answer, is_abortable });
     }
 
-    /// The extension no longer waits; hosts that want to know are told.
+    /// Called when the extension no longer waits; hosts that want to know are told.
     pub(crate) fn withdraw_dialog(&mut self, id: String) {
         if self.extensions.dialogs.0.remove(&id).is_some() {
-            let method = UiMethod::Cancel { target_id: id };
-            self.out.ui_request(&UiRequest { id: uuid::Uuid::new_v4().to_string(), method });
+            self.tell_withdrawn(id);
         }
+    }
+
+    /// Called when the host aborts: dialogs of what it aborts are withdrawn, and prompts whose slash commands were
+    /// waiting for an answer fail.
+    pub(crate) fn abort_dialogs(&mut self) {
+        let dialogs = &mut self.extensions.dialogs.0;
+        let mut aborted: Vec<_> = dialogs.extract_if(|_, dialog| dialog.is_abortable).collect();
+        if aborted.is_empty() {
+            return;
+        }
+        aborted.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for (id, dialog) in aborted {
+            self.tell_withdrawn(id);
+            dialog.answer.send(UiAnswer::Cancelled);
+        }
+        self.fail_waiting_commands();
+    }
+
+    fn tell_withdrawn(&mut self, id: String) {
+        let method = UiMethod::Cancel { target_id: id };
+        self.out.ui_request(&UiRequest { id: uuid::Uuid::new_v4().to_string(), method });
     }
 
     /// Hands an answer to whoever asked. An id nobody waits for is ignored.
     pub(crate) fn answer_dialog(&mut self, id: &str, answer: &UiAnswer) {
-        let Some(waiting) = self.extensions.dialogs.0.remove(id) else { return };
+        let Some(dialog) = self.extensions.dialogs.0.remove(id) else { return };
         if let UiAnswer::Malformed(why) = answer {
             log_line(&format!("the answer to dialog {id} counts as cancelled: {why}"));
         }
-        waiting.send(answer.clone());
+        dialog.answer.send(answer.clone());
     }
 
-    /// Nobody is there to answer.
+    /// Cancels all dialogs: nobody is there to answer.
     pub(crate) fn cancel_dialogs(&mut self) {
-        self.extensions.dialogs.0.drain().for_each(|(_, answer)| answer.send(UiAnswer::Cancelled));
+        self.extensions.dialogs.0.drain().for_each(|(_, dialog)| dialog.answer.send(UiAnswer::Cancelled));
     }
 }

@@ -60,10 +60,10 @@ impl Draft {
             | Draft::Compaction { first_kept_entry_id: None, .. } => Ok(()),
             Draft::ContextEdit { target_id, .. } => store.check_edit(target_id).map_err(|error| error.to_string()),
             Draft::Compaction { first_kept_entry_id: Some(first), .. } => {
-                match store.tree().branch(store.leaf()).contains(first) {
-                    true => Ok(()),
-                    false => Err(format!("Entry not found: {first}")),
+                if !store.tree().branch(store.leaf()).contains(first) {
+                    return Err(format!("Entry not found: {first}"));
                 }
+                Ok(())
             }
         }
     }

@@ -1,60 +1,56 @@
 //! Extensions in the life of a session: what they are told, and what they ask for.
 //!
-//! Everything an extension does comes in as a [`FromExtension`] event and is
-//! dealt with at once; everything the session wants from extensions is awaited
-//! in a job and goes on as a [`crate::activity::Then`]. Without extensions none
-//! of this costs more than a look at an `Option`.
+//! Everything an extension does comes in as a [`FromExtension`] event and is dealt with at once, or held until its
+//! turn. Everything the session wants from extensions is awaited in a task and comes back as a named step, see
+//! [`crate::admission::Step`] and [`crate::jobs::JobEnd`]. Without extensions none of this costs more than a look at
+//! an `Option`.
 
-mod asking;
+mod boundary;
 mod dialogs;
 mod drafts;
 mod first_entries;
-mod generation;
-mod hooks;
-mod intake;
-mod lane;
-mod messages;
-mod models;
+mod input_handlers;
+mod loading;
+mod model_request;
 mod observer;
-mod prompt;
-mod replacing;
+mod prompt_options;
+mod providers;
+mod reload;
 mod requests;
-mod router;
+mod sent_messages;
 mod services;
-mod start;
-mod summaries;
-mod tools;
+mod session_events;
+mod summary_questions;
+mod tool_adapter;
 mod transcript;
 mod user_bash;
 mod views;
 
 pub(crate) use drafts::custom_message;
-pub(crate) use intake::{Passed, Source};
-pub(crate) use lane::{GIVEN_UP, Lane, Passage};
-pub use models::register_provider;
-pub(crate) use observer::{Observer, Prompted};
-pub(crate) use router::Router;
+pub(crate) use loading::Beginning;
+pub(crate) use observer::{AbortGrace, Observer, Prompted, outcome};
+pub(crate) use prompt_options::RunPrompt;
+pub(crate) use providers::RenewedModels;
+pub use providers::register_provider;
+pub(crate) use reload::{Reload, ReloadReply};
 pub use services::serve_fetch;
-pub(crate) use start::Beginning;
-pub(crate) use summaries::CompactionQuestion;
+pub(crate) use summary_questions::CompactionQuestion;
 pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use pith_ai::http::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, LoadReport, Requests};
 use serde_json::Value;
+use tokio::task::AbortHandle;
 
-use crate::queue::Waiting;
-use crate::replace::Successor;
 use crate::session::Session;
 use dialogs::Dialogs;
-use messages::Errands;
-use models::Providers;
-use prompt::RunPrompt;
+use input_handlers::RunningCommands;
+use providers::Providers;
+use sent_messages::DeferredMessages;
 
 /// The answer to whatever comes too late.
 pub(crate) const CLOSING: &str = "pith is shutting down";
@@ -101,24 +97,18 @@ pub(crate) struct Extensions {
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
-    pub errands: Errands,
+    pub deferred: DeferredMessages,
     /// Providers they have registered.
     pub providers: Providers,
-    /// Sends model calls to them or to pith's own clients.
-    pub router: Arc<Router>,
     pub web: Web,
     /// Slash commands that have not ended.
-    pub n_commands: usize,
-    /// The session that takes over as soon as its extensions are there.
-    pub arriving: Option<Successor>,
-    /// The prompt the next run begins with, while `before_agent_start` handlers wait for it.
-    pub prompted: Option<Waiting>,
-    /// What they made of the system prompt, until the activity ends.
-    pub run_prompt: Option<RunPrompt>,
+    pub commands: RunningCommands,
     /// An extension has asked to leave once nothing runs.
     pub is_leaving: bool,
     /// What the process then ends with; the first to name a status decides.
     pub exit_status: Option<u8>,
+    /// Runs while the process ends and extensions are not there yet.
+    start_limit: Option<AbortHandle>,
     /// The last words have been said.
     has_quit: bool,
 }
@@ -134,7 +124,7 @@ struct Live {
 }
 
 impl Extensions {
-    pub fn new(setup: ExtensionSetup, router: Arc<Router>) -> Self {
+    pub fn new(setup: ExtensionSetup) -> Self {
         let (live, errors) = match setup.running {
             Some(running) => {
                 let RunningExtensions { handle, requests, sources, errors, early, loading } = running;
@@ -149,16 +139,13 @@ impl Extensions {
             live,
             errors,
             dialogs: Dialogs::default(),
-            errands: Errands::default(),
+            deferred: DeferredMessages::default(),
             providers: Providers::new(),
-            router,
             web: setup.web,
-            n_commands: 0,
-            arriving: None,
-            prompted: None,
-            run_prompt: None,
+            commands: RunningCommands::default(),
             is_leaving: false,
             exit_status: None,
+            start_limit: None,
             has_quit: false,
         }
     }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// How long handlers are waited for, all together, once the run is being stopped.
-pub(super) const ABORT_GRACE: Duration = Duration::from_millis(500);
+const ABORT_GRACE: Duration = Duration::from_millis(500);
 
 /// A prompt that starts a run, as `before_agent_start` shows it.
 pub(crate) struct Prompted {
@@ -27,7 +27,7 @@ pub(crate) struct Prompted {
 /// The extensions of one run.
 pub(crate) struct Observer {
     handle: ExtensionHandle,
-    patience: Patience,
+    grace: AbortGrace,
     /// Turns begun so far.
     n_turns: u32,
     /// The answer being streamed, while somebody listens.
@@ -39,15 +39,15 @@ pub(crate) struct Observer {
 }
 
 /// Waits for handlers; once the run is being stopped, only for a moment.
-pub(super) struct Patience {
+pub(crate) struct AbortGrace {
     cancel: CancellationToken,
     /// Set when the stop was first noticed.
     deadline: Option<Instant>,
 }
 
-impl Patience {
+impl AbortGrace {
     pub fn new(cancel: CancellationToken) -> Self {
-        Patience { cancel, deadline: None }
+        AbortGrace { cancel, deadline: None }
     }
 
     /// What became of a hook, unless it takes too long. It is begun in any case.
@@ -67,8 +67,8 @@ impl Observer {
     /// A run begins.
     pub fn new(handle: ExtensionHandle, cancel: CancellationToken) -> Self {
         handle.begin_run();
-        let patience = Patience::new(cancel);
-        Observer { handle, patience, n_turns: 0, live: None, entries: Vec::new(), is_over: false }
+        let grace = AbortGrace::new(cancel);
+        Observer { handle, grace, n_turns: 0, live: None, entries: Vec::new(), is_over: false }
     }
 
     pub async fn before_agent_start(&mut self, prompted: Prompted) -> Option<AgentStart> {
@@ -80,7 +80,7 @@ impl Observer {
         if !prompted.images.is_empty() {
             payload["images"] = json!(prompted.images.into_iter().map(pith_protocol::Block::Image).collect::<Vec<_>>());
         }
-        self.patience.wait(self.handle.before_agent_start(payload)).await
+        self.grace.wait(self.handle.before_agent_start(payload)).await
     }
 
     /// Lets extensions see an event before anyone else does.
@@ -138,7 +138,7 @@ impl Observer {
         if !self.handle.listens(EventName::MessageEnd) {
             return message;
         }
-        let replaced = self.patience.wait(self.handle.message_end(&*message)).await.flatten();
+        let replaced = self.grace.wait(self.handle.message_end(&*message)).await.flatten();
         let Some(replaced) = replaced else { return message };
         match serde_json::from_value::<Message>(replaced) {
             Ok(replacement) if replacement.role() == message.role() => Arc::new(replacement),
@@ -177,13 +177,13 @@ impl Observer {
             "toolResultEntryIds": results.iter().filter_map(entry_of).collect::<Vec<_>>(),
             "outcome": outcome(message.as_assistant().map(|answer| answer.stop_reason)),
         });
-        self.patience.wait(self.handle.boundary(EventName::TurnEnd, payload)).await.flatten()
+        self.grace.wait(self.handle.boundary(EventName::TurnEnd, payload)).await.flatten()
     }
 
     /// Lets extensions change what the model is about to read.
     pub async fn context(&mut self, call: &mut LlmCall) {
         if self.handle.listens(EventName::Context) || self.handle.listens(EventName::ContextWithSystem) {
-            super::transcript::pass(&self.handle, &mut self.patience, call).await;
+            super::transcript::pass(&self.handle, &mut self.grace, call).await;
         }
     }
 
@@ -210,7 +210,7 @@ impl Observer {
 
     async fn notify(&mut self, event: EventName, payload: impl FnOnce() -> Value) {
         if self.handle.listens(event) {
-            self.patience.wait(self.handle.notify(event, payload())).await;
+            self.grace.wait(self.handle.notify(event, payload())).await;
         }
     }
 }
@@ -225,7 +225,7 @@ impl Drop for Observer {
 }
 
 /// How a turn or an activity ended, in the word extensions know.
-pub(super) fn outcome(stop_reason: Option<StopReason>) -> &'static str {
+pub(crate) fn outcome(stop_reason: Option<StopReason>) -> &'static str {
     match stop_reason {
         Some(StopReason::Aborted) => "aborted",
         Some(StopReason::Error) => "error",

@@ -3,18 +3,35 @@
 use pith_ext::{ExtensionError, FromExtension};
 use pith_protocol::Event;
 
-use crate::session::Session;
+use super::ReloadReply;
+use crate::activity::AfterSettled;
+use crate::replace::{ReplacementReply, Target};
+use crate::session::{Session, log_line};
 
 impl Session {
-    /// Deals with one request, at once: extension code may be waiting for it.
+    /// Deals with one request: extension code may be waiting for it. What would start or replace something waits for
+    /// its turn.
     pub(crate) fn on_extension(&mut self, request: FromExtension) {
         if looks_at_session(&request) {
-            self.take_over();
+            self.install_successor();
         }
         let is_message = matches!(request, FromExtension::SendMessage { .. } | FromExtension::SendUserMessage { .. });
-        if is_message && self.lane.is_closed() {
-            return self.hold(request);
+        if is_message && self.activity.announces_requested() {
+            return self.after_settled.push(AfterSettled::Request(request));
         }
+        let must_wait = match &request {
+            _ if is_message => self.activity.is_settling(),
+            _ if needs_turn(&request) => self.is_held() || self.admission.is_anything_waiting(),
+            _ => false,
+        };
+        if must_wait {
+            return self.hold_request(request);
+        }
+        self.serve_request(request);
+    }
+
+    /// Deals with a request whose turn it is.
+    pub(crate) fn serve_request(&mut self, request: FromExtension) {
         match request {
             FromExtension::Error(error) => self.tell_extension_error(&error),
             FromExtension::Dialog { request, answer } => self.open_dialog(request, answer),
@@ -26,7 +43,7 @@ impl Session {
             FromExtension::SendMessage { message, answer } => self.send_custom_message(message, answer),
             FromExtension::SendUserMessage { message, answer } => self.send_user_message(message, answer),
             FromExtension::AppendEntry { custom_type, data } => self.append_custom_entry(&custom_type, data),
-            FromExtension::SetSessionName { name } => self.rename_from_extension(&name),
+            FromExtension::SetSessionName { name } => self.rename(&name),
             FromExtension::SetLabel { entry_id, label } => self.label_from_extension(&entry_id, label.as_deref()),
             FromExtension::SetActiveTools { names } => self.set_active_tools(&names),
             FromExtension::SetModel { model, answer } => self.set_model_from_extension(model, answer),
@@ -35,18 +52,22 @@ impl Session {
             FromExtension::Shutdown { status } => {
                 self.extensions.is_leaving = true;
                 self.extensions.exit_status = self.extensions.exit_status.or(status);
+                self.rest_if_still();
             }
             FromExtension::Compact { custom_instructions, answer } => {
                 self.compact_for_extension(custom_instructions, answer);
             }
             FromExtension::WaitForIdle { answer } => self.answer_when_idle(answer),
             FromExtension::NewSession { parent_session, entries, answer } => {
-                self.new_session_for_extension(parent_session, entries, answer);
+                let target = Target::New { parent: parent_session, drafts: entries };
+                self.replace(target, ReplacementReply::Extension(answer));
             }
             FromExtension::Fork { entry_id, position, answer } => self.fork_for_extension(entry_id, position, answer),
-            FromExtension::SwitchSession { path, answer } => self.switch_for_extension(path, answer),
+            FromExtension::SwitchSession { path, answer } => {
+                self.switch_to(&path, ReplacementReply::Extension(answer));
+            }
             FromExtension::NavigateTree { navigation, answer } => self.navigate_for_extension(navigation, answer),
-            FromExtension::Reload { answer } => self.reload_for_extension(answer),
+            FromExtension::Reload { answer } => self.reload(ReloadReply::Extension(answer)),
             FromExtension::ModelAuth { provider, model, answer } => self.model_auth(provider, model, answer),
             FromExtension::RefreshModels { answer } => self.refresh_models(answer),
             FromExtension::Stream { request, reply } => self.stream_for_extension(request, reply),
@@ -58,7 +79,7 @@ impl Session {
 
     pub(crate) fn tell_extension_error(&mut self, error: &ExtensionError) {
         if let Some(stack) = &error.stack {
-            crate::state::log_line(&format!("{}: {}: {}\n{stack}", error.path, error.event, error.error));
+            log_line(&format!("{}: {}: {}\n{stack}", error.path, error.event, error.error));
         }
         self.out.event(&Event::ExtensionError {
             extension_path: &error.path,
@@ -81,5 +102,18 @@ fn looks_at_session(request: &FromExtension) -> bool {
             | FromExtension::SetActiveTools { .. }
             | FromExtension::SetModel { .. }
             | FromExtension::SetThinkingLevel { .. }
+    )
+}
+
+/// Whether a request changes what later ones mean, like the commands of a host that are carried out in order.
+fn needs_turn(request: &FromExtension) -> bool {
+    matches!(
+        request,
+        FromExtension::NewSession { .. }
+            | FromExtension::Fork { .. }
+            | FromExtension::SwitchSession { .. }
+            | FromExtension::NavigateTree { .. }
+            | FromExtension::Compact { .. }
+            | FromExtension::Reload { .. }
     )
 }

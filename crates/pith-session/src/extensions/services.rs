@@ -12,7 +12,7 @@ use pith_tools::{Workbench, builtin_tool};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use crate::activity::JobEnd;
+use crate::jobs::{Job, JobEnd};
 use crate::session::Session;
 
 /// Carries out a request of `fetch`, to its end or until the extension has lost interest.
@@ -53,7 +53,7 @@ impl Session {
     }
 
     pub(crate) fn run_tool_for_extension(&mut self, request: ToolRequest, reply: ToolReply) {
-        let workbench = workplace(&self.workbench, &request);
+        let workbench = workplace(self.workbench(), &request);
         let Some(tool) = builtin_tool(&request.name, &workbench) else {
             return reply.finish(&ToolOutput::error(format!("Tool {} not found", request.name)));
         };
@@ -85,7 +85,7 @@ impl Session {
     /// Works for extensions as long as there are any.
     pub(super) fn serve_extension(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         let Some(handle) = self.extensions.handle().cloned() else { return };
-        self.jobs.spawn(async move {
+        self.jobs.spawn(Job::Background, async move {
             tokio::select! {
                 biased;
                 () = work => {}

@@ -8,16 +8,16 @@ use pith_protocol::{Block, Content, LlmCall, Message, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::observer::Patience;
+use super::observer::AbortGrace;
 
 const NO_SYSTEM: &str = "Handler removed the leading system message; the request has no prompt and no tools. \
                          Keep that message at index 0.";
 
 /// Lets handlers change the request.
-pub(super) async fn pass(handle: &ExtensionHandle, patience: &mut Patience, call: &mut LlmCall) {
+pub(super) async fn pass(handle: &ExtensionHandle, grace: &mut AbortGrace, call: &mut LlmCall) {
     if handle.listens(EventName::Context) {
         let visible: Vec<&Arc<Message>> = call.messages.iter().filter(|message| message.role() != "system").collect();
-        let changed = patience.wait(handle.context(EventName::Context, &visible)).await.flatten();
+        let changed = grace.wait(handle.context(EventName::Context, &visible)).await.flatten();
         if let Some(messages) = changed.and_then(|changed| read(handle, EventName::Context, changed)) {
             call.messages = messages;
         }
@@ -25,7 +25,7 @@ pub(super) async fn pass(handle: &ExtensionHandle, patience: &mut Patience, call
     if handle.listens(EventName::ContextWithSystem) {
         let mut whole = vec![system_message(call)];
         whole.extend(call.messages.iter().map(|message| json!(message)));
-        let changed = patience.wait(handle.context(EventName::ContextWithSystem, &whole)).await.flatten();
+        let changed = grace.wait(handle.context(EventName::ContextWithSystem, &whole)).await.flatten();
         if let Some(messages) = changed.and_then(|changed| read(handle, EventName::ContextWithSystem, changed)) {
             take_whole(handle, call, messages);
         }

@@ -19,7 +19,7 @@ impl Session {
             Query::State(reply) => reply.send(self.state_view()),
             Query::Session { session_id, from, reply } => reply.send(self.session_view(session_id.as_deref(), from)),
             Query::SystemPrompt(reply) => {
-                let (text, options) = (self.prompt_in_force().to_string(), self.system_prompt_options());
+                let (text, options) = (self.system_prompt().to_string(), self.system_prompt_options());
                 reply.send(PromptView { text, options });
             }
             Query::BuildPrompt { options, reply } => reply.send(self.build_prompt(&options)),
@@ -49,9 +49,9 @@ impl Session {
         StateView {
             model: self.models.current().cloned(),
             thinking_level: self.models.level().as_str().to_owned(),
-            is_idle: !self.activity.is_busy(),
+            is_idle: self.activity.is_idle(),
             has_pending_messages: self.queues.len() > 0,
-            is_project_trusted: self.library.is_trusted,
+            is_project_trusted: self.project.is_trusted,
             context_usage: usage,
             scoped_models: scoped
                 .map(|scoped| match scoped.level {

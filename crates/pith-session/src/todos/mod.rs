@@ -9,16 +9,24 @@ use std::sync::Arc;
 
 use pith_agent::{Opening, ToolOutput, now_ms};
 use pith_protocol::commands::SetTodos;
-use pith_protocol::{Event, Message, StopReason};
+use pith_protocol::{Content, CustomMessage, Event, Message, StopReason};
 use pith_store::SessionStore;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::task::AbortHandle;
 
-use crate::activity::JobEnd;
+use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
 use list::{Task, TodoList};
 pub(crate) use tool::{TODO_WRITE, TodoWrite};
+
+/// The `customType` of a reminder in the session file. Hosts that know reminders see them with a role of their own,
+/// which no other program would understand in a file.
+const REMINDER: &str = "todo-reminder";
+
+/// The role hosts know reminders by.
+const ROLE: &str = "developer";
 
 /// Reminders for one prompt.
 const MAX_REMINDERS: u32 = 3;
@@ -110,7 +118,7 @@ impl Session {
                 continue;
             }
             let id = task.id.clone();
-            let wait = self.jobs.spawn(async move {
+            let wait = self.jobs.spawn(Job::Background, async move {
                 tokio::time::sleep(delay).await;
                 JobEnd::TodoDue(id)
             });
@@ -142,7 +150,7 @@ impl Session {
         self.todos.n_reminders = attempt;
         self.out.event(&Event::TodoReminder { todos: &todos, attempt, max_attempts: MAX_REMINDERS });
         let message = json!({
-            "role": "developer",
+            "role": ROLE,
             "content": [{"type": "text", "text": text}],
             "attribution": "agent",
             "timestamp": now_ms(),
@@ -150,6 +158,18 @@ impl Session {
         let Value::Object(message) = message else { return None };
         Some(Opening::Prompts(vec![Arc::new(Message::Other(message))]))
     }
+}
+
+/// The form in which a message is written down: reminders as custom messages, all others as they are.
+pub(crate) fn stored_form(message: &Arc<Message>) -> Arc<Message> {
+    let Message::Other(reminder) = &**message else { return message.clone() };
+    let content = reminder.get("content").and_then(|content| Content::deserialize(content).ok());
+    let Some(content) = content.filter(|_| reminder.get("role").is_some_and(|role| role == ROLE)) else {
+        return message.clone();
+    };
+    let timestamp = reminder.get("timestamp").and_then(Value::as_i64).unwrap_or_else(now_ms);
+    let custom_type = REMINDER.to_owned();
+    Arc::new(Message::Custom(CustomMessage { custom_type, content, timestamp, ..CustomMessage::default() }))
 }
 
 fn reminder_text(list: &TodoList, attempt: u32) -> String {

@@ -8,7 +8,7 @@ use pith_agent::{Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
-use crate::tool_link::{FromTool, ToolLink};
+use crate::tools::{FromTool, ToolLink};
 
 /// The name, for choices and session files.
 pub(crate) const TODO_WRITE: &str = "todo_write";

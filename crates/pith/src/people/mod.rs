@@ -19,7 +19,7 @@ mod tool_line;
 pub use chat::chat;
 pub use one_shot::{json, print};
 
-use pith_session::{Served, Session, SessionParts};
+use pith_session::{Session, SessionExit, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 use tokio::sync::mpsc;
 
@@ -47,7 +47,7 @@ async fn drive<R>(
         driver(&mut client).await
     };
     let (result, served) = tokio::join!(conversation, session.serve(inbox, ending.stop.clone()));
-    let Served { workbench, exit_status } = served;
+    let SessionExit { workbench, exit_status } = served;
     ending.asked_for(exit_status);
     ending.limit();
     workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;

@@ -142,3 +142,13 @@ fn rules_of_a_project_count_only_if_it_is_trusted() {
     };
     assert_eq!((n_hits("--approve"), n_hits("--no-approve")), (1, 0));
 }
+
+#[test]
+fn reload_reads_the_rules_again() {
+    let mut scene = Scene::xcsh([Turn::text("use a goto here"), Turn::text("use a goto here"), Turn::text("better")]);
+    assert_eq!(of_type(&scene.run("go"), "ttsr_triggered").len(), 0);
+    scene.home.write_agent_file("rules/goto.md", "---\ncondition: goto\n---\nNo goto.");
+    scene.command(json!({"type": "reload"}));
+    assert_eq!(of_type(&scene.run("go"), "ttsr_triggered").len(), 1);
+    scene.finish();
+}

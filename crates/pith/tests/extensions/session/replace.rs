@@ -22,6 +22,7 @@ fn news(scene: &Scene, seen: &mut usize) -> Vec<Value> {
 fn each_way_to_another_session_is_announced_once_and_in_order() {
     let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("diary.js", &diary(&SESSION_EVENTS))]);
     let mut seen = 0;
+    scene.wait_type("extension_ui_request");
     assert_eq!(news(&scene, &mut seen), [json!({"type": "session_start", "reason": "startup"})]);
     scene.run("first");
     let first = file(&mut scene);

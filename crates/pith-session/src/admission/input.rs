@@ -1,0 +1,233 @@
+//! Commands that bring the model something to do, or stop it.
+
+use std::sync::Arc;
+
+use pith_agent::{Opening, Queue, now_ms};
+use pith_ext::{EventName, InputVerdict};
+use pith_protocol::answers::{Disposition, PromptDisposition};
+use pith_protocol::commands::{Abort, AbortAndPrompt, Prompt};
+use pith_protocol::{Block, ImageBlock, Message, StreamingBehavior, UserMessage};
+
+use super::place::{Busy, Placement, place};
+use super::queue::UserInput;
+use crate::activity::{AfterSettled, RunStart, Work};
+use crate::extensions::CLOSING;
+use crate::reply::{InputReply, Reply};
+use crate::session::Session;
+
+/// The answer to a prompt while only a summary is written.
+pub(crate) const COMPACTING: &str =
+    "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.";
+
+/// The answer to an input that was aborted while extensions looked at it.
+pub(crate) const ABORTED: &str = "Aborted before the prompt was started";
+
+/// A text on its way to the model.
+pub(crate) struct Input {
+    pub content: UserInput,
+    pub source: Source,
+    pub target: InputTarget,
+}
+
+/// What an input is for, and who is answered.
+pub(crate) enum InputTarget {
+    /// Starts a run, or joins a queue as its command says.
+    Prompt {
+        behavior: Option<StreamingBehavior>,
+        locale: Option<String>,
+        wording: Wording,
+        reply: Reply<Prompt>,
+    },
+    Queue {
+        queue: Queue,
+        reply: InputReply,
+    },
+    /// Starts a run once everything has stopped.
+    AfterAbort(Reply<AbortAndPrompt>),
+}
+
+/// Who wrote an input, as `input` handlers are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Host,
+    Extension,
+}
+
+/// Whether `/name` in a text stands for a skill or a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wording {
+    Expanded,
+    Literal,
+}
+
+impl InputTarget {
+    fn into_reply(self) -> InputReply {
+        match self {
+            InputTarget::Prompt { reply, .. } => InputReply::Prompt(reply),
+            InputTarget::Queue { reply, .. } => reply,
+            InputTarget::AfterAbort(reply) => InputReply::AbortAndPrompt(reply),
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
+        if let Some(InputReply::Prompt(reply)) = self.run_slash_command(&call.message, InputReply::Prompt(reply)) {
+            self.submit_prompt(call, Source::Host, Wording::Expanded, reply);
+        }
+    }
+
+    /// Takes a prompt that is no slash command.
+    pub(crate) fn submit_prompt(&mut self, call: Prompt, source: Source, wording: Wording, reply: Reply<Prompt>) {
+        if self.is_only_summarising() {
+            return self.answer(reply, Err(COMPACTING.to_owned()));
+        }
+        let Prompt { message: text, images, streaming_behavior: behavior, locale } = call;
+        let target = InputTarget::Prompt { behavior, locale, wording, reply };
+        self.submit(Input { content: UserInput { text, images }, source, target });
+    }
+
+    /// Takes a message for a queue.
+    pub(crate) fn submit_queued(&mut self, queue: Queue, content: UserInput, reply: InputReply) {
+        if let Some((name, _)) = self.extension_command(&content.text) {
+            let why = format!(
+                "Extension command \"/{name}\" cannot be queued. Use prompt() or execute the command when not streaming."
+            );
+            return reply.send(&mut *self.out, Err(why));
+        }
+        self.submit(Input { content, source: Source::Host, target: InputTarget::Queue { queue, reply } });
+    }
+
+    pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
+        let reply = InputReply::AbortAndPrompt(reply);
+        let Some(InputReply::AbortAndPrompt(reply)) = self.run_slash_command(&call.message, reply) else { return };
+        if self.activity.is_busy() {
+            self.stop_activity();
+        }
+        let content = UserInput { text: call.message, images: call.images };
+        self.submit(Input { content, source: Source::Host, target: InputTarget::AfterAbort(reply) });
+    }
+
+    /// Stops everything the host has started; answered when it has stopped.
+    pub(crate) fn abort(&mut self, reply: Reply<Abort>) {
+        self.abandon_inputs();
+        self.abort_dialogs();
+        self.when_settled(AfterSettled::Abort(reply));
+    }
+
+    /// Whether a summary is written that no run waits for.
+    pub(crate) fn is_only_summarising(&self) -> bool {
+        self.activity.is_busy() && !self.activity.is_working()
+    }
+
+    /// Lets `input` handlers see an input, then goes on with what they made of it; at once if nobody listens.
+    fn submit(&mut self, input: Input) {
+        match self.listeners(EventName::Input) {
+            Some(handle) => self.show_to_input_handlers(handle, input),
+            None => self.take_input(input),
+        }
+    }
+
+    /// Called when `input` handlers have seen an input; without a verdict the host has aborted it.
+    pub(super) fn on_input_seen(&mut self, input: Input, verdict: Option<InputVerdict>) {
+        let Input { content, source, target } = input;
+        let content = match verdict {
+            None => return target.into_reply().send(&mut *self.out, Err(ABORTED.to_owned())),
+            Some(InputVerdict::Handled) => {
+                let answer = PromptDisposition { disposition: Disposition::Handled };
+                return target.into_reply().send(&mut *self.out, Ok(answer));
+            }
+            Some(InputVerdict::Continue) => content,
+            Some(InputVerdict::Transform { text, images }) => {
+                UserInput { text, images: images.map_or(content.images, pictures) }
+            }
+        };
+        self.take_input(Input { content, source, target });
+    }
+
+    /// Puts an input where it belongs.
+    fn take_input(&mut self, input: Input) {
+        let Input { content: UserInput { text, images }, target, .. } = input;
+        match target {
+            InputTarget::Prompt { behavior, locale, wording, reply } => {
+                self.place_prompt(UserInput { text, images }, behavior, locale, wording, reply);
+            }
+            InputTarget::Queue { queue, reply } => {
+                let text = self.expand(text);
+                self.enqueue(queue, UserInput { text, images }, reply);
+            }
+            InputTarget::AfterAbort(reply) => {
+                let text = self.expand(text);
+                self.when_settled(AfterSettled::Prompt(reply, UserInput { text, images }));
+            }
+        }
+    }
+
+    fn place_prompt(
+        &mut self,
+        content: UserInput,
+        behavior: Option<StreamingBehavior>,
+        locale: Option<String>,
+        wording: Wording,
+        reply: Reply<Prompt>,
+    ) {
+        if self.is_only_summarising() {
+            return self.answer(reply, Err(COMPACTING.to_owned()));
+        }
+        if let Some(Err(problem)) = locale.map(|locale| self.take_locale(&locale, "prompt")) {
+            return self.answer(reply, Err(problem));
+        }
+        let placement = match place(self.activity.is_busy(), behavior) {
+            Ok(placement) => placement,
+            Err(Busy) => return self.answer(reply, Err(self.options.busy_text.to_owned())),
+        };
+        if placement == Placement::Start {
+            self.reload_stale_files();
+        }
+        let text = match wording {
+            Wording::Expanded => self.expand(content.text),
+            Wording::Literal => content.text,
+        };
+        let (content, reply) = (UserInput { text, ..content }, InputReply::Prompt(reply));
+        match placement {
+            Placement::Start => self.start_prompt(content, reply),
+            Placement::Queue(queue) => self.enqueue(queue, content, reply),
+        }
+    }
+
+    /// Answers, then starts: the answer precedes every event of the run. Nothing runs.
+    pub(crate) fn start_prompt(&mut self, input: UserInput, reply: InputReply) {
+        if self.is_closing {
+            return reply.send(&mut *self.out, Err(CLOSING.to_owned()));
+        }
+        if let Err(problem) = self.models.usable() {
+            return reply.send(&mut *self.out, Err(problem));
+        }
+        self.flush_deferred();
+        let accepted = self.accepted_prompt(&reply);
+        self.todos.begin_prompt();
+        reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Started }));
+        let is_shown = self.listeners(EventName::BeforeAgentStart).is_some();
+        let prompted = is_shown.then(|| input.clone());
+        let message = UserMessage::new(input.text, input.images, now_ms());
+        let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
+        let mut prompts = vec![Arc::new(Message::User(message))];
+        prompts.extend(self.extensions.deferred.for_next_turn());
+        let start = RunStart { opening: Opening::Prompts(prompts), prompted };
+        self.compact_or_start(Box::new(Work { accepted, ..Work::default() }), start);
+    }
+
+    fn enqueue(&mut self, queue: Queue, input: UserInput, reply: InputReply) {
+        self.queues.push(queue, input, &mut *self.out);
+        reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Queued }));
+    }
+}
+
+/// The pictures among blocks.
+pub(crate) fn pictures(blocks: Vec<Block>) -> Vec<ImageBlock> {
+    let image = |block| match block {
+        Block::Image(image) => Some(image),
+        _ => None,
+    };
+    blocks.into_iter().filter_map(image).collect()
+}

@@ -1,0 +1,267 @@
+//! Which command may go on now, and which waits for extensions.
+//!
+//! While handlers decide about one command, the commands whose order matters wait behind it, and all others are
+//! served as ever. Without extensions nothing ever waits here but commands that follow a replacement of the session.
+
+mod input;
+mod place;
+mod queue;
+mod step;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use pith_ext::{EventName, FromExtension};
+use pith_protocol::{Command, Id, Response};
+use tokio::time::Instant;
+
+use crate::extensions::{CLOSING, Reload};
+use crate::session::{Session, until};
+pub(crate) use input::{ABORTED, COMPACTING, Input, InputTarget, Source, Wording, pictures};
+pub(crate) use queue::{Queued, Queues, UserInput};
+use step::RunningStep;
+pub(crate) use step::Step;
+
+/// How long all lines wait for extensions that begin with the session.
+const START_DELAY: Duration = Duration::from_millis(50);
+
+/// What holds commands up, and the commands it holds up.
+#[derive(Default)]
+pub(crate) struct Admission {
+    /// What extensions are deciding at present.
+    step: Option<RunningStep>,
+    hold: Option<Hold>,
+    waiting: VecDeque<Waiting>,
+    /// Until then nothing is read, so that what extensions show when they start comes first.
+    delayed_until: Option<Instant>,
+}
+
+/// What takes several steps. A replacement of the session is one as well, see [`crate::replace`].
+pub(crate) enum Hold {
+    /// The extensions of the first session are being loaded.
+    Loading,
+    /// They are told that the session starts.
+    Starting,
+    /// The same session gets other extensions.
+    Reloading(Reload),
+}
+
+/// Something that waits for its turn.
+enum Waiting {
+    Command(Id, Command),
+    Request(FromExtension),
+    /// The extensions of a project that was trusted meanwhile.
+    TrustedExtensions,
+}
+
+impl Admission {
+    /// Keeps commands whose order matters from here on.
+    pub fn hold(&mut self, hold: Hold) {
+        self.hold = Some(hold);
+    }
+
+    /// Ends the hold; the caller admits what waits.
+    pub fn release(&mut self) -> Option<Hold> {
+        self.hold.take()
+    }
+
+    /// The extensions being reloaded, if they are.
+    pub fn reload_mut(&mut self) -> Option<&mut Reload> {
+        match &mut self.hold {
+            Some(Hold::Reloading(reload)) => Some(reload),
+            Some(Hold::Loading | Hold::Starting) | None => None,
+        }
+    }
+
+    /// Whether the extensions of the first session have yet to be told of it.
+    pub fn is_starting(&self) -> bool {
+        matches!(self.hold, Some(Hold::Loading | Hold::Starting))
+    }
+
+    /// Reads no further input for a moment, so that the first words of extensions come first.
+    pub fn delay_input(&mut self) {
+        self.delayed_until = Some(Instant::now() + START_DELAY);
+    }
+
+    pub fn is_input_delayed(&self) -> bool {
+        self.delayed_until.is_some()
+    }
+
+    /// Returns when that moment is over.
+    pub async fn input_delay(&self) {
+        until(self.delayed_until).await;
+    }
+
+    pub fn end_input_delay(&mut self) {
+        self.delayed_until = None;
+    }
+
+    pub fn has_step(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// Whether extensions look at something the host can abort.
+    pub fn is_refusable(&self) -> bool {
+        self.step.as_ref().is_some_and(RunningStep::is_refusable)
+    }
+
+    pub fn is_anything_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
+/// Whether a command changes what the next one means; the rest can be served at any time.
+fn is_ordered(command: &Command) -> bool {
+    is_input(command)
+        || matches!(
+            command,
+            Command::NewSession(_)
+                | Command::SwitchSession(_)
+                | Command::Fork(_)
+                | Command::Branch(_)
+                | Command::CloneSession(_)
+                | Command::NavigateTree(_)
+                | Command::Compact(_)
+                | Command::Reload(_)
+        )
+}
+
+/// Whether a command brings the model something to do.
+fn is_input(command: &Command) -> bool {
+    matches!(command, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_) | Command::AbortAndPrompt(_))
+}
+
+/// Whether a command leaves a trace in the session, and so must not reach the one that is about to go.
+fn is_written_down(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SetModel(_)
+            | Command::CycleModel(_)
+            | Command::SetThinkingLevel(_)
+            | Command::CycleThinkingLevel(_)
+            | Command::SetSessionName(_)
+            | Command::SetLabel(_)
+            | Command::SetTodos(_)
+            | Command::Bash(_)
+    )
+}
+
+/// Whether the answer tells what extensions have registered.
+fn lists_extensions(command: &Command) -> bool {
+    matches!(command, Command::GetCommands(_) | Command::GetAvailableModels(_))
+}
+
+impl Session {
+    /// Whether lines are read. While a session is replaced by another one, later commands wait for that one: unread,
+    /// or in the line of [`Admission`] if extensions have a say, since they may ask for answers of the host.
+    pub(crate) fn reads_input(&self) -> bool {
+        !self.is_closing && (self.replacement.is_none() || self.extensions.handle().is_some())
+    }
+
+    /// Whether commands whose order matters have to wait.
+    pub(crate) fn is_held(&self) -> bool {
+        let admission = &self.admission;
+        admission.step.is_some()
+            || admission.hold.is_some()
+            || self.replacement.is_some()
+            || self.activity.is_settling()
+            || self.is_closing
+    }
+
+    /// Gives a command back unless it has to wait.
+    pub(crate) fn admit(&mut self, id: Id, command: Command) -> Option<(Id, Command)> {
+        if matches!(command, Command::AbortAndPrompt(_)) {
+            self.abandon_inputs();
+        }
+        let must_wait = self.is_held() || self.admission.is_anything_waiting();
+        let is_told_first = matches!(command, Command::SetModel(_) | Command::CycleModel(_))
+            && self.listeners(EventName::ModelSelect).is_some();
+        let is_loading = matches!(self.admission.hold, Some(Hold::Loading));
+        let waits = is_ordered(&command)
+            || is_told_first
+            || (is_loading || self.replacement.is_some()) && is_written_down(&command)
+            || is_loading && lists_extensions(&command);
+        if must_wait && waits {
+            self.admission.waiting.push_back(Waiting::Command(id, command));
+            return None;
+        }
+        Some((id, command))
+    }
+
+    /// Carries out what waited, as far as nothing holds it up any more.
+    pub(crate) fn admit_waiting(&mut self) {
+        while !self.is_held() {
+            match self.admission.waiting.pop_front() {
+                Some(Waiting::Command(id, command)) => self.command(id, command),
+                Some(Waiting::Request(request)) => self.serve_request(request),
+                Some(Waiting::TrustedExtensions) => self.load_trusted(),
+                None => break,
+            }
+        }
+        self.rest_if_still();
+    }
+
+    /// Lets a request of an extension wait for its turn.
+    pub(crate) fn hold_request(&mut self, request: FromExtension) {
+        self.admission.waiting.push_back(Waiting::Request(request));
+    }
+
+    /// Loads the extensions of a project that the host trusts now, in its turn.
+    pub(crate) fn load_trusted_in_turn(&mut self) {
+        self.admission.waiting.push_back(Waiting::TrustedExtensions);
+        self.admit_waiting();
+    }
+
+    /// Drops what extensions of the session before still wanted of it; they are told so.
+    pub(crate) fn drop_requests(&mut self) {
+        self.admission.waiting.retain(|waiting| !matches!(waiting, Waiting::Request(_)));
+    }
+
+    /// Whether nothing runs and nothing is on its way.
+    pub(crate) fn is_still(&self) -> bool {
+        let is_free = !self.is_held() && !self.admission.is_anything_waiting();
+        is_free && self.activity.is_idle() && self.after_settled.is_empty()
+    }
+
+    /// Called when the host aborts: inputs that extensions have not let through yet are never started.
+    pub(crate) fn abandon_inputs(&mut self) {
+        if let Some(step) = &self.admission.step {
+            step.refuse();
+        }
+        let waiting = std::mem::take(&mut self.admission.waiting);
+        for waiting in waiting {
+            match waiting {
+                Waiting::Command(id, command) if is_input(&command) => {
+                    self.out.respond(&Response::failure(id.raw(), command.name(), ABORTED));
+                }
+                other => self.admission.waiting.push_back(other),
+            }
+        }
+    }
+
+    /// Called when the process ends: nothing waits for extensions any more. Those that have yet to be told of a
+    /// session that is there are told first, so that they can be told of its end.
+    pub(crate) fn close_admission(&mut self) {
+        for waiting in std::mem::take(&mut self.admission.waiting) {
+            if let Waiting::Command(id, command) = waiting {
+                self.out.respond(&Response::failure(id.raw(), command.name(), CLOSING));
+            }
+        }
+        self.admission.end_input_delay();
+        if !self.announces_session() {
+            self.drop_held();
+        }
+    }
+
+    /// Gives up whatever holds commands up; replies that go with it are answered.
+    pub(crate) fn drop_held(&mut self) {
+        self.admission.step = None;
+        self.admission.hold = None;
+        self.replacement = None;
+    }
+
+    /// Whether a session is on its way to its extensions: its `session_start` is still to come.
+    pub(crate) fn announces_session(&self) -> bool {
+        self.admission.is_starting() || self.replacement.as_ref().is_some_and(|replacement| replacement.is_arriving())
+    }
+}

@@ -1,0 +1,438 @@
+//! Compaction: who decides that it is due, what is kept, how the summary is written, and what follows.
+//!
+//! `due` and `plan` decide, `summary` has the text written, this file puts the result to use. A compaction ends when
+//! extensions have heard of it; until then it belongs to the activity it is part of, see [`crate::activity`].
+
+mod branch;
+mod context;
+mod cut;
+mod division;
+mod due;
+mod files;
+mod material;
+mod pieces;
+mod plan;
+mod prompts;
+mod serialise;
+mod shorten;
+mod summariser;
+mod summary;
+
+use std::sync::Arc;
+
+use pith_agent::Opening;
+use pith_ext::EventName;
+use pith_protocol::commands::Compact;
+use pith_protocol::{AssistantMessage, CompactionReason, Event, Message, Model, Usage};
+use pith_store::{CompactionEntry, EntryId, Kind};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{AfterCompaction, AfterSettled, RunStart, Stage, Work};
+use crate::extensions::AbortGrace;
+use crate::jobs::{Job, JobEnd};
+use crate::reply::Reply;
+use crate::session::Session;
+pub(crate) use branch::BranchMaterial;
+use context::estimate;
+pub(crate) use context::{Context, has_count};
+pub(crate) use division::Division;
+use due::{Due, due};
+pub(crate) use files::FileLists;
+pub(crate) use material::{Author, Material, Summary};
+pub(crate) use plan::Kept;
+pub(crate) use summariser::{SummaryFailure, SummaryNews};
+pub(crate) use summary::{SummarySource, Work as SummaryWork};
+
+const ALREADY: &str = "Already compacted";
+const NOTHING: &str = "Nothing to compact (session too small)";
+const CANCELLED: &str = "Compaction cancelled";
+const IN_PROGRESS: &str = "Compaction already in progress";
+const SECOND_OVERFLOW: &str = "Context overflow recovery failed after one compact-and-retry attempt. \
+                               Try reducing context or switching to a larger-context model.";
+
+/// A compaction under way.
+pub(crate) struct Compaction {
+    pub cancel: CancellationToken,
+    reason: CompactionReason,
+    /// Whether the same request is sent again afterwards.
+    will_retry: bool,
+    kept: Kept,
+    progress: Progress,
+    /// Writes the summary, then tells extensions.
+    task: AbortHandle,
+}
+
+enum Progress {
+    Summarising,
+    /// The summary is stored, or there is none; extensions are hearing of it.
+    Announcing(Result<Value, SummaryFailure>),
+}
+
+/// What was already tried for the present request.
+#[derive(Default)]
+pub(crate) struct Recovery {
+    /// The answer to a full window was to compact and ask again.
+    has_retried: bool,
+    /// A compaction that was due has failed; the next turn would fail alike.
+    has_failed: bool,
+}
+
+impl Compaction {
+    /// Whether the summary is written and extensions are hearing of it.
+    pub fn is_announced(&self) -> bool {
+        matches!(self.progress, Progress::Announcing(_))
+    }
+}
+
+impl Session {
+    /// Compacts on request, once nothing runs.
+    pub(crate) fn compact(&mut self, call: Compact, reply: Reply<Compact>) {
+        let is_waiting = self.after_settled.iter().any(|command| matches!(command, AfterSettled::Compact(..)));
+        if self.activity.is_summarising() || is_waiting {
+            return self.answer(reply, Err(IN_PROGRESS.to_owned()));
+        }
+        self.when_settled(AfterSettled::Compact(reply, call.custom_instructions));
+    }
+
+    /// Compacts on request; nothing runs.
+    pub(crate) fn compact_now(&mut self, focus: Option<String>, reply: Reply<Compact>) {
+        let reason = CompactionReason::Manual;
+        self.out.event(&Event::CompactionStart { reason });
+        let plan = self.models.usable().cloned().and_then(|model| {
+            let is_compacted =
+                self.store.leaf().and_then(|leaf| self.store.tree().kind(leaf)) == Some(Kind::Compaction);
+            if is_compacted {
+                return Err(ALREADY.to_owned());
+            }
+            let (kept, material) = self.plan(&model, focus).ok_or(NOTHING)?;
+            Ok((model, kept, material))
+        });
+        match plan {
+            Ok((model, kept, material)) => {
+                let compaction = self.begin_compaction(model, kept, material, reason, false);
+                self.activity.begin_requested(compaction, reply);
+            }
+            Err(why) => {
+                self.tell_failure(reason, &SummaryFailure::Failed(why.clone()));
+                self.answer(reply, Err(why));
+            }
+        }
+    }
+
+    /// Looks at the last answer of a run and goes on with the work: after a compaction if one is due.
+    pub(crate) fn compact_after_run(&mut self, work: Box<Work>, answer: Option<&AssistantMessage>) {
+        let Some((model, found)) = answer.and_then(|answer| self.due(answer)) else { return self.go_on(work) };
+        let reason = match found {
+            Due::Nothing => return self.go_on(work),
+            Due::Threshold => CompactionReason::Threshold,
+            Due::Overflow => CompactionReason::Overflow,
+            Due::FailedOverflow => return self.recover(work, &model),
+        };
+        if let Err((work, _)) = self.compact_between_runs(work, &model, reason, AfterCompaction::GoOn) {
+            self.go_on(work);
+        }
+    }
+
+    /// Looks at the last answer of the conversation and starts a run: after a compaction if one is due.
+    pub(crate) fn compact_or_start(&mut self, work: Box<Work>, start: RunStart) {
+        let last = self.store.messages().iter().rev().find_map(|message| message.as_assistant());
+        let reason = match last.and_then(|answer| self.due(answer)) {
+            None | Some((_, Due::Nothing)) => return self.start_run(work, start),
+            Some((model, Due::Threshold)) => (model, CompactionReason::Threshold),
+            Some((model, Due::Overflow | Due::FailedOverflow)) => (model, CompactionReason::Overflow),
+        };
+        let (model, reason) = reason;
+        let refused = self.compact_between_runs(work, &model, reason, AfterCompaction::Start(start));
+        if let Err((work, AfterCompaction::Start(start))) = refused {
+            self.start_run(work, start);
+        }
+    }
+
+    /// Lets the next turn of the run go on, after a compaction if one is due.
+    pub(crate) fn before_turn(&mut self, go: oneshot::Sender<()>) {
+        let is_stopping = self.activity.run().is_some_and(|run| run.cancel.is_cancelled());
+        let has_failed = self.activity.work().is_some_and(|work| work.recovery.has_failed);
+        let may_compact = self.options.auto_compaction && !is_stopping && !has_failed;
+        let model = self.models.usable().ok().filter(|_| may_compact).cloned();
+        let is_full = |model: &Arc<Model>| {
+            let threshold = Division::of(model, &self.settings).threshold();
+            threshold.is_some_and(|threshold| self.context().tokens() > threshold)
+        };
+        let plan = model.filter(is_full).and_then(|model| {
+            let (kept, material) = self.plan(&model, None)?;
+            Some((model, kept, material))
+        });
+        let Some((model, kept, material)) = plan else {
+            let _ = go.send(());
+            return;
+        };
+        let reason = CompactionReason::Threshold;
+        self.out.event(&Event::CompactionStart { reason });
+        let compaction = self.begin_compaction(model, kept, material, reason, false);
+        if let Some(run) = self.activity.run_mut() {
+            run.compaction = Some((compaction, go));
+        }
+    }
+
+    /// Called for each message of a run: a prompt, or an answer that is neither cut off nor failed, makes recovery
+    /// possible again.
+    pub(crate) fn note_progress(&mut self, message: &Message) {
+        use pith_protocol::StopReason::{Aborted, Stop, ToolUse};
+        let Some(work) = self.activity.work_mut() else { return };
+        match message {
+            Message::User(_) => work.recovery = Recovery::default(),
+            Message::Assistant(answer) if matches!(answer.stop_reason, Stop | ToolUse | Aborted) => {
+                work.recovery.has_retried = false;
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        let messages = self.store.messages();
+        Context { messages, rewritten_to: self.store.rewritten_to(), ..self.fixed_context() }
+    }
+
+    /// The context without its messages.
+    pub(crate) fn fixed_context(&self) -> Context<'_> {
+        Context { messages: &[], rewritten_to: 0, prompt: self.project.prompt(), tools: self.tools.active().specs() }
+    }
+
+    /// What an answer asks for, unless it is older than the latest compaction.
+    fn due(&self, answer: &AssistantMessage) -> Option<(Arc<Model>, Due)> {
+        let model = self.models.usable().ok().filter(|_| self.options.auto_compaction)?.clone();
+        let context = self.context();
+        if !context.is_newer(answer) {
+            return None;
+        }
+        let found = due(answer, &model, Division::of(&model, &self.settings), || context.tokens());
+        Some((model, found))
+    }
+
+    /// Starts a compaction nobody asked for, between runs. Gives everything back if there is nothing to cut.
+    fn compact_between_runs(
+        &mut self,
+        work: Box<Work>,
+        model: &Arc<Model>,
+        reason: CompactionReason,
+        after: AfterCompaction,
+    ) -> Result<(), (Box<Work>, AfterCompaction)> {
+        let Some((kept, material)) = self.plan(model, None) else { return Err((work, after)) };
+        self.out.event(&Event::CompactionStart { reason });
+        let will_retry = matches!(after, AfterCompaction::Retry);
+        let compaction = self.begin_compaction(model.clone(), kept, material, reason, will_retry);
+        self.activity.enter(work, Stage::Compacting(compaction, after));
+        Ok(())
+    }
+
+    /// Has the summary written. The caller puts the compaction where it belongs.
+    fn begin_compaction(
+        &mut self,
+        model: Arc<Model>,
+        kept: Kept,
+        material: Material,
+        reason: CompactionReason,
+        will_retry: bool,
+    ) -> Compaction {
+        let question = self.compaction_question(&model, &kept, &material, reason, will_retry);
+        let cancel = CancellationToken::new();
+        let work = SummaryWork::Compaction(Box::new(material), question.map(Box::new));
+        let task = self.write_summary(model, cancel.clone(), work);
+        Compaction { cancel, reason, will_retry, kept, progress: Progress::Summarising, task }
+    }
+
+    /// Takes the useless answer out of the context, makes room, and asks again; once per request.
+    fn recover(&mut self, mut work: Box<Work>, model: &Arc<Model>) {
+        let reason = CompactionReason::Overflow;
+        if work.recovery.has_retried {
+            self.out.event(&Event::CompactionStart { reason });
+            self.tell_end(reason, None, Some(SECOND_OVERFLOW), false);
+            self.announce_failed_compaction(reason, Some(SECOND_OVERFLOW));
+            return self.go_on(work);
+        }
+        work.recovery.has_retried = true;
+        self.omit_failed();
+        let Err((work, _)) = self.compact_between_runs(work, model, reason, AfterCompaction::Retry) else { return };
+        // Nothing to summarise: what is left is too large by itself.
+        self.out.event(&Event::CompactionStart { reason });
+        if self.shorten_messages(model, 0) {
+            self.tell_end(reason, None, None, true);
+            return self.start_run(work, RunStart::with(Opening::Continue));
+        }
+        self.tell_failure(reason, &SummaryFailure::Failed(NOTHING.to_owned()));
+        self.go_on(work);
+    }
+
+    /// Stores the summary and tells extensions, who hear of it before the host does.
+    pub(crate) fn on_compaction_summarised(&mut self, result: Result<Summary, SummaryFailure>) {
+        let Some(compaction) = self.activity.compaction() else { return };
+        let (kept, reason, will_retry) = (compaction.kept.clone(), compaction.reason, compaction.will_retry);
+        let cancel = compaction.cancel.clone();
+        let mut news = None;
+        let outcome = result.and_then(|summary| {
+            let author = summary.author.clone();
+            let (entry, stored) = self.store_compaction(kept, summary)?;
+            news = self.compaction_news(&entry, &author, reason, will_retry);
+            Ok(stored)
+        });
+        let task = news.map(|(handle, event)| {
+            self.jobs.spawn(Job::Announcement, async move {
+                AbortGrace::new(cancel).wait(handle.notify(EventName::SessionCompact, event)).await;
+                JobEnd::Announced(None)
+            })
+        });
+        let is_told = task.is_none();
+        if let Some(compaction) = self.activity.compaction_mut() {
+            compaction.progress = Progress::Announcing(outcome);
+            compaction.task = task.unwrap_or_else(|| compaction.task.clone());
+        }
+        if is_told {
+            self.on_compaction_announced();
+        }
+    }
+
+    /// Called when extensions have heard of a compaction: tells the host and goes on with what waited for it.
+    pub(crate) fn on_compaction_announced(&mut self) {
+        if let Some((compaction, reply)) = self.activity.end_requested() {
+            let outcome = self.tell_compaction(compaction);
+            self.flush_deferred();
+            let answer = outcome.map_err(|failure| match failure {
+                SummaryFailure::Cancelled => CANCELLED.to_owned(),
+                SummaryFailure::Failed(why) => why,
+            });
+            self.answer(reply, answer);
+            return self.after_activity();
+        }
+        if let Some((mut work, compaction, after)) = self.activity.end_compaction() {
+            let was_cancelled = compaction.cancel.is_cancelled();
+            let is_done = self.tell_compaction(compaction).is_ok();
+            work.recovery.has_failed = !is_done;
+            return self.go_on_after_compaction(work, after, is_done, was_cancelled);
+        }
+        let Some((compaction, go)) = self.activity.run_mut().and_then(|run| run.compaction.take()) else { return };
+        let is_done = self.tell_compaction(compaction).is_ok();
+        if let Some(work) = self.activity.work_mut() {
+            work.recovery.has_failed = !is_done;
+        }
+        let _ = go.send(());
+    }
+
+    fn go_on_after_compaction(&mut self, work: Box<Work>, after: AfterCompaction, is_done: bool, was_cancelled: bool) {
+        match after {
+            AfterCompaction::Start(start) => {
+                // The prompt enters the history in any case; an abort stops the run right after it.
+                self.start_run(work, start);
+                if was_cancelled {
+                    self.stop_activity();
+                }
+            }
+            AfterCompaction::GoOn | AfterCompaction::Retry if was_cancelled => self.settle(work, true),
+            AfterCompaction::Retry if is_done => self.start_run(work, RunStart::with(Opening::Continue)),
+            AfterCompaction::GoOn | AfterCompaction::Retry => self.go_on(work),
+        }
+    }
+
+    /// Tells the host how a compaction ended.
+    fn tell_compaction(&mut self, compaction: Compaction) -> Result<Value, SummaryFailure> {
+        let Compaction { reason, will_retry, progress, .. } = compaction;
+        let outcome = match progress {
+            Progress::Announcing(outcome) => outcome,
+            Progress::Summarising => Err(SummaryFailure::Cancelled),
+        };
+        match &outcome {
+            Ok(stored) => self.tell_end(reason, Some(stored), None, will_retry),
+            Err(failure) => self.tell_failure(reason, failure),
+        }
+        if outcome.is_ok()
+            && reason == CompactionReason::Overflow
+            && let Some(model) = self.models.current().cloned()
+        {
+            self.shorten_messages(&model, 1);
+        }
+        outcome
+    }
+
+    /// Gives up a compaction whose run has died.
+    pub(crate) fn abandon_compaction(&mut self, compaction: &Compaction) {
+        compaction.cancel.cancel();
+        compaction.task.abort();
+        self.tell_failure(compaction.reason, &SummaryFailure::Cancelled);
+    }
+
+    fn store_compaction(&mut self, kept: Kept, summary: Summary) -> Result<(EntryId, Value), SummaryFailure> {
+        let from_hook = summary.author.is_extension();
+        let kept = match summary.author {
+            Author::Model => kept,
+            Author::Extension { first_kept, tokens_before } => Kept {
+                first_entry: first_kept.unwrap_or(kept.first_entry),
+                tokens_before: tokens_before.unwrap_or(kept.tokens_before),
+            },
+        };
+        if from_hook && !self.store.tree().branch(self.store.leaf()).contains(&kept.first_entry) {
+            let why = format!("an extension keeps entry {}, which is not on this branch", kept.first_entry);
+            return Err(SummaryFailure::Failed(why));
+        }
+        let usage = (summary.usage != Usage::default()).then(|| summary.usage.clone());
+        let entry = self.store.append_compaction(&CompactionEntry {
+            summary: summary.text.clone(),
+            first_kept_entry_id: Some(kept.first_entry.clone()),
+            tokens_before: kept.tokens_before,
+            details: summary.details.clone(),
+            usage: usage.clone(),
+            from_hook,
+        });
+        self.report_store();
+        let mut stored = json!({
+            "summary": summary.text,
+            "firstKeptEntryId": &*kept.first_entry,
+            "tokensBefore": kept.tokens_before,
+            "estimatedTokensAfter": estimate(self.store.messages()),
+        });
+        if let Some(usage) = usage {
+            stored["usage"] = json!(usage);
+        }
+        if let Some(details) = summary.details {
+            stored["details"] = details;
+        }
+        Ok((entry, stored))
+    }
+
+    fn tell_failure(&mut self, reason: CompactionReason, failure: &SummaryFailure) {
+        let prefix = match reason {
+            CompactionReason::Manual => "Compaction failed: ",
+            CompactionReason::Threshold => "Auto-compaction failed: ",
+            CompactionReason::Overflow => "Context overflow recovery failed: ",
+        };
+        match failure {
+            SummaryFailure::Cancelled => {
+                let (result, error_message) = (None, None);
+                self.out.event(&Event::CompactionEnd {
+                    reason,
+                    result,
+                    aborted: true,
+                    will_retry: false,
+                    error_message,
+                });
+                self.announce_failed_compaction(reason, None);
+            }
+            SummaryFailure::Failed(why) => {
+                let why = format!("{prefix}{why}");
+                self.tell_end(reason, None, Some(&why), false);
+                self.announce_failed_compaction(reason, Some(&why));
+            }
+        }
+    }
+
+    fn tell_end(
+        &mut self,
+        reason: CompactionReason,
+        result: Option<&Value>,
+        error_message: Option<&str>,
+        will_retry: bool,
+    ) {
+        self.out.event(&Event::CompactionEnd { reason, result, aborted: false, will_retry, error_message });
+    }
+}

@@ -1,0 +1,232 @@
+//! Requests that write summaries: one at a time, repeated when that may help,
+//! in pieces when the text does not fit, stopped at once when cancelled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pith_agent::{ModelClient, now_ms};
+use pith_ai::failure::is_overflow;
+use pith_ai::limits;
+use pith_protocol::{
+    AssistantEvent, AssistantMessage, Block, CacheRetention, LlmCall, Message, Model, StopReason, ThinkingLevel, Usage,
+    UserMessage,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::pieces::pieces;
+use super::prompts;
+use super::shorten::shorten;
+use crate::run::{Next, Retry, RetryPolicy};
+
+/// Writes summaries with one model.
+pub(crate) struct Summariser {
+    pub client: Arc<dyn ModelClient>,
+    pub model: Arc<Model>,
+    pub thinking: ThinkingLevel,
+    /// Kept free in the model's window; summaries are a part of it.
+    pub reserve: u64,
+    pub retry: RetryPolicy,
+    /// A routing id that is not the session's.
+    pub session_id: Arc<str>,
+    /// Progress for the session; it is gone only when the process ends.
+    pub news: mpsc::UnboundedSender<SummaryNews>,
+    pub cancel: CancellationToken,
+    pub usage: Usage,
+}
+
+/// What a summary in the making tells the session.
+pub(crate) enum SummaryNews {
+    RetryScheduled { attempt: u32, delay: Duration, error: String },
+    AttemptStart,
+    RetryFinished,
+}
+
+/// Why there is no summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SummaryFailure {
+    Cancelled,
+    Failed(String),
+}
+
+/// How a text is summarised piece by piece.
+pub(crate) struct Instructions {
+    /// For the first piece.
+    pub first: String,
+    /// For pieces that go on after a summary.
+    pub further: String,
+    /// Wished length of the summary.
+    pub max_tokens: u64,
+}
+
+/// Why one request gave nothing.
+enum Refusal {
+    TooLong(String),
+    Final(SummaryFailure),
+}
+
+/// Pieces are not made smaller than this many bytes.
+const LEAST_PIECE: usize = 2000;
+
+impl Summariser {
+    /// Summarises paragraphs, going on from an earlier summary if there is one.
+    pub async fn fold(
+        &mut self,
+        paragraphs: Vec<String>,
+        previous: Option<String>,
+        instructions: &Instructions,
+    ) -> Result<String, SummaryFailure> {
+        let max_tokens = self.max_tokens(instructions.max_tokens);
+        let mut limit = self.piece_limit(max_tokens);
+        // An earlier summary takes its share of the room, but not all of it.
+        let mut summary = previous.map(|text| shorten(&text, limit as u64 / 8, &|_| None));
+        let room = |summary: &Option<String>, limit: usize| {
+            limit.saturating_sub(summary.as_ref().map_or(0, String::len)).max(LEAST_PIECE.min(limit))
+        };
+        let mut waiting = pieces(paragraphs, room(&summary, limit));
+        waiting.reverse();
+        while let Some(piece) = waiting.pop() {
+            let wording = if summary.is_some() { &instructions.further } else { &instructions.first };
+            let text = prompts::request(&piece, summary.as_deref(), wording);
+            match self.ask(text, max_tokens).await {
+                Ok(answer) => summary = Some(answer),
+                Err(Refusal::Final(failure)) => return Err(failure),
+                Err(Refusal::TooLong(why)) => {
+                    // Estimates are estimates: smaller pieces until the model takes them.
+                    limit /= 2;
+                    if piece.len() <= LEAST_PIECE {
+                        return Err(SummaryFailure::Failed(why));
+                    }
+                    let half = room(&summary, limit).min(piece.len() / 2 + 1);
+                    waiting.extend(pieces(vec![piece], half).into_iter().rev());
+                }
+            }
+        }
+        Ok(summary.unwrap_or_default())
+    }
+
+    fn max_tokens(&self, wanted: u64) -> u64 {
+        match self.model.max_tokens {
+            0 => wanted.max(1),
+            most => wanted.min(most).max(1),
+        }
+    }
+
+    /// How many bytes of text one request takes beside everything else in it.
+    fn piece_limit(&self, max_tokens: u64) -> usize {
+        let window = self.model.context_window;
+        if window == 0 {
+            return usize::MAX;
+        }
+        const FIXED_TOKENS: u64 = 700;
+        let free = window.saturating_sub(max_tokens + FIXED_TOKENS + limits::safety(window));
+        // Three bytes a token instead of four: transcripts are denser than prose.
+        usize::try_from(free * 3).unwrap_or(usize::MAX).max(LEAST_PIECE)
+    }
+
+    /// One request, repeated as the retry settings say.
+    async fn ask(&mut self, text: String, max_tokens: u64) -> Result<String, Refusal> {
+        let mut retry = Retry::default();
+        loop {
+            let answer = self.answer(&text, max_tokens).await;
+            if self.cancel.is_cancelled() || answer.stop_reason == StopReason::Aborted {
+                if retry.end().is_some() {
+                    self.tell(SummaryNews::RetryFinished);
+                }
+                return Err(Refusal::Final(SummaryFailure::Cancelled));
+            }
+            self.add_usage(&answer.usage);
+            match retry.after(Some(&answer), &self.retry) {
+                Next::Wait { attempt, delay } => {
+                    let error = answer.error_message.unwrap_or_default();
+                    self.tell(SummaryNews::RetryScheduled { attempt, delay, error });
+                    tokio::select! {
+                        () = tokio::time::sleep(delay) => {}
+                        () = self.cancel.cancelled() => {
+                            self.tell(SummaryNews::RetryFinished);
+                            return Err(Refusal::Final(SummaryFailure::Cancelled));
+                        }
+                    }
+                    self.tell(SummaryNews::AttemptStart);
+                    continue;
+                }
+                Next::GiveUp { .. } => self.tell(SummaryNews::RetryFinished),
+                Next::Settle => {
+                    if retry.end().is_some() {
+                        self.tell(SummaryNews::RetryFinished);
+                    }
+                }
+            }
+            return self.judge(&answer);
+        }
+    }
+
+    fn judge(&self, answer: &AssistantMessage) -> Result<String, Refusal> {
+        let failed = |why: &str| Err(Refusal::Final(SummaryFailure::Failed(why.to_owned())));
+        let text: String = answer.content.iter().filter_map(Block::as_text).collect();
+        match answer.stop_reason {
+            StopReason::Error => {
+                let why = answer.error_message.clone().unwrap_or_else(|| "the model gave no answer".to_owned());
+                if is_overflow(answer, self.model.context_window) {
+                    return Err(Refusal::TooLong(why));
+                }
+                Err(Refusal::Final(SummaryFailure::Failed(why)))
+            }
+            StopReason::Length => failed("the summary was cut off by the output limit"),
+            _ if answer.tool_calls().next().is_some() => failed("the model called a tool instead of writing a summary"),
+            _ if text.trim().is_empty() => failed("the model wrote an empty summary"),
+            _ => Ok(text.trim().to_owned()),
+        }
+    }
+
+    async fn answer(&self, text: &str, max_tokens: u64) -> AssistantMessage {
+        let call = LlmCall {
+            model: self.model.clone(),
+            system_prompt: prompts::SYSTEM.into(),
+            messages: vec![Arc::new(Message::User(UserMessage::new(text.to_owned(), Vec::new(), now_ms())))],
+            tools: Arc::new([]),
+            thinking: self.thinking,
+            max_tokens: Some(max_tokens),
+            session_id: Some(self.session_id.clone()),
+            cache: CacheRetention::None,
+            block_images: true,
+            hooks: None,
+        };
+        let mut events = self.client.stream(call, self.cancel.clone());
+        while let Some(event) = events.recv().await {
+            if let AssistantEvent::End(message) = event {
+                return *message;
+            }
+        }
+        AssistantMessage {
+            stop_reason: StopReason::Error,
+            error_message: Some("The model stream ended without a result (internal error)".to_owned()),
+            ..AssistantMessage::default()
+        }
+    }
+
+    fn tell(&self, news: SummaryNews) {
+        // Nobody listens only when the process is ending.
+        let _ = self.news.send(news);
+    }
+
+    fn add_usage(&mut self, more: &Usage) {
+        let sum = &mut self.usage;
+        sum.input += more.input;
+        sum.output += more.output;
+        sum.cache_read += more.cache_read;
+        sum.cache_write += more.cache_write;
+        sum.total_tokens += more.context_tokens();
+        sum.cost.input += more.cost.input;
+        sum.cost.output += more.cost.output;
+        sum.cost.cache_read += more.cost.cache_read;
+        sum.cost.cache_write += more.cost.cache_write;
+        sum.cost.total += more.cost.total;
+        if let Some(hour) = more.cache_write_1h {
+            *sum.cache_write_1h.get_or_insert(0) += hour;
+        }
+        if let Some(reasoning) = more.reasoning {
+            *sum.reasoning.get_or_insert(0) += reasoning;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Inputs in the hands of extensions: slash commands of theirs, and `input` handlers.
+
+use pith_ext::ExtensionHandle;
+use pith_protocol::answers::{Disposition, PromptDisposition};
+use pith_protocol::{Block, StreamingBehavior};
+
+use crate::admission::{Input, InputTarget, Source, Step};
+use crate::jobs::{Job, JobEnd};
+use crate::reply::InputReply;
+use crate::session::Session;
+
+/// The answer to a prompt whose slash command was aborted while it waited for the person.
+const COMMAND_ABORTED: &str = "Aborted while the extension command waited for an answer";
+
+/// Slash commands that have not ended, and who waits for them.
+#[derive(Default)]
+pub(crate) struct RunningCommands {
+    running: Vec<(u64, Option<InputReply>)>,
+    next_key: u64,
+}
+
+impl RunningCommands {
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    fn add(&mut self, reply: Option<InputReply>) -> u64 {
+        self.next_key += 1;
+        self.running.push((self.next_key, reply));
+        self.next_key
+    }
+
+    fn remove(&mut self, key: u64) -> Option<InputReply> {
+        let at = self.running.iter().position(|(running, _)| *running == key)?;
+        self.running.remove(at).1
+    }
+}
+
+impl Session {
+    /// Runs the slash command a text names. Gives the reply back if no extension has one of that name.
+    pub(crate) fn run_slash_command(&mut self, text: &str, reply: InputReply) -> Option<InputReply> {
+        let Some((name, args)) = self.extension_command(text) else { return Some(reply) };
+        let Some(handle) = self.extensions.handle().cloned() else { return Some(reply) };
+        let (name, args) = (name.to_owned(), args.to_owned());
+        // Where hosts are told of late failures they are not kept waiting either.
+        let is_answered = self.options.tells_late_failures && reply.command().is_some();
+        let reply = if is_answered {
+            reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Handled }));
+            None
+        } else {
+            Some(reply)
+        };
+        let key = self.extensions.commands.add(reply);
+        self.jobs.spawn(Job::ExtensionCommand(key), async move {
+            handle.run_command(&name, &args).await;
+            JobEnd::CommandRan(key)
+        });
+        None
+    }
+
+    /// Called when a slash command has ended, in whatever way.
+    pub(crate) fn on_command_ran(&mut self, key: u64) {
+        if let Some(reply) = self.extensions.commands.remove(key) {
+            reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Handled }));
+        }
+        self.rest_if_still();
+    }
+
+    /// Called when the host aborts while slash commands wait for the person: their prompts fail; they go on alone.
+    pub(super) fn fail_waiting_commands(&mut self) {
+        for (_, reply) in &mut self.extensions.commands.running {
+            if let Some(reply) = reply.take() {
+                reply.send(&mut *self.out, Err(COMMAND_ABORTED.to_owned()));
+            }
+        }
+    }
+
+    /// The extension command a text names, and its arguments.
+    pub(crate) fn extension_command<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
+        let handle = self.extensions.handle()?;
+        let text = text.strip_prefix('/')?;
+        let (name, args) = text.split_once(' ').unwrap_or((text, ""));
+        handle.registry().command(name).map(|_| (name, args))
+    }
+
+    /// Lets `input` handlers see an input; later inputs wait.
+    pub(crate) fn show_to_input_handlers(&mut self, handle: ExtensionHandle, input: Input) {
+        let behavior = match &input.target {
+            InputTarget::Prompt { behavior, .. } => behavior.filter(|_| self.activity.is_working()),
+            InputTarget::Queue { queue: pith_agent::Queue::Steering, .. } => Some(StreamingBehavior::Steer),
+            InputTarget::Queue { queue: pith_agent::Queue::FollowUp, .. } => Some(StreamingBehavior::FollowUp),
+            InputTarget::AfterAbort(_) => None,
+        };
+        let behavior = behavior.map(|behavior| match behavior {
+            StreamingBehavior::Steer => "steer",
+            StreamingBehavior::FollowUp => "followUp",
+        });
+        let source = match input.source {
+            Source::Host => "rpc",
+            Source::Extension => "extension",
+        };
+        self.begin_refusable_step(|aborted| async move {
+            let images: Vec<Block> = input.content.images.iter().cloned().map(Block::Image).collect();
+            let verdict = tokio::select! {
+                biased;
+                () = aborted.cancelled() => None,
+                verdict = handle.input(&input.content.text, &images, source, behavior) => Some(verdict),
+            };
+            Step::InputSeen { input, verdict }
+        });
+    }
+}

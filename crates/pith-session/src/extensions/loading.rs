@@ -1,0 +1,235 @@
+//! The beginning and the end of extensions in a session.
+
+use std::path::Path;
+
+use pith_ext::{
+    DiscoveredPath, DiscoveredResources, ExtensionHandle, ExtensionHost, ExtensionSource, LoadError, LoadReport,
+    Loading,
+};
+use pith_protocol::Event;
+use pith_resources::ContributedPath;
+
+use super::{Live, LoadingExtensions};
+use crate::admission::{Hold, Step};
+use crate::jobs::{Job, JobEnd};
+use crate::project::{Contributed, ReloadReason};
+use crate::replace::Replacement;
+use crate::session::{Session, log_line};
+
+/// Why a session is there, as `session_start` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    Startup,
+    Reload,
+    New,
+    Resume,
+    Fork,
+}
+
+impl Beginning {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Beginning::Startup => "startup",
+            Beginning::Reload => "reload",
+            Beginning::New => "new",
+            Beginning::Resume => "resume",
+            Beginning::Fork => "fork",
+        }
+    }
+}
+
+impl Session {
+    /// Tells what could not be loaded and lets the rest begin.
+    pub(crate) fn begin_extensions(&mut self) {
+        self.tell_load_errors();
+        let Some(live) = &mut self.extensions.live else { return self.rest_soon() };
+        let early = std::mem::take(&mut live.early);
+        let loading = live.loading.take();
+        early.into_iter().for_each(|request| self.on_extension(request));
+        match loading {
+            Some(loading) => self.await_extensions(loading),
+            None => {
+                self.admission.delay_input();
+                self.admission.hold(Hold::Starting);
+                self.announce_session(Beginning::Startup, None);
+            }
+        }
+    }
+
+    /// Waits for extensions that take their time: what needs them waits, the host is served.
+    fn await_extensions(&mut self, loading: LoadingExtensions) {
+        let Some(handle) = self.extensions.handle().cloned() else { return };
+        let surroundings = (self.extensions.config)(self.store.cwd()).surroundings;
+        let flags = self.extensions.flags.clone();
+        self.admission.hold(Hold::Loading);
+        self.begin_step(async move {
+            let report = loading.await;
+            handle.bind(&surroundings, &flags).await;
+            Step::Loaded(report)
+        });
+    }
+
+    /// Loads and binds extensions, in the engine that runs or in one that is started for the purpose.
+    pub(crate) fn load_extensions(&mut self, cwd: &Path, sources: Vec<ExtensionSource>, loading: Loading) {
+        let (handle, surroundings) = self.engine(cwd);
+        let flags = self.extensions.flags.clone();
+        self.begin_step(async move {
+            let report = handle.load(&sources, loading, &surroundings).await;
+            handle.bind(&surroundings, &flags).await;
+            Step::Loaded(report)
+        });
+    }
+
+    fn engine(&mut self, cwd: &Path) -> (ExtensionHandle, pith_ext::Surroundings) {
+        let config = (self.extensions.config)(cwd);
+        let surroundings = config.surroundings.clone();
+        if let Some(handle) = self.extensions.handle().filter(|handle| handle.is_alive()) {
+            return (handle.clone(), surroundings);
+        }
+        // What a dead engine has registered is of no use to this one.
+        self.forget_providers();
+        let (handle, requests) = ExtensionHost::start(config);
+        let (sources, early) = Default::default();
+        let live = Live { handle: handle.clone(), requests, sources, early, loading: None };
+        self.extensions.live = Some(live);
+        (handle, surroundings)
+    }
+
+    /// Called when extensions are loaded and bound: those the session started without, those of the next session, or
+    /// those loaded again.
+    pub(crate) fn on_loaded(&mut self, report: LoadReport) {
+        self.install_successor();
+        let arrival = self.replacement.as_ref().and_then(Replacement::arrival);
+        let arrival = arrival.map(|arrival| (arrival.sources.clone(), arrival.beginning, arrival.previous.clone()));
+        let (sources, beginning, previous) = match (arrival, self.admission.reload_mut()) {
+            (Some(arrival), _) => arrival,
+            (None, Some(reload)) => (std::mem::take(&mut reload.sources), Beginning::Reload, None),
+            (None, None) => {
+                self.add_load_errors(report.errors);
+                self.on_registry_changed();
+                return self.announce_session(Beginning::Startup, None);
+            }
+        };
+        if let Some(live) = &mut self.extensions.live {
+            live.sources = sources;
+        }
+        self.extensions.errors = report.errors;
+        self.on_registry_changed();
+        self.tell_load_errors();
+        self.announce_session(beginning, previous);
+    }
+
+    fn add_load_errors(&mut self, errors: Vec<LoadError>) {
+        let known = std::mem::take(&mut self.extensions.errors);
+        self.extensions.errors = errors.into_iter().filter(|error| !known.contains(error)).collect();
+        self.tell_load_errors();
+        self.extensions.errors.splice(0..0, known);
+    }
+
+    fn tell_load_errors(&mut self) {
+        for error in self.extensions.errors.clone() {
+            log_line(&error.in_full());
+            self.out.event(&Event::ExtensionError { extension_path: &error.path, event: "load", error: &error.error });
+        }
+    }
+
+    /// Raises `session_start` and `resources_discover`. The extensions are bound.
+    fn announce_session(&mut self, beginning: Beginning, previous: Option<String>) {
+        if !matches!(beginning, Beginning::Startup | Beginning::Reload) {
+            self.tools.forget_choice();
+        }
+        self.begin_extension_tools();
+        let Some(handle) = self.extensions.handle().cloned() else {
+            return self.on_session_announced(DiscoveredResources::default());
+        };
+        let cwd = self.store.cwd().to_string_lossy().into_owned();
+        self.begin_step(async move {
+            handle.session_start(beginning.as_str(), previous.as_deref()).await;
+            let reason = if beginning == Beginning::Reload { "reload" } else { "startup" };
+            Step::SessionAnnounced(handle.resources_discover(&cwd, reason).await)
+        });
+    }
+
+    /// Called when extensions know the session: what waited for that goes on.
+    pub(crate) fn on_session_announced(&mut self, found: DiscoveredResources) {
+        let contributed = Contributed { skills: sources(found.skill_paths), prompts: sources(found.prompt_paths) };
+        if self.project.contribute(contributed) {
+            self.reload_project(ReloadReason::Changed);
+        }
+        if self.replacement.is_some() {
+            self.on_arrived();
+        } else if self.admission.is_starting() {
+            self.end_start();
+        } else {
+            self.end_reload();
+        }
+        if self.is_closing {
+            self.quit_extensions();
+        }
+    }
+
+    /// Called when the process ends: extensions that are not there yet get as long as they would have for their end.
+    pub(crate) fn limit_start(&mut self) {
+        let Some(handle) = self.extensions.handle().filter(|_| self.announces_session()) else { return };
+        let limit = handle.shutdown_limit();
+        let wait = self.jobs.spawn(Job::Background, async move {
+            tokio::time::sleep(limit).await;
+            JobEnd::StartOverdue
+        });
+        self.extensions.start_limit = Some(wait);
+    }
+
+    pub(crate) fn give_up_start(&mut self) {
+        self.drop_held();
+        self.quit_extensions();
+    }
+
+    /// Ends the start: the session is at rest unless the host has something to do.
+    pub(crate) fn end_start(&mut self) {
+        self.admission.release();
+        self.rest_soon();
+    }
+
+    /// Ends the engine: there is nothing left to run in it.
+    pub(crate) fn stop_extensions(&mut self) {
+        self.extensions.errors.clear();
+        let Some(live) = self.extensions.live.take() else { return };
+        self.forget_providers();
+        self.on_registry_changed();
+        self.jobs.spawn(Job::Background, async move {
+            live.handle.close().await;
+            JobEnd::Done
+        });
+    }
+
+    /// Says the last words once nothing runs any more: what waits for extensions then ends with them. Extensions that
+    /// are still on their way to the session hear of its start first.
+    pub(crate) fn quit_extensions(&mut self) {
+        if self.activity.is_busy() || self.extensions.has_quit || self.announces_session() {
+            return;
+        }
+        self.extensions.has_quit = true;
+        if let Some(limit) = self.extensions.start_limit.take() {
+            limit.abort();
+        }
+        let Some(handle) = self.extensions.handle().cloned() else { return };
+        self.jobs.spawn(Job::Background, async move {
+            handle.quit().await;
+            JobEnd::Done
+        });
+    }
+}
+
+/// Paths with the name and the place of the extension they are from.
+fn sources(found: Vec<DiscoveredPath>) -> Vec<ContributedPath> {
+    let source = |path: &str| {
+        let file = Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());
+        let name = file.strip_suffix(".ts").or_else(|| file.strip_suffix(".js")).unwrap_or(&file);
+        format!("extension:{name}")
+    };
+    let contributed = |found: DiscoveredPath| {
+        let base_dir = Path::new(&found.extension_path).parent().map(Path::to_owned);
+        ContributedPath { path: found.path, source: source(&found.extension_path), base_dir }
+    };
+    found.into_iter().map(contributed).collect()
+}

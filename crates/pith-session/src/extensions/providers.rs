@@ -1,0 +1,253 @@
+//! Models and providers that extensions choose, bring along or talk to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pith_agent::ModelClient;
+use pith_ai::registry::{Answers, Registry, Service};
+use pith_ext::outgoing::{Answer, ModelAuth, ModelReply, ModelRequest, ProviderRegistration};
+use pith_ext::{ExtensionError, ExtensionHandle, ProviderAction};
+use pith_protocol::{Model, ThinkingLevel};
+use serde_json::{Value, json};
+
+use super::model_request;
+use crate::jobs::{Job, JobEnd};
+use crate::models::{Selection, header_object};
+use crate::session::{Session, log_line};
+
+/// What pith remembers of providers that extensions have registered, by name.
+pub(crate) type Providers = BTreeMap<String, Provider>;
+
+/// A provider an extension has registered.
+#[derive(Clone)]
+pub(crate) struct Provider {
+    extension_path: String,
+    /// It can fetch a newer list of models.
+    refreshes: bool,
+    /// Its log-in decides about the models.
+    modifies: bool,
+}
+
+/// What became of a round of asking providers for their newest models.
+pub(crate) struct RenewedModels {
+    /// The provider, the extension that registered it, and what went wrong.
+    renewed: Vec<(String, String, Result<(), String>)>,
+    /// Whoever waits for it.
+    answer: Option<Answer<()>>,
+}
+
+/// Makes the models of an extension's provider known, before there is a session too. The session has to hear of the
+/// registration all the same: only it can let the extension answer.
+///
+/// An error is for `extension_error` with event `register_provider`; what made sense may be registered all the same.
+pub fn register_provider(registry: &Registry, registration: &ProviderRegistration) -> Result<(), String> {
+    let name = &registration.name;
+    let api = registration.config.get("api").and_then(Value::as_str);
+    let answers = match (registration.streams, api) {
+        (false, _) => Answers::Nothing,
+        (true, Some(api)) => Answers::Api(api.to_owned()),
+        (true, None) => Answers::Everything,
+    };
+    let service = Service { answers, logs_in: registration.oauth.is_some() };
+    let ignored = registry.register_entry(name, &registration.config, service)?;
+    if !ignored.is_empty() {
+        return Err(format!("Provider {name}: some values were ignored: {}", ignored.join("; ")));
+    }
+    Ok(())
+}
+
+impl Session {
+    pub(crate) fn register_provider(&mut self, registration: ProviderRegistration) {
+        self.models.router().connect(self.extensions.handle());
+        let known = register_provider(self.models.registry(), &registration);
+        let ProviderRegistration { name, extension_path, refreshes, oauth, .. } = registration;
+        if let Err(error) = known {
+            self.tell_provider_error(&extension_path, error);
+        }
+        let modifies = oauth.is_some_and(|oauth| oauth.modifies);
+        let provider = self.extensions.providers.entry(name.clone()).or_insert_with(|| Provider {
+            extension_path: extension_path.clone(),
+            refreshes: false,
+            modifies: false,
+        });
+        provider.extension_path = extension_path;
+        provider.refreshes |= refreshes;
+        provider.modifies |= modifies;
+        self.on_models_changed(&name);
+        if refreshes || modifies {
+            self.renew_models(vec![name], None);
+        }
+    }
+
+    pub(crate) fn unregister_provider(&mut self, name: &str) {
+        self.models.registry().unregister(name);
+        self.extensions.providers.remove(name);
+        self.on_models_changed(name);
+    }
+
+    /// The extensions have gone, and everything they registered goes with them.
+    pub(crate) fn forget_providers(&mut self) {
+        for name in std::mem::take(&mut self.extensions.providers).into_keys() {
+            self.models.registry().unregister(&name);
+            self.on_models_changed(&name);
+        }
+        self.models.router().connect(None);
+    }
+
+    fn tell_provider_error(&mut self, path: &str, error: String) {
+        let event = "register_provider".to_owned();
+        self.tell_extension_error(&ExtensionError { path: path.to_owned(), event, error, stack: None });
+    }
+
+    /// Called after a provider's model list changed.
+    fn on_models_changed(&mut self, provider: &str) {
+        if self.models.renew(provider) {
+            self.publish_conditions();
+        }
+    }
+
+    /// Asks extensions for the newest models of their providers, then answers whoever waits for that.
+    fn renew_models(&mut self, names: Vec<String>, answer: Option<Answer<()>>) {
+        let Some(handle) = self.extensions.handle().cloned() else {
+            return self.on_models_renewed(RenewedModels { renewed: Vec::new(), answer });
+        };
+        let registry = self.models.registry().clone();
+        let known: Vec<(String, Provider)> = names
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), self.extensions.providers.get(&name)?.clone())))
+            .collect();
+        self.jobs.spawn(Job::Background, async move {
+            let mut renewed = Vec::new();
+            for (name, provider) in known {
+                let outcome = newest_models(&handle, &registry, &name, &provider).await;
+                renewed.push((name, provider.extension_path, outcome));
+            }
+            JobEnd::ModelsRenewed(RenewedModels { renewed, answer })
+        });
+    }
+
+    pub(crate) fn on_models_renewed(&mut self, models: RenewedModels) {
+        for (name, path, outcome) in models.renewed {
+            if let Err(error) = outcome {
+                self.tell_provider_error(&path, format!("Provider {name}: {error}"));
+            }
+            self.on_models_changed(&name);
+        }
+        if let Some(answer) = models.answer {
+            answer.send(());
+        }
+    }
+
+    pub(crate) fn set_model_from_extension(&mut self, model: Value, answer: Answer<bool>) {
+        let registry = self.models.registry();
+        let model = match model_request::named(&model) {
+            Ok(named) => model_request::found(named, registry).filter(|model| registry.check(model).is_ok()),
+            Err(error) => return answer.fail(error),
+        };
+        let Some(model) = model else { return answer.send(false) };
+        let changed = self.models.choose(model);
+        self.record_model(&changed, Selection::Set);
+        answer.send(true);
+    }
+
+    pub(crate) fn set_level_from_extension(&mut self, level: &str) {
+        match ThinkingLevel::parse(level) {
+            Some(level) => self.set_level(level),
+            None => self.tell_extension_error(&ExtensionError {
+                path: "<runtime>".to_owned(),
+                event: "set_thinking_level".to_owned(),
+                error: format!("Unknown thinking level: {level}"),
+                stack: None,
+            }),
+        }
+    }
+
+    pub(crate) fn model_auth(&mut self, provider: String, model: Option<Value>, answer: Answer<ModelAuth>) {
+        let registry = self.models.registry().clone();
+        self.jobs.spawn(Job::Background, async move {
+            let auth = match model.as_ref().map(|model| model_request::model(model, &registry)) {
+                Some(Ok(model)) => auth(&registry, &model).await,
+                Some(Err(error)) => ModelAuth { error: Some(error), ..ModelAuth::default() },
+                None => {
+                    let any = registry.models_of(&provider).into_iter().next();
+                    let model = any.unwrap_or_else(|| Arc::new(Model { provider, ..Model::default() }));
+                    auth(&registry, &model).await
+                }
+            };
+            answer.send(auth);
+            JobEnd::Done
+        });
+    }
+
+    pub(crate) fn refresh_models(&mut self, answer: Answer<()>) {
+        let registry = self.models.registry().clone();
+        registry.reload();
+        let fetch = self.extensions.web.fetch();
+        self.jobs.spawn(Job::Background, async move {
+            if registry.has_discovery() {
+                for found in registry.discover(&fetch).await {
+                    log_line(&found.message);
+                }
+            }
+            JobEnd::ModelsDiscovered(answer)
+        });
+    }
+
+    /// Called when local servers were asked for their models: the providers of extensions come next.
+    pub(crate) fn on_models_discovered(&mut self, answer: Answer<()>) {
+        let names = self.extensions.providers.keys().cloned().collect();
+        self.renew_models(names, Some(answer));
+    }
+
+    pub(crate) fn stream_for_extension(&mut self, request: ModelRequest, mut reply: ModelReply) {
+        let (mut call, given) = match model_request::read(&request, self.models.registry()) {
+            Ok(read) => read,
+            Err(error) => return reply.fail(error),
+        };
+        call.block_images = self.options.block_images;
+        let router = self.models.router();
+        let client = if request.native { router.native().clone() } else { router.clone() as Arc<dyn ModelClient> };
+        self.serve_extension(async move {
+            let mut events = client.stream_with(call, given, reply.cancel().clone());
+            while let Some(event) = events.recv().await {
+                reply.event(&event);
+            }
+        });
+    }
+}
+
+/// What an extension says of the models now, put into the registry.
+async fn newest_models(
+    handle: &ExtensionHandle,
+    registry: &Registry,
+    name: &str,
+    provider: &Provider,
+) -> Result<(), String> {
+    if provider.refreshes {
+        let models = handle.provider_action(name, ProviderAction::RefreshModels).await?;
+        registry.replace_models(name, models)?;
+    }
+    if provider.modifies
+        && let Some(credentials) = registry.auth_file().login(name)
+    {
+        let models = json!(registry.models_of(name));
+        let models = handle.provider_action(name, ProviderAction::ModifyModels { models, credentials }).await?;
+        registry.replace_models(name, models)?;
+    }
+    Ok(())
+}
+
+async fn auth(registry: &Registry, model: &Model) -> ModelAuth {
+    match registry.credentials_if_any(model).await {
+        Ok(found) if found.api_key.is_none() && found.auth_header => {
+            ModelAuth { error: Some(format!("No API key found for \"{}\"", model.provider)), ..ModelAuth::default() }
+        }
+        Ok(found) => ModelAuth {
+            ok: true,
+            headers: header_object(&found, Vec::new()),
+            api_key: found.api_key,
+            ..ModelAuth::default()
+        },
+        Err(error) => ModelAuth { error: Some(error), ..ModelAuth::default() },
+    }
+}

@@ -1,0 +1,76 @@
+//! The same session with everything read again, extensions included.
+
+use pith_ext::outgoing::Answer;
+use pith_ext::{ExtensionSource, Loading};
+use serde_json::{Value, json};
+
+use super::Beginning;
+use crate::admission::Hold;
+use crate::project::ReloadReason;
+use crate::reply::Reply;
+use crate::session::Session;
+
+/// A reload under way.
+pub(crate) struct Reload {
+    reply: ReloadReply,
+    /// What is different.
+    changes: Vec<Value>,
+    /// What is being loaded.
+    pub sources: Vec<ExtensionSource>,
+}
+
+/// Who asked for a reload.
+pub(crate) enum ReloadReply {
+    Host(Reply<pith_protocol::commands::Reload>),
+    Extension(Answer<()>),
+    /// The project was trusted.
+    Nobody,
+}
+
+impl Session {
+    /// Reads everything again and tells what is different; extensions say good-bye first.
+    pub(crate) fn reload(&mut self, reply: ReloadReply) {
+        let (changes, sources) = Default::default();
+        self.admission.hold(Hold::Reloading(Reload { reply, changes, sources }));
+        match self.extensions.handle().cloned() {
+            Some(handle) => self.say_goodbye(handle, Beginning::Reload, None),
+            None => self.reload_after_goodbye(),
+        }
+    }
+
+    pub(crate) fn reload_after_goodbye(&mut self) {
+        self.models.registry().reload();
+        let changes = self.reload_project(ReloadReason::Changed);
+        let cwd = self.store.cwd().to_owned();
+        let sources = (self.extensions.find)(&cwd);
+        let Some(reload) = self.admission.reload_mut() else { return };
+        reload.changes = changes;
+        if sources.is_empty() {
+            self.stop_extensions();
+            return self.end_reload();
+        }
+        reload.sources = sources.clone();
+        self.load_extensions(&cwd, sources, Loading::Reload);
+    }
+
+    /// Answers whoever asked, then goes on with what waited.
+    pub(crate) fn end_reload(&mut self) {
+        let Some(Hold::Reloading(reload)) = self.admission.release() else { return };
+        match reload.reply {
+            ReloadReply::Host(reply) => self.answer(reply, Ok(json!({ "changes": reload.changes }))),
+            ReloadReply::Extension(answer) => answer.send(()),
+            ReloadReply::Nobody => {}
+        }
+        self.admit_waiting();
+    }
+
+    /// Loads the extensions of a project that is trusted from now on.
+    pub(crate) fn load_trusted(&mut self) {
+        let found = (self.extensions.find)(self.store.cwd());
+        let is_same =
+            found.iter().map(|source| &source.path).eq(self.extensions.sources().iter().map(|known| &known.path));
+        if !is_same {
+            self.reload(ReloadReply::Nobody);
+        }
+    }
+}

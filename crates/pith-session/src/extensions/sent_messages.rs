@@ -1,0 +1,187 @@
+//! Messages, entries and small changes that extensions make.
+
+use std::sync::Arc;
+
+use pith_agent::{Opening, Queue, now_ms};
+use pith_ext::outgoing::{Answer, CustomDraft, Delivery, UserDraft};
+use pith_ext::{ExtensionError, FromExtension};
+use pith_protocol::answers::{Disposition, PromptDisposition};
+use pith_protocol::commands::Prompt;
+use pith_protocol::{CustomMessage, Event, Message, StreamingBehavior};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::activity::{RunStart, Work};
+use crate::admission::{COMPACTING, Source, Wording, pictures};
+use crate::reply::{InputReply, Reply};
+use crate::session::Session;
+
+/// Messages of extensions that wait for their moment, and who waits until nothing runs.
+pub(crate) struct DeferredMessages {
+    /// Go along with the next prompt.
+    next_turn: Vec<CustomMessage>,
+    /// Belong behind the turn that is under way.
+    at_turn_end: Vec<CustomMessage>,
+    /// Taken by whoever answers once nothing runs; lives as long as the session.
+    when_idle: mpsc::UnboundedSender<Answer<()>>,
+    idle: mpsc::UnboundedReceiver<Answer<()>>,
+}
+
+impl Default for DeferredMessages {
+    fn default() -> Self {
+        let (when_idle, idle) = mpsc::unbounded_channel();
+        DeferredMessages { next_turn: Vec::new(), at_turn_end: Vec::new(), when_idle, idle }
+    }
+}
+
+impl DeferredMessages {
+    /// What goes along with a prompt that starts now.
+    pub fn for_next_turn(&mut self) -> impl Iterator<Item = Arc<Message>> {
+        std::mem::take(&mut self.next_turn).into_iter().map(|message| Arc::new(Message::Custom(message)))
+    }
+
+    /// What will be appended when the turn has ended.
+    pub fn at_turn_end(&self) -> impl Iterator<Item = &CustomMessage> {
+        self.at_turn_end.iter()
+    }
+
+    /// The session they were meant for is gone.
+    pub fn forget(&mut self) {
+        self.next_turn.clear();
+        self.at_turn_end.clear();
+    }
+}
+
+impl Session {
+    pub(crate) fn send_custom_message(&mut self, draft: CustomDraft, answer: Answer<()>) {
+        let is_running = self.activity.is_working();
+        let starts = !is_running && draft.trigger_turn == Some(true) && draft.deliver_as != Some(Delivery::NextTurn);
+        if starts && self.is_held() {
+            return self.hold_request(FromExtension::SendMessage { message: draft, answer });
+        }
+        let (trigger_turn, deliver_as) = (draft.trigger_turn, draft.deliver_as);
+        let message = message(draft);
+        match (deliver_as, is_running, trigger_turn) {
+            (Some(Delivery::NextTurn), _, _) => self.extensions.deferred.next_turn.push(message),
+            (Some(Delivery::FollowUp), true, None | Some(true)) => self.queues.push_custom(Queue::FollowUp, message),
+            (Some(Delivery::Steer) | None, true, None | Some(true)) => {
+                self.queues.push_custom(Queue::Steering, message);
+            }
+            (_, false, Some(true)) => return self.start_with(message, answer),
+            // Between a call and its result there is no place for it.
+            _ if self.activity.is_busy() => self.extensions.deferred.at_turn_end.push(message),
+            _ => self.append_message_now(message),
+        }
+        answer.send(());
+    }
+
+    /// Starts a run with a message of an extension. Nothing runs.
+    fn start_with(&mut self, message: CustomMessage, answer: Answer<()>) {
+        if self.is_only_summarising() {
+            return answer.fail(COMPACTING);
+        }
+        if let Err(problem) = self.models.usable() {
+            return answer.fail(problem);
+        }
+        self.flush_deferred();
+        self.answer_when_idle(answer);
+        let opening = Opening::Prompts(vec![Arc::new(Message::Custom(message))]);
+        self.compact_or_start(Box::new(Work::default()), RunStart::with(opening));
+    }
+
+    /// Called when a turn has ended: messages that waited for that enter the history.
+    pub(crate) fn append_deferred_messages(&mut self) {
+        for message in std::mem::take(&mut self.extensions.deferred.at_turn_end) {
+            self.append_message_now(message);
+        }
+    }
+
+    fn append_message_now(&mut self, message: CustomMessage) {
+        let message = Arc::new(Message::Custom(message));
+        self.store.append_message(&message);
+        self.report_store();
+        self.out.event(&Event::MessageStart { message: &message });
+        self.out.event(&Event::MessageEnd { message: &message });
+    }
+
+    /// A prompt of an extension: as if a host had sent it, except that its text means what it says.
+    pub(crate) fn send_user_message(&mut self, draft: UserDraft, answer: Answer<()>) {
+        if self.is_held() {
+            return self.hold_request(FromExtension::SendUserMessage { message: draft, answer });
+        }
+        let when_idle = self.extensions.deferred.when_idle.clone();
+        let reply = Reply::<Prompt>::to_extension(move |placed| match placed {
+            // An extension that waits for its own prompt waits until the model is done with it.
+            Ok(PromptDisposition { disposition: Disposition::Started }) => drop(when_idle.send(answer)),
+            Ok(_) => answer.send(()),
+            Err(why) => answer.fail(why),
+        });
+        let (wording, reply) = if draft.expand {
+            (Wording::Expanded, self.run_slash_command(&draft.text, InputReply::Prompt(reply)))
+        } else {
+            (Wording::Literal, Some(InputReply::Prompt(reply)))
+        };
+        let Some(InputReply::Prompt(reply)) = reply else { return };
+        let streaming_behavior = draft.deliver_as.and_then(|delivery| match delivery {
+            Delivery::Steer => Some(StreamingBehavior::Steer),
+            Delivery::FollowUp => Some(StreamingBehavior::FollowUp),
+            Delivery::NextTurn => None,
+        });
+        let images = pictures(draft.images);
+        let call = Prompt { message: draft.text, images, streaming_behavior, locale: None };
+        self.submit_prompt(call, Source::Extension, wording, reply);
+    }
+
+    pub(crate) fn append_custom_entry(&mut self, custom_type: &str, data: Option<Value>) {
+        let id = self.store.append_custom(custom_type, data.as_ref());
+        self.report_store();
+        if let Some(entry) = self.store.tree().entry(&id) {
+            self.out.event(&Event::EntryAppended { entry: &Value::Object(entry) });
+        }
+    }
+
+    pub(crate) fn label_from_extension(&mut self, entry_id: &str, label: Option<&str>) {
+        let label = label.map(str::trim).filter(|label| !label.is_empty());
+        let appended = self.store.append_label(entry_id, label);
+        self.report_store();
+        if let Err(error) = appended {
+            self.tell_extension_error(&ExtensionError {
+                path: "<runtime>".to_owned(),
+                event: "set_label".to_owned(),
+                error: error.to_string(),
+                stack: None,
+            });
+        }
+    }
+
+    /// Stops the run. A prompt that handlers are looking at stays: one of them may be asking for this.
+    pub(crate) fn abort_from_extension(&mut self) {
+        if self.activity.is_busy() {
+            self.stop_activity();
+        }
+    }
+
+    pub(crate) fn answer_when_idle(&mut self, answer: Answer<()>) {
+        // The receiver is beside the sender, so it is there.
+        drop(self.extensions.deferred.when_idle.send(answer));
+        self.rest_if_still();
+    }
+
+    /// Answers those who waited until nothing runs. Nothing does.
+    pub(crate) fn answer_idle(&mut self) {
+        while let Ok(answer) = self.extensions.deferred.idle.try_recv() {
+            answer.send(());
+        }
+    }
+}
+
+fn message(draft: CustomDraft) -> CustomMessage {
+    CustomMessage {
+        custom_type: draft.custom_type,
+        content: draft.content,
+        display: draft.display,
+        details: draft.details,
+        timestamp: now_ms(),
+        ..CustomMessage::default()
+    }
+}

@@ -1,0 +1,109 @@
+//! Replacements of the session, moves in it and compactions: at the wish of extensions, and with their consent.
+
+use std::path::Path;
+
+use pith_ext::outgoing::{self, Answer, ForkPosition};
+use pith_ext::{EventName, ExtensionHandle};
+use pith_protocol::commands::{Compact, NavigateTree};
+use pith_store::StoreError;
+use serde_json::{Value, json};
+
+use super::Beginning;
+use crate::admission::Step;
+use crate::replace::{ReplacementReply, Target};
+use crate::reply::Reply;
+use crate::session::Session;
+
+impl Session {
+    pub(super) fn fork_for_extension(&mut self, entry: String, at: ForkPosition, answer: Answer<outgoing::Replaced>) {
+        let is_possible = match at {
+            ForkPosition::Before => self.is_forkable(&entry),
+            ForkPosition::At => self.store.tree().contains(&entry),
+        };
+        if !is_possible {
+            return answer.fail(StoreError::NotForkable.to_string());
+        }
+        let target = match at {
+            ForkPosition::Before => Target::Before(entry),
+            ForkPosition::At => Target::UpTo(entry),
+        };
+        self.replace(target, ReplacementReply::Extension(answer));
+    }
+
+    pub(super) fn navigate_for_extension(
+        &mut self,
+        navigation: outgoing::Navigation,
+        answer: Answer<outgoing::Replaced>,
+    ) {
+        let outgoing::Navigation { target_id, summarize, custom_instructions, replace_instructions, label } =
+            navigation;
+        let call = NavigateTree {
+            target_id,
+            summarize: Some(summarize),
+            custom_instructions,
+            replace_instructions: Some(replace_instructions),
+            label,
+        };
+        let reply = Reply::<NavigateTree>::to_extension(|moved| match moved {
+            Ok(moved) => answer.send(outgoing::Replaced { cancelled: moved["cancelled"] == true }),
+            Err(why) => answer.fail(why),
+        });
+        self.navigate_tree(call, reply);
+    }
+
+    pub(super) fn compact_for_extension(&mut self, custom_instructions: Option<String>, answer: Answer<Value>) {
+        let reply = Reply::<Compact>::to_extension(|result| match result {
+            Ok(result) => answer.send(result),
+            Err(why) => answer.fail(why),
+        });
+        self.compact(Compact { custom_instructions }, reply);
+    }
+
+    /// Lets extensions object to a replacement.
+    pub(crate) fn ask_replacement_handlers(&mut self, handle: ExtensionHandle, event: EventName, question: Value) {
+        self.begin_refusable_step(|refusal| async move {
+            let is_refused = tokio::select! {
+                biased;
+                () = refusal.cancelled() => true,
+                result = handle.session_before(event, question, &refusal) => is_cancel(result.as_ref()),
+            };
+            Step::ReplacementJudged { is_refused }
+        });
+    }
+
+    /// Tells extensions that their time is over; another generation of them follows, or none.
+    pub(crate) fn say_goodbye(&mut self, handle: ExtensionHandle, beginning: Beginning, target: Option<String>) {
+        self.begin_step(async move {
+            handle.session_shutdown(beginning.as_str(), target.as_deref()).await;
+            handle.invalidate().await;
+            Step::SaidGoodbye
+        });
+    }
+
+    /// What extensions are asked before a replacement.
+    pub(crate) fn replacement_question(&self, target: &Target) -> (EventName, Value) {
+        let shown = |path: &Path| path.to_string_lossy().into_owned();
+        let switch = |reason, path: Option<String>| {
+            let mut question = json!({"reason": reason});
+            if let Some(path) = path {
+                question["targetSessionFile"] = path.into();
+            }
+            (EventName::SessionBeforeSwitch, question)
+        };
+        let fork =
+            |entry: &str, position| (EventName::SessionBeforeFork, json!({"entryId": entry, "position": position}));
+        match target {
+            Target::New { .. } => switch("new", None),
+            Target::Opened(store) => switch("resume", store.path().map(shown)),
+            Target::Same => switch("resume", self.store.path().map(shown)),
+            Target::Before(entry) => fork(entry, "before"),
+            Target::UpTo(entry) => fork(entry, "at"),
+            Target::Whole(leaf) => fork(leaf, "at"),
+        }
+    }
+}
+
+/// Whether a handler does not want what it was asked about.
+pub(super) fn is_cancel(result: Option<&Value>) -> bool {
+    result.and_then(|result| result.get("cancel")) == Some(&Value::Bool(true))
+}

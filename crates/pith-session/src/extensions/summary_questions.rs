@@ -1,0 +1,216 @@
+//! Compaction and moves in the tree under the eyes of extensions: they can stop
+//! both, and write the summary themselves.
+
+use std::sync::Arc;
+
+use pith_ext::{EventName, ExtensionHandle};
+use pith_protocol::commands::NavigateTree;
+use pith_protocol::{CompactionReason, Message, Model, Usage};
+use pith_store::EntryId;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::session_events::is_cancel;
+use crate::admission::Step;
+use crate::compaction::{Author, Division, Kept, Material, Summary, SummaryFailure};
+use crate::jobs::{Job, JobEnd};
+use crate::reply::Reply;
+use crate::session::Session;
+
+/// What handlers are asked before a compaction.
+pub(crate) struct CompactionQuestion {
+    handle: ExtensionHandle,
+    /// Without its large parts, which are written out elsewhere.
+    event: Value,
+    history: Vec<Arc<Message>>,
+    turn_prefix: Vec<Arc<Message>>,
+    /// The entries of the branch, as JSON.
+    branch: String,
+}
+
+impl CompactionQuestion {
+    /// The summary of an extension; `None` if the model is to write it.
+    pub async fn ask(self, cancel: &CancellationToken) -> Result<Option<Summary>, SummaryFailure> {
+        let CompactionQuestion { handle, mut event, history, turn_prefix, branch } = self;
+        event["preparation"]["messagesToSummarize"] = json!(history);
+        event["preparation"]["turnPrefixMessages"] = json!(turn_prefix);
+        event["branchEntries"] = serde_json::from_str(&branch).unwrap_or_default();
+        let result = handle.session_before(EventName::SessionBeforeCompact, event, cancel).await;
+        if cancel.is_cancelled() || is_cancel(result.as_ref()) {
+            return Err(SummaryFailure::Cancelled);
+        }
+        let given = result.as_ref().and_then(|result| result.get("compaction")).filter(|given| !given.is_null());
+        let summary = given.map(|given| read_summary(given, "compaction")).transpose();
+        summary.map_err(|why| SummaryFailure::Failed(format!("session_before_compact: {why}")))
+    }
+}
+
+impl Session {
+    /// What to ask about a compaction, if somebody wants to be asked.
+    pub(crate) fn compaction_question(
+        &self,
+        model: &Model,
+        kept: &Kept,
+        material: &Material,
+        reason: CompactionReason,
+        will_retry: bool,
+    ) -> Option<CompactionQuestion> {
+        let handle = self.listeners(EventName::SessionBeforeCompact)?;
+        let division = Division::of(model, &self.settings);
+        let mut event = json!({
+            "preparation": {
+                "firstKeptEntryId": &*kept.first_entry,
+                "isSplitTurn": !material.turn_prefix.is_empty(),
+                "tokensBefore": kept.tokens_before,
+                "fileOps": material.files.operations(),
+                "settings": {
+                    "enabled": self.options.auto_compaction,
+                    "reserveTokens": division.reserve,
+                    "keepRecentTokens": division.keep,
+                },
+            },
+            "reason": reason,
+            "willRetry": will_retry,
+        });
+        if let Some(previous) = &material.previous {
+            event["preparation"]["previousSummary"] = json!(previous);
+        }
+        if let Some(focus) = &material.focus {
+            event["customInstructions"] = json!(focus);
+        }
+        Some(CompactionQuestion {
+            handle,
+            event,
+            history: material.history.clone(),
+            turn_prefix: material.turn_prefix.clone(),
+            branch: self.store.tree().branch_json(self.store.leaf()),
+        })
+    }
+
+    /// `session_compact`, and who is to hear it.
+    pub(crate) fn compaction_news(
+        &self,
+        entry: &str,
+        author: &Author,
+        reason: CompactionReason,
+        will_retry: bool,
+    ) -> Option<(ExtensionHandle, Value)> {
+        let handle = self.listeners(EventName::SessionCompact)?;
+        let event = json!({
+            "compactionEntry": self.store.tree().entry(entry),
+            "fromExtension": author.is_extension(),
+            "reason": reason,
+            "willRetry": will_retry,
+        });
+        Some((handle, event))
+    }
+
+    /// `session_compact_failed`; without a text it was cancelled.
+    pub(crate) fn announce_failed_compaction(&self, reason: CompactionReason, error: Option<&str>) {
+        let Some(handle) = self.listeners(EventName::SessionCompactFailed) else { return };
+        let mut event =
+            json!({"reason": reason, "aborted": error.is_none(), "willRetry": false, "fromExtension": false});
+        if let Some(error) = error {
+            event["errorMessage"] = json!(error);
+        }
+        handle.announce(EventName::SessionCompactFailed, event);
+    }
+
+    /// Lets extensions have their say about a move in the tree, then moves.
+    pub(crate) fn ask_to_navigate(
+        &mut self,
+        handle: ExtensionHandle,
+        mut call: NavigateTree,
+        preparation: Value,
+        reply: Reply<NavigateTree>,
+    ) {
+        let wants_summary = call.summarize.unwrap_or(false);
+        self.begin_refusable_step(|refusal| async move {
+            let event = json!({ "preparation": preparation });
+            let result = handle.session_before(EventName::SessionBeforeTree, event, &refusal).await;
+            let is_refused = refusal.is_cancelled() || is_cancel(result.as_ref());
+            let summary = match result {
+                Some(Value::Object(mut result)) => {
+                    let summary = result.remove("summary").filter(|given| wants_summary && !given.is_null());
+                    change_call(&mut call, &result);
+                    summary.map(|given| read_summary(&given, "summary")).transpose()
+                }
+                _ => Ok(None),
+            };
+            Step::NavigationJudged { call, reply, is_refused, summary }
+        });
+    }
+
+    /// Called when extensions had the chance to object to a move, or to summarise what is left behind.
+    pub(crate) fn on_navigation_judged(
+        &mut self,
+        call: NavigateTree,
+        reply: Reply<NavigateTree>,
+        is_refused: bool,
+        summary: Result<Option<Summary>, String>,
+    ) {
+        match summary {
+            _ if is_refused => self.answer(reply, Ok(json!({"cancelled": true}))),
+            Ok(summary) => self.navigate_now(call, summary, reply),
+            Err(why) => self.answer(reply, Err(format!("session_before_tree: {why}"))),
+        }
+    }
+
+    /// `session_tree`, then the answer.
+    pub(crate) fn tell_of_move(
+        &mut self,
+        from: Option<EntryId>,
+        author: Option<Author>,
+        answer: Value,
+        reply: Reply<NavigateTree>,
+    ) {
+        let Some(handle) = self.listeners(EventName::SessionTree) else { return self.answer(reply, Ok(answer)) };
+        let mut event = json!({"newLeafId": self.store.leaf(), "oldLeafId": from.as_deref()});
+        if let (Some(author), Some(entry)) = (author, answer.get("summaryEntry")) {
+            event["summaryEntry"] = entry.clone();
+            event["fromExtension"] = json!(author.is_extension());
+        }
+        // A summary may have taken so long that extensions are asked something else by now.
+        if self.admission.has_step() {
+            self.jobs.spawn(Job::Background, async move {
+                handle.notify(EventName::SessionTree, event).await;
+                JobEnd::MoveTold { answer, reply }
+            });
+        } else {
+            self.begin_step(async move {
+                handle.notify(EventName::SessionTree, event).await;
+                Step::MoveTold { answer, reply }
+            });
+        }
+    }
+}
+
+/// Changes a move as handlers want it.
+fn change_call(call: &mut NavigateTree, result: &Map<String, Value>) {
+    let text = |name: &str| result.get(name).and_then(Value::as_str).map(str::to_owned);
+    if result.contains_key("customInstructions") {
+        call.custom_instructions = text("customInstructions");
+    }
+    if let Some(replaces) = result.get("replaceInstructions").and_then(Value::as_bool) {
+        call.replace_instructions = Some(replaces);
+    }
+    if result.contains_key("label") {
+        call.label = text("label");
+    }
+}
+
+/// A summary as handlers give it: `{summary, firstKeptEntryId?, tokensBefore?, usage?, details?}`.
+fn read_summary(given: &Value, name: &str) -> Result<Summary, String> {
+    let part = |part: &str| given.get(part).filter(|value| !value.is_null());
+    let text = part("summary").and_then(Value::as_str).ok_or_else(|| format!("{name}.summary must be a string"))?;
+    let usage = part("usage").cloned().map(serde_json::from_value::<Usage>).transpose();
+    Ok(Summary {
+        text: text.to_owned(),
+        details: part("details").cloned(),
+        usage: usage.map_err(|error| format!("{name}.usage: {error}"))?.unwrap_or_default(),
+        author: Author::Extension {
+            first_kept: part("firstKeptEntryId").and_then(Value::as_str).map(EntryId::from),
+            tokens_before: part("tokensBefore").and_then(Value::as_u64),
+        },
+    })
+}

@@ -1,0 +1,74 @@
+//! Tools of extensions among the others.
+
+use std::sync::Arc;
+
+use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
+use pith_ext::ExtensionTool;
+use pith_protocol::ToolSpec;
+use pith_tools::image::Rules;
+use serde_json::{Map, Value};
+
+use crate::session::Session;
+use crate::tools::{Arrival, images};
+
+impl Session {
+    /// Called when the extensions of a session are there: all their tools are active.
+    pub(crate) fn begin_extension_tools(&mut self) {
+        self.take_extension_tools(Arrival::Start);
+    }
+
+    /// Called when extensions have registered or removed tools, commands or flags.
+    pub(crate) fn on_registry_changed(&mut self) {
+        self.take_extension_tools(Arrival::Later);
+    }
+
+    /// Takes effect with the next model request.
+    pub(crate) fn set_active_tools(&mut self, names: &[String]) {
+        self.tools.choose(names);
+        self.assemble_prompt();
+    }
+
+    fn take_extension_tools(&mut self, arrival: Arrival) {
+        let rules = self.workbench().image_rules();
+        let tools = self.extensions.handle().map(|handle| handle.tools()).unwrap_or_default();
+        let tools = tools.into_iter().map(|inner| Arc::new(Fitting { inner, rules }) as Arc<dyn Tool>);
+        self.tools.set_extensions(tools.collect(), arrival);
+        self.assemble_prompt();
+    }
+}
+
+/// A tool of an extension whose pictures are made fit for the model.
+struct Fitting {
+    inner: Arc<ExtensionTool>,
+    rules: Rules,
+}
+
+impl Tool for Fitting {
+    fn spec(&self) -> &ToolSpec {
+        self.inner.spec()
+    }
+
+    fn label(&self) -> &str {
+        self.inner.label()
+    }
+
+    fn snippet(&self) -> Option<&str> {
+        self.inner.snippet()
+    }
+
+    fn rules(&self) -> Vec<&str> {
+        self.inner.rules()
+    }
+
+    fn is_sequential(&self) -> bool {
+        self.inner.is_sequential()
+    }
+
+    fn prepare(&self, arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+        self.inner.prepare(arguments)
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput> {
+        Box::pin(async move { images::fit_output(self.inner.clone().run(arguments, context).await, self.rules).await })
+    }
+}

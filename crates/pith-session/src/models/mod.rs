@@ -1,0 +1,180 @@
+//! The model in use, how hard it thinks, what else could be chosen, and who answers for it.
+
+mod router;
+mod select;
+
+use std::sync::Arc;
+
+use pith_agent::ModelClient;
+use pith_ai::registry::{NO_MODEL, Registry};
+use pith_ai::select::{self as selection, Scoped};
+use pith_ai::settings::Settings;
+use pith_protocol::{Model, ThinkingLevel};
+use pith_store::BranchSettings;
+
+pub(crate) use router::{Router, header_object};
+pub(crate) use select::{ModelAnswer, Selection};
+
+/// The current choice.
+pub(crate) struct Models {
+    registry: Arc<Registry>,
+    /// Answers every call of the session.
+    router: Arc<Router>,
+    /// The same, as the loop knows it.
+    client: Arc<dyn ModelClient>,
+    settings: Arc<Settings>,
+    current: Option<Arc<Model>>,
+    /// Always one the current model has; `off` without a model.
+    level: ThinkingLevel,
+    /// `--models`; empty means all.
+    scope: Vec<Scoped>,
+    /// What the process started with.
+    initial: Option<Arc<Model>>,
+}
+
+/// What a change of model changed.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    pub model: Arc<Model>,
+    /// What was used before.
+    pub previous: Option<Arc<Model>>,
+    pub previous_level: ThinkingLevel,
+    /// The effective level, if it is another one now.
+    pub level: Option<ThinkingLevel>,
+    pub is_scoped: bool,
+}
+
+impl Models {
+    pub fn new(registry: Arc<Registry>, router: Arc<Router>, settings: Arc<Settings>, start: selection::Start) -> Self {
+        Models {
+            client: router.clone(),
+            router,
+            registry,
+            settings,
+            initial: start.model.clone(),
+            current: start.model,
+            level: start.thinking,
+            scope: start.scope.models,
+        }
+    }
+
+    pub fn current(&self) -> Option<&Arc<Model>> {
+        self.current.as_ref()
+    }
+
+    /// Answers every call of the session.
+    pub fn client(&self) -> &Arc<dyn ModelClient> {
+        &self.client
+    }
+
+    pub fn router(&self) -> &Arc<Router> {
+        &self.router
+    }
+
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// Settings that were read again; the current choice stays.
+    pub fn set_settings(&mut self, settings: Arc<Settings>) {
+        self.settings = settings;
+    }
+
+    /// The models to cycle through; empty means all.
+    pub fn scope(&self) -> &[Scoped] {
+        &self.scope
+    }
+
+    pub fn level(&self) -> ThinkingLevel {
+        self.level
+    }
+
+    pub fn available(&self) -> Vec<Arc<Model>> {
+        self.registry.available()
+    }
+
+    /// The current model if a prompt to it can work, without asking anybody.
+    pub fn usable(&self) -> Result<&Arc<Model>, String> {
+        let model = self.current.as_ref().ok_or_else(|| NO_MODEL.to_owned())?;
+        self.registry.check(model).map(|()| model)
+    }
+
+    pub fn select(&mut self, provider: &str, id: &str) -> Result<Changed, String> {
+        let model = self.registry.select(provider, id)?;
+        Ok(self.change(model, None, false))
+    }
+
+    /// Uses a model somebody has checked.
+    pub fn choose(&mut self, model: Arc<Model>) -> Changed {
+        self.change(model, None, false)
+    }
+
+    /// Called after a provider's model list changed. Keeps the selected model if it still exists; `true` if its
+    /// description is another one now.
+    pub fn renew(&mut self, provider: &str) -> bool {
+        for scoped in self.scope.iter_mut().filter(|scoped| scoped.model.provider == provider) {
+            if let Some(model) = self.registry.find(provider, &scoped.model.id) {
+                scoped.model = model;
+            }
+        }
+        let newest = |model: &Option<Arc<Model>>| {
+            let model = model.as_ref().filter(|model| model.provider == provider)?;
+            self.registry.find(provider, &model.id).filter(|newest| newest != model)
+        };
+        let (initial, current) = (newest(&self.initial), newest(&self.current));
+        self.initial = initial.or(self.initial.take());
+        let Some(current) = current else { return false };
+        self.level = current.clamp_thinking(self.level);
+        self.current = Some(current);
+        true
+    }
+
+    /// Selects what a session was last used with. A model that cannot be used gives way to the one the process
+    /// started with; that is worth a warning.
+    pub fn restore(&mut self, recorded: &BranchSettings) -> Option<String> {
+        let wanted = recorded.model.as_ref();
+        let found = wanted
+            .map(|(provider, id)| self.registry.find(provider, id).filter(|model| self.registry.is_usable(model)));
+        let warning = match (wanted, &found) {
+            (Some((provider, id)), Some(None)) => Some(format!("Could not restore model {provider}/{id}")),
+            _ => None,
+        };
+        match found {
+            Some(Some(model)) => self.current = Some(model),
+            Some(None) => self.current = self.initial.clone(),
+            None => {}
+        }
+        let level = recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse).unwrap_or(self.level);
+        self.level = self.current.as_ref().map_or(ThinkingLevel::Off, |model| model.clamp_thinking(level));
+        warning
+    }
+
+    /// The next model of the scope, or of all; `None` with fewer than two.
+    pub fn cycle(&mut self) -> Option<Changed> {
+        let next = selection::next_model(&self.registry, &self.scope, self.current.as_deref())?;
+        Some(self.change(next.model, next.level, next.is_scoped))
+    }
+
+    /// Sets the level; returns the effective one if it changed.
+    pub fn set_level(&mut self, wanted: ThinkingLevel) -> Option<ThinkingLevel> {
+        let model = self.current.as_ref()?;
+        let before = std::mem::replace(&mut self.level, model.clamp_thinking(wanted));
+        (self.level != before).then_some(self.level)
+    }
+
+    /// The level after the current one; `None` for models that do not think.
+    pub fn next_level(&self) -> Option<ThinkingLevel> {
+        selection::next_level(self.current.as_ref()?, self.level)
+    }
+
+    pub fn levels(&self) -> Vec<ThinkingLevel> {
+        self.current.as_ref().map_or_else(|| vec![ThinkingLevel::Off], |model| model.thinking_levels())
+    }
+
+    fn change(&mut self, model: Arc<Model>, level: Option<ThinkingLevel>, is_scoped: bool) -> Changed {
+        let after = selection::after_switch(&self.settings, &model, level, self.level);
+        let before = std::mem::replace(&mut self.level, after);
+        let previous = self.current.replace(model.clone());
+        Changed { model, previous, previous_level: before, level: (after != before).then_some(after), is_scoped }
+    }
+}

@@ -1,0 +1,113 @@
+//! Sends each model call to pith's own clients, or to the extension that registered the provider.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pith_agent::{Given, ModelClient};
+use pith_ai::Credentials;
+use pith_ai::registry::{Logins, Registry, Working};
+use pith_ext::{ExtensionHandle, ExtensionModels, ProviderAction};
+use pith_protocol::{AssistantEvent, LlmCall, Model};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The model client of the session.
+pub(crate) struct Router {
+    native: Arc<dyn ModelClient>,
+    registry: Arc<Registry>,
+    /// The extensions that answer for providers of theirs. Held for a line at a time.
+    extensions: Mutex<Option<ExtensionHandle>>,
+}
+
+impl Router {
+    pub fn new(native: Arc<dyn ModelClient>, registry: Arc<Registry>) -> Self {
+        Router { native, registry, extensions: Mutex::default() }
+    }
+
+    /// From here on these extensions answer, and turn logins into keys.
+    pub fn connect(&self, handle: Option<&ExtensionHandle>) {
+        let logins = handle.map(|handle| Arc::new(ExtensionLogins(handle.clone())) as Arc<dyn Logins>);
+        self.registry.set_logins(logins);
+        *self.extensions.lock().unwrap_or_else(PoisonError::into_inner) = handle.cloned();
+    }
+
+    /// Pith's own clients alone.
+    pub fn native(&self) -> &Arc<dyn ModelClient> {
+        &self.native
+    }
+
+    fn extension_for(&self, model: &Model) -> Option<ExtensionHandle> {
+        let answers = self.registry.service(&model.provider).answers;
+        let is_served = answers.covers(&model.api);
+        is_served.then(|| self.extensions.lock().unwrap_or_else(PoisonError::into_inner).clone()).flatten()
+    }
+}
+
+impl ModelClient for Router {
+    fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
+        self.stream_with(call, Given::default(), cancel)
+    }
+
+    fn stream_with(&self, call: LlmCall, given: Given, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
+        let Some(handle) = self.extension_for(&call.model) else { return self.native.stream_with(call, given, cancel) };
+        let (registry, model) = (self.registry.clone(), call.model.clone());
+        let options = async move {
+            let credentials = match given.api_key {
+                Some(key) => Credentials { api_key: Some(key), ..Credentials::default() },
+                None => registry.resolve_credentials(&model).await?,
+            };
+            Ok(options(credentials, given.headers))
+        };
+        ExtensionModels::new(handle).stream_with_options(call, options, cancel)
+    }
+}
+
+/// Key and headers as a provider's `stream` is given them.
+fn options(credentials: Credentials, given: Vec<(String, Option<String>)>) -> Map<String, Value> {
+    let headers = header_object(&credentials, given);
+    let mut options = Map::new();
+    if let Some(key) = credentials.api_key {
+        options.insert("apiKey".to_owned(), Value::String(key));
+    }
+    if let Some(headers) = headers {
+        options.insert("headers".to_owned(), headers);
+    }
+    options
+}
+
+/// The headers of credentials with others over them, as an object; none if there are none.
+pub(crate) fn header_object(credentials: &Credentials, given: Vec<(String, Option<String>)>) -> Option<Value> {
+    let mut headers = Map::new();
+    let own = credentials.headers.iter().cloned();
+    for (name, value) in own.chain(given) {
+        headers.retain(|known, _| !known.eq_ignore_ascii_case(&name));
+        if let Some(value) = value {
+            headers.insert(name, Value::String(value));
+        }
+    }
+    if let Some(key) = credentials.api_key.as_ref().filter(|_| credentials.auth_header) {
+        headers.insert("Authorization".to_owned(), json!(format!("Bearer {key}")));
+    }
+    (!headers.is_empty()).then_some(Value::Object(headers))
+}
+
+/// Logins of providers whose extensions understand them.
+struct ExtensionLogins(ExtensionHandle);
+
+impl Logins for ExtensionLogins {
+    fn key(&self, provider: &str, credentials: Value) -> Working<String> {
+        let (handle, provider) = (self.0.clone(), provider.to_owned());
+        Box::pin(async move {
+            let key = handle.provider_action(&provider, ProviderAction::ApiKey { credentials }).await?;
+            match key {
+                Value::String(key) => Ok(key),
+                _ => Err(format!("Provider {provider}: getApiKey did not return a string")),
+            }
+        })
+    }
+
+    fn refresh(&self, provider: &str, credentials: Value) -> Working<Value> {
+        let (handle, provider) = (self.0.clone(), provider.to_owned());
+        Box::pin(async move { handle.provider_action(&provider, ProviderAction::RefreshToken { credentials }).await })
+    }
+}

@@ -1,0 +1,221 @@
+//! The project a session works in: its instructions, skills, templates and settings, the system prompt they make, and
+//! reading all of it again when it has changed.
+
+mod locale;
+mod trust;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pith_agent::{Queue, Tool};
+use pith_ai::diagnostic::Diagnostic;
+use pith_ai::settings::Settings;
+use pith_protocol::Event;
+use pith_protocol::commands::{GetCommands, GetDiagnostics};
+use pith_resources::{ActiveTool, CommandEntry, ContributedPath, PromptParts, Question, Resources};
+use serde_json::{Value, json};
+
+use crate::reply::Reply;
+use crate::rules::StreamRules;
+use crate::session::{Session, SessionOptions};
+use trust::TrustQuestion;
+
+/// What one reading of the files of a working directory gives.
+pub struct ProjectFiles {
+    pub resources: Resources,
+    pub settings: Arc<Settings>,
+    /// Rules that watch the model's answers.
+    pub rules: StreamRules,
+    /// What follows from the settings. A reload takes only what no command can change.
+    pub options: SessionOptions,
+    /// About settings and trust; resources have their own.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the project's own files count.
+    pub is_trusted: bool,
+    /// What to ask about the project, if nobody has decided and nobody could be asked.
+    pub question: Option<Question>,
+}
+
+/// Why the files of a project are read another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReloadReason {
+    /// They may have changed.
+    Changed,
+    /// The host has said that the project may be trusted.
+    Trusted,
+}
+
+/// Reads the files of a working directory, and what extensions contribute.
+pub type LoadProject = Box<dyn FnMut(&Path, ReloadReason, &Contributed) -> ProjectFiles + Send>;
+
+/// Skills and templates of extensions, beside those of directories and settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contributed {
+    pub skills: Vec<ContributedPath>,
+    pub prompts: Vec<ContributedPath>,
+}
+
+/// The latest reading and the way to another one.
+pub(crate) struct Project {
+    pub resources: Resources,
+    diagnostics: Vec<Diagnostic>,
+    pub is_trusted: bool,
+    /// Whether the host still has to say if the project may be trusted.
+    pub trust: TrustQuestion,
+    /// Kept, so that every later reading has it too.
+    contributed: Contributed,
+    load: LoadProject,
+    /// The language answers should have.
+    locale: Option<String>,
+    /// The system prompt that follows from the resources, the active tools and the language.
+    prompt: Arc<str>,
+}
+
+impl Project {
+    /// The prompt is empty until it is assembled.
+    pub fn new(files: ProjectFiles, load: LoadProject) -> Self {
+        let ProjectFiles { resources, diagnostics, is_trusted, question, .. } = files;
+        let (trust, contributed) = (TrustQuestion::of(question), Contributed::default());
+        Project { resources, diagnostics, is_trusted, trust, contributed, load, locale: None, prompt: "".into() }
+    }
+
+    /// The system prompt, before extensions change it for a run.
+    pub fn prompt(&self) -> &Arc<str> {
+        &self.prompt
+    }
+
+    pub fn locale(&self) -> Option<&str> {
+        self.locale.as_deref()
+    }
+
+    fn set_locale(&mut self, tag: &str) {
+        self.locale = Some(tag.to_owned());
+    }
+
+    /// Takes what extensions contribute from here on; `true` if that is something else than before.
+    pub fn contribute(&mut self, contributed: Contributed) -> bool {
+        let is_new = self.contributed != contributed;
+        self.contributed = contributed;
+        is_new
+    }
+}
+
+impl Session {
+    /// Expands `/skill:name` and `/template`; what names neither stays as it is.
+    pub(crate) fn expand(&mut self, text: String) -> String {
+        if !text.starts_with('/') {
+            return text;
+        }
+        let expansion = self.project.resources.expand(&text);
+        let failure = expansion.failure;
+        let expanded = match expansion.text {
+            std::borrow::Cow::Owned(expanded) => Some(expanded),
+            std::borrow::Cow::Borrowed(_) => None,
+        };
+        if let Some(failure) = failure {
+            self.out.event(&Event::ExtensionError {
+                extension_path: &failure.path.to_string_lossy(),
+                event: failure.event,
+                error: &failure.message,
+            });
+        }
+        expanded.unwrap_or(text)
+    }
+
+    /// Reads the project again if one of its files is another one now. A few `stat` calls when none is.
+    pub(crate) fn reload_stale_files(&mut self) {
+        if self.project.resources.is_stale() {
+            self.reload_project(ReloadReason::Changed);
+        }
+    }
+
+    /// Reads the project again, makes the session follow it, and returns what is different.
+    pub(crate) fn reload_project(&mut self, reason: ReloadReason) -> Vec<Value> {
+        let files = (self.project.load)(self.store.cwd(), reason, &self.project.contributed);
+        let value = |change| serde_json::to_value(change).expect("wire types always serialize");
+        let mut changes: Vec<Value> =
+            files.resources.changes_since(&self.project.resources).into_iter().map(value).collect();
+        if files.settings != self.settings {
+            changes.push(json!({"change": "changed", "resource": "settings"}));
+            self.models.set_settings(files.settings.clone());
+            self.options.merge_settings(&files.options);
+            if reason == ReloadReason::Trusted {
+                self.begin_with(&files.options);
+            }
+            self.settings = files.settings;
+            self.tools.renew(self.store.cwd(), &self.settings);
+            self.publish_conditions();
+        }
+        self.replace_rules(files.rules);
+        self.project.resources = files.resources;
+        self.project.diagnostics = files.diagnostics;
+        self.project.is_trusted = files.is_trusted;
+        self.assemble_prompt();
+        changes
+    }
+
+    /// Sets what a host can change to what the settings of a project say that is trusted only now.
+    fn begin_with(&mut self, read: &SessionOptions) {
+        self.queues.set_mode(Queue::Steering, read.steering_mode);
+        self.queues.set_mode(Queue::FollowUp, read.follow_up_mode);
+        self.options.interrupt_mode = read.interrupt_mode;
+        self.options.auto_compaction = read.auto_compaction;
+        self.options.retry.is_enabled = read.retry.is_enabled;
+    }
+
+    /// Puts the system prompt of the active tools and resources together. Equal inputs give equal bytes.
+    pub(crate) fn assemble_prompt(&mut self) {
+        let prompt = {
+            let active = self.tools.active();
+            let rules: Vec<Vec<&str>> = active.iter().map(|tool| tool.rules()).collect();
+            let tools: Vec<ActiveTool<'_>> =
+                active.iter().zip(&rules).map(|(tool, rules)| mention(tool, rules)).collect();
+            let parts = self.project.resources.prompt_parts(&tools, self.store.cwd());
+            PromptParts { locale: self.project.locale(), ..parts }.assemble()
+        };
+        if *self.project.prompt != prompt {
+            self.project.prompt = prompt.into();
+        }
+    }
+
+    pub(crate) fn get_commands(&mut self, reply: Reply<GetCommands>) {
+        let commands = self.commands();
+        self.answer(reply, Ok(json!({ "commands": commands })));
+    }
+
+    /// Commands of extensions, then templates and skills.
+    pub(crate) fn commands(&self) -> Vec<CommandEntry> {
+        let mut commands = self.extension_commands();
+        commands.extend(self.project.resources.commands());
+        commands
+    }
+
+    pub(crate) fn get_diagnostics(&mut self, reply: Reply<GetDiagnostics>) {
+        let mut all: Vec<Value> = Vec::new();
+        all.extend(
+            self.project.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(|found| json!(found)),
+        );
+        all.extend(self.project.resources.diagnostics().iter().map(|found| json!(found)));
+        let unloaded = self.extensions.errors.iter();
+        all.extend(unloaded.map(
+            |found| json!({"type": "error", "message": found.error, "path": found.path, "code": "extension_load"}),
+        ));
+        self.answer(reply, Ok(json!({ "diagnostics": all })));
+    }
+}
+
+fn mention<'a>(tool: &'a Arc<dyn Tool>, rules: &'a [&'a str]) -> ActiveTool<'a> {
+    ActiveTool { name: &tool.spec().name, snippet: tool.snippet(), rules }
+}
+
+impl SessionOptions {
+    /// Takes what only settings decide; what a host may have set stays as it is.
+    fn merge_settings(&mut self, read: &SessionOptions) {
+        let is_enabled = self.retry.is_enabled;
+        self.retry = read.retry.clone();
+        self.retry.is_enabled = is_enabled;
+        self.max_turns = read.max_turns;
+        self.block_images = read.block_images;
+        self.fsync = read.fsync;
+    }
+}

@@ -1,0 +1,78 @@
+//! Asking the host whether a project may be trusted: once, if the host said
+//! that it can show dialogs, and with silence meaning no.
+
+use std::time::Duration;
+
+use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use pith_resources::{HOST_ANSWER_LIMIT, Question};
+use tokio::task::AbortHandle;
+
+use super::ReloadReason;
+use crate::jobs::{Job, JobEnd};
+use crate::session::{Session, log_line};
+
+/// Where the question stands.
+#[derive(Default)]
+pub(crate) enum TrustQuestion {
+    /// There is none, or it has been answered.
+    #[default]
+    None,
+    /// Nobody could be asked so far.
+    Open(Question),
+    /// The host has it.
+    Asked { id: String, limit: AbortHandle },
+}
+
+impl TrustQuestion {
+    /// Of a directory; `None` if it has been judged.
+    pub fn of(question: Option<Question>) -> Self {
+        question.map_or(TrustQuestion::None, TrustQuestion::Open)
+    }
+
+    /// The host is gone.
+    pub fn give_up(&mut self) {
+        if let TrustQuestion::Asked { limit, .. } = std::mem::take(self) {
+            limit.abort();
+        }
+    }
+}
+
+impl Session {
+    /// The host can show dialogs.
+    pub(crate) fn on_ui_announced(&mut self) {
+        let TrustQuestion::Open(question) = std::mem::take(&mut self.project.trust) else { return };
+        let id = uuid::Uuid::new_v4().to_string();
+        let timeout = u64::try_from(HOST_ANSWER_LIMIT.as_millis()).ok();
+        let method = UiMethod::Confirm { title: question.title, message: question.message, timeout };
+        self.out.ui_request(&UiRequest { id: id.clone(), method });
+        let limit = self.jobs.spawn(Job::Background, unanswered(HOST_ANSWER_LIMIT));
+        self.project.trust = TrustQuestion::Asked { id, limit };
+    }
+
+    /// An answer to this question, to one of an extension, or to nobody's.
+    pub(crate) fn on_ui_answer(&mut self, id: Option<&str>, answer: &UiAnswer) {
+        let Some(id) = id else { return };
+        if !matches!(&self.project.trust, TrustQuestion::Asked { id: asked, .. } if asked == id) {
+            return self.answer_dialog(id, answer);
+        }
+        self.project.trust.give_up();
+        match answer {
+            UiAnswer::Confirmed(true) => {
+                self.reload_project(ReloadReason::Trusted);
+                self.load_trusted_in_turn();
+            }
+            UiAnswer::Confirmed(false) | UiAnswer::Cancelled => {}
+            UiAnswer::Value(value) => log_line(&format!("\"{value}\" is no answer to a yes-or-no question")),
+            UiAnswer::Malformed(why) => log_line(&format!("the answer about trust is not understood: {why}")),
+        }
+    }
+
+    pub(crate) fn on_trust_unanswered(&mut self) {
+        self.project.trust = TrustQuestion::None;
+    }
+}
+
+async fn unanswered(limit: Duration) -> JobEnd {
+    tokio::time::sleep(limit).await;
+    JobEnd::TrustUnanswered
+}

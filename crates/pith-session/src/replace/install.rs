@@ -1,0 +1,49 @@
+//! Putting another session in the place of this one. Nothing runs.
+
+use super::Successor;
+use crate::jobs::{Job, JobEnd};
+use crate::project::ReloadReason;
+use crate::session::{Session, log_line};
+
+impl Session {
+    pub(super) fn install(&mut self, successor: Successor) {
+        self.store.settle_leaf();
+        match successor.store {
+            Some(store) => {
+                self.report_store();
+                self.store = store;
+            }
+            // Only what was not written is forgotten.
+            None => self.store.refresh(),
+        }
+        self.queues.forget(&mut *self.out);
+        self.shell.forget_deferred();
+        self.extensions.deferred.forget();
+        self.rest_soon();
+        if self.workbench().base.cwd != self.store.cwd() {
+            self.move_to_directory();
+        }
+        self.restore_settings();
+        self.append_drafts(successor.drafts);
+    }
+
+    /// Selects model and level of the session, as far as they can be used here.
+    fn restore_settings(&mut self) {
+        if let Some(warning) = self.models.restore(self.store.settings()) {
+            log_line(&format!("Warning: {warning}"));
+        }
+        self.begin();
+        self.report_store();
+    }
+
+    /// Moves the tools to the session's working directory; what they left running elsewhere ends.
+    fn move_to_directory(&mut self) {
+        let left = self.tools.move_to(self.store.cwd(), &self.settings);
+        // Another directory has other instructions, skills and project settings.
+        self.reload_project(ReloadReason::Changed);
+        self.jobs.spawn(Job::Background, async move {
+            left.jobs.shutdown_all(pith_tools::process::SHUTDOWN_GRACE).await;
+            JobEnd::Done
+        });
+    }
+}

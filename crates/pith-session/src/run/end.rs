@@ -1,0 +1,159 @@
+//! What comes after a run: another attempt, a compaction, the next run, or the end of the work.
+
+use std::sync::Arc;
+
+use pith_agent::{Opening, Queue, ToolOutput};
+use pith_ext::Boundary;
+use pith_ext::EventName;
+use pith_protocol::{AssistantMessage, Event, Message, StopReason};
+use serde_json::json;
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
+
+use super::Next;
+use crate::activity::{RunStart, Stage, Work};
+use crate::extensions::{AbortGrace, outcome};
+use crate::jobs::{Job, JobEnd};
+use crate::session::{Session, log_line};
+
+impl Session {
+    pub(super) fn on_agent_end(&mut self, messages: &[Arc<Message>]) {
+        let Some((mut work, run)) = self.activity.end_run() else { return };
+        let was_aborted = run.cancel.is_cancelled() || self.is_closing;
+        let answer = messages.iter().rev().find_map(|message| message.as_assistant());
+        let next = if was_aborted { Next::Settle } else { work.retry.after(answer, &self.options.retry) };
+        let error = answer.and_then(|answer| answer.error_message.as_deref()).unwrap_or_default();
+        self.out.event(&Event::AgentEnd { messages, will_retry: matches!(next, Next::Wait { .. }) });
+        match next {
+            Next::Wait { attempt, delay } => return self.wait_to_retry(work, attempt, delay, error),
+            Next::GiveUp { attempt } => {
+                self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(error) });
+            }
+            Next::Settle => {}
+        }
+        if let Some(opening) = self.rule_opening() {
+            return self.start_run(work, RunStart::with(opening));
+        }
+        if was_aborted {
+            // An abort right after a failed attempt ends the chain of attempts as well.
+            self.cancel_attempts(&mut work);
+            return self.settle(work, true);
+        }
+        self.compact_after_run(work, answer);
+    }
+
+    /// Starts the next run, if something is queued or left to do; ends the work otherwise.
+    pub(crate) fn go_on(&mut self, work: Box<Work>) {
+        match self.continuation().or_else(|| self.reminder()) {
+            Some(opening) => self.start_run(work, RunStart::with(opening)),
+            None => self.settle(work, false),
+        }
+    }
+
+    /// What to go on with if a message was queued while the run was ending.
+    fn continuation(&self) -> Option<Opening> {
+        if self.is_closing {
+            None
+        } else if self.queues.has(Queue::Steering) {
+            Some(Opening::Steering)
+        } else if self.queues.has(Queue::FollowUp) {
+            Some(Opening::FollowUps)
+        } else {
+            None
+        }
+    }
+
+    /// Ends the work, unless extensions want more of it. Work that was aborted ends without asking them.
+    pub(crate) fn settle(&mut self, work: Box<Work>, was_aborted: bool) {
+        let handle = self.listeners(EventName::AgentBeforeSettle).filter(|_| !was_aborted && !self.is_closing);
+        let Some(handle) = handle else { return self.end_work(work, was_aborted) };
+        let last = self.store.messages().iter().rev().find_map(|message| message.as_assistant());
+        let payload = json!({ "outcome": outcome(last.map(|answer| answer.stop_reason)) });
+        let cancel = CancellationToken::new();
+        self.activity.enter(work, Stage::BeforeSettling { cancel: cancel.clone() });
+        self.jobs.spawn(Job::Announcement, async move {
+            let mut grace = AbortGrace::new(cancel);
+            let boundary = grace.wait(handle.boundary(EventName::AgentBeforeSettle, payload)).await;
+            JobEnd::Announced(boundary.flatten())
+        });
+    }
+
+    /// Called when extensions were told what the activity waited for them to hear.
+    pub(crate) fn on_announced(&mut self, boundary: Option<Boundary>) {
+        match self.activity.stage() {
+            Some(Stage::BeforeSettling { .. }) => self.on_last_word(boundary.unwrap_or_default()),
+            Some(Stage::Settling { .. }) => self.tell_settled(),
+            _ => self.on_compaction_announced(),
+        }
+    }
+
+    fn on_last_word(&mut self, boundary: Boundary) {
+        let is_continued = self.apply_boundary(EventName::AgentBeforeSettle, boundary);
+        let Some((work, was_aborted)) = self.activity.end_last_word() else { return };
+        let opening = match self.continuation() {
+            _ if was_aborted || self.is_closing => None,
+            Some(opening) => Some(opening),
+            None => is_continued.then_some(Opening::Continue),
+        };
+        match opening {
+            Some(opening) => self.start_run(work, RunStart::with(opening)),
+            None => self.end_work(work, was_aborted),
+        }
+    }
+
+    /// Tells extensions, then everybody, that the work is over.
+    fn end_work(&mut self, work: Box<Work>, was_aborted: bool) {
+        self.flush_deferred();
+        let cancel = CancellationToken::new();
+        if was_aborted {
+            // Whoever aborted waits for this.
+            cancel.cancel();
+        }
+        self.activity.enter(work, Stage::Settling { cancel: cancel.clone(), was_aborted });
+        let Some(handle) = self.listeners(EventName::AgentSettled) else { return self.tell_settled() };
+        self.jobs.spawn(Job::Announcement, async move {
+            AbortGrace::new(cancel).wait(handle.notify(EventName::AgentSettled, json!({}))).await;
+            JobEnd::Announced(None)
+        });
+    }
+
+    fn tell_settled(&mut self) {
+        let Some(aborted) = self.activity.end_settling() else { return };
+        self.out.event(&Event::AgentSettled { aborted });
+        self.rest_soon();
+        self.after_activity();
+    }
+
+    /// Called when a bug ended the run's task: closes what it left open, so that no host waits for ever.
+    pub(crate) fn on_run_panic(&mut self, error: &JoinError) {
+        let Some(run) = self.activity.run_mut() else { return };
+        log_line(&format!("the run ended unexpectedly: {error}"));
+        let open = std::mem::take(&mut run.open);
+        // A compaction before the next turn goes on for nobody.
+        if let Some((compaction, _)) = run.compaction.take() {
+            self.abandon_compaction(&compaction);
+        }
+        let mut messages = open.messages;
+        if !open.is_started {
+            self.out.event(&Event::AgentStart);
+        }
+        for call in &open.calls {
+            self.on_tool_end(call, &ToolOutput::error("Internal error"));
+        }
+        let failed = Arc::new(Message::Assistant(AssistantMessage {
+            stop_reason: StopReason::Error,
+            error_message: Some("Internal error: the run ended unexpectedly".to_owned()),
+            ..self.next_turn().blank
+        }));
+        if !open.turn {
+            self.out.event(&Event::TurnStart);
+        }
+        if !open.has_message {
+            self.out.event(&Event::MessageStart { message: &failed });
+        }
+        self.on_message_end(&failed, None);
+        messages.push(failed.clone());
+        self.out.event(&Event::TurnEnd { message: &failed, tool_results: &[] });
+        self.on_agent_end(&messages);
+    }
+}

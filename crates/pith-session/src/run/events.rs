@@ -1,0 +1,124 @@
+//! What a run reports: written down where it belongs, then told to the host.
+
+use std::sync::Arc;
+
+use pith_agent::link::Call;
+use pith_agent::{RunEvent, ToolOutput};
+use pith_ai::settings::Fsync;
+use pith_protocol::{Event, Message, ToolResult};
+use pith_store::{EntryId, SyncTask};
+use tokio::sync::oneshot;
+
+use super::ignore;
+use crate::jobs::{Job, JobEnd};
+use crate::session::Session;
+use crate::todos;
+
+impl Session {
+    pub(super) fn on_run_event(&mut self, event: RunEvent, written: Option<oneshot::Sender<EntryId>>) {
+        if let Some(run) = self.activity.run_mut() {
+            run.open.follow(&event);
+        }
+        match event {
+            RunEvent::AgentStart => self.out.event(&Event::AgentStart),
+            RunEvent::TurnStart => self.on_turn_start(),
+            RunEvent::MessageStart(message) => {
+                if matches!(*message, Message::User(_)) {
+                    self.queues.delivered(&mut *self.out);
+                }
+                self.out.event(&Event::MessageStart { message: &message });
+            }
+            RunEvent::AnswerStart(start) => {
+                self.out.open_answer(self.options.stream_updates, &start);
+            }
+            RunEvent::Stream(event) => self.out.stream(&event),
+            RunEvent::MessageEnd(message) => self.on_message_end(&message, written),
+            RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
+                tool_call_id: &call.id,
+                tool_name: &call.name,
+                args: &call.arguments,
+            }),
+            RunEvent::ToolUpdate { call, output } => self.on_tool_update(&call, &output),
+            RunEvent::ToolEnd { call, output } => self.on_tool_end(&call, &output),
+            RunEvent::TurnEnd { message, results } => {
+                self.out.event(&Event::TurnEnd { message: &message, tool_results: &results });
+                self.append_deferred_messages();
+            }
+            RunEvent::AgentEnd { messages } => self.on_agent_end(&messages),
+        }
+    }
+
+    fn on_turn_start(&mut self) {
+        if let Some(run) = self.activity.run_mut() {
+            run.n_turns += 1;
+        }
+        self.out.event(&Event::TurnStart);
+    }
+
+    /// Writes the message down, then says so: a host that saw the event may rely on the file.
+    pub(super) fn on_message_end(&mut self, message: &Arc<Message>, written: Option<oneshot::Sender<EntryId>>) {
+        let entry = self.store.append_message(&todos::stored_form(message));
+        self.report_store();
+        self.out.event(&Event::MessageEnd { message });
+        self.note_retry_success(message);
+        self.note_progress(message);
+        if let Some(answer) = message.as_assistant() {
+            self.judge_accepted(answer);
+        }
+        let must_wait = matches!(**message, Message::User(_)) || self.options.fsync == Fsync::Always;
+        match self.sync_task() {
+            Some(task) if must_wait => self.jobs.spawn_blocking(Job::Background, move || {
+                let end = sync(task);
+                tell(written, entry);
+                end
+            }),
+            Some(task) => {
+                tell(written, entry);
+                self.jobs.spawn_blocking(Job::Background, move || sync(task));
+            }
+            None => tell(written, entry),
+        }
+    }
+
+    fn sync_task(&mut self) -> Option<SyncTask> {
+        if self.options.fsync == Fsync::Never {
+            return None;
+        }
+        self.store.sync_handle()
+    }
+
+    fn on_tool_update(&mut self, call: &Call, output: &ToolOutput) {
+        let details = output.details.as_ref();
+        self.out.event(&Event::ToolExecutionUpdate {
+            tool_call_id: &call.id,
+            tool_name: &call.name,
+            args: &call.arguments,
+            partial_result: ToolResult { content: &output.content, details, terminate: None, usage: None },
+        });
+    }
+
+    pub(super) fn on_tool_end(&mut self, call: &Call, output: &ToolOutput) {
+        self.out.event(&Event::ToolExecutionEnd {
+            tool_call_id: &call.id,
+            tool_name: &call.name,
+            result: ToolResult {
+                content: &output.content,
+                details: output.details.as_ref(),
+                terminate: output.terminate.then_some(true),
+                usage: output.usage.as_ref(),
+            },
+            is_error: output.is_error,
+        });
+    }
+}
+
+fn sync(task: SyncTask) -> JobEnd {
+    task.run().map_or_else(JobEnd::Report, |()| JobEnd::Done)
+}
+
+/// Lets the run go on with a message that is written down.
+fn tell(written: Option<oneshot::Sender<EntryId>>, entry: EntryId) {
+    if let Some(written) = written {
+        ignore(written.send(entry));
+    }
+}

@@ -1,0 +1,133 @@
+//! A run of the agent loop, on the session's side: how it starts, what it asks for, what it reports, how it ends.
+
+mod end;
+mod events;
+mod late_failure;
+mod link;
+mod request;
+mod retry;
+
+use std::sync::Arc;
+
+use pith_agent::link::Call;
+use pith_agent::{Queue, RunEvent};
+use pith_ext::EventName;
+use pith_protocol::{InterruptMode, Message};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::{RunStart, Stage, Work};
+use crate::compaction::Compaction;
+use crate::extensions::{Observer, Prompted};
+use crate::jobs::{Job, JobEnd};
+use crate::session::Session;
+pub(crate) use late_failure::AcceptedPrompt;
+pub(crate) use link::FromRun;
+use link::SessionLink;
+pub use retry::RetryPolicy;
+pub(crate) use retry::{Next, Retry};
+
+/// Messages a run may be ahead of the session.
+const BACKLOG: usize = 256;
+
+/// The active run.
+pub(crate) struct Run {
+    pub cancel: CancellationToken,
+    /// Closed when the run has ended.
+    pub events: mpsc::Receiver<FromRun>,
+    n_turns: u32,
+    open: Open,
+    /// Makes room before the next turn, which waits to be let go.
+    pub compaction: Option<(Compaction, oneshot::Sender<()>)>,
+}
+
+/// Starts that still need their end, should the run die.
+#[derive(Default)]
+struct Open {
+    is_started: bool,
+    turn: bool,
+    has_message: bool,
+    calls: Vec<Arc<Call>>,
+    messages: Vec<Arc<Message>>,
+}
+
+/// A question whose asker is gone needs no answer.
+fn ignore<T>(_sent: Result<(), T>) {}
+
+impl Session {
+    /// Starts a run. The caller has checked that there is a model and nothing runs.
+    pub(crate) fn start_run(&mut self, work: Box<Work>, start: RunStart) {
+        let cancel = CancellationToken::new();
+        let (to_session, events) = mpsc::channel(BACKLOG);
+        let prompted = start.prompted.map(|input| Prompted {
+            text: input.text,
+            images: input.images,
+            system_prompt: self.system_prompt_of(&work),
+            options: self.system_prompt_options(),
+        });
+        let mut link = SessionLink {
+            to_session,
+            room: self.out.room(),
+            cancel: cancel.clone(),
+            images: self.workbench().image_rules(),
+            n_turns: 0,
+            observer: self.extensions.handle().map(|handle| Observer::new(handle.clone(), cancel.clone())),
+            rules: self.rules.guard(),
+        };
+        let token = cancel.clone();
+        let opening = start.opening;
+        self.jobs.spawn(Job::Run, async move {
+            let opening = link.open(opening, prompted).await;
+            pith_agent::run(opening, &mut link, &token).await;
+            JobEnd::Done
+        });
+        let run = Run { cancel, events, n_turns: 0, open: Open::default(), compaction: None };
+        self.activity.enter(work, Stage::Running(run));
+    }
+
+    pub(crate) fn on_run(&mut self, message: FromRun) {
+        // An answer nobody waits for any more belongs to a run that is ending.
+        match message {
+            FromRun::Event(event, taken) => self.on_run_event(event, taken),
+            FromRun::Has(queue, answer) => ignore(answer.send(!self.is_closing && self.queues.has(queue))),
+            FromRun::Take(queue, answer) => ignore(answer.send(self.take_queued(queue))),
+            FromRun::Turn(answer) => ignore(answer.send(self.next_turn())),
+            FromRun::BeforeTurn(go) => self.before_turn(go),
+            FromRun::Prompted(start, answer) => {
+                self.take_run_prompt(start);
+                ignore(answer.send(()));
+            }
+            FromRun::RulesBroken(rules) => self.on_rules_broken(rules),
+            FromRun::Boundary(boundary, answer) => {
+                ignore(answer.send(self.apply_boundary(EventName::TurnEnd, boundary)));
+            }
+            FromRun::IsInterrupted(answer) => {
+                let is_immediate = self.options.interrupt_mode == InterruptMode::Immediate;
+                ignore(answer.send(is_immediate && self.queues.has(Queue::Steering)));
+            }
+        }
+    }
+
+    fn take_queued(&mut self, queue: Queue) -> Vec<Arc<Message>> {
+        let attribution = self.options.attribution;
+        self.queues.take(queue).into_iter().map(|item| item.into_message(attribution)).collect()
+    }
+}
+
+impl Open {
+    fn follow(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::AgentStart => self.is_started = true,
+            RunEvent::TurnStart => self.turn = true,
+            RunEvent::MessageStart(_) | RunEvent::AnswerStart(_) => self.has_message = true,
+            RunEvent::MessageEnd(message) => {
+                self.has_message = false;
+                self.messages.push(message.clone());
+            }
+            RunEvent::ToolStart { call } => self.calls.push(call.clone()),
+            RunEvent::ToolEnd { call, .. } => self.calls.retain(|open| open.id != call.id),
+            RunEvent::TurnEnd { .. } => self.turn = false,
+            RunEvent::Stream(_) | RunEvent::ToolUpdate { .. } | RunEvent::AgentEnd { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The request for the next answer, put together from the state of the moment it is asked for.
+
+use std::sync::Arc;
+
+use pith_agent::link::Limits;
+use pith_agent::{Turn, now_ms};
+use pith_ai::registry::NO_MODEL;
+use pith_protocol::{AssistantMessage, LlmCall, Model};
+
+use crate::activity::Work;
+use crate::session::Session;
+
+impl Session {
+    pub(super) fn next_turn(&mut self) -> Turn {
+        let model = self.models.current().cloned();
+        let blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
+            api: model.api.clone(),
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            timestamp: now_ms(),
+            ..AssistantMessage::default()
+        });
+        let call = match (model, self.turn_limit()) {
+            (_, Some(limit)) => Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns).")),
+            (None, None) => Err(NO_MODEL.to_owned()),
+            (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
+        };
+        let guard = self.extensions.handle().map(|handle| self.tool_call_hook(handle));
+        let limits = Limits { reports_aborted_calls: self.options.reports_aborted_calls, ..Limits::default() };
+        Turn { blank, call, tools: self.tools.active().clone(), guard, limits }
+    }
+
+    fn request(&self, model: Arc<Model>) -> LlmCall {
+        LlmCall {
+            thinking: self.models.level(),
+            model,
+            system_prompt: self.system_prompt(),
+            messages: self.store.messages().to_vec(),
+            tools: self.tools.active().specs().clone(),
+            max_tokens: None,
+            session_id: Some(self.store.id().into()),
+            cache: self.options.cache,
+            block_images: self.options.block_images,
+            hooks: self.request_hooks(),
+        }
+    }
+
+    fn turn_limit(&self) -> Option<u32> {
+        let run = self.activity.run()?;
+        self.options.max_turns.filter(|limit| run.n_turns > *limit)
+    }
+
+    /// The system prompt the next request carries.
+    pub(crate) fn system_prompt(&self) -> Arc<str> {
+        match self.activity.work() {
+            Some(work) => self.system_prompt_of(work),
+            None => self.project.prompt().clone(),
+        }
+    }
+
+    /// The same for work that is between two stages.
+    pub(crate) fn system_prompt_of(&self, work: &Work) -> Arc<str> {
+        match &work.prompt {
+            Some(changed) => self.changed_prompt(changed),
+            None => self.project.prompt().clone(),
+        }
+    }
+}

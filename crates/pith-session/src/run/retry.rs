@@ -1,0 +1,205 @@
+//! Whether a failed answer is asked for again, when, and the wait until then.
+
+use std::time::Duration;
+
+use pith_agent::Opening;
+use pith_ai::failure::is_retryable;
+use pith_protocol::commands::AbortRetry;
+use pith_protocol::{AssistantMessage, Event, Message, StopReason};
+
+use crate::activity::{RunStart, Stage, Work};
+use crate::jobs::{Job, JobEnd};
+use crate::reply::Reply;
+use crate::session::Session;
+
+const CANCELLED: &str = "Retry cancelled";
+
+/// The `retry.*` settings.
+#[derive(Clone, Debug)]
+pub struct RetryPolicy {
+    pub is_enabled: bool,
+    pub max_retries: u32,
+    pub base_delay: Duration,
+    /// Longest wait of our own making.
+    pub max_delay: Duration,
+    /// Longest wait a server may ask for; `None` honours any.
+    pub max_server_delay: Option<Duration>,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        RetryPolicy {
+            is_enabled: true,
+            max_retries: 3,
+            base_delay: Duration::from_secs(2),
+            max_delay: Duration::from_secs(60),
+            max_server_delay: Some(Duration::from_secs(60)),
+        }
+    }
+}
+
+/// Counts the attempts of one activity.
+#[derive(Debug, Default)]
+pub(crate) struct Retry {
+    attempt: u32,
+}
+
+/// What to do about the end of a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing failed, or nothing can be done and nothing was tried.
+    Settle,
+    Wait {
+        attempt: u32,
+        delay: Duration,
+    },
+    /// Attempts were made and have not helped.
+    GiveUp {
+        attempt: u32,
+    },
+}
+
+impl Retry {
+    /// Decides on the last answer of a run.
+    pub fn after(&mut self, answer: Option<&AssistantMessage>, policy: &RetryPolicy) -> Next {
+        let Some(failed) = answer.filter(|answer| answer.stop_reason == StopReason::Error) else { return Next::Settle };
+        let wait = server_delay(failed);
+        let is_too_long = policy.max_server_delay.is_some_and(|max| wait > max);
+        if policy.is_enabled && self.attempt < policy.max_retries && is_retryable(failed) && !is_too_long {
+            let own = policy.base_delay.saturating_mul(2u32.saturating_pow(self.attempt)).min(policy.max_delay);
+            self.attempt += 1;
+            return Next::Wait { attempt: self.attempt, delay: own.max(wait) };
+        }
+        match std::mem::take(&mut self.attempt) {
+            0 => Next::Settle,
+            attempt => Next::GiveUp { attempt },
+        }
+    }
+
+    /// Ends the chain; returns its attempts if there is one.
+    pub fn end(&mut self) -> Option<u32> {
+        match std::mem::take(&mut self.attempt) {
+            0 => None,
+            attempt => Some(attempt),
+        }
+    }
+}
+
+fn server_delay(failed: &AssistantMessage) -> Duration {
+    Duration::from_millis(failed.error.as_ref().and_then(|error| error.retry_after_ms).unwrap_or(0))
+}
+
+impl Session {
+    /// Announces the attempt, takes the failed answer out of the context, and waits.
+    pub(super) fn wait_to_retry(&mut self, work: Box<Work>, attempt: u32, delay: Duration, error: &str) {
+        let max_attempts = self.options.retry.max_retries;
+        let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        self.out.event(&Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message: error });
+        self.omit_last_answer();
+        let wait = self.jobs.spawn(Job::RetryWait, async move {
+            tokio::time::sleep(delay).await;
+            JobEnd::RetryDue
+        });
+        self.activity.enter(work, Stage::Retrying(wait));
+    }
+
+    /// Hides the failed answer from the model; the raw history keeps it.
+    fn omit_last_answer(&mut self) {
+        let last = self.store.messages().len().checked_sub(1);
+        let target = last.and_then(|last| self.store.message_entries().nth(last)).map(str::to_owned);
+        if let Some(target) = target {
+            // The entry was appended a moment ago, so it is on the branch.
+            let _ = self.store.append_context_edit(&target, None);
+            self.report_store();
+        }
+    }
+
+    pub(crate) fn on_retry_due(&mut self) {
+        if let Some((work, _)) = self.activity.end_retry_wait() {
+            self.start_run(work, RunStart::with(Opening::Continue));
+        }
+    }
+
+    /// Gives the wait up and ends the work as aborted.
+    pub(crate) fn stop_retrying(&mut self) {
+        if let Some((mut work, wait)) = self.activity.end_retry_wait() {
+            wait.abort();
+            self.cancel_attempts(&mut work);
+            self.settle(work, true);
+        }
+    }
+
+    pub(crate) fn abort_retry(&mut self, reply: Reply<AbortRetry>) {
+        let Some((mut work, wait)) = self.activity.end_retry_wait() else { return self.answer(reply, Ok(())) };
+        wait.abort();
+        self.cancel_attempts(&mut work);
+        self.answer(reply, Ok(()));
+        self.settle(work, true);
+    }
+
+    /// Tells the end of a chain of attempts when an answer shows it: one that is no failure, or an aborted one.
+    pub(super) fn note_retry_success(&mut self, message: &Message) {
+        let (Some(answer), Some(work)) = (message.as_assistant(), self.activity.work_mut()) else { return };
+        let (success, final_error) = match answer.stop_reason {
+            StopReason::Error => return,
+            StopReason::Aborted => (false, Some(CANCELLED)),
+            StopReason::Stop | StopReason::Length | StopReason::ToolUse => (true, None),
+        };
+        if let Some(attempt) = work.retry.end() {
+            self.out.event(&Event::AutoRetryEnd { success, attempt, final_error });
+        }
+    }
+
+    /// Ends the chain of attempts, if there is one, because somebody aborted.
+    pub(super) fn cancel_attempts(&mut self, work: &mut Work) {
+        if let Some(attempt) = work.retry.end() {
+            self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(CANCELLED) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pith_protocol::{ErrorKind, Failure};
+
+    fn failed(text: &str, error: Option<(ErrorKind, Option<u64>)>) -> AssistantMessage {
+        AssistantMessage {
+            stop_reason: StopReason::Error,
+            error_message: Some(text.to_owned()),
+            error: error.map(|(kind, retry_after_ms)| Failure {
+                kind,
+                status: None,
+                retry_after_ms,
+                request_id: None,
+                should_retry: None,
+            }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn delays_double_and_end() {
+        let policy = RetryPolicy { base_delay: Duration::from_millis(300), max_retries: 3, ..Default::default() };
+        let (mut retry, answer) = (Retry::default(), failed("503", None));
+        let mut next = || retry.after(Some(&answer), &policy);
+        let wait = |attempt, ms| Next::Wait { attempt, delay: Duration::from_millis(ms) };
+        assert_eq!([next(), next(), next()], [wait(1, 300), wait(2, 600), wait(3, 1200)]);
+        assert_eq!([next(), next()], [Next::GiveUp { attempt: 3 }, wait(1, 300)]);
+    }
+
+    #[test]
+    fn the_server_may_ask_for_more_time_but_not_for_ever() {
+        let policy = RetryPolicy { base_delay: Duration::from_millis(300), ..Default::default() };
+        let after = |ms| Retry::default().after(Some(&failed("429", Some((ErrorKind::RateLimit, Some(ms))))), &policy);
+        assert_eq!(after(2000), Next::Wait { attempt: 1, delay: Duration::from_secs(2) });
+        assert_eq!(after(120_000), Next::Settle);
+    }
+
+    #[test]
+    fn answers_that_did_not_fail_settle() {
+        let aborted = AssistantMessage { stop_reason: StopReason::Aborted, ..Default::default() };
+        assert_eq!(Retry::default().after(Some(&aborted), &RetryPolicy::default()), Next::Settle);
+        assert_eq!(Retry::default().after(None, &RetryPolicy::default()), Next::Settle);
+    }
+}
