@@ -121,7 +121,17 @@ impl Providers {
 
     /// The same, with a script for the models of provider `scripted`.
     pub fn with_scripts(source: Arc<dyn CredentialSource>, options: ClientOptions, scripts: Scripts) -> Self {
-        let clients = Clients::with_proxy(options.proxy.clone());
+        let clients = Arc::new(Clients::with_proxy(options.proxy.clone()));
+        Self::with_clients(source, options, scripts, clients)
+    }
+
+    /// The same over connections that others use too.
+    pub fn with_clients(
+        source: Arc<dyn CredentialSource>,
+        options: ClientOptions,
+        scripts: Scripts,
+        clients: Arc<Clients>,
+    ) -> Self {
         let sender = Sender::new(clients, options.patience, options.tape.clone());
         Providers { shared: Arc::new(Shared { source, options, sender, scripts, refused: Mutex::default() }) }
     }

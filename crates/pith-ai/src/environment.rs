@@ -16,6 +16,8 @@ type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 pub struct Environment {
     lookup: Arc<Lookup>,
     home: Arc<Path>,
+    /// All variables, where they are not those of this process.
+    variables: Option<Arc<HashMap<String, String>>>,
 }
 
 impl Environment {
@@ -24,7 +26,7 @@ impl Environment {
         home: impl Into<PathBuf>,
         lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Environment {
-        Environment { lookup: Arc::new(lookup), home: home.into().into() }
+        Environment { lookup: Arc::new(lookup), home: home.into().into(), variables: None }
     }
 
     /// The environment of this process.
@@ -35,9 +37,25 @@ impl Environment {
 
     /// A fixed set of variables.
     pub fn of<const N: usize>(home: impl Into<PathBuf>, variables: [(&str, &str); N]) -> Environment {
-        let variables: HashMap<String, String> =
-            variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Environment::new(home, move |name| variables.get(name).cloned())
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Environment::of_variables(home, variables.into_iter().map(owned))
+    }
+
+    /// The same from any list.
+    pub fn of_variables(
+        home: impl Into<PathBuf>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Environment {
+        let variables: Arc<HashMap<String, String>> = Arc::new(variables.into_iter().collect());
+        let known = variables.clone();
+        let environment = Environment::new(home, move |name| known.get(name).cloned());
+        Environment { variables: Some(variables), ..environment }
+    }
+
+    /// What commands and extensions inherit; `None` stands for the variables of this process.
+    pub fn variables(&self) -> Option<Vec<(String, String)>> {
+        let variables = self.variables.as_ref()?;
+        Some(variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     /// A variable; an empty one counts as unset.

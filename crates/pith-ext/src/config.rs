@@ -181,6 +181,8 @@ pub struct ExtensionConfig {
     pub builtin_tools: Vec<BuiltinTool>,
     pub limits: Limits,
     pub output: Output,
+    /// The variables extensions and their programs see; `None` stands for those of this process.
+    pub environment: Option<Vec<(String, String)>>,
     /// Without one, programs are children like any other.
     pub launcher: Option<Arc<dyn Launcher>>,
 }

@@ -10,8 +10,8 @@ use pith_protocol::json;
 use serde::Serialize;
 
 use crate::cli::Cli;
+use crate::open::agent_dir;
 use crate::program::Program;
-use crate::startup::agent_dir;
 use crate::{rpc, show};
 
 const USAGE: &str = "\

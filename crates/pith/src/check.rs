@@ -11,8 +11,8 @@ use pith_resources::{DiagnosticKind, TrustFile};
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
 use crate::extensions::{Survey, Surveyor};
+use crate::open::agent_dir;
 use crate::project::Project;
-use crate::startup::agent_dir;
 use crate::{show, warn};
 
 /// `--help`, with the flags of extensions. One that is broken is no reason to leave people without help.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::diagnostic::Diagnostic;
@@ -32,13 +32,27 @@ pub struct Project {
     flags: ResourceOptions,
     ask: Option<Ask>,
     /// Decisions hold for the life of the process.
-    verdicts: HashMap<PathBuf, bool>,
+    verdicts: Verdicts,
     /// What nobody could be asked so far.
     questions: HashMap<PathBuf, Question>,
     /// `--extension`; a directory may bring skills and templates too.
     extensions: Vec<String>,
     /// Whether stream rules are read.
     has_rules: bool,
+}
+
+/// Whether directories are trusted, as far as that was decided. Shared by the sessions of a process.
+#[derive(Clone, Default)]
+pub struct Verdicts(Arc<Mutex<HashMap<PathBuf, bool>>>);
+
+impl Verdicts {
+    fn of(&self, cwd: &Path) -> Option<bool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(cwd).copied()
+    }
+
+    fn decide(&self, cwd: &Path, is_trusted: bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cwd.to_owned(), is_trusted);
+    }
 }
 
 /// What is known of a directory before it is trusted.
@@ -78,7 +92,7 @@ impl Project {
             approve: cli.approve,
             flags,
             ask,
-            verdicts: HashMap::new(),
+            verdicts: Verdicts::default(),
             questions: HashMap::new(),
             extensions: cli.extensions.clone(),
             has_rules: false,
@@ -88,6 +102,11 @@ impl Project {
     /// Reads stream rules too, where there are some to be read.
     pub fn with_rules(self, has_rules: bool) -> Self {
         Project { has_rules, ..self }
+    }
+
+    /// Shares what is decided about directories with other sessions.
+    pub fn with_verdicts(self, verdicts: Verdicts) -> Self {
+        Project { verdicts, ..self }
     }
 
     /// Settings that are in force in a directory.
@@ -106,7 +125,7 @@ impl Project {
 
     /// Whether extensions have a say in the judgement: nobody before them has.
     pub fn is_open(&self, cwd: &Path, unjudged: &Unjudged) -> bool {
-        self.approve.is_none() && !unjudged.gated.is_empty() && !self.verdicts.contains_key(cwd)
+        self.approve.is_none() && !unjudged.gated.is_empty() && self.verdicts.of(cwd).is_none()
     }
 
     /// Settings that are in force after all, with what an extension `said` about the directory.
@@ -203,13 +222,13 @@ impl Project {
 
     /// Somebody has said yes, for the life of the process.
     pub fn trust(&mut self, cwd: &Path) {
-        self.verdicts.insert(cwd.to_owned(), true);
+        self.verdicts.decide(cwd, true);
         self.questions.remove(cwd);
     }
 
     /// What was decided about a directory whose settings have been read.
     pub fn trusts(&self, cwd: &Path) -> bool {
-        self.verdicts.get(cwd).copied().unwrap_or(false)
+        self.verdicts.of(cwd).unwrap_or(false)
     }
 
     fn is_trusted(
@@ -220,8 +239,8 @@ impl Project {
         user: &Settings,
         problems: &mut Vec<Diagnostic>,
     ) -> bool {
-        if let Some(known) = self.verdicts.get(cwd) {
-            return *known;
+        if let Some(known) = self.verdicts.of(cwd) {
+            return known;
         }
         let file = TrustFile::in_agent_dir(self.agent_dir.path());
         let saved = match gated.is_empty() {
@@ -254,7 +273,7 @@ impl Project {
             }
             Verdict::Ask => self.ask_and_save(cwd, gated, &file, problems),
         };
-        self.verdicts.insert(cwd.to_owned(), is_trusted);
+        self.verdicts.decide(cwd, is_trusted);
         is_trusted
     }
 

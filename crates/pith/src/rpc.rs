@@ -6,9 +6,9 @@ use pith_tools::process::SHUTDOWN_GRACE;
 use crate::cli::{self, Cli};
 use crate::dialect::{Dialect, UiWishes};
 use crate::lifecycle::Ending;
+use crate::open::{self, OpenRequest, Shared};
 use crate::outbox::WireOutbox;
 use crate::program::Program;
-use crate::startup;
 use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, reader, take_stdout};
 use crate::warn;
@@ -37,7 +37,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let start = startup::prepare(cli, dialect, None, pith_ext::Mode::Rpc).await?;
+        let start = open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Rpc)?).await?;
         ending.watch_signals();
         start.discover();
         let session = Session::new(SessionParts { on_rest: give_back_memory, ..start.into_parts(outbox) });

@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub inbox: Inbox,
     pub limits: Limits,
     pub output: Output,
+    /// The variables extensions see; `None` stands for those of this process.
+    pub environment: Option<Vec<(String, String)>>,
     pub timers: RefCell<Timers>,
     pub start: Instant,
     pub resolver: Resolver,
@@ -58,6 +60,7 @@ impl State {
             shared,
             limits: config.limits,
             output: config.output.clone(),
+            environment: config.environment.clone(),
             timers: RefCell::default(),
             start: Instant::now(),
             resolver: Resolver::default(),

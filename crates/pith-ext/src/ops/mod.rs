@@ -31,7 +31,7 @@ pub(crate) fn group<'js>(ctx: &Ctx<'js>, state: &Rc<State>, name: &str) -> rquic
         "process" => process::install(&group, state)?,
         "crypto" => crypto::install(&group)?,
         "text" => text::install(&group)?,
-        "os" => os::install(&group)?,
+        "os" => os::install(&group, state)?,
         _ => return Err(throw(ctx, "ERR_INTERNAL", &format!("no native operations called {name}"))),
     }
     Ok(group)

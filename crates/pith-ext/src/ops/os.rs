@@ -1,7 +1,9 @@
 //! `node:os` and the facts of `node:process`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
+use std::rc::Rc;
 
 use rquickjs::function::Func;
 use rquickjs::{Ctx, Object};
@@ -11,17 +13,21 @@ use serde_json::json;
 use super::errno::Failure;
 use super::sys::signal;
 use super::text::Text;
+use crate::engine::State;
 
-pub(super) fn install<'js>(group: &Object<'js>) -> rquickjs::Result<()> {
-    group.set("process", Func::from(process_facts))?;
+pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<()> {
+    let environment = state.environment.clone();
+    group.set("process", Func::from(move || process_facts(environment.clone())))?;
     group.set("facts", Func::from(system_facts))?;
     group.set("kill", Func::from(|ctx: Ctx<'js>, pid: i32, name: Text| kill(&ctx, pid, &name.0)))
 }
 
-fn process_facts() -> String {
-    let env: BTreeMap<String, String> = std::env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-        .collect();
+fn process_facts(environment: Option<Vec<(String, String)>>) -> String {
+    let own = || {
+        let text = |value: OsString| value.to_string_lossy().into_owned();
+        std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
+    };
+    let env: BTreeMap<String, String> = environment.map_or_else(own, |variables| variables.into_iter().collect());
     let platform = match std::env::consts::OS {
         "macos" => "darwin",
         "windows" => "win32",

@@ -95,6 +95,7 @@ impl Harness {
             builtin_tools: builtin_tools(),
             limits,
             output,
+            environment: None,
             launcher: None,
         };
         let (handle, requests) = ExtensionHost::start(config);

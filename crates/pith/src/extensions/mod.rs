@@ -46,7 +46,7 @@ pub struct Extensions {
     is_named_only: bool,
     errors: Option<ExtensionErrors>,
     agent_dir: AgentDir,
-    home: PathBuf,
+    environment: Environment,
     mode: Mode,
     /// The command line has flags that only extensions can know.
     has_flags: bool,
@@ -71,7 +71,7 @@ impl Extensions {
             is_named_only: cli.no_extensions,
             errors: cli.extension_errors,
             agent_dir: agent_dir.clone(),
-            home: environment.home().to_owned(),
+            environment: environment.clone(),
             mode,
             has_flags: !cli.extension_flags.is_empty(),
         }
@@ -79,8 +79,8 @@ impl Extensions {
 
     /// The extensions of a directory.
     pub fn find(&self, cwd: &Path, settings: &Settings, search: Search) -> Discovery {
-        let shelves = Shelves { agent_dir: &self.agent_dir, cwd, home: &self.home };
-        let mut places = Places { cwd: cwd.to_owned(), home: self.home.clone(), ..Places::default() };
+        let shelves = Shelves { agent_dir: &self.agent_dir, cwd, home: self.environment.home() };
+        let mut places = Places { cwd: cwd.to_owned(), home: self.environment.home().to_owned(), ..Places::default() };
         let mut missing = Vec::new();
         if search != Search::OnlyProject {
             for source in &self.named {
@@ -142,6 +142,7 @@ impl Extensions {
             builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
             limits,
             output: Output::default(),
+            environment: self.environment.variables(),
             launcher: Guarded::new().map(|launcher| Arc::new(launcher) as Arc<dyn Launcher>),
         }
     }

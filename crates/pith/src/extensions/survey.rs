@@ -13,8 +13,8 @@ use pith_ext::{ExtensionError, LoadError, LoadedExtension, Mode};
 
 use super::{Extensions, Loader, Search};
 use crate::cli::Cli;
+use crate::open::judge_and_load;
 use crate::project::Project;
-use crate::startup::judge_and_load;
 
 /// Somebody waits for a text; extensions that take longer are not in it.
 const LIMIT: Duration = Duration::from_secs(20);

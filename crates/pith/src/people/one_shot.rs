@@ -20,11 +20,11 @@ use super::terminal::Abilities;
 use crate::cli::Cli;
 use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
+use crate::open::{OpenRequest, OpenedSession, Shared};
 use crate::outbox::WireOutbox;
-use crate::startup::Prepared;
 use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
-use crate::{startup, warn};
+use crate::{open, warn};
 
 /// `-p`: the answer on stdout, and what goes on on a terminal's stderr.
 pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
@@ -33,7 +33,8 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Print))?;
+    let start = runtime
+        .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Print)?))?;
     let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return Ok(nothing_to_do(asked_for));
@@ -69,7 +70,8 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let words = Words::of(&cli);
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let start = runtime.block_on(startup::prepare(cli, dialect, None, pith_ext::Mode::Json))?;
+    let start = runtime
+        .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Json)?))?;
     let prompts = words.prompts(start.image_rules())?;
     let ending = Ending::default();
     let on_broken = ending.clone();
@@ -105,7 +107,7 @@ impl Failure {
 
 fn run(
     runtime: &Runtime,
-    start: Prepared,
+    start: OpenedSession,
     outbox: Box<dyn Outbox>,
     notices: mpsc::UnboundedReceiver<Notice>,
     ending: &Ending,

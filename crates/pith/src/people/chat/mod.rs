@@ -25,8 +25,9 @@ use super::terminal::{Abilities, KeptTerminal};
 use crate::cli::Cli;
 use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
+use crate::open::{self, OpenRequest, Shared};
 use crate::transport::finish;
-use crate::{startup, warn};
+use crate::warn;
 
 /// Lines typed before, in the agent directory. Not a session, so not named like one.
 const HISTORY: &str = "pith-history";
@@ -37,10 +38,13 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let wants_list = cli.sessions.resume.take_if(|id| id.is_empty()).is_some();
     let (messages, files) = (cli.messages.clone(), cli.files.clone());
     let environment = Environment::of_process();
-    let agent_dir = startup::agent_dir(dialect, &environment);
+    let agent_dir = open::agent_dir(dialect, &environment);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let preparing = startup::prepare(cli, dialect, Some(Box::new(sessions::ask)), pith_ext::Mode::Tui);
-    let start = runtime.block_on(preparing)?;
+    let request = OpenRequest {
+        ask: Some(Box::new(sessions::ask)),
+        ..OpenRequest::of_process(cli, dialect, pith_ext::Mode::Tui)?
+    };
+    let start = runtime.block_on(open::open(&Shared::default(), request))?;
     let problems = start.resource_problems();
     let terminal = KeptTerminal::of_stdin();
     let on = Abilities::of(&std::io::stdout());

@@ -1,43 +1,75 @@
-//! From command line, environment and files to the parts of a session. No network.
+//! Opening a session: from a request to the parts a session is made of. Reads files, never the process, and no
+//! network.
+//!
+//! A request names the directory, the environment, the arguments and with them the session. What several sessions of
+//! one process have in common is [`Shared`].
+
+mod options;
+mod tools;
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use pith_ai::agent_dir::AgentDir;
 use pith_ai::environment::Environment;
+use pith_ai::http::Clients;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
 use pith_ai::select::{self, Recorded, Start, Wanted};
 use pith_ai::settings::{self, LoadedSettings, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
 use pith_ext::Discovery;
-use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
+use pith_protocol::ThinkingLevel;
 use pith_session::{
-    Contributed, MakeTools, Outbox, ProjectFiles, ReloadReason, RetryPolicy, RunningExtensions, SessionOptions,
-    SessionParts, SessionPlaces, ToolChoice,
+    Contributed, MakeTools, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces,
+    ToolChoice,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
 use pith_tools::process::Guard;
-use pith_tools::shell::Shell;
-use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 
-use crate::cli::{self, Cli, Judged, Mode, Strangers};
+use crate::cli::{Cli, Judged, Mode, Strangers};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
-use crate::project::{Ask, Project};
+use crate::project::{Ask, Project, Verdicts};
 use crate::sessions;
 use crate::warn;
+use options::Choices;
 
 /// The id of the model that plays `--script FILE`.
 const SCRIPT_FILE: &str = "file";
 
-/// Everything but the outbox.
-pub struct Prepared {
+/// What is needed to open a session.
+pub struct OpenRequest {
+    /// Where it starts; a session that exists belongs to a directory of its own.
+    pub cwd: PathBuf,
+    pub environment: Environment,
+    /// The command line, which also names the session.
+    pub arguments: Cli,
+    pub dialect: &'static Dialect,
+    pub mode: pith_ext::Mode,
+    /// Puts questions to a person who is there before the session is.
+    pub ask: Option<Ask>,
+    /// Guards the commands of the session; without one, clearing up after them is best effort.
+    pub guard: Option<Guard>,
+}
+
+/// What the sessions of one process share. Cheap to clone; everything in it is made when it is first needed.
+#[derive(Clone, Default)]
+pub struct Shared {
+    /// Connections, by the proxy that settings name.
+    clients: Arc<Mutex<HashMap<Option<String>, Arc<Clients>>>>,
+    /// Whether directories are trusted: one question for each, whoever asks.
+    verdicts: Verdicts,
+}
+
+/// A session that is ready to be served: everything but the outbox.
+pub struct OpenedSession {
     cli: Cli,
+    environment: Environment,
     store: SessionStore,
     places: SessionPlaces,
     make_tools: MakeTools,
@@ -52,28 +84,37 @@ pub struct Prepared {
     extension_flags: HashMap<String, Value>,
 }
 
-/// What flags and variables say about the session, whatever the settings say.
-#[derive(Clone)]
-struct Choices {
-    dialect: &'static Dialect,
-    stream_updates: StreamUpdates,
-    cache: CacheRetention,
-    name: Option<String>,
-    host_tool_timeout: Option<Duration>,
+impl OpenRequest {
+    /// A request for the directory and environment of this process.
+    pub fn of_process(arguments: Cli, dialect: &'static Dialect, mode: pith_ext::Mode) -> io::Result<Self> {
+        Ok(OpenRequest {
+            cwd: std::env::current_dir()?,
+            environment: Environment::of_process(),
+            arguments,
+            dialect,
+            mode,
+            ask: None,
+            guard: Guard::this_program().ok(),
+        })
+    }
 }
 
-/// Reads what there is to read; `Err` ends the process before the first frame.
-pub async fn prepare(
-    cli: Cli,
-    dialect: &'static Dialect,
-    ask: Option<Ask>,
-    mode: pith_ext::Mode,
-) -> anyhow::Result<Prepared> {
-    let environment = Environment::of_process();
+impl Shared {
+    /// The connections that go through a proxy, or through none.
+    fn clients(&self, proxy: Option<&String>) -> Arc<Clients> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Clients::with_proxy(proxy.cloned()));
+        clients.entry(proxy.cloned()).or_insert_with(new).clone()
+    }
+}
+
+/// Reads what there is to read. An error means that there is no session.
+pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<OpenedSession> {
+    let OpenRequest { cwd, environment, arguments: cli, dialect, mode, ask, guard } = request;
     let agent_dir = agent_dir(dialect, &environment);
-    let cwd = std::env::current_dir()?;
-    let mut project = Project::new(&cli, &agent_dir, &environment, ask);
-    project = project.with_rules(dialect.has_stream_rules && !cli.no_rules);
+    let mut project = Project::new(&cli, &agent_dir, &environment, ask)
+        .with_rules(dialect.has_stream_rules && !cli.no_rules)
+        .with_verdicts(shared.verdicts.clone());
     let extensions = Extensions::new(&cli, &agent_dir, &environment, mode);
     let strangers = if cli.mode == Some(Mode::Rpc) { Strangers::Ignored } else { Strangers::Refused };
     if !cli.extension_flags.is_empty() {
@@ -98,70 +139,25 @@ pub async fn prepare(
         cli.extension_flags.judge(flags, strangers).map_err(anyhow::Error::msg)?;
     warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
-    let choices = Choices {
-        dialect,
-        stream_updates: stream_updates(&cli, &environment)?,
-        cache: match environment.get("PI_CACHE_RETENTION").as_deref() {
-            Some("long") => CacheRetention::Long,
-            Some("none") => CacheRetention::None,
-            _ => CacheRetention::Short,
-        },
-        name: cli.name.clone(),
-        host_tool_timeout: cli.host_tool_timeout,
-    };
+    let choices = Choices::new(&cli, dialect, &environment)?;
     let files = project.read_judged(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
-    let settings = files.settings.clone();
-    let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &settings));
+    let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     loader.bind(&extension_flags, &registry).await;
+    let clients = shared.clients(files.settings.http_proxy.as_ref());
     let scripts = scripts(&cli, &registry)?;
-    let client = Providers::with_scripts(registry.clone(), client_options(&settings), scripts);
-    let scope: Vec<String> =
-        cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
-    let wanted = Wanted {
-        provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
-        model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
-        scope: &scope,
-        thinking: cli.thinking,
-        api_key: cli.api_key.as_deref(),
-    };
-    let recorded = store.settings().clone();
-    let recorded = Recorded {
-        model: recorded.model.as_ref().map(|(provider, id)| (&**provider, &**id)),
-        thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
-    };
-    let has_talked = store.n_messages() > 0;
-    let select = || select::start(&registry, &wanted, &settings, has_talked.then_some(&recorded));
-    let mut start = select();
-    let is_as_wanted = |start: &Start| start.model.is_some() && start.warnings.is_empty();
-    if loader.is_pending() && !start.as_ref().is_ok_and(is_as_wanted) {
-        // The model may be one that an extension brings along.
-        loader.finish().await;
-        loader.bind(&extension_flags, &registry).await;
-        start = select();
-    }
-    let start = start.map_err(anyhow::Error::msg)?;
+    let client = Providers::with_clients(registry.clone(), client_options(&files.settings), scripts, clients);
+    let start = choose_model(&cli, &registry, &files.settings, &store, &mut loader, &extension_flags).await?;
     let running = loader.into_running();
-    if has_talked && cli.thinking.is_some() && recorded.thinking != Some(start.thinking) {
+    let recorded = store.settings().thinking_level.as_deref().and_then(ThinkingLevel::parse);
+    if store.n_messages() > 0 && cli.thinking.is_some() && recorded != Some(start.thinking) {
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
-    let make_tools: MakeTools = {
-        let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
-        let is_offline = cli.offline;
-        Box::new(move |cwd, settings, before| {
-            let options = workbench_options(cwd, &environment, settings);
-            let workbench = match before.filter(|before| before.base.cwd == cwd) {
-                Some(before) => before.renewed(options),
-                None => Workbench::new(cwd.to_owned(), options),
-            };
-            set_conditions(&workbench, is_offline, &agent_dir, settings, &registry);
-            let tools = builtin_tools(&workbench);
-            (workbench, tools)
-        })
-    };
-    Ok(Prepared {
+    let make_tools = tools::maker(&environment, &agent_dir, &registry, guard, cli.offline);
+    Ok(OpenedSession {
         cli,
+        environment,
         store,
         places,
         make_tools,
@@ -177,6 +173,41 @@ pub async fn prepare(
     })
 }
 
+/// Chooses the model a session starts with; waits for extensions only where one of them may bring it.
+async fn choose_model(
+    cli: &Cli,
+    registry: &Registry,
+    settings: &Settings,
+    store: &SessionStore,
+    loader: &mut Loader<'_>,
+    flags: &HashMap<String, Value>,
+) -> anyhow::Result<Start> {
+    let scope: Vec<String> =
+        cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
+    let wanted = Wanted {
+        provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
+        model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
+        scope: &scope,
+        thinking: cli.thinking,
+        api_key: cli.api_key.as_deref(),
+    };
+    let recorded = store.settings();
+    let recorded = Recorded {
+        model: recorded.model.as_ref().map(|(provider, id)| (&**provider, &**id)),
+        thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
+    };
+    let has_talked = store.n_messages() > 0;
+    let select = || select::start(registry, &wanted, settings, has_talked.then_some(&recorded));
+    let mut start = select();
+    let is_as_wanted = |start: &Start| start.model.is_some() && start.warnings.is_empty();
+    if loader.is_pending() && !start.as_ref().is_ok_and(is_as_wanted) {
+        loader.finish().await;
+        loader.bind(flags, registry).await;
+        start = select();
+    }
+    start.map_err(anyhow::Error::msg)
+}
+
 /// Loads the extensions of a directory once it is known whether it is trusted, which some of them may decide.
 pub async fn judge_and_load(
     extensions: &Extensions,
@@ -188,13 +219,12 @@ pub async fn judge_and_load(
     let (mut said, mut search) = (None, None);
     if project.is_open(cwd, &unjudged) {
         let before = extensions.find(cwd, unjudged.user_settings(), Search::Untrusted);
-        match before.sources.is_empty() && before.errors.is_empty() {
-            true => search = Some(Search::OnlyProject),
-            false => {
-                // What is missing now may be in the project.
-                loader.load(Discovery { errors: Vec::new(), ..before }, unjudged.user_settings()).await;
-                said = loader.project_trust().await;
-            }
+        if before.sources.is_empty() && before.errors.is_empty() {
+            search = Some(Search::OnlyProject);
+        } else {
+            // What is missing now may be in the project.
+            loader.load(Discovery { errors: Vec::new(), ..before }, unjudged.user_settings()).await;
+            said = loader.project_trust().await;
         }
     }
     let loaded = project.judge(cwd, unjudged, said);
@@ -204,9 +234,10 @@ pub async fn judge_and_load(
         (_, is_trusted) => Search::all(is_trusted),
     };
     let found = extensions.find(cwd, &loaded.settings, search);
-    match extensions.serves_host() {
-        true => loader.load_for_host(found, &loaded.settings).await,
-        false => loader.load(found, &loaded.settings).await,
+    if extensions.serves_host() {
+        loader.load_for_host(found, &loaded.settings).await;
+    } else {
+        loader.load(found, &loaded.settings).await;
     }
     loaded
 }
@@ -235,51 +266,7 @@ fn client_options(settings: &Settings) -> ClientOptions {
     ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
 }
 
-fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<StreamUpdates> {
-    match (cli.stream_updates, environment.get("PITH_STREAM_UPDATES")) {
-        (Some(mode), _) => Ok(mode),
-        (None, Some(value)) => cli::stream_updates(&value).map_err(anyhow::Error::msg),
-        (None, None) => Ok(StreamUpdates::Full),
-    }
-}
-
-fn workbench_options(cwd: &Path, environment: &Environment, settings: &Settings) -> WorkbenchOptions {
-    WorkbenchOptions {
-        home: Some(environment.home().to_owned()),
-        shell: Shell {
-            path: settings.shell_path.as_deref().map(|path| environment.expand(path)),
-            prefix: settings.shell_command_prefix.clone(),
-        },
-        roots: (!settings.tools.root.is_empty())
-            .then(|| settings.tools.root.iter().map(|root| cwd.join(environment.expand(root))).collect()),
-        auto_resize_images: settings.images.auto_resize,
-        keep_background: settings.bash.keep_background,
-        guard: Guard::this_program().ok(),
-        ..WorkbenchOptions::default()
-    }
-}
-
-/// What commands of the model see of pith and its credentials.
-fn set_conditions(
-    workbench: &Workbench,
-    is_offline: bool,
-    agent_dir: &AgentDir,
-    settings: &Settings,
-    registry: &Registry,
-) {
-    let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
-    let mut marks = vec![("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
-    if is_offline {
-        marks.extend([("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
-    }
-    workbench.update_conditions(|conditions| {
-        conditions.env.common = marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        conditions.env.hidden = hidden;
-        conditions.env.bin = Some(agent_dir.path().join("bin"));
-    });
-}
-
-impl Prepared {
+impl OpenedSession {
     /// The parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
         let (workbench, tools) = (self.make_tools)(self.store.cwd(), &self.files.settings, None);
@@ -329,7 +316,7 @@ impl Prepared {
 
     /// Asks local servers for their models in the background, where `models.json` wants that.
     pub fn discover(&self) {
-        let is_offline = self.cli.offline || std::env::var("PI_OFFLINE").is_ok_and(|value| is_truthy(&value));
+        let is_offline = self.cli.offline || self.environment.get("PI_OFFLINE").is_some_and(|value| is_truthy(&value));
         if is_offline || !self.registry.has_discovery() {
             return;
         }
@@ -371,51 +358,6 @@ impl Prepared {
     }
 }
 
-impl Choices {
-    fn options(&self, settings: &Settings) -> SessionOptions {
-        SessionOptions {
-            steering_mode: queue_mode(settings.steering_mode),
-            follow_up_mode: queue_mode(settings.follow_up_mode),
-            interrupt_mode: match settings.interrupt_mode {
-                settings::InterruptMode::Immediate => InterruptMode::Immediate,
-                settings::InterruptMode::Wait => InterruptMode::Wait,
-            },
-            stream_updates: self.stream_updates,
-            auto_compaction: settings.compaction.enabled,
-            retry: RetryPolicy {
-                is_enabled: settings.retry.enabled,
-                max_retries: u32::try_from(settings.retry.max_retries).unwrap_or(u32::MAX),
-                base_delay: settings.retry.base_delay,
-                max_delay: settings.retry.max_agent_delay,
-                max_server_delay: Some(settings.retry.provider.max_retry_delay).filter(|delay| *delay > Duration::ZERO),
-            },
-            max_turns: settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
-            block_images: settings.images.block_images,
-            cache: self.cache,
-            attribution: self.dialect.attribution,
-            busy_text: self.dialect.busy_text,
-            state_has_prompt: self.dialect.state_has_prompt,
-            highest_level: self.dialect.highest_level,
-            counts_premium_requests: self.dialect.counts_premium_requests,
-            tells_late_failures: self.dialect.tells_late_failures,
-            reports_aborted_calls: self.dialect.reports_aborted_calls,
-            has_todo_tool: self.dialect.keeps_todos,
-            todo_reminders: self.dialect.keeps_todos,
-            todo_clear_after: settings.tasks.todo_clear_delay,
-            host_tool_timeout: self.host_tool_timeout,
-            fsync: settings.session.fsync,
-            name: self.name.clone(),
-        }
-    }
-}
-
 fn is_truthy(value: &str) -> bool {
     ["1", "true", "yes"].iter().any(|word| value.eq_ignore_ascii_case(word))
-}
-
-fn queue_mode(mode: settings::QueueMode) -> QueueMode {
-    match mode {
-        settings::QueueMode::All => QueueMode::All,
-        settings::QueueMode::OneAtATime => QueueMode::OneAtATime,
-    }
 }

@@ -1,0 +1,100 @@
+//! The pith program: argv, stdin, stdout, dialects, exit codes. The binary only calls [`main`].
+
+mod auth;
+mod check;
+mod cli;
+mod dialect;
+mod export;
+mod extensions;
+mod launcher;
+mod lifecycle;
+#[cfg(target_os = "linux")]
+mod memory;
+pub mod open;
+mod outbox;
+mod packages;
+mod people;
+mod program;
+mod project;
+mod rpc;
+mod sessions;
+mod tour;
+mod transport;
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use cli::{Action, Cli, Mode};
+use pith_tools::process::{GUARD_ARGUMENT, guard_main};
+use program::Program;
+
+/// Runs the program of this process.
+pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    let program = Program::of(arguments.next());
+    let mut arguments = arguments.peekable();
+    if arguments.next_if(|first| first == GUARD_ARGUMENT).is_some() {
+        return guard_main(arguments);
+    }
+    match run(&program, arguments.collect()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            let prefix = if error.is::<sessions::Plain>() { "" } else { "Error: " };
+            warn(&format!("{prefix}{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<u8> {
+    let arguments = program::utf8(arguments)?;
+    let mode = program.is_rpc().then_some(Mode::Rpc);
+    let cli = Cli::parse_in(mode, arguments).map_err(anyhow::Error::msg)?;
+    for warning in &cli.warnings {
+        warn(&format!("Warning: {warning}"));
+    }
+    match &cli.action {
+        Action::Help => check::help(&cli, rpc::dialect(&cli, program)?),
+        Action::Version => show(&format!("{}\n", program.version())),
+        Action::Completions(shell) => show(&cli::completions(*shell)),
+        Action::Man => show(&cli::man()),
+        Action::Tour => tour::play(),
+        Action::ListModels => check::list_models(&cli, rpc::dialect(&cli, program)?),
+        Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
+        Action::Auth(arguments) => auth::run(arguments, program),
+        Action::Export(file) => export::page(file, cli.messages.first()),
+        Action::Refuse(text) => {
+            warn(text);
+            Ok(2)
+        }
+        Action::Serve => converse(cli, program),
+    }
+}
+
+/// The conversation, in the mode that flags and streams ask for.
+fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
+    let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if cli.mode == Some(Mode::Rpc) {
+        return rpc::serve(cli, program);
+    }
+    let dialect = rpc::dialect(&cli, program)?;
+    match cli.mode {
+        Some(Mode::Json) => people::json(cli, dialect),
+        _ if cli.print || !is_attended => people::print(cli, dialect),
+        _ => people::chat(cli, dialect),
+    }
+}
+
+fn show(text: &str) -> anyhow::Result<u8> {
+    match io::stdout().write_all(text.as_bytes()) {
+        // A pager that has seen enough is no failure.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        written => written.map(|()| 0).map_err(Into::into),
+    }
+}
+
+/// One line for a person, on stderr.
+#[allow(clippy::print_stderr, reason = "stderr is where a headless program talks to people")]
+fn warn(text: &str) {
+    eprintln!("{text}");
+}

@@ -1,0 +1,88 @@
+//! What flags, variables, settings and the dialect make of a session's options.
+
+use std::time::Duration;
+
+use pith_ai::environment::Environment;
+use pith_ai::settings::{self, Settings};
+use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
+use pith_session::{RetryPolicy, SessionOptions};
+
+use crate::cli::{self, Cli};
+use crate::dialect::Dialect;
+
+/// What flags and variables say about the session, whatever the settings say.
+#[derive(Clone)]
+pub(super) struct Choices {
+    dialect: &'static Dialect,
+    stream_updates: StreamUpdates,
+    cache: CacheRetention,
+    name: Option<String>,
+    host_tool_timeout: Option<Duration>,
+}
+
+impl Choices {
+    pub fn new(cli: &Cli, dialect: &'static Dialect, environment: &Environment) -> anyhow::Result<Self> {
+        Ok(Choices {
+            dialect,
+            stream_updates: stream_updates(cli, environment)?,
+            cache: match environment.get("PI_CACHE_RETENTION").as_deref() {
+                Some("long") => CacheRetention::Long,
+                Some("none") => CacheRetention::None,
+                _ => CacheRetention::Short,
+            },
+            name: cli.name.clone(),
+            host_tool_timeout: cli.host_tool_timeout,
+        })
+    }
+
+    pub fn options(&self, settings: &Settings) -> SessionOptions {
+        SessionOptions {
+            steering_mode: queue_mode(settings.steering_mode),
+            follow_up_mode: queue_mode(settings.follow_up_mode),
+            interrupt_mode: match settings.interrupt_mode {
+                settings::InterruptMode::Immediate => InterruptMode::Immediate,
+                settings::InterruptMode::Wait => InterruptMode::Wait,
+            },
+            stream_updates: self.stream_updates,
+            auto_compaction: settings.compaction.enabled,
+            retry: RetryPolicy {
+                is_enabled: settings.retry.enabled,
+                max_retries: u32::try_from(settings.retry.max_retries).unwrap_or(u32::MAX),
+                base_delay: settings.retry.base_delay,
+                max_delay: settings.retry.max_agent_delay,
+                max_server_delay: Some(settings.retry.provider.max_retry_delay).filter(|delay| *delay > Duration::ZERO),
+            },
+            max_turns: settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+            block_images: settings.images.block_images,
+            cache: self.cache,
+            attribution: self.dialect.attribution,
+            busy_text: self.dialect.busy_text,
+            state_has_prompt: self.dialect.state_has_prompt,
+            highest_level: self.dialect.highest_level,
+            counts_premium_requests: self.dialect.counts_premium_requests,
+            tells_late_failures: self.dialect.tells_late_failures,
+            reports_aborted_calls: self.dialect.reports_aborted_calls,
+            has_todo_tool: self.dialect.keeps_todos,
+            todo_reminders: self.dialect.keeps_todos,
+            todo_clear_after: settings.tasks.todo_clear_delay,
+            host_tool_timeout: self.host_tool_timeout,
+            fsync: settings.session.fsync,
+            name: self.name.clone(),
+        }
+    }
+}
+
+fn queue_mode(mode: settings::QueueMode) -> QueueMode {
+    match mode {
+        settings::QueueMode::All => QueueMode::All,
+        settings::QueueMode::OneAtATime => QueueMode::OneAtATime,
+    }
+}
+
+fn stream_updates(cli: &Cli, environment: &Environment) -> anyhow::Result<StreamUpdates> {
+    match (cli.stream_updates, environment.get("PITH_STREAM_UPDATES")) {
+        (Some(mode), _) => Ok(mode),
+        (None, Some(value)) => cli::stream_updates(&value).map_err(anyhow::Error::msg),
+        (None, None) => Ok(StreamUpdates::Full),
+    }
+}

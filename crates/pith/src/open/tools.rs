@@ -1,0 +1,77 @@
+//! The tools of a working directory, as settings want them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pith_ai::agent_dir::AgentDir;
+use pith_ai::environment::Environment;
+use pith_ai::registry::Registry;
+use pith_ai::settings::Settings;
+use pith_session::MakeTools;
+use pith_tools::process::Guard;
+use pith_tools::shell::Shell;
+use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
+
+/// Makes the tools of the directories a session works in.
+pub(super) fn maker(
+    environment: &Environment,
+    agent_dir: &AgentDir,
+    registry: &Arc<Registry>,
+    guard: Option<Guard>,
+    is_offline: bool,
+) -> MakeTools {
+    let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
+    Box::new(move |cwd, settings, before| {
+        let options = workbench_options(cwd, &environment, settings, guard.clone());
+        let workbench = match before.filter(|before| before.base.cwd == cwd) {
+            Some(before) => before.renewed(options),
+            None => Workbench::new(cwd.to_owned(), options),
+        };
+        set_conditions(&workbench, &environment, is_offline, &agent_dir, settings, &registry);
+        let tools = builtin_tools(&workbench);
+        (workbench, tools)
+    })
+}
+
+fn workbench_options(
+    cwd: &Path,
+    environment: &Environment,
+    settings: &Settings,
+    guard: Option<Guard>,
+) -> WorkbenchOptions {
+    WorkbenchOptions {
+        home: Some(environment.home().to_owned()),
+        shell: Shell {
+            path: settings.shell_path.as_deref().map(|path| environment.expand(path)),
+            prefix: settings.shell_command_prefix.clone(),
+        },
+        roots: (!settings.tools.root.is_empty())
+            .then(|| settings.tools.root.iter().map(|root| cwd.join(environment.expand(root))).collect()),
+        auto_resize_images: settings.images.auto_resize,
+        keep_background: settings.bash.keep_background,
+        guard,
+        ..WorkbenchOptions::default()
+    }
+}
+
+/// What commands of the model see of pith and its credentials.
+fn set_conditions(
+    workbench: &Workbench,
+    environment: &Environment,
+    is_offline: bool,
+    agent_dir: &AgentDir,
+    settings: &Settings,
+    registry: &Registry,
+) {
+    let hidden = if settings.bash.inherit_secrets { Vec::new() } else { registry.credential_variables() };
+    let mut marks = vec![("PI_CODING_AGENT", "true"), ("AI_AGENT", "pith"), ("PITH", "1")];
+    if is_offline {
+        marks.extend([("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
+    }
+    workbench.update_conditions(|conditions| {
+        conditions.env.common = marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        conditions.env.inherited = environment.variables();
+        conditions.env.hidden = hidden;
+        conditions.env.bin = Some(agent_dir.path().join("bin"));
+    });
+}
