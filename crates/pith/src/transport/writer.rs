@@ -1,8 +1,8 @@
 //! The frame queue and the thread that empties it.
 //!
 //! Frames of all producers pass through one ordered buffer. Above its bound,
-//! deltas of one block merge and tool progress keeps only the newest; when that
-//! does not help the run is suspended until the host has caught up.
+//! deltas of one block merge and of each tool call only the newest progress is
+//! kept; when that does not help the run is suspended until the host has caught up.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -31,23 +31,21 @@ struct State {
     pending: Vec<u8>,
     /// Bytes the writer has taken and not yet written.
     in_flight: usize,
-    /// What may still be merged with its successor; comes after `pending`.
-    tail: Tail,
+    /// Deltas that may still be merged with their successors; come after `pending`.
+    tail: Option<Delta>,
+    /// The newest progress of each tool call whose reports came while the queue was full. Leaves when
+    /// `pending` has been taken, or right before the end of its call.
+    progress: Vec<Report>,
     /// The answer being streamed; merged deltas show its newest state.
     live: Option<LiveMessage>,
     is_closed: bool,
     is_broken: bool,
 }
 
-#[derive(Default)]
-enum Tail {
-    #[default]
-    None,
-    Delta(Delta),
-    ToolUpdate {
-        call: String,
-        line: Vec<u8>,
-    },
+/// Progress of a tool call, encoded.
+struct Report {
+    call: String,
+    line: Vec<u8>,
 }
 
 impl FrameQueue {
@@ -82,17 +80,26 @@ impl FrameQueue {
     /// Queues tool progress; a newer report of the same call replaces one not yet sent.
     pub fn push_tool_update(&self, call: &str, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
+        state.settle_tail();
         if state.is_full() {
-            if !matches!(&state.tail, Tail::ToolUpdate { call: held, .. } if held == call) {
-                state.settle_tail();
-            }
             let mut line = Vec::new();
             encode(&mut line);
-            state.tail = Tail::ToolUpdate { call: call.to_owned(), line };
+            state.hold_progress(call, line);
         } else {
-            state.settle_tail();
+            state.take_progress(call);
             state.append(encode);
         }
+        self.publish(&state);
+    }
+
+    /// Queues the end of a tool call, after the progress of that call that was held back.
+    pub fn push_tool_end(&self, call: &str, encode: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.lock();
+        state.settle_tail();
+        if let Some(line) = state.take_progress(call) {
+            state.append(|out| out.extend_from_slice(&line));
+        }
+        state.append(encode);
         self.publish(&state);
     }
 
@@ -115,7 +122,7 @@ impl FrameQueue {
         let Some(mut live) = state.live.take() else { return };
         let delta = live.fold(event);
         match delta {
-            Some(delta) if state.is_full() || state.holds_delta() => state.merge(delta),
+            Some(delta) if state.is_full() || state.tail.is_some() => state.merge(delta),
             Some(delta) => state.append(|out| live.append_delta_frame(&delta, out)),
             None => state.append(|out| live.append_event_frame(event, out)),
         }
@@ -162,6 +169,7 @@ impl FrameQueue {
         loop {
             if state.pending.is_empty() {
                 state.settle_tail();
+                state.settle_progress();
             }
             if !state.pending.is_empty() {
                 let batch = std::mem::take(&mut state.pending);
@@ -206,15 +214,15 @@ impl State {
     /// Full, and not even merging keeps the queue from growing.
     fn must_wait(&self) -> bool {
         match &self.tail {
-            Tail::Delta(delta) => delta.escaped.len() > LIMIT,
-            Tail::None | Tail::ToolUpdate { .. } => self.is_full(),
+            Some(delta) => delta.escaped.len() > LIMIT,
+            None => self.is_full(),
         }
     }
 
     fn merges(&self, event: &pith_protocol::AssistantEvent) -> bool {
         use pith_protocol::AssistantEvent::{TextDelta, ThinkingDelta, ToolCallDelta};
         use pith_protocol::live::Kind;
-        let Tail::Delta(held) = &self.tail else { return false };
+        let Some(held) = &self.tail else { return false };
         match event {
             TextDelta { index, .. } => held.kind == Kind::Text && held.index == *index,
             ThinkingDelta { index, .. } => held.kind == Kind::Thinking && held.index == *index,
@@ -223,99 +231,45 @@ impl State {
         }
     }
 
-    fn holds_delta(&self) -> bool {
-        matches!(self.tail, Tail::Delta(_))
-    }
-
     fn merge(&mut self, delta: Delta) {
         match &mut self.tail {
-            Tail::Delta(held) => held.escaped.extend_from_slice(&delta.escaped),
-            other => *other = Tail::Delta(delta),
+            Some(held) => held.escaped.extend_from_slice(&delta.escaped),
+            None => self.tail = Some(delta),
         }
     }
 
     /// Turns what could still be merged into a line.
     fn settle_tail(&mut self) {
-        match std::mem::take(&mut self.tail) {
-            Tail::None => {}
-            Tail::ToolUpdate { line, .. } => self.append(|out| out.extend_from_slice(&line)),
-            Tail::Delta(delta) => {
-                if let Some(live) = self.live.take() {
-                    self.append(|out| live.append_delta_frame(&delta, out));
-                    self.live = Some(live);
-                }
-            }
+        let Some(delta) = self.tail.take() else { return };
+        if let Some(live) = self.live.take() {
+            self.append(|out| live.append_delta_frame(&delta, out));
+            self.live = Some(live);
+        }
+    }
+
+    /// Keeps the progress of a call instead of an older report of it.
+    fn hold_progress(&mut self, call: &str, line: Vec<u8>) {
+        if self.is_broken {
+            return;
+        }
+        match self.progress.iter_mut().find(|report| report.call == call) {
+            Some(report) => report.line = line,
+            None => self.progress.push(Report { call: call.to_owned(), line }),
+        }
+    }
+
+    fn take_progress(&mut self, call: &str) -> Option<Vec<u8>> {
+        let at = self.progress.iter().position(|report| report.call == call)?;
+        Some(self.progress.remove(at).line)
+    }
+
+    /// Turns the progress that was held back into lines.
+    fn settle_progress(&mut self) {
+        for report in std::mem::take(&mut self.progress) {
+            self.append(|out| out.extend_from_slice(&report.line));
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pith_protocol::{AssistantEvent, AssistantMessage, StreamUpdates};
-    use std::sync::mpsc;
-
-    /// Writes only as fast as it is allowed to.
-    struct Slow {
-        tickets: mpsc::Receiver<()>,
-        written: Arc<Mutex<Vec<u8>>>,
-    }
-
-    impl Write for Slow {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.tickets.recv().map_err(|_| io::ErrorKind::BrokenPipe)?;
-            self.written.lock().expect("lock").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn deltas(mode: StreamUpdates, n_deltas: usize) -> (usize, String, String) {
-        let (ticket, tickets) = mpsc::channel();
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let (queue, writer) = FrameQueue::start(Slow { tickets, written: written.clone() }, || {}).expect("threads");
-        let start = AssistantMessage::default();
-        queue.open_answer(LiveMessage::new(mode, &start), |out| out.extend_from_slice(b"{}"));
-        queue.push_stream(&AssistantEvent::TextStart { index: 0 });
-        let mut whole = String::new();
-        for number in 0..n_deltas {
-            let delta = format!("{number} ").repeat(500);
-            whole.push_str(&delta);
-            queue.push_stream(&AssistantEvent::TextDelta { index: 0, delta });
-            if number % 7 == 0 {
-                let _ = ticket.send(()); // the host reads a little now and then
-            }
-        }
-        queue.push_stream(&AssistantEvent::TextEnd { index: 0, content: whole.clone(), signature: None });
-        queue.close();
-        for _ in 0..10_000 {
-            let _ = ticket.send(());
-        }
-        writer.join().expect("the writer ends");
-        let written = String::from_utf8(written.lock().expect("lock").clone()).expect("UTF-8");
-        let mut told = String::new();
-        for line in written.lines() {
-            let frame: serde_json::Value = serde_json::from_str(line).expect("whole frames");
-            let event = &frame["assistantMessageEvent"];
-            if let Some(delta) = event["delta"].as_str() {
-                told.push_str(delta);
-                if mode == StreamUpdates::Full {
-                    assert_eq!(frame["message"]["content"][0]["text"], told.as_str(), "the state at the event");
-                }
-            }
-        }
-        (written.lines().count(), told, whole)
-    }
-
-    #[test]
-    fn merged_deltas_lose_nothing_and_keep_their_order() {
-        for mode in [StreamUpdates::Full, StreamUpdates::Delta] {
-            let (n_frames, told, whole) = deltas(mode, 300);
-            assert!(told == whole, "{mode:?}");
-            assert!(mode == StreamUpdates::Delta || n_frames < 300, "{n_frames} frames");
-        }
-    }
-}
+mod tests;
