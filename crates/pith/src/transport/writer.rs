@@ -7,14 +7,22 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use pith_protocol::live::{Delta, LiveMessage};
 use pith_session::Room;
 
+use super::FLUSH_LIMIT;
+
 /// Bytes of frames kept for a host that does not read.
 pub const LIMIT: usize = 8 << 20;
-/// Most bytes handed to one write.
-const PIECE: usize = 1 << 20;
+/// Above so many bytes no more commands are read: their answers cannot be dropped. A host may write commands with
+/// this much to answer before it reads anything.
+pub const READ_LIMIT: usize = 64 << 20;
+/// Most bytes handed to one write, so that slow reading is seen as reading. As much as a pipe holds.
+const PIECE: usize = 64 << 10;
+/// How often a reader that waits looks for itself.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Producer side and writer side of the queue.
 #[derive(Default)]
@@ -22,6 +30,8 @@ pub struct FrameQueue {
     state: Mutex<State>,
     /// Wakes the writer.
     filled: Condvar,
+    /// Wakes the reader, if it waits.
+    changed: Condvar,
     room: Room,
 }
 
@@ -31,6 +41,8 @@ struct State {
     pending: Vec<u8>,
     /// Bytes the writer has taken and not yet written.
     in_flight: usize,
+    /// Bytes written so far.
+    written: u64,
     /// Deltas that may still be merged with their successors; come after `pending`.
     tail: Option<Delta>,
     /// The newest progress of each tool call whose reports came while the queue was full. Leaves when
@@ -38,6 +50,7 @@ struct State {
     progress: Vec<Report>,
     /// The answer being streamed; merged deltas show its newest state.
     live: Option<LiveMessage>,
+    is_reader_waiting: bool,
     is_closed: bool,
     is_broken: bool,
 }
@@ -133,6 +146,29 @@ impl FrameQueue {
         self.publish(&state);
     }
 
+    /// Blocks while the host must read before more of its commands are taken: always above [`READ_LIMIT`], and above
+    /// [`LIMIT`] while `is_backlogged` says that earlier commands have not been looked at, so that commands with
+    /// large answers pass one at a time. Returns false when there is no use in waiting: the host `has_hung_up` and
+    /// reads nothing.
+    pub fn wait_for_reading(&self, is_backlogged: impl Fn() -> bool, has_hung_up: impl Fn() -> bool) -> bool {
+        let mut state = self.lock();
+        let mut given_up_at = None;
+        while !state.is_broken && state.must_be_read(&is_backlogged) {
+            let written = state.written;
+            state.is_reader_waiting = true;
+            // Neither a hang-up nor the session's taking of a line is announced here.
+            let (next, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if !has_hung_up() || state.written != written {
+                given_up_at = None;
+            } else if Instant::now() >= *given_up_at.get_or_insert_with(|| Instant::now() + FLUSH_LIMIT) {
+                return false;
+            }
+        }
+        state.is_reader_waiting = false;
+        true
+    }
+
     /// Ends the stream: the writer sends what is left and stops.
     pub fn close(&self) {
         self.lock().is_closed = true;
@@ -144,6 +180,7 @@ impl FrameQueue {
             self.room.close();
         }
         self.filled.notify_one();
+        self.wake_reader(state);
     }
 
     fn write_all(&self, mut sink: impl Write) -> io::Result<()> {
@@ -155,9 +192,11 @@ impl FrameQueue {
                 }
                 let mut state = self.lock();
                 state.in_flight -= piece.len();
+                state.written += piece.len() as u64;
                 if !state.must_wait() {
                     self.room.open();
                 }
+                self.wake_reader(&state);
             }
         }
         sink.flush()
@@ -186,8 +225,16 @@ impl FrameQueue {
     /// Nobody reads any more: frames are dropped and nobody waits.
     fn give_up(&self) {
         let mut state = self.lock();
-        *state = State { is_closed: true, is_broken: true, ..State::default() };
+        let is_reader_waiting = state.is_reader_waiting;
+        *state = State { is_closed: true, is_broken: true, is_reader_waiting, ..State::default() };
         self.room.open();
+        self.wake_reader(&state);
+    }
+
+    fn wake_reader(&self, state: &MutexGuard<'_, State>) {
+        if state.is_reader_waiting {
+            self.changed.notify_one();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -207,8 +254,17 @@ impl State {
         }
     }
 
+    /// Bytes the host has not taken.
+    fn unread(&self) -> usize {
+        self.pending.len() + self.in_flight
+    }
+
     fn is_full(&self) -> bool {
-        self.pending.len() + self.in_flight > LIMIT
+        self.unread() > LIMIT
+    }
+
+    fn must_be_read(&self, is_backlogged: impl Fn() -> bool) -> bool {
+        self.unread() > READ_LIMIT || (self.is_full() && is_backlogged())
     }
 
     /// Full, and not even merging keeps the queue from growing.

@@ -112,3 +112,50 @@ fn progress_of_any_number_of_calls_does_not_pile_up() {
         assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&(REPORTS - 1)), "{numbers:?}");
     }
 }
+
+/// A queue with more unread answers than a host may have, and what lets one piece of them pass.
+fn overfull() -> (Arc<FrameQueue>, JoinHandle<()>, mpsc::Sender<()>) {
+    let (ticket, tickets) = mpsc::channel();
+    let (queue, writer) = FrameQueue::start(Slow { tickets, written: Arc::default() }, || {}).expect("threads");
+    queue.push(|out| out.resize(READ_LIMIT + PIECE, b'x'));
+    (queue, writer, ticket)
+}
+
+#[test]
+fn no_more_commands_are_taken_before_the_host_has_read() {
+    let (queue, _writer, ticket) = overfull();
+    let reader = {
+        let queue = queue.clone();
+        std::thread::spawn(move || {
+            let is_wanted = queue.wait_for_reading(|| false, || false);
+            (is_wanted, queue.lock().unread())
+        })
+    };
+    for _ in 0..2 {
+        ticket.send(()).expect("the writer waits for it");
+    }
+    let (is_wanted, unread) = reader.join().expect("no panic");
+    assert!(is_wanted && unread <= READ_LIMIT, "{unread} bytes are unread");
+}
+
+#[test]
+fn commands_with_large_answers_are_taken_one_at_a_time() {
+    let (queue, _writer, ticket) = overfull();
+    for _ in 0..2 {
+        ticket.send(()).expect("the writer waits for it");
+    }
+    // Looked at until the session has taken what came before.
+    let n_looks = std::cell::Cell::new(0);
+    let is_backlogged = || n_looks.replace(n_looks.get() + 1) < 3;
+    assert!(queue.wait_for_reading(is_backlogged, || false));
+    assert_eq!(n_looks.get(), 4);
+}
+
+#[test]
+fn a_host_that_is_gone_is_not_waited_for() {
+    let (queue, writer, ticket) = overfull();
+    assert!(!queue.wait_for_reading(|| false, || true), "nobody writes and nobody reads");
+    drop(ticket);
+    writer.join().expect("the writer ends");
+    assert!(queue.wait_for_reading(|| false, || false), "the answers have been dropped");
+}
