@@ -111,6 +111,13 @@ impl PartialArguments {
         out.extend(self.closers.iter().rev());
     }
 
+    /// Returns the object of [`PartialArguments::append_snapshot`].
+    pub fn snapshot(&self) -> Map<String, Value> {
+        let mut text = Vec::new();
+        self.append_snapshot(&mut text);
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
     /// The complete arguments, or why the text is not a JSON object.
     ///
     /// Raw control characters and invalid escapes inside strings are the only
