@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pith_protocol::{
-    AssistantEvent, AssistantMessage, Block, Model, PartialArguments, StopReason, TextBlock, ThinkingBlock, ToolCall,
-    Usage,
+    AssistantEvent, AssistantMessage, BadArguments, Block, Model, PartialArguments, StopReason, TextBlock,
+    ThinkingBlock, ToolCall, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -393,10 +393,15 @@ impl MessageBuilder {
     }
 }
 
-/// Keeps the text of arguments that are not JSON: `{"toolCalls": {<id>: {error, raw}}}`.
-fn note_arguments(diagnostics: &mut Option<Value>, id: &str, error: &str, raw: &str) {
+/// Keeps the text of arguments that are no JSON object: `{"toolCalls": {<id>: {error, raw, kind?}}}`. `kind` is what
+/// they are if they are JSON.
+fn note_arguments(diagnostics: &mut Option<Value>, id: &str, error: &BadArguments, raw: &str) {
     let notes = diagnostics.get_or_insert_with(|| Value::Object(Map::new()));
-    notes["toolCalls"][id] = json!({"error": error, "raw": raw});
+    let note = &mut notes["toolCalls"][id];
+    *note = json!({"error": error.to_string(), "raw": raw});
+    if let BadArguments::NotAnObject(kind) = error {
+        note["kind"] = json!(kind);
+    }
 }
 
 /// Milliseconds since 1970.
