@@ -7,7 +7,7 @@ use pith_agent::{Opening, Queue, RunEvent, Turn, now_ms};
 use pith_ai::registry::NO_MODEL;
 use pith_ai::settings::Fsync;
 use pith_ext::EventName;
-use pith_protocol::{AssistantMessage, Event, LlmCall, Message, StopReason, ToolResult};
+use pith_protocol::{AssistantMessage, ErrorKind, Event, LlmCall, Message, StopReason, ToolResult};
 use pith_store::EntryId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
@@ -265,7 +265,7 @@ impl Session {
     /// The request for the next answer, from the state of this moment.
     fn next_turn(&mut self) -> Turn {
         let model = self.models.current().cloned();
-        let blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
+        let mut blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
             api: model.api.clone(),
             provider: model.provider.clone(),
             model: model.id.clone(),
@@ -273,7 +273,10 @@ impl Session {
             ..AssistantMessage::default()
         });
         let call = match (model, self.turn_limit()) {
-            (_, Some(limit)) => Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns).")),
+            (_, Some(limit)) => {
+                blank.error = Some(pith_ai::failure::failure(ErrorKind::Limit));
+                Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns)."))
+            }
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.client.clone(), self.request(model))),
         };
