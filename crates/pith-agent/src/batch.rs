@@ -11,13 +11,14 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use pith_protocol::{AssistantMessage, Block, Message, StopReason, ToolCall, ToolResultMessage};
 use serde_json::Map;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Link, RunEvent, Turn};
 use crate::prepare::{ABORTED, Prepared, Stop, prepare};
+use crate::progress::Progress;
 use crate::{ToolOutput, ToolUpdate, now_ms};
 
 /// Programs that end within so short a time of each other end in the order of their calls.
@@ -153,13 +154,12 @@ impl<'r> Group<'r> {
     async fn execute(&mut self, turn: &Turn, link: &mut impl Link, stop: &Stop) {
         let interrupt = &stop.interrupt;
         let places = Arc::new(Semaphore::new(turn.limits.max_parallel.max(1)));
-        let (progress, mut updates) = mpsc::unbounded_channel();
+        let mut progress = Progress::new(self.calls.len());
         let mut running: FuturesUnordered<_> = std::mem::take(&mut self.ready)
             .into_iter()
             .map(|(index, prepared)| {
-                let progress = progress.clone();
-                let update: ToolUpdate = Arc::new(move |output| drop(progress.send((index, output))));
-                spawn(index, self.calls[index].clone(), prepared, places.clone(), update, stop.clone())
+                let call = self.calls[index].clone();
+                spawn(index, call, prepared, places.clone(), progress.reporter(index), stop.clone())
             })
             .collect();
         let mut deadline = None;
@@ -182,10 +182,10 @@ impl<'r> Group<'r> {
             };
             tokio::select! {
                 biased;
-                Some((index, output)) = updates.recv() => self.update(index, output, link).await,
+                (index, output) = progress.next() => self.update(index, output, link).await,
                 Some((index, joined)) = running.next() => {
                     // What the tool said before it returned comes first; later words are dropped.
-                    while let Ok((index, output)) = updates.try_recv() {
+                    if let Some(output) = progress.close(index) {
                         self.update(index, output, link).await;
                     }
                     let (output, place) = match joined {
@@ -227,9 +227,7 @@ impl<'r> Group<'r> {
     }
 
     async fn update(&self, index: usize, output: ToolOutput, link: &mut impl Link) {
-        if self.outputs[index].is_none() {
-            link.emit(RunEvent::ToolUpdate { call: self.calls[index].clone(), output }).await;
-        }
+        link.emit(RunEvent::ToolUpdate { call: self.calls[index].clone(), output }).await;
     }
 
     fn finished(self) -> impl Iterator<Item = (Arc<Call>, ToolOutput)> {

@@ -11,6 +11,7 @@ mod batch;
 pub mod guard;
 pub mod link;
 mod prepare;
+mod progress;
 pub mod tool;
 pub mod toolset;
 

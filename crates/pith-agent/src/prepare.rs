@@ -107,15 +107,18 @@ async fn fitted(
     Ok((tool.clone(), arguments))
 }
 
-/// Broken argument JSON is quoted back, never repaired and run.
+/// What the model reads about arguments that could not be read. They are never repaired and run.
 fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
-    let noted =
-        answer.diagnostics.as_ref().and_then(|notes| notes.get("toolCalls")?.get(&call.id)?.get("error")?.as_str());
-    let why = noted.unwrap_or("the argument text is not complete JSON");
-    format!(
-        "Tool call \"{}\" was not executed: its arguments are not valid JSON ({why}). Issue the call again with complete arguments.",
-        call.name
-    )
+    let note = answer.diagnostics.as_ref().and_then(|notes| notes.get("toolCalls")?.get(&call.id));
+    let noted = |member: &str| note.and_then(|note| note.get(member)?.as_str());
+    let problem = match noted("kind") {
+        Some(kind) => format!("its arguments must be a JSON object, got {kind}. Issue the call again with an object."),
+        None => format!(
+            "its arguments are not valid JSON ({}). Issue the call again with complete arguments.",
+            noted("error").unwrap_or("the argument text is not complete JSON")
+        ),
+    };
+    format!("Tool call \"{}\" was not executed: {problem}", call.name)
 }
 
 impl Prepared {

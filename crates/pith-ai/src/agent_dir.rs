@@ -28,10 +28,7 @@ const MODELS_NAMES: [&str; 3] = ["models.yml", "models.yaml", "models.json"];
 impl AgentDir {
     /// Finds the directory from the environment. It need not exist.
     pub fn locate(layout: Layout, environment: &Environment) -> AgentDir {
-        let named = environment.get("PITH_AGENT_DIR").or_else(|| match layout {
-            Layout::Pi => environment.get("PI_CODING_AGENT_DIR"),
-            Layout::Xcsh => None,
-        });
+        let named = environment.get("PITH_AGENT_DIR").or_else(|| environment.get("PI_CODING_AGENT_DIR"));
         let root = match named {
             Some(path) => environment.expand(path.trim()),
             None => environment.home().join(layout.project_name()).join("agent"),
@@ -135,8 +132,9 @@ mod tests {
         check(Layout::Pi, &[pi, pith], "/q");
         check(Layout::Pi, &[("PITH_AGENT_DIR", ""), pi], "/home/u/p");
         check(Layout::Xcsh, &[], "/home/u/.xcsh/agent");
-        check(Layout::Xcsh, &[pi], "/home/u/.xcsh/agent");
+        check(Layout::Xcsh, &[pi], "/home/u/p");
         check(Layout::Xcsh, &[pith], "/q");
+        check(Layout::Xcsh, &[pi, pith], "/q");
     }
 
     #[test]

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pith_protocol::{
-    AssistantEvent, AssistantMessage, Block, Model, PartialArguments, StopReason, TextBlock, ThinkingBlock, ToolCall,
-    Usage,
+    AssistantEvent, AssistantMessage, BadArguments, Block, Model, PartialArguments, StopReason, TextBlock,
+    ThinkingBlock, ToolCall, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -45,6 +45,16 @@ enum Phase {
     Waiting,
     Streaming,
     Finished,
+}
+
+/// What ended a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ended {
+    /// Nothing is missing, so arguments that are no JSON are no arguments.
+    ByModel,
+    /// The answer was aborted or has failed and none of its calls is run: arguments stay as the last snapshot
+    /// showed them.
+    BrokenOff,
 }
 
 #[derive(Debug)]
@@ -284,6 +294,10 @@ impl MessageBuilder {
 
     /// Ends a block; ending it twice does nothing.
     pub fn close(&mut self, index: usize) {
+        self.end_block(index, Ended::ByModel);
+    }
+
+    fn end_block(&mut self, index: usize, ended: Ended) {
         if !self.is_open(index) {
             return;
         }
@@ -303,6 +317,9 @@ impl MessageBuilder {
                 match arguments.finish() {
                     Ok(object) => call.arguments = object,
                     Err(error) => {
+                        if ended == Ended::BrokenOff {
+                            call.arguments = arguments.snapshot();
+                        }
                         call.arguments_truncated = Some(true);
                         note_arguments(&mut self.message.diagnostics, &call.id, &error, arguments.raw());
                     }
@@ -320,7 +337,7 @@ impl MessageBuilder {
             return;
         }
         self.begin();
-        self.close_all();
+        self.close_all(Ended::ByModel);
         let has_calls = self.message.tool_calls().next().is_some();
         self.message.stop_reason = if reason == StopReason::Stop && has_calls { StopReason::ToolUse } else { reason };
         if reason == StopReason::Length {
@@ -342,7 +359,7 @@ impl MessageBuilder {
         if self.is_finished() {
             return;
         }
-        self.close_all();
+        self.close_all(Ended::BrokenOff);
         self.message.stop_reason = StopReason::Error;
         self.message.error_message = Some(redact(fault.text, &self.secrets));
         self.message.error = Some(fault.failure);
@@ -354,14 +371,14 @@ impl MessageBuilder {
         if self.is_finished() {
             return;
         }
-        self.close_all();
+        self.close_all(Ended::BrokenOff);
         self.message.stop_reason = StopReason::Aborted;
         self.message.error_message = Some(ABORTED.to_owned());
         self.end();
     }
 
-    fn close_all(&mut self) {
-        (0..self.progress.len()).for_each(|index| self.close(index));
+    fn close_all(&mut self, ended: Ended) {
+        (0..self.progress.len()).for_each(|index| self.end_block(index, ended));
     }
 
     fn estimate_usage(&mut self) {
@@ -376,10 +393,15 @@ impl MessageBuilder {
     }
 }
 
-/// Keeps the text of arguments that are not JSON: `{"toolCalls": {<id>: {error, raw}}}`.
-fn note_arguments(diagnostics: &mut Option<Value>, id: &str, error: &str, raw: &str) {
+/// Keeps the text of arguments that are no JSON object: `{"toolCalls": {<id>: {error, raw, kind?}}}`. `kind` is what
+/// they are if they are JSON.
+fn note_arguments(diagnostics: &mut Option<Value>, id: &str, error: &BadArguments, raw: &str) {
     let notes = diagnostics.get_or_insert_with(|| Value::Object(Map::new()));
-    notes["toolCalls"][id] = json!({"error": error, "raw": raw});
+    let note = &mut notes["toolCalls"][id];
+    *note = json!({"error": error.to_string(), "raw": raw});
+    if let BadArguments::NotAnObject(kind) = error {
+        note["kind"] = json!(kind);
+    }
 }
 
 /// Milliseconds since 1970.
@@ -398,6 +420,10 @@ mod tests {
         MessageBuilder::new(Arc::new(model), 40)
     }
 
+    /// The ways in which an answer ends before it is complete.
+    const BREAK_OFF: [fn(&mut MessageBuilder); 2] =
+        [MessageBuilder::abort, |builder| builder.fail(Fault::new(ErrorKind::Network, "gone"))];
+
     fn names(builder: &mut MessageBuilder) -> Vec<String> {
         let name = |event: AssistantEvent| format!("{event:?}").split([' ', '(']).next().unwrap_or_default().to_owned();
         std::iter::from_fn(|| builder.next_event()).map(name).collect()
@@ -412,9 +438,7 @@ mod tests {
 
     #[test]
     fn open_blocks_are_ended_when_the_answer_breaks_off() {
-        for break_off in [MessageBuilder::abort, |builder: &mut MessageBuilder| {
-            builder.fail(Fault::new(ErrorKind::Network, "gone"));
-        }] {
+        for break_off in BREAK_OFF {
             let mut builder = builder();
             let text = builder.open_text();
             builder.push(text, "hi".into());
@@ -425,6 +449,20 @@ mod tests {
                 names(&mut builder),
                 ["Start", "TextStart", "TextDelta", "ToolCallStart", "ToolCallDelta", "TextEnd", "ToolCallEnd", "End"]
             );
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_broken_off_keeps_the_arguments_shown_last() {
+        for break_off in BREAK_OFF {
+            let mut builder = builder();
+            let call = builder.open_call("c1", "bash");
+            builder.push(call, r#"{"command":"echo hello wor"#.into());
+            break_off(&mut builder);
+            let message = end(&mut builder);
+            let call = message.tool_calls().next().expect("a call");
+            assert_eq!(json!(call.arguments), json!({"command": "echo hello wor"}));
+            assert_eq!(call.arguments_truncated, Some(true));
         }
     }
 

@@ -60,9 +60,12 @@ pub fn kind_of_status(provider: &str, status: u16, text: &str) -> ErrorKind {
 pub fn is_retryable_kind(kind: ErrorKind) -> bool {
     match kind {
         ErrorKind::RateLimit | ErrorKind::Overloaded | ErrorKind::Network | ErrorKind::Timeout => true,
-        ErrorKind::Auth | ErrorKind::Overflow | ErrorKind::Quota | ErrorKind::InvalidRequest | ErrorKind::Protocol => {
-            false
-        }
+        ErrorKind::Auth
+        | ErrorKind::Overflow
+        | ErrorKind::Quota
+        | ErrorKind::InvalidRequest
+        | ErrorKind::Protocol
+        | ErrorKind::Limit => false,
     }
 }
 

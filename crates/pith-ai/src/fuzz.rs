@@ -72,7 +72,11 @@ fn check_blocks(events: &[AssistantEvent]) {
                 let raw = open[*index].take().expect("the call is open");
                 let mut arguments = PartialArguments::new();
                 arguments.push(&raw);
-                assert_eq!(call.arguments, arguments.finish().unwrap_or_default());
+                match arguments.finish() {
+                    Ok(whole) => assert_eq!(call.arguments, whole),
+                    // Those of an answer that was broken off are kept as far as they can be read.
+                    Err(_) => assert!(call.arguments.is_empty() || call.arguments == arguments.snapshot()),
+                }
             }
             E::Start(_) | E::Meta { .. } => {}
             E::End(message) => {

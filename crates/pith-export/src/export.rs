@@ -17,9 +17,10 @@ pub enum ExportError {
     Write { path: PathBuf, error: io::Error },
 }
 
-/// The name of a page, given the name of the session file without extension.
-pub fn default_name(session_file_stem: &str) -> String {
-    format!("pi-session-{session_file_stem}.html")
+/// Returns the name of a page nobody has named, given whose session it is and the session file's name without its
+/// extension.
+pub fn default_name(app: &str, session_file_stem: &str) -> String {
+    format!("{app}-session-{session_file_stem}.html")
 }
 
 /// Writes the page to a file only its owner can read, replacing what was there once the page is complete.

@@ -127,5 +127,5 @@ fn a_session_in_use_is_shown_at_its_leaf() {
 
 #[test]
 fn pages_are_named_after_their_session_file() {
-    assert_eq!(default_name("2026-11-15T06-52-54-872Z_01a1"), "pi-session-2026-11-15T06-52-54-872Z_01a1.html");
+    assert_eq!(default_name("pi", "2026-11-15T06-52-54-872Z_01a1"), "pi-session-2026-11-15T06-52-54-872Z_01a1.html");
 }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ExtensionConfig, ExtensionSource, Limits, Surroundings};
 use crate::engine::inbox::{Inbox, ToEngine};
 use crate::events::EventName;
 use crate::registry::{Registry, SourceInfo};
-use crate::shared::{Answered, Busy, CallError, Shared, Waiting};
+use crate::shared::{Answered, Busy, CallError, Progress, Shared, Waiting};
 
 /// How often a waiting call looks whether the engine is still alive.
 const LOOK: Duration = Duration::from_millis(500);
@@ -276,12 +276,7 @@ impl ExtensionHandle {
     }
 
     /// Starts a call that may report progress and can be aborted.
-    pub(crate) fn open(
-        &self,
-        method: &'static str,
-        args: &impl Serialize,
-        progress: Option<mpsc::UnboundedSender<String>>,
-    ) -> OpenCall {
+    pub(crate) fn open(&self, method: &'static str, args: &impl Serialize, progress: Option<Progress>) -> OpenCall {
         let (reply, outcome) = oneshot::channel();
         let id = self.shared.open_call(Waiting { reply, progress });
         self.send(id, method, args);

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::handle::{ExtensionHandle, Patience, read};
-use crate::shared::CallError;
+use crate::shared::{CallError, Progress};
 
 /// Events that may wait for the loop before the extension's stream is held up.
 const QUEUE: usize = 64;
@@ -195,7 +195,8 @@ async fn answer(
         }
     };
     let (progress, mut pieces) = mpsc::unbounded_channel();
-    let outcome = handle.open("stream", &request(&call, options), Some(progress)).finish_or_abort(&cancel);
+    let outcome =
+        handle.open("stream", &request(&call, options), Some(Progress::Pieces(progress))).finish_or_abort(&cancel);
     tokio::pin!(outcome);
     let outcome = loop {
         tokio::select! {

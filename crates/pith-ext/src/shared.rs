@@ -34,8 +34,16 @@ pub(crate) struct Answered {
 /// A call that waits for the engine.
 pub(crate) struct Waiting {
     pub reply: oneshot::Sender<Answered>,
-    /// Pieces before the result; closed with the call.
-    pub progress: Option<mpsc::UnboundedSender<String>>,
+    /// What comes before the result; closed with the call.
+    pub progress: Option<Progress>,
+}
+
+/// Where a call reports to before it has a result.
+pub(crate) enum Progress {
+    /// Every piece counts.
+    Pieces(mpsc::UnboundedSender<String>),
+    /// Each report replaces the one before, read or not: code that reports in a loop must not fill the memory.
+    Newest(watch::Sender<String>),
 }
 
 /// State shared between the handle's clones and the engine thread. Every lock is held for a few lines.
@@ -137,7 +145,10 @@ impl Shared {
             && let Some(progress) = &waiting.progress
         {
             // The caller may have stopped listening.
-            let _ = progress.send(text);
+            match progress {
+                Progress::Pieces(pieces) => drop(pieces.send(text)),
+                Progress::Newest(newest) => drop(newest.send(text)),
+            }
         }
     }
 

@@ -6,12 +6,12 @@ use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
 use pith_protocol::{Block, ToolSpec, Usage};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::handle::{ExtensionHandle, Patience, read};
 use crate::registry::{ExecutionMode, ToolInfo};
-use crate::shared::CallError;
+use crate::shared::{CallError, Progress};
 
 /// The text of a call that was given up after an abort.
 const ABORTED: &str = "Operation aborted";
@@ -131,15 +131,16 @@ impl ExtensionHandle {
         cancel: &CancellationToken,
         update: impl Fn(ToolOutput),
     ) -> ToolOutput {
-        let (progress, mut updates) = mpsc::unbounded_channel();
+        let (progress, mut updates) = watch::channel(String::new());
         let args = json!({ "name": name, "toolCallId": call_id, "params": arguments });
-        let call = self.open("tool", &args, Some(progress));
+        let call = self.open("tool", &args, Some(Progress::Newest(progress)));
         let outcome = call.finish_or_abort(cancel);
         tokio::pin!(outcome);
         let outcome = loop {
             tokio::select! {
                 biased;
-                Some(text) = updates.recv() => {
+                Ok(()) = updates.changed() => {
+                    let text = updates.borrow_and_update().clone();
                     if let Ok(output) = read::<JsOutput>(&text) {
                         update(output.into());
                     }
@@ -174,7 +175,7 @@ impl ExtensionHandle {
         }
         let (progress, mut pieces) = mpsc::unbounded_channel();
         let args = json!({ "operations": operations, "command": command, "cwd": cwd });
-        let outcome = self.open("bash_operations", &args, Some(progress)).finish_or_abort(cancel);
+        let outcome = self.open("bash_operations", &args, Some(Progress::Pieces(progress))).finish_or_abort(cancel);
         tokio::pin!(outcome);
         let outcome = loop {
             tokio::select! {

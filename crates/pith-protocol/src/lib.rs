@@ -32,6 +32,6 @@ pub use message::{
     StopReason, ToolResultMessage, UserMessage,
 };
 pub use model::{ImageLimits, ImageResize, InputLimits, Model, ModelCost, PriceTier, PromptCache, ThinkingLevel};
-pub use partial::PartialArguments;
+pub use partial::{BadArguments, PartialArguments};
 pub use response::Response;
 pub use usage::{Cost, Usage};

@@ -104,6 +104,8 @@ pub enum ErrorKind {
     Network,
     Timeout,
     Protocol,
+    /// Nothing went wrong: a limit the user has set was reached, such as `maxTurns`.
+    Limit,
 }
 
 /// What a tool gave back.

@@ -5,6 +5,7 @@
 //! copy up to the last point that can be closed, plus the closing brackets. So
 //! the cost of a long argument does not depend on how finely it was cut.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 /// Containers that may be open at once, one less than `serde_json` refuses.
@@ -30,6 +31,17 @@ pub struct PartialArguments {
     high_surrogate: Option<[u8; 6]>,
     /// Bytes read, to say where the text went wrong.
     offset: usize,
+}
+
+/// Why a text cannot be the arguments of a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadArguments {
+    /// Where it stops being JSON, or ends too early.
+    #[error("{0}")]
+    NotJson(String),
+    /// It is JSON of this kind.
+    #[error("expected a JSON object, got {0}")]
+    NotAnObject(&'static str),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,17 +123,26 @@ impl PartialArguments {
         out.extend(self.closers.iter().rev());
     }
 
+    /// Returns the object of [`PartialArguments::append_snapshot`].
+    pub fn snapshot(&self) -> Map<String, Value> {
+        let mut text = Vec::new();
+        self.append_snapshot(&mut text);
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
     /// The complete arguments, or why the text is not a JSON object.
     ///
     /// Raw control characters and invalid escapes inside strings are the only
     /// faults overlooked: a text cut short may look like a valid call and must
     /// never become one.
-    pub fn finish(&self) -> Result<Map<String, Value>, String> {
+    pub fn finish(&self) -> Result<Map<String, Value>, BadArguments> {
+        let not_json = |why: String| Err(BadArguments::NotJson(why));
         match self.state {
             State::Start => Ok(Map::new()),
-            State::Done => serde_json::from_slice(&self.clean).map_err(|error| error.to_string()),
-            State::Broken(offset, character) => Err(format!("unexpected {character:?} at offset {offset}")),
-            State::InKey | State::InString => Err(format!("text ends inside a string at offset {}", self.offset)),
+            State::Done => serde_json::from_slice(&self.clean).or_else(|error| not_json(error.to_string())),
+            State::Broken(..) if let Some(kind) = self.other_kind() => Err(BadArguments::NotAnObject(kind)),
+            State::Broken(offset, character) => not_json(format!("unexpected {character:?} at offset {offset}")),
+            State::InKey | State::InString => not_json(format!("text ends inside a string at offset {}", self.offset)),
             State::FirstKey
             | State::NextKey
             | State::Colon
@@ -130,9 +151,22 @@ impl PartialArguments {
             | State::Literal(..)
             | State::Number(..)
             | State::AfterValue => {
-                Err(format!("text ends at offset {} with {} open brackets", self.offset, self.closers.len()))
+                not_json(format!("text ends at offset {} with {} open brackets", self.offset, self.closers.len()))
             }
         }
+    }
+
+    /// What the text is if it is JSON, but no object.
+    fn other_kind(&self) -> Option<&'static str> {
+        let kind = match self.raw.trim_ascii_start().as_bytes().first()? {
+            b'[' => "array",
+            b'"' => "string",
+            b't' | b'f' => "boolean",
+            b'n' => "null",
+            b'-' | b'0'..=b'9' => "number",
+            _ => return None,
+        };
+        serde_json::from_str::<IgnoredAny>(&self.raw).is_ok().then_some(kind)
     }
 
     /// How much of `clean` can be shown, and what completes the value at its end.
@@ -487,12 +521,24 @@ mod tests {
         let good = |text: &str| Value::Object(arguments(&[text]).finish().expect(text));
         assert_eq!(good(" "), serde_json::json!({}));
         assert_eq!(good("{\"a\":\"x\ny\\q\"} \n"), serde_json::json!({"a": "x\ny\\q"}));
-        let bad = |text: &str| arguments(&[text]).finish().expect_err(text);
+        let bad = |text: &str| arguments(&[text]).finish().expect_err(text).to_string();
         assert_eq!(bad(r#"{"command":"echo hello wor"#), "text ends inside a string at offset 26");
         assert_eq!(bad(r#"{"a":[1"#), "text ends at offset 7 with 2 open brackets");
         assert_eq!(bad(r#"{"a":1} x"#), "unexpected 'x' at offset 8");
-        assert_eq!(bad("[1]"), "unexpected '[' at offset 0");
+        assert_eq!(bad("[1"), "unexpected '[' at offset 0");
         assert_eq!(bad("{\"a\":é}"), "unexpected 'é' at offset 5");
+    }
+
+    #[test]
+    fn json_that_is_no_object_is_called_by_its_kind() {
+        let check = |text: &str, kind| {
+            assert_eq!(arguments(&[text]).finish(), Err(BadArguments::NotAnObject(kind)), "{text}");
+        };
+        check(" [1] ", "array");
+        check(r#""{\"a\":1}""#, "string");
+        check("-1.5e3", "number");
+        check("true", "boolean");
+        check("null", "null");
     }
 
     #[test]

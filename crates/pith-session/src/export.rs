@@ -43,7 +43,7 @@ impl Session {
             Some(path) => self.workbench().base.resolve(&path),
             None => {
                 let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-                cwd.join(pith_export::default_name(&stem))
+                cwd.join(pith_export::default_name(self.options.export_app, &stem))
             }
         }
     }

@@ -64,6 +64,8 @@ pub struct SessionOptions {
     pub cache: CacheRetention,
     /// Who a user message is attributed to, where hosts expect it.
     pub attribution: Option<&'static str>,
+    /// What the name of an exported page begins with, where the host names none.
+    pub export_app: &'static str,
     /// The refusal of a second prompt.
     pub busy_text: &'static str,
     /// Whether `get_state` repeats the system prompt and the tools.

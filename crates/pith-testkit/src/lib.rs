@@ -17,10 +17,21 @@ pub use host::{Host, HostBuilder, Signal};
 pub use server::{Api, Block, Fault, ModelServer, Script, Turn};
 pub use terminal::Terminal;
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// How long anything is waited for before the test fails; `PITH_TEST_PATIENCE` (seconds) overrides it.
 pub fn patience() -> Duration {
     let seconds = std::env::var("PITH_TEST_PATIENCE").ok().and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(30))
+}
+
+/// Waits until something is so that nobody announces.
+#[track_caller]
+pub fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + patience();
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited {:?} in vain: {what}", patience());
+        thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -47,6 +47,21 @@ pub fn wait_for(marker: &str, patience: Duration) -> Process {
     }
 }
 
+/// Fails unless every process with `marker` is gone within a second of this process's own time: so many sleeps as
+/// take a second on an idle machine. A busy one stretches them as much as what is waited for.
+#[track_caller]
+pub fn no_process_after_a_second(marker: &str) {
+    let began = Instant::now();
+    for _ in 0..Duration::from_secs(1).as_millis() / TICK.as_millis() {
+        if with_marker(marker).is_empty() {
+            return;
+        }
+        thread::sleep(TICK);
+    }
+    let left = with_marker(marker);
+    assert!(left.is_empty(), "still alive after a second, which took {:?} here: {left:#?}", began.elapsed());
+}
+
 /// Fails unless every process with `marker` is gone within the given time.
 #[track_caller]
 pub fn no_process_with(marker: &str, patience: Duration) {

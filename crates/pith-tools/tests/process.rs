@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Bench, eventually, eventually_async, is_alive, pids, run, text};
+use common::{Bench, eventually, eventually_async, is_alive, pids, run, text, within_a_second};
 use serde_json::json;
 
 /// Starts three sleepers: a child, one in a session of its own, and an orphan in a session of its own.
@@ -234,7 +234,7 @@ fn kill_9_of_the_agent_leaves_no_survivor() {
     let pids = family_of(dir.path());
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually(SOON, "all are gone", || none_is_alive(&pids));
+    within_a_second("all are gone", || none_is_alive(&pids));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn kill_9_of_the_agent_also_ends_background_jobs() {
     assert!(pids[1..].iter().all(|pid| is_alive(*pid)));
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually(SOON, "all are gone", || none_is_alive(&pids));
+    within_a_second("all are gone", || none_is_alive(&pids));
 }
 
 #[test]

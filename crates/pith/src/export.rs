@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use pith_export::Page;
 use pith_store::EntryTree;
 
+use crate::dialect::Dialect;
 use crate::show;
 
 /// Writes the page and says where it is.
-pub fn page(file: &Path, target: Option<&String>) -> anyhow::Result<u8> {
+pub fn page(file: &Path, target: Option<&String>, dialect: &Dialect) -> anyhow::Result<u8> {
     if !file.exists() {
         anyhow::bail!("File not found: {}", file.display());
     }
@@ -17,7 +18,7 @@ pub fn page(file: &Path, target: Option<&String>) -> anyhow::Result<u8> {
         crate::warn(&format!("Warning: {}", report.message));
     }
     let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    let target = target.map_or_else(|| PathBuf::from(pith_export::default_name(&stem)), PathBuf::from);
+    let target = target.map_or_else(|| pith_export::default_name(dialect.name, &stem).into(), PathBuf::from);
     // The page is written beside its final name, so the directory has to be spelled out.
     let target = std::path::absolute(target)?;
     pith_export::export(&Page::of_file(&tree, env!("CARGO_PKG_VERSION"))?, &target)?;

@@ -62,7 +62,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::ListModels => check::list_models(&cli, rpc::dialect(&cli, program)?),
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
-        Action::Export(file) => export::page(file, cli.messages.first()),
+        Action::Export(file) => export::page(file, cli.messages.first(), rpc::dialect(&cli, program)?),
         Action::Refuse(text) => {
             warn(text);
             Ok(2)

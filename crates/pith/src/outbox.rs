@@ -59,6 +59,9 @@ impl Outbox for WireOutbox {
             (Shown::AsIs, Event::ToolExecutionUpdate { tool_call_id, .. }) => {
                 self.queue.push_tool_update(tool_call_id, |out| json::append(out, event));
             }
+            (Shown::AsIs, Event::ToolExecutionEnd { tool_call_id, .. }) => {
+                self.queue.push_tool_end(tool_call_id, |out| json::append(out, event));
+            }
             (Shown::AsIs, event) => self.line(event),
         }
     }

@@ -33,7 +33,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     };
     // The threads come up while this one prepares the session.
     let (queue, writer) = FrameQueue::start(stdout, on_broken)?;
-    let inbox = reader::start(max_line)?;
+    let inbox = reader::start(max_line, queue.clone())?;
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -1,6 +1,7 @@
 //! The loop, driven by closures: a model that plays answers, tools that are functions.
 
 mod guard;
+mod progress;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -140,7 +141,10 @@ impl Link for Recorder {
             RunEvent::Stream(event) => format!("{event:?}"),
             RunEvent::MessageEnd(message) => format!("end {}", show(&message)),
             RunEvent::ToolStart { call } => format!("tool_start {}", call.id),
-            RunEvent::ToolUpdate { call, .. } => format!("tool_update {}", call.id),
+            RunEvent::ToolUpdate { call, output } => {
+                let text: String = output.content.iter().filter_map(Block::as_text).collect();
+                format!("tool_update {} {text}", call.id)
+            }
             RunEvent::ToolEnd { call, output } => {
                 let warned = output.content.iter().filter_map(Block::as_text).any(|text| text.contains("in a row"));
                 let outcome = if output.is_error { "error" } else { "ok" };
@@ -300,7 +304,7 @@ fn ends_come_as_they_come_and_results_in_call_order() {
             "tool_start b",
             "tool_start c",
             "tool_end c error",
-            "tool_update a",
+            "tool_update a half",
             "tool_end b ok",
             "tool_end a ok",
             "start result a slow",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pith_agent::link::Limits;
 use pith_agent::{Turn, now_ms};
 use pith_ai::registry::NO_MODEL;
-use pith_protocol::{AssistantMessage, LlmCall, Model};
+use pith_protocol::{AssistantMessage, ErrorKind, LlmCall, Model};
 
 use crate::activity::Work;
 use crate::session::Session;
@@ -13,7 +13,7 @@ use crate::session::Session;
 impl Session {
     pub(super) fn next_turn(&mut self) -> Turn {
         let model = self.models.current().cloned();
-        let blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
+        let mut blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
             api: model.api.clone(),
             provider: model.provider.clone(),
             model: model.id.clone(),
@@ -21,7 +21,10 @@ impl Session {
             ..AssistantMessage::default()
         });
         let call = match (model, self.turn_limit()) {
-            (_, Some(limit)) => Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns).")),
+            (_, Some(limit)) => {
+                blank.error = Some(pith_ai::failure::failure(ErrorKind::Limit));
+                Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns)."))
+            }
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
         };

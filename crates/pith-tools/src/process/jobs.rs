@@ -6,13 +6,15 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use rustix::process::Pid;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::attend::attend;
@@ -39,8 +41,28 @@ pub struct CommandLine {
 pub struct Jobs {
     guard: Option<Guard>,
     leftovers: Leftovers,
+    /// Shared with the commands, which take themselves out when nothing is left of them.
+    lines: Arc<Lines>,
+}
+
+/// The lines to all guards that may still have processes.
+#[derive(Default)]
+struct Lines(Mutex<Vec<Entry>>);
+
+struct Entry {
     /// Dropping a line ends what is behind it.
-    lines: Mutex<Vec<Arc<Line>>>,
+    line: Arc<Line>,
+    /// Waits for the end of what a finished command has left running.
+    watcher: Option<AbortOnDrop>,
+}
+
+/// Ends the task with its owner, so that the task does not keep the line open.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// A command that was just started.
@@ -54,13 +76,17 @@ pub struct Running {
 pub struct Job {
     line: Arc<Line>,
     released: bool,
+    /// Gone when the session has ended.
+    lines: Weak<Lines>,
+    /// Where the line is listened to; a job may be dropped elsewhere.
+    runtime: Handle,
 }
 
 impl Jobs {
     /// `keep_background` lets processes live on that outlast both their command and pith.
     pub fn new(guard: Option<Guard>, keep_background: bool) -> Self {
         let leftovers = if keep_background { Leftovers::Keep } else { Leftovers::End };
-        Jobs { guard, leftovers, lines: Mutex::default() }
+        Jobs { guard, leftovers, lines: Arc::default() }
     }
 
     /// Starts a command in a session of its own, with empty input. Needs a tokio runtime.
@@ -81,11 +107,8 @@ impl Jobs {
             Some(guard) => self.spawn_guarded(guard, command, (stdout, stderr), ours, theirs)?,
             None => self.spawn_attended(command, (stdout, stderr), ours, theirs)?,
         });
-        let mut lines = self.lines();
-        lines.retain(|line| !line.is_over());
-        lines.push(Arc::clone(&line));
-        drop(lines);
-        Ok(Job { line, released: false })
+        self.lines.all().push(Entry { line: Arc::clone(&line), watcher: None });
+        Ok(Job { line, released: false, lines: Arc::downgrade(&self.lines), runtime: Handle::current() })
     }
 
     fn spawn_guarded(
@@ -138,9 +161,9 @@ impl Jobs {
 
     /// Ends every command, and what finished ones left running unless that is to be kept.
     pub async fn shutdown_all(&self, grace: Duration) {
-        let lines = std::mem::take(&mut *self.lines());
-        let ending: Vec<_> =
-            lines.iter().filter(|line| self.leftovers == Leftovers::End || !line.has_exited()).collect();
+        let entries = std::mem::take(&mut *self.lines.all());
+        let lines = entries.iter().map(|entry| &entry.line);
+        let ending: Vec<_> = lines.filter(|line| self.leftovers == Leftovers::End || !line.has_exited()).collect();
         for line in &ending {
             line.end(grace);
         }
@@ -152,13 +175,34 @@ impl Jobs {
 
     /// How many commands still have processes.
     pub fn count(&self) -> usize {
-        let mut lines = self.lines();
-        lines.retain(|line| !line.is_over());
-        lines.len()
+        self.lines.all().iter().filter(|entry| !entry.line.is_over()).count()
+    }
+}
+
+impl Lines {
+    /// Closes a line as soon as nothing is left behind it, and with it the descriptor it takes.
+    fn close_when_over(self: Arc<Self>, line: &Arc<Line>, runtime: &Handle) {
+        if line.is_over() {
+            return self.remove(line);
+        }
+        let mut all = self.all();
+        let Some(entry) = all.iter_mut().find(|entry| Arc::ptr_eq(&entry.line, line)) else { return };
+        let (lines, line) = (Arc::downgrade(&self), Arc::clone(line));
+        let watcher = runtime.spawn(async move {
+            line.gone().await;
+            if let Some(lines) = lines.upgrade() {
+                lines.remove(&line);
+            }
+        });
+        entry.watcher = Some(AbortOnDrop(watcher.abort_handle()));
     }
 
-    fn lines(&self) -> MutexGuard<'_, Vec<Arc<Line>>> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remove(&self, line: &Arc<Line>) {
+        self.all().retain(|entry| !Arc::ptr_eq(&entry.line, line));
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -188,6 +232,9 @@ impl Drop for Job {
     fn drop(&mut self) {
         if !self.released {
             self.line.end(Duration::ZERO);
+        }
+        if let Some(lines) = self.lines.upgrade() {
+            lines.close_when_over(&self.line, &self.runtime);
         }
     }
 }

@@ -27,5 +27,5 @@ use std::time::Duration;
 pub const ABORT_GRACE: Duration = Duration::from_millis(500);
 /// The same when pith ends.
 pub const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
-/// The same when pith vanished without a word.
+/// The same when pith vanished without a word. Nothing may be left a second later, so most of it is for the killing.
 const ORPHANED_GRACE: Duration = Duration::from_millis(250);

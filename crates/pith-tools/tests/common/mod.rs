@@ -115,7 +115,22 @@ pub fn eventually(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// The same inside a runtime.
+/// Waits until `done`, at most a second of this process's own time.
+///
+/// The second is 200 sleeps of 5 ms. On an idle machine that is what it takes; a busy one stretches the sleeps as much
+/// as whatever is waited for, so that the bound holds for the work and not for the load.
+pub fn within_a_second(what: &str, mut done: impl FnMut() -> bool) {
+    let began = Instant::now();
+    for _ in 0..200 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("not within a second, which took {:?} here: {what}", began.elapsed());
+}
+
+/// [`eventually`] inside a runtime.
 pub async fn eventually_async(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + limit;
     while !done() {

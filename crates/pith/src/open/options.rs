@@ -56,6 +56,7 @@ impl Choices {
             block_images: settings.images.block_images,
             cache: self.cache,
             attribution: self.dialect.attribution,
+            export_app: self.dialect.name,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
             highest_level: self.dialect.highest_level,

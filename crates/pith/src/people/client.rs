@@ -26,7 +26,25 @@ pub struct Settled {
     /// Text of the last answer.
     pub text: String,
     /// Why the last answer is none.
-    pub failure: Option<String>,
+    pub failure: Option<Failure>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// Somebody wanted it so: an extension has aborted the run, or a limit of the user was reached.
+    Stopped(String),
+    /// Something went wrong.
+    Failed(String),
+}
+
+impl Failure {
+    /// What is said about it.
+    pub fn into_text(self) -> String {
+        match self {
+            Failure::Stopped(text) | Failure::Failed(text) => text,
+        }
+    }
 }
 
 /// Sends commands and waits for what becomes of them.

@@ -1,10 +1,10 @@
 //! Keeps the last answer in mind, so that an ending can tell how it went.
 
 use pith_protocol::host::UiRequest;
-use pith_protocol::{AssistantMessage, Block, Event, Response, StopReason};
+use pith_protocol::{AssistantMessage, Block, ErrorKind, Event, Response, StopReason};
 use tokio::sync::mpsc;
 
-use super::client::{Notice, Settled, answered};
+use super::client::{Failure, Notice, Settled, answered};
 
 /// Turns frames into notices for the driver.
 pub struct Follower {
@@ -38,8 +38,13 @@ impl Follower {
                     self.last = settled(answer);
                 }
             }
-            Event::AgentSettled { .. } => {
-                let _ = self.notices.send(Notice::Settled(self.last.clone()));
+            Event::AgentSettled { aborted } => {
+                let mut settled = self.last.clone();
+                // An abort while a failed request waits to be repeated leaves the failure as the last answer.
+                if *aborted {
+                    settled.failure = settled.failure.map(|failure| Failure::Stopped(failure.into_text()));
+                }
+                let _ = self.notices.send(Notice::Settled(settled));
             }
             _ => {}
         }
@@ -47,12 +52,14 @@ impl Follower {
 }
 
 fn settled(answer: &AssistantMessage) -> Settled {
-    let failure = |usual: &str| answer.error_message.clone().unwrap_or_else(|| usual.to_owned());
+    let text = |usual: &str| answer.error_message.clone().unwrap_or_else(|| usual.to_owned());
+    let is_limit = answer.error.as_ref().is_some_and(|failure| failure.kind == ErrorKind::Limit);
     Settled {
         text: answer.content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
         failure: match answer.stop_reason {
-            StopReason::Error => Some(failure("Request error")),
-            StopReason::Aborted => Some(failure("Request aborted")),
+            StopReason::Error if is_limit => Some(Failure::Stopped(text("Limit reached"))),
+            StopReason::Error => Some(Failure::Failed(text("Request error"))),
+            StopReason::Aborted => Some(Failure::Stopped(text("Request aborted"))),
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => None,
         },
     }

@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::attach::{Draft, piped, resolve};
-use super::client::{Client, Notice, Settled, is_busy, is_handled};
+use super::client::{Client, Failure, Notice, Settled, is_busy, is_handled};
 use super::drive;
 use super::follow::Follower;
 use super::screen::{Screen, Show, Streams};
@@ -61,7 +61,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     screen.show(Show::Totals);
     drop(screen);
     finish(painter);
-    leave(&ending, outcome.err())
+    leave(&ending, outcome.err().map(Undone::into_text))
 }
 
 /// `--mode json`: the session's header, then every event, a line each.
@@ -87,21 +87,36 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
     queue.close();
     finish(writer);
-    // An answer that failed has told so itself; a refused prompt has no event.
-    leave(&ending, outcome.err().map(|failure| if failure.is_told { Failure::silent() } else { failure }))
+    leave(
+        &ending,
+        match outcome {
+            // Whoever reads the events sees what stopped the run. It did what it was told, as a benchmark with a
+            // limit on turns counts on.
+            Ok(_) | Err(Undone::Told(Failure::Stopped(_))) => None,
+            Err(Undone::Told(Failure::Failed(_)) | Undone::Ended) => Some(String::new()),
+            // There is no event for that.
+            Err(Undone::Refused(text)) => Some(text),
+        },
+    )
 }
 
 /// Why the work is not done.
-struct Failure {
-    text: String,
-    /// An event has said so.
-    is_told: bool,
+enum Undone {
+    /// A prompt was refused.
+    Refused(String),
+    /// The last answer says it.
+    Told(Failure),
+    /// The session has ended.
+    Ended,
 }
 
-impl Failure {
-    /// One that needs no further words.
-    fn silent() -> Self {
-        Failure { text: String::new(), is_told: true }
+impl Undone {
+    fn into_text(self) -> String {
+        match self {
+            Undone::Refused(text) => text,
+            Undone::Told(failure) => failure.into_text(),
+            Undone::Ended => String::new(),
+        }
     }
 }
 
@@ -112,7 +127,7 @@ fn run(
     notices: mpsc::UnboundedReceiver<Notice>,
     ending: &Ending,
     prompts: Vec<Value>,
-) -> Result<Settled, Failure> {
+) -> Result<Settled, Undone> {
     runtime.block_on(async {
         ending.watch_signals();
         let parts = start.into_parts(outbox);
@@ -121,27 +136,27 @@ fn run(
 }
 
 /// One after the other; the last answer decides. What cannot even be sent ends it.
-async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, Failure> {
+async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, Undone> {
     let mut last = Ok(Settled::default());
     for prompt in prompts {
         last = ask(client, prompt).await;
-        if last.as_ref().is_err_and(|failure| !failure.is_told || failure.text.is_empty()) {
+        if matches!(last, Err(Undone::Refused(_) | Undone::Ended)) {
             break;
         }
     }
     last
 }
 
-async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Failure> {
+async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Undone> {
     let sent = client.send(prompt).await;
     // Asked after an extension has dealt with the prompt: it may have set something going.
     let mut asked = None;
     while let Some(notice) = client.next().await {
         match notice {
             Notice::Answer { result: Err(text), .. } if text == NO_MODEL => {
-                return Err(Failure { text: NO_KEY.to_owned(), is_told: false });
+                return Err(Undone::Refused(NO_KEY.to_owned()));
             }
-            Notice::Answer { result: Err(text), .. } => return Err(Failure { text, is_told: false }),
+            Notice::Answer { result: Err(text), .. } => return Err(Undone::Refused(text)),
             Notice::Answer { id, result: Ok(data) } if id == sent && is_handled(&data) => {
                 asked = Some(client.send(json!({"type": "get_state"})).await);
             }
@@ -149,27 +164,23 @@ async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Failure> {
                 return Ok(Settled::default());
             }
             Notice::Answer { result: Ok(_), .. } | Notice::Ui(_) => {}
-            Notice::Settled(Settled { failure: Some(text), .. }) => return Err(Failure { text, is_told: true }),
+            Notice::Settled(Settled { failure: Some(failure), .. }) => return Err(Undone::Told(failure)),
             Notice::Settled(settled) => return Ok(settled),
         }
     }
-    Err(Failure::silent())
+    Err(Undone::Ended)
 }
 
-/// Says what failed and ends the process, because a blocked read of stdin would keep it.
-fn leave(ending: &Ending, failure: Option<Failure>) -> anyhow::Result<u8> {
+/// Says what failed, if there is anything to say, and ends the process, because a blocked read of stdin would keep it.
+fn leave(ending: &Ending, failure: Option<String>) -> anyhow::Result<u8> {
     if ending.stop.is_cancelled() {
         std::process::exit(ending.code());
     }
-    match failure {
-        Some(failure) => {
-            if !failure.text.is_empty() {
-                warn(&failure.text);
-            }
-            Ok(1)
-        }
-        None => Ok(0),
+    let Some(text) = failure else { return Ok(0) };
+    if !text.is_empty() {
+        warn(&text);
     }
+    Ok(1)
 }
 
 /// That is no failure, but maybe not what was meant.

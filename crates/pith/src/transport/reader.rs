@@ -1,42 +1,67 @@
 //! Reads stdin on a thread of its own. Decodes, decides nothing: bad lines
 //! travel the same way as good ones, so answers leave in the order lines came.
+//! A host that sends and does not read is not read from either, before its
+//! answers fill the memory.
 
+use std::cell::Cell;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use pith_protocol::inbound::{Inbound, announces_ui, decode, too_long};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc;
 
 use super::lines::{Line, LineSplitter};
+use super::writer::FrameQueue;
 
 /// Lines decoded ahead of the session.
 const BACKLOG: usize = 64;
 const CHUNK: usize = 64 * 1024;
 
-/// Starts reading. The channel closes at end of input.
-pub fn start(max_line: usize) -> io::Result<mpsc::Receiver<Inbound>> {
+/// Starts reading. The channel closes at end of input. The session's answers go to `answers`.
+pub fn start(max_line: usize, answers: Arc<FrameQueue>) -> io::Result<mpsc::Receiver<Inbound>> {
     let (inbox, lines) = mpsc::channel(BACKLOG);
-    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || read(io::stdin().lock(), max_line, &inbox))?;
+    let send = move |inbound| {
+        let is_backlogged = || inbox.capacity() < inbox.max_capacity() && !inbox.is_closed();
+        let is_wanted = answers.wait_for_reading(is_backlogged, has_hung_up);
+        // A closed inbox means the session has ended; what is still read is read in vain.
+        is_wanted && inbox.blocking_send(inbound).is_ok()
+    };
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || read(io::stdin().lock(), max_line, send))?;
     Ok(lines)
 }
 
-fn read(mut input: impl Read, max_line: usize, inbox: &mpsc::Sender<Inbound>) {
+/// Whether nobody can write to stdin any more; what was written may still be there to read.
+fn has_hung_up() -> bool {
+    let stdin = rustix::stdio::stdin();
+    // The closing of one direction of a socket has to be asked for; where that cannot be done, a full close counts.
+    let half_close = if cfg!(target_os = "linux") { PollFlags::RDHUP } else { PollFlags::empty() };
+    let mut ends = [PollFd::new(&stdin, half_close)];
+    poll(&mut ends, Some(&Timespec::default())).is_ok_and(|n_ready| n_ready > 0)
+}
+
+/// Reads until the end of input, or until `send` does not want another line.
+fn read(mut input: impl Read, max_line: usize, send: impl Fn(Inbound) -> bool) {
     let mut splitter = LineSplitter::new(max_line);
     let mut is_first = true;
+    let is_over = Cell::new(false);
     let mut take = |line: Line<'_>| {
+        if is_over.get() {
+            return;
+        }
         if std::mem::take(&mut is_first) && matches!(line, Line::Whole(bytes) if announces_ui(bytes)) {
-            let _ = inbox.blocking_send(Inbound::UiAnnounced);
+            is_over.set(!send(Inbound::UiAnnounced));
         }
         let inbound = match line {
             Line::Whole(bytes) => decode(bytes),
             Line::TooLong => Some(too_long(max_line)),
         };
         if let Some(inbound) = inbound {
-            // A closed inbox means the session has ended; what is still read is read in vain.
-            let _ = inbox.blocking_send(inbound);
+            is_over.set(!send(inbound));
         }
     };
     let mut chunk = vec![0; CHUNK];
-    loop {
+    while !is_over.get() {
         match input.read(&mut chunk) {
             Ok(0) => break,
             Ok(n_bytes) => splitter.push(&chunk[..n_bytes], &mut take),

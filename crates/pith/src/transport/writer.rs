@@ -1,20 +1,28 @@
 //! The frame queue and the thread that empties it.
 //!
 //! Frames of all producers pass through one ordered buffer. Above its bound,
-//! deltas of one block merge and tool progress keeps only the newest; when that
-//! does not help the run is suspended until the host has caught up.
+//! deltas of one block merge and of each tool call only the newest progress is
+//! kept; when that does not help the run is suspended until the host has caught up.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use pith_protocol::live::{Delta, LiveMessage};
 use pith_session::Room;
 
+use super::FLUSH_LIMIT;
+
 /// Bytes of frames kept for a host that does not read.
 pub const LIMIT: usize = 8 << 20;
-/// Most bytes handed to one write.
-const PIECE: usize = 1 << 20;
+/// Above so many bytes no more commands are read: their answers cannot be dropped. A host may write commands with
+/// this much to answer before it reads anything.
+pub const READ_LIMIT: usize = 64 << 20;
+/// Most bytes handed to one write, so that slow reading is seen as reading. As much as a pipe holds.
+const PIECE: usize = 64 << 10;
+/// How often a reader that waits looks for itself.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Producer side and writer side of the queue.
 #[derive(Default)]
@@ -22,6 +30,8 @@ pub struct FrameQueue {
     state: Mutex<State>,
     /// Wakes the writer.
     filled: Condvar,
+    /// Wakes the reader, if it waits.
+    changed: Condvar,
     room: Room,
 }
 
@@ -31,23 +41,24 @@ struct State {
     pending: Vec<u8>,
     /// Bytes the writer has taken and not yet written.
     in_flight: usize,
-    /// What may still be merged with its successor; comes after `pending`.
-    tail: Tail,
+    /// Bytes written so far.
+    written: u64,
+    /// Deltas that may still be merged with their successors; come after `pending`.
+    tail: Option<Delta>,
+    /// The newest progress of each tool call whose reports came while the queue was full. Leaves when
+    /// `pending` has been taken, or right before the end of its call.
+    progress: Vec<Report>,
     /// The answer being streamed; merged deltas show its newest state.
     live: Option<LiveMessage>,
+    is_reader_waiting: bool,
     is_closed: bool,
     is_broken: bool,
 }
 
-#[derive(Default)]
-enum Tail {
-    #[default]
-    None,
-    Delta(Delta),
-    ToolUpdate {
-        call: String,
-        line: Vec<u8>,
-    },
+/// Progress of a tool call, encoded.
+struct Report {
+    call: String,
+    line: Vec<u8>,
 }
 
 impl FrameQueue {
@@ -82,17 +93,26 @@ impl FrameQueue {
     /// Queues tool progress; a newer report of the same call replaces one not yet sent.
     pub fn push_tool_update(&self, call: &str, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
+        state.settle_tail();
         if state.is_full() {
-            if !matches!(&state.tail, Tail::ToolUpdate { call: held, .. } if held == call) {
-                state.settle_tail();
-            }
             let mut line = Vec::new();
             encode(&mut line);
-            state.tail = Tail::ToolUpdate { call: call.to_owned(), line };
+            state.hold_progress(call, line);
         } else {
-            state.settle_tail();
+            state.take_progress(call);
             state.append(encode);
         }
+        self.publish(&state);
+    }
+
+    /// Queues the end of a tool call, after the progress of that call that was held back.
+    pub fn push_tool_end(&self, call: &str, encode: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.lock();
+        state.settle_tail();
+        if let Some(line) = state.take_progress(call) {
+            state.append(|out| out.extend_from_slice(&line));
+        }
+        state.append(encode);
         self.publish(&state);
     }
 
@@ -115,7 +135,7 @@ impl FrameQueue {
         let Some(mut live) = state.live.take() else { return };
         let delta = live.fold(event);
         match delta {
-            Some(delta) if state.is_full() || state.holds_delta() => state.merge(delta),
+            Some(delta) if state.is_full() || state.tail.is_some() => state.merge(delta),
             Some(delta) => state.append(|out| live.append_delta_frame(&delta, out)),
             None => state.append(|out| live.append_event_frame(event, out)),
         }
@@ -124,6 +144,29 @@ impl FrameQueue {
             state.settle_tail();
         }
         self.publish(&state);
+    }
+
+    /// Blocks while the host must read before more of its commands are taken: always above [`READ_LIMIT`], and above
+    /// [`LIMIT`] while `is_backlogged` says that earlier commands have not been looked at, so that commands with
+    /// large answers pass one at a time. Returns false when there is no use in waiting: the host `has_hung_up` and
+    /// reads nothing.
+    pub fn wait_for_reading(&self, is_backlogged: impl Fn() -> bool, has_hung_up: impl Fn() -> bool) -> bool {
+        let mut state = self.lock();
+        let mut given_up_at = None;
+        while !state.is_broken && state.must_be_read(&is_backlogged) {
+            let written = state.written;
+            state.is_reader_waiting = true;
+            // Neither a hang-up nor the session's taking of a line is announced here.
+            let (next, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if !has_hung_up() || state.written != written {
+                given_up_at = None;
+            } else if Instant::now() >= *given_up_at.get_or_insert_with(|| Instant::now() + FLUSH_LIMIT) {
+                return false;
+            }
+        }
+        state.is_reader_waiting = false;
+        true
     }
 
     /// Ends the stream: the writer sends what is left and stops.
@@ -137,6 +180,7 @@ impl FrameQueue {
             self.room.close();
         }
         self.filled.notify_one();
+        self.wake_reader(state);
     }
 
     fn write_all(&self, mut sink: impl Write) -> io::Result<()> {
@@ -148,9 +192,11 @@ impl FrameQueue {
                 }
                 let mut state = self.lock();
                 state.in_flight -= piece.len();
+                state.written += piece.len() as u64;
                 if !state.must_wait() {
                     self.room.open();
                 }
+                self.wake_reader(&state);
             }
         }
         sink.flush()
@@ -162,6 +208,7 @@ impl FrameQueue {
         loop {
             if state.pending.is_empty() {
                 state.settle_tail();
+                state.settle_progress();
             }
             if !state.pending.is_empty() {
                 let batch = std::mem::take(&mut state.pending);
@@ -178,8 +225,16 @@ impl FrameQueue {
     /// Nobody reads any more: frames are dropped and nobody waits.
     fn give_up(&self) {
         let mut state = self.lock();
-        *state = State { is_closed: true, is_broken: true, ..State::default() };
+        let is_reader_waiting = state.is_reader_waiting;
+        *state = State { is_closed: true, is_broken: true, is_reader_waiting, ..State::default() };
         self.room.open();
+        self.wake_reader(&state);
+    }
+
+    fn wake_reader(&self, state: &MutexGuard<'_, State>) {
+        if state.is_reader_waiting {
+            self.changed.notify_one();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -199,22 +254,31 @@ impl State {
         }
     }
 
+    /// Bytes the host has not taken.
+    fn unread(&self) -> usize {
+        self.pending.len() + self.in_flight
+    }
+
     fn is_full(&self) -> bool {
-        self.pending.len() + self.in_flight > LIMIT
+        self.unread() > LIMIT
+    }
+
+    fn must_be_read(&self, is_backlogged: impl Fn() -> bool) -> bool {
+        self.unread() > READ_LIMIT || (self.is_full() && is_backlogged())
     }
 
     /// Full, and not even merging keeps the queue from growing.
     fn must_wait(&self) -> bool {
         match &self.tail {
-            Tail::Delta(delta) => delta.escaped.len() > LIMIT,
-            Tail::None | Tail::ToolUpdate { .. } => self.is_full(),
+            Some(delta) => delta.escaped.len() > LIMIT,
+            None => self.is_full(),
         }
     }
 
     fn merges(&self, event: &pith_protocol::AssistantEvent) -> bool {
         use pith_protocol::AssistantEvent::{TextDelta, ThinkingDelta, ToolCallDelta};
         use pith_protocol::live::Kind;
-        let Tail::Delta(held) = &self.tail else { return false };
+        let Some(held) = &self.tail else { return false };
         match event {
             TextDelta { index, .. } => held.kind == Kind::Text && held.index == *index,
             ThinkingDelta { index, .. } => held.kind == Kind::Thinking && held.index == *index,
@@ -223,99 +287,45 @@ impl State {
         }
     }
 
-    fn holds_delta(&self) -> bool {
-        matches!(self.tail, Tail::Delta(_))
-    }
-
     fn merge(&mut self, delta: Delta) {
         match &mut self.tail {
-            Tail::Delta(held) => held.escaped.extend_from_slice(&delta.escaped),
-            other => *other = Tail::Delta(delta),
+            Some(held) => held.escaped.extend_from_slice(&delta.escaped),
+            None => self.tail = Some(delta),
         }
     }
 
     /// Turns what could still be merged into a line.
     fn settle_tail(&mut self) {
-        match std::mem::take(&mut self.tail) {
-            Tail::None => {}
-            Tail::ToolUpdate { line, .. } => self.append(|out| out.extend_from_slice(&line)),
-            Tail::Delta(delta) => {
-                if let Some(live) = self.live.take() {
-                    self.append(|out| live.append_delta_frame(&delta, out));
-                    self.live = Some(live);
-                }
-            }
+        let Some(delta) = self.tail.take() else { return };
+        if let Some(live) = self.live.take() {
+            self.append(|out| live.append_delta_frame(&delta, out));
+            self.live = Some(live);
+        }
+    }
+
+    /// Keeps the progress of a call instead of an older report of it.
+    fn hold_progress(&mut self, call: &str, line: Vec<u8>) {
+        if self.is_broken {
+            return;
+        }
+        match self.progress.iter_mut().find(|report| report.call == call) {
+            Some(report) => report.line = line,
+            None => self.progress.push(Report { call: call.to_owned(), line }),
+        }
+    }
+
+    fn take_progress(&mut self, call: &str) -> Option<Vec<u8>> {
+        let at = self.progress.iter().position(|report| report.call == call)?;
+        Some(self.progress.remove(at).line)
+    }
+
+    /// Turns the progress that was held back into lines.
+    fn settle_progress(&mut self) {
+        for report in std::mem::take(&mut self.progress) {
+            self.append(|out| out.extend_from_slice(&report.line));
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use pith_protocol::{AssistantEvent, AssistantMessage, StreamUpdates};
-    use std::sync::mpsc;
-
-    /// Writes only as fast as it is allowed to.
-    struct Slow {
-        tickets: mpsc::Receiver<()>,
-        written: Arc<Mutex<Vec<u8>>>,
-    }
-
-    impl Write for Slow {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.tickets.recv().map_err(|_| io::ErrorKind::BrokenPipe)?;
-            self.written.lock().expect("lock").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn deltas(mode: StreamUpdates, n_deltas: usize) -> (usize, String, String) {
-        let (ticket, tickets) = mpsc::channel();
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let (queue, writer) = FrameQueue::start(Slow { tickets, written: written.clone() }, || {}).expect("threads");
-        let start = AssistantMessage::default();
-        queue.open_answer(LiveMessage::new(mode, &start), |out| out.extend_from_slice(b"{}"));
-        queue.push_stream(&AssistantEvent::TextStart { index: 0 });
-        let mut whole = String::new();
-        for number in 0..n_deltas {
-            let delta = format!("{number} ").repeat(500);
-            whole.push_str(&delta);
-            queue.push_stream(&AssistantEvent::TextDelta { index: 0, delta });
-            if number % 7 == 0 {
-                let _ = ticket.send(()); // the host reads a little now and then
-            }
-        }
-        queue.push_stream(&AssistantEvent::TextEnd { index: 0, content: whole.clone(), signature: None });
-        queue.close();
-        for _ in 0..10_000 {
-            let _ = ticket.send(());
-        }
-        writer.join().expect("the writer ends");
-        let written = String::from_utf8(written.lock().expect("lock").clone()).expect("UTF-8");
-        let mut told = String::new();
-        for line in written.lines() {
-            let frame: serde_json::Value = serde_json::from_str(line).expect("whole frames");
-            let event = &frame["assistantMessageEvent"];
-            if let Some(delta) = event["delta"].as_str() {
-                told.push_str(delta);
-                if mode == StreamUpdates::Full {
-                    assert_eq!(frame["message"]["content"][0]["text"], told.as_str(), "the state at the event");
-                }
-            }
-        }
-        (written.lines().count(), told, whole)
-    }
-
-    #[test]
-    fn merged_deltas_lose_nothing_and_keep_their_order() {
-        for mode in [StreamUpdates::Full, StreamUpdates::Delta] {
-            let (n_frames, told, whole) = deltas(mode, 300);
-            assert!(told == whole, "{mode:?}");
-            assert!(mode == StreamUpdates::Delta || n_frames < 300, "{n_frames} frames");
-        }
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! `--mode json`: a header, then every event, and an exit code that tells.
 
 use pith_testkit::{TempHome, Turn};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::support::{Output, model, run, scene};
 
@@ -21,6 +21,29 @@ fn a_header_and_then_the_events() {
     let work = home.work().canonicalize().expect("work directory");
     assert_eq!((frames[0]["cwd"].as_str(), &frames[0]["version"]), (work.to_str(), &3.into()));
     assert_eq!(frames[0], home.sessions()[0].entries[0], "the header is the file's");
+}
+
+#[test]
+fn a_run_that_was_stopped_on_purpose_is_no_failure() {
+    let endless = || Turn::call("bash", json!({"command": "true"}));
+    let last = |output: &Output| {
+        let frames = frames(output);
+        frames.into_iter().rfind(|frame| frame["type"] == "message_end").expect("an answer")["message"].clone()
+    };
+    let (home, _server) = scene([endless(), endless(), endless(), endless()]);
+    home.write_settings(&json!({"maxTurns": 2}));
+    let output = run(&home, model().into_iter().chain(["--mode", "json", "hi"]));
+    assert_eq!((output.stderr.as_str(), output.code), ("", 0));
+    assert_eq!((&last(&output)["stopReason"], &last(&output)["error"]["kind"]), (&json!("error"), &json!("limit")));
+    let printed = run(&home, model().into_iter().chain(["-p", "hi"]));
+    assert!(printed.code == 1 && printed.stderr.contains("limit of 2 turns"), "{}", printed.stderr);
+
+    let (home, _server) = scene([endless(), Turn::text("never")]);
+    let stopper = "export default (pi) => { pi.on('tool_call', (_, ctx) => ctx.abort()); };";
+    home.write_agent_file("extensions/stopper.ts", stopper);
+    let output = run(&home, model().into_iter().chain(["--mode", "json", "hi"]));
+    assert_eq!((output.stderr.as_str(), output.code), ("", 0));
+    assert_eq!(last(&output)["stopReason"], "aborted");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The host's own shell commands.
 
 use pith_testkit::process::no_process_with;
-use pith_testkit::{Turn, patience};
+use pith_testkit::{Turn, eventually, patience};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, endless_command, of_type, position, sent_texts};
@@ -192,4 +192,30 @@ fn order_of_answer_and_updates() {
         &scene.finish(),
         &[json!({"type": "bash_execution_update", "delta": "only\n"}), json!({"type": "response", "command": "bash"})],
     );
+}
+
+#[test]
+fn commands_that_have_ended_hold_no_descriptors() {
+    let mut scene = Scene::new([]);
+    let descriptors = format!("/proc/{}/fd", scene.pid());
+    let n_open = || std::fs::read_dir(&descriptors).expect("pith runs").count();
+    // What the first command sets up for all of them stays.
+    bash(&mut scene, "true");
+    let before = n_open();
+    for id in ["a", "b", "c", "d", "e"] {
+        let wait = "until [ -e go ]; do sleep 0.01; done";
+        scene.send(json!({"id": id, "type": "bash", "command": format!("echo began; {wait}")}));
+        scene.wait(|frame| frame["type"] == "bash_execution_update");
+    }
+    assert!(n_open() > before, "one and more for each command");
+    bash(&mut scene, "touch go");
+    for id in ["a", "b", "c", "d", "e"] {
+        scene.response(id);
+    }
+    eventually("all descriptors are closed", || n_open() <= before);
+    // What is left in the background keeps its line to the guard, and no longer than it lives.
+    bash(&mut scene, "until [ -e end ]; do sleep 0.01; done > /dev/null 2>&1 &");
+    bash(&mut scene, "touch end");
+    eventually("all descriptors are closed", || n_open() <= before);
+    scene.finish();
 }

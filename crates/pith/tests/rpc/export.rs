@@ -1,9 +1,9 @@
 //! `export_html`: where the page goes, and what is refused.
 
-use pith_testkit::Turn;
+use pith_testkit::{Script, Turn};
 use serde_json::json;
 
-use crate::support::Scene;
+use crate::support::{Scene, builder};
 
 #[test]
 fn a_session_becomes_a_page() {
@@ -16,6 +16,26 @@ fn a_session_becomes_a_page() {
     assert!(page.contains("a question") && page.contains("Content-Security-Policy"));
     assert!(!page.contains("<script>alert(1)"), "what the model says is text");
     scene.finish();
+}
+
+#[test]
+fn a_page_without_a_name_is_named_after_the_session_and_the_app() {
+    for app in ["pi", "xcsh"] {
+        let script = Script::of([Turn::text("hi")]);
+        let mut scene = Scene::with(script, |builder| builder.args(["--dialect", app]));
+        scene.run("go");
+        let path = scene.data(json!({"type": "export_html"}))["path"].as_str().expect("a path").to_owned();
+        let session = scene.home.sessions().remove(0).path;
+        let name = format!("{app}-session-{}.html", session.file_stem().expect("a name").display());
+        assert_eq!(path, scene.home.work().join(&name).display().to_string());
+        // The command line gives the same name.
+        std::fs::remove_file(&path).expect("the page");
+        let arguments = ["--dialect", app, "--export", session.to_str().expect("UTF-8")];
+        let (_, code) = builder().args(arguments).home(&scene.home).spawn().finish();
+        assert_eq!(code, 0);
+        assert!(std::path::Path::new(&path).exists(), "{path}");
+        scene.finish();
+    }
 }
 
 #[test]

@@ -45,6 +45,8 @@ fn every_kind_of_input_record() {
         (b"{\"id\":\"a\",\"type\":\"get_state\"}\n", vec![state_answer(json!("a"))]),
         (b"{\"id\":\"a\",\"type\":\"get_state\"}\r\n", vec![state_answer(json!("a"))]),
         (b"  {\"id\":\"a\",\"type\":\"get_state\"} \t\n", vec![state_answer(json!("a"))]),
+        (b"\xef\xbb\xbf{\"id\":\"a\",\"type\":\"get_state\"}\n", vec![state_answer(json!("a"))]),
+        (b"\xef\xbb\xbf\r\n", vec![]),
         (b"\n", vec![]),
         (b"   \n", vec![]),
         (b"\t \t\n", vec![]),
@@ -142,11 +144,14 @@ fn a_record_may_come_in_any_pieces() {
 }
 
 #[test]
-fn a_byte_order_mark_is_skipped_at_the_start_only() {
+fn one_byte_order_mark_is_skipped_before_any_line() {
     let mut scene = bare();
-    scene.send_raw(b"\xef\xbb\xbf{\"id\":\"first\",\"type\":\"get_state\"}\n");
-    assert_eq!(scene.response("first")["success"], true);
-    assert_like(&answers(&mut scene, b"\xef\xbb\xbf{\"type\":\"get_state\"}\n")[0], &parse_error("[ANY]"));
+    for id in ["first", "second"] {
+        scene.send_raw(format!("\u{feff}{{\"id\":\"{id}\",\"type\":\"get_state\"}}\n"));
+        assert_eq!(scene.response(id)["success"], true);
+    }
+    let two = "\u{feff}\u{feff}{\"type\":\"get_state\"}\n";
+    assert_like(&answers(&mut scene, two.as_bytes())[0], &parse_error("[ANY]"));
     scene.finish();
 }
 

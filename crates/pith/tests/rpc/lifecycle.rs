@@ -1,6 +1,6 @@
 //! Start, end, and what is left behind.
 
-use pith_testkit::process::{no_process_with, wait_for};
+use pith_testkit::process::{no_process_after_a_second, no_process_with, wait_for};
 use pith_testkit::{Script, Signal, TempHome, Turn, patience};
 use serde_json::{Value, json};
 
@@ -86,8 +86,9 @@ fn children_do_not_outlive_a_killed_pith() {
     scene.prompt("go");
     scene.wait_output("began");
     scene.kill();
-    no_process_with(&endless, patience());
-    no_process_with(scene.marker(), patience());
+    // The guards as well.
+    no_process_after_a_second(scene.marker());
+    no_process_after_a_second(&endless);
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn children_of_a_shell_command_do_not_outlive_a_killed_pith() {
     scene.send(json!({"type": "bash", "command": format!("setsid {endless} & {endless}")}));
     wait_for(&endless, patience());
     scene.kill();
-    no_process_with(&endless, patience());
+    no_process_after_a_second(&endless);
 }
 
 #[test]

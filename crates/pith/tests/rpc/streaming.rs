@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use pith_testkit::server::Outcome;
-use pith_testkit::{Api, Block, Script, Turn};
+use pith_testkit::{Api, Block, Script, Turn, eventually};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, of_type, position, texts};
@@ -259,4 +259,39 @@ fn a_flood_of_commands_without_reading_is_answered_in_order() {
     scene.resume_reading();
     let ids: Vec<_> = scene.finish().iter().filter_map(|frame| frame["id"].as_i64()).collect();
     assert_eq!(ids, (0..5_000).collect::<Vec<_>>());
+}
+
+/// Asks for the state, with a name of a megabyte in it, and does not read the answers.
+fn unread_answers(n_asked: usize) -> (Scene, u64) {
+    let mut scene = Scene::with(Script::new(), |builder| builder.arg("--no-session"));
+    scene.command(json!({"type": "set_session_name", "name": "n".repeat(1 << 20)}));
+    scene.state();
+    let before = scene.memory();
+    scene.stop_reading();
+    scene.send_all((0..n_asked).map(|index| json!({"id": index, "type": "get_state"})));
+    (scene, before)
+}
+
+#[test]
+fn answers_to_a_host_that_sends_and_does_not_read_are_bounded() {
+    const ASKED: usize = 200;
+    let (mut scene, before) = unread_answers(ASKED);
+    let growth = |scene: &Scene| scene.peak_memory().saturating_sub(before) >> 20;
+    eventually("the answers have reached their bound", || growth(&scene) > 64);
+    // The stall is the subject of the test; nothing is being waited for.
+    thread::sleep(Duration::from_secs(2));
+    assert!(growth(&scene) < 120, "grew by {} MiB while nobody read", growth(&scene));
+    scene.resume_reading();
+    scene.wait(|frame| frame["id"] == ASKED - 1);
+    let frames = scene.finish();
+    let ids: Vec<_> = frames.iter().filter_map(|frame| frame["id"].as_i64()).collect();
+    assert_eq!(ids, (0..ASKED as i64).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_host_that_hangs_up_without_reading_is_not_waited_for() {
+    let (mut scene, before) = unread_answers(200);
+    eventually("the answers have reached their bound", || scene.peak_memory().saturating_sub(before) >> 20 > 64);
+    scene.close_stdin();
+    assert_eq!(scene.exit_code(), 0);
 }

@@ -117,6 +117,18 @@ fn slips_of_the_model_are_mended_and_recorded_as_sent() {
 }
 
 #[test]
+fn arguments_that_are_no_object_are_called_what_they_are() {
+    let calls = [("[1]", "array"), (r#""x""#, "string"), ("5", "number"), ("null", "null")];
+    let (scene, results) = results_of(calls.map(|(raw, _)| Block::raw_call("bash", raw)));
+    for ((raw, kind), result) in calls.into_iter().zip(&results) {
+        let text = "Tool call \"bash\" was not executed: its arguments must be a JSON object, got";
+        assert_eq!(texts(&result["content"]), format!("{text} {kind}. Issue the call again with an object."), "{raw}");
+        assert_eq!(result["isError"], true);
+    }
+    scene.finish();
+}
+
+#[test]
 fn broken_json_is_never_executed() {
     let broken = [
         r#"{"command": "touch evidence"#,

@@ -205,7 +205,7 @@ impl Chat {
                 }
                 Some(Notice::Settled(settled)) if is_prompt => {
                     if let Some(failure) = settled.failure {
-                        self.complain(&failure);
+                        self.complain(&failure.into_text());
                     }
                     return self.screen.show(Show::Totals);
                 }

@@ -1,6 +1,6 @@
 //! Tools of extensions among the others.
 
-use pith_testkit::{Block, Script, Turn};
+use pith_testkit::{Block, Script, Turn, eventually};
 use serde_json::{Value, json};
 
 use super::{notes, scene, scene_with};
@@ -164,4 +164,52 @@ fn an_aborted_tool_is_told_and_given_up_when_it_does_not_listen() {
     };
     check(true, "as you wish");
     check(false, "Operation aborted");
+}
+
+/// Reports a megabyte as fast as it can, 100 times, and says in a file that it is done.
+const FLOOD: &str = r#"pi.registerTool({
+    name: "flood", label: "Flood", description: "Reports a lot", parameters: object({ file: { type: "string" } }),
+    execute: async (id, { file }, signal, onUpdate) => {
+        const text = "x".repeat(1 << 20);
+        for (let n = 0; n < 100; n++) {
+            onUpdate(said(`${n} ${text}`));
+            await new Promise((resolve) => setTimeout(resolve, 1));
+        }
+        (await import("node:fs")).writeFileSync(file, "");
+        return said("flooded");
+    },
+});"#;
+
+#[test]
+fn tools_that_report_without_end_do_not_fill_the_memory_of_a_host_that_does_not_read() {
+    let files = ["one", "two"];
+    let calls = files.map(|file| Block::call("flood", json!({ "file": file })));
+    let script = Script::of([Turn::blocks(calls), Turn::text("done")]);
+    let mut scene = scene_with(FLOOD, script, |builder| builder.arg("--no-session"));
+    scene.state();
+    let before = scene.memory();
+    scene.send(json!({"id": "p", "type": "prompt", "message": "go"}));
+    scene.wait_type("tool_execution_update");
+    scene.stop_reading();
+    let work = scene.home.work();
+    eventually("both tools are done", || files.iter().all(|file| work.join(file).exists()));
+    let growth = scene.peak_memory().saturating_sub(before) >> 20;
+    assert!(growth < 64, "grew by {growth} MiB while 200 MiB were reported");
+    scene.resume_reading();
+    scene.wait_type("agent_settled");
+    let frames = scene.frames();
+    for end in of_type(&frames, "tool_execution_end") {
+        let about: Vec<&str> = frames
+            .iter()
+            .filter(|frame| frame["toolCallId"] == end["toolCallId"] && frame["role"].is_null())
+            .filter_map(|frame| frame["type"].as_str())
+            .collect();
+        assert_eq!((about.first(), about.last()), (Some(&"tool_execution_start"), Some(&"tool_execution_end")));
+        let last = frames
+            .iter()
+            .rfind(|frame| frame["type"] == "tool_execution_update" && frame["toolCallId"] == end["toolCallId"]);
+        let last = last.map(|frame| texts(&frame["partialResult"]["content"])).unwrap_or_default();
+        assert!(last.starts_with("99 "), "{:?}", last.get(..8));
+    }
+    scene.finish();
 }

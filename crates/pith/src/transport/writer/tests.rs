@@ -1,0 +1,161 @@
+//! The queue in front of a sink that is read slowly, or not at all.
+
+use super::*;
+use pith_protocol::{AssistantEvent, AssistantMessage, StreamUpdates};
+use std::sync::mpsc;
+
+/// Writes only as fast as it is allowed to.
+struct Slow {
+    tickets: mpsc::Receiver<()>,
+    written: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.tickets.recv().map_err(|_| io::ErrorKind::BrokenPipe)?;
+        self.written.lock().expect("lock").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn deltas(mode: StreamUpdates, n_deltas: usize) -> (usize, String, String) {
+    let (ticket, tickets) = mpsc::channel();
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let (queue, writer) = FrameQueue::start(Slow { tickets, written: written.clone() }, || {}).expect("threads");
+    let start = AssistantMessage::default();
+    queue.open_answer(LiveMessage::new(mode, &start), |out| out.extend_from_slice(b"{}"));
+    queue.push_stream(&AssistantEvent::TextStart { index: 0 });
+    let mut whole = String::new();
+    for number in 0..n_deltas {
+        let delta = format!("{number} ").repeat(500);
+        whole.push_str(&delta);
+        queue.push_stream(&AssistantEvent::TextDelta { index: 0, delta });
+        if number % 7 == 0 {
+            let _ = ticket.send(()); // the host reads a little now and then
+        }
+    }
+    queue.push_stream(&AssistantEvent::TextEnd { index: 0, content: whole.clone(), signature: None });
+    queue.close();
+    for _ in 0..10_000 {
+        let _ = ticket.send(());
+    }
+    writer.join().expect("the writer ends");
+    let written = String::from_utf8(written.lock().expect("lock").clone()).expect("UTF-8");
+    let mut told = String::new();
+    for line in written.lines() {
+        let frame: serde_json::Value = serde_json::from_str(line).expect("whole frames");
+        let event = &frame["assistantMessageEvent"];
+        if let Some(delta) = event["delta"].as_str() {
+            told.push_str(delta);
+            if mode == StreamUpdates::Full {
+                assert_eq!(frame["message"]["content"][0]["text"], told.as_str(), "the state at the event");
+            }
+        }
+    }
+    (written.lines().count(), told, whole)
+}
+
+#[test]
+fn merged_deltas_lose_nothing_and_keep_their_order() {
+    for mode in [StreamUpdates::Full, StreamUpdates::Delta] {
+        let (n_frames, told, whole) = deltas(mode, 300);
+        assert!(told == whole, "{mode:?}");
+        assert!(mode == StreamUpdates::Delta || n_frames < 300, "{n_frames} frames");
+    }
+}
+
+/// A line about a call, as long as progress of a busy command is.
+fn about(call: usize, step: &str) -> impl FnOnce(&mut Vec<u8>) {
+    let text = "x".repeat(16 << 10);
+    move |out| out.extend_from_slice(format!(r#"{{"call":{call},"step":"{step}","text":"{text}"}}"#).as_bytes())
+}
+
+#[test]
+fn progress_of_any_number_of_calls_does_not_pile_up() {
+    const CALLS: usize = 8;
+    const REPORTS: usize = 2_000;
+    let (ticket, tickets) = mpsc::channel();
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let (queue, writer) = FrameQueue::start(Slow { tickets, written: written.clone() }, || {}).expect("threads");
+    for call in 0..CALLS {
+        queue.push(about(call, "start"));
+    }
+    for number in 0..REPORTS {
+        for call in 0..CALLS {
+            queue.push_tool_update(&call.to_string(), about(call, &number.to_string()));
+        }
+        // Answers to commands lie between the reports.
+        queue.push(|out| out.extend_from_slice(br#"{"call":null}"#));
+    }
+    for call in 0..CALLS {
+        queue.push_tool_end(&call.to_string(), about(call, "end"));
+    }
+    queue.close();
+    for _ in 0..10_000 {
+        let _ = ticket.send(());
+    }
+    writer.join().expect("the writer ends");
+    let written = String::from_utf8(written.lock().expect("lock").clone()).expect("UTF-8");
+    assert!(written.len() < LIMIT + (1 << 20), "{} bytes were kept", written.len());
+    let frames: Vec<serde_json::Value> =
+        written.lines().map(|line| serde_json::from_str(line).expect("whole frames")).collect();
+    for call in 0..CALLS {
+        let steps: Vec<_> =
+            frames.iter().filter(|frame| frame["call"] == call).filter_map(|frame| frame["step"].as_str()).collect();
+        let numbers: Vec<usize> = steps.iter().filter_map(|step| step.parse().ok()).collect();
+        assert_eq!((steps.first(), steps.last()), (Some(&"start"), Some(&"end")));
+        assert_eq!(numbers.len(), steps.len() - 2, "{steps:?}");
+        assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&(REPORTS - 1)), "{numbers:?}");
+    }
+}
+
+/// A queue with more unread answers than a host may have, and what lets one piece of them pass.
+fn overfull() -> (Arc<FrameQueue>, JoinHandle<()>, mpsc::Sender<()>) {
+    let (ticket, tickets) = mpsc::channel();
+    let (queue, writer) = FrameQueue::start(Slow { tickets, written: Arc::default() }, || {}).expect("threads");
+    queue.push(|out| out.resize(READ_LIMIT + PIECE, b'x'));
+    (queue, writer, ticket)
+}
+
+#[test]
+fn no_more_commands_are_taken_before_the_host_has_read() {
+    let (queue, _writer, ticket) = overfull();
+    let reader = {
+        let queue = queue.clone();
+        std::thread::spawn(move || {
+            let is_wanted = queue.wait_for_reading(|| false, || false);
+            (is_wanted, queue.lock().unread())
+        })
+    };
+    for _ in 0..2 {
+        ticket.send(()).expect("the writer waits for it");
+    }
+    let (is_wanted, unread) = reader.join().expect("no panic");
+    assert!(is_wanted && unread <= READ_LIMIT, "{unread} bytes are unread");
+}
+
+#[test]
+fn commands_with_large_answers_are_taken_one_at_a_time() {
+    let (queue, _writer, ticket) = overfull();
+    for _ in 0..2 {
+        ticket.send(()).expect("the writer waits for it");
+    }
+    // Looked at until the session has taken what came before.
+    let n_looks = std::cell::Cell::new(0);
+    let is_backlogged = || n_looks.replace(n_looks.get() + 1) < 3;
+    assert!(queue.wait_for_reading(is_backlogged, || false));
+    assert_eq!(n_looks.get(), 4);
+}
+
+#[test]
+fn a_host_that_is_gone_is_not_waited_for() {
+    let (queue, writer, ticket) = overfull();
+    assert!(!queue.wait_for_reading(|| false, || true), "nobody writes and nobody reads");
+    drop(ticket);
+    writer.join().expect("the writer ends");
+    assert!(queue.wait_for_reading(|| false, || false), "the answers have been dropped");
+}
