@@ -8,8 +8,9 @@ mod exchange;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::{PipeReader, PipeWriter, Write};
 use std::path::PathBuf;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -42,6 +43,12 @@ pub struct HostBuilder {
 }
 
 impl HostBuilder {
+    /// Starts another program.
+    pub fn program(mut self, program: impl AsRef<OsStr>) -> Self {
+        self.program = program.as_ref().to_owned();
+        self
+    }
+
     /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
@@ -83,6 +90,35 @@ impl HostBuilder {
         self
     }
 
+    /// Serves in a thread of this process instead of starting the program. `serve` gets what a process would have got,
+    /// and returns when a process would have ended, with its exit code.
+    #[track_caller]
+    pub fn spawn_inside(self, serve: impl FnOnce(Inside) -> i32 + Send + 'static) -> Host {
+        let marker = new_marker();
+        let mut environment = self.home.environment();
+        environment.extend(self.environment);
+        environment.insert(MARKER.to_owned(), marker.clone());
+        let (stdin, to_stdin) = std::io::pipe().expect("a pipe");
+        let (from_stdout, stdout) = std::io::pipe().expect("a pipe");
+        let text = |argument: OsString| argument.into_string().expect("arguments are text");
+        let inside = Inside {
+            program: self.program.into(),
+            arguments: self.arguments.into_iter().map(text).collect(),
+            environment,
+            directory: self.directory.unwrap_or_else(|| self.home.work()),
+            stdin,
+            stdout,
+        };
+        let exchange = Arc::new(Exchange::new());
+        let commands = start_writer(to_stdin);
+        exchange.read_stdout(from_stdout);
+        exchange.read_stderr(std::io::empty());
+        let waiter = Arc::clone(&exchange);
+        thread::spawn(move || waiter.ended(thread::spawn(move || serve(inside)).join().unwrap_or(-1)));
+        let (home, patience) = (self.home, self.patience);
+        Host { exchange, commands: Some(commands), pid: None, marker, home, patience, cursor: 0, n_asked: 0 }
+    }
+
     /// Starts the program.
     #[track_caller]
     pub fn spawn(self) -> Host {
@@ -97,7 +133,7 @@ impl HostBuilder {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.program));
 
-        let pid = child.id().cast_signed();
+        let pid = Some(child.id().cast_signed());
         let exchange = Arc::new(Exchange::new());
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let commands = start_writer(stdin.expect("stdin is piped"));
@@ -118,12 +154,24 @@ impl HostBuilder {
     }
 }
 
+/// What a session served in a thread of the test is given instead of a process.
+pub struct Inside {
+    /// The program that would have been started.
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    pub directory: PathBuf,
+    pub stdin: PipeReader,
+    pub stdout: PipeWriter,
+}
+
 /// A running host.
 pub struct Host {
     exchange: Arc<Exchange>,
     /// Bytes for stdin; dropping the sender closes it.
     commands: Option<Sender<Vec<u8>>>,
-    pid: i32,
+    /// `None` for one that is served in a thread of the test.
+    pid: Option<i32>,
     marker: String,
     home: TempHome,
     patience: Duration,
@@ -314,7 +362,7 @@ impl Host {
 
     /// The process id.
     pub fn pid(&self) -> i32 {
-        self.pid
+        self.pid.expect("the host is a process")
     }
 
     /// Whether the process has ended.
@@ -324,12 +372,12 @@ impl Host {
 
     /// Resident memory in bytes, now.
     pub fn memory(&self) -> u64 {
-        process::memory_kib(self.pid, "VmRSS").unwrap_or(0) * 1024
+        process::memory_kib(self.pid(), "VmRSS").unwrap_or(0) * 1024
     }
 
     /// The most resident memory so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
-        process::memory_kib(self.pid, "VmHWM").unwrap_or(0) * 1024
+        process::memory_kib(self.pid(), "VmHWM").unwrap_or(0) * 1024
     }
 
     /// The environment value all processes below this host carry; see [`process::no_process_with`].
@@ -354,14 +402,17 @@ impl Host {
     }
 
     fn raw_pid(&self) -> Pid {
-        Pid::from_raw(self.pid).expect("a child has a positive id")
+        Pid::from_raw(self.pid()).expect("a child has a positive id")
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         self.resume_reading();
-        if !self.exchange.has_exited() {
+        if self.pid.is_none() {
+            // Its thread ends with its input.
+            self.commands = None;
+        } else if !self.exchange.has_exited() {
             kill_process_group(self.raw_pid(), Signal::KILL).ok();
             self.exchange.exit(self.patience);
         }
@@ -370,10 +421,9 @@ impl Drop for Host {
 }
 
 /// A thread writes, so that a host that does not read cannot block the test.
-fn start_writer(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
+fn start_writer(mut stdin: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
     thread::spawn(move || {
-        use std::io::Write;
         for bytes in receiver {
             if stdin.write_all(&bytes).is_err() {
                 break;

@@ -13,7 +13,7 @@ pub mod terminal;
 pub mod transcript;
 
 pub use home::{SessionFile, TempHome};
-pub use host::{Host, HostBuilder, Signal};
+pub use host::{Host, HostBuilder, Inside, Signal};
 pub use server::{Api, Block, Fault, ModelServer, Script, Turn};
 pub use terminal::Terminal;
 

@@ -27,13 +27,14 @@
 pub mod matching;
 mod parse;
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::host::Host;
+use crate::host::{Host, HostBuilder};
 use crate::{Api, ModelServer, Script, TempHome};
 use matching::Places;
 use parse::Step;
@@ -42,35 +43,38 @@ pub use parse::Transcript;
 /// How long a rewritten transcript waits for a frame that may no longer come.
 const UPDATE_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Plays a file against `program`; fails with the first difference, or rewrites the file if asked to.
+/// Starts the host a transcript is played against, as a process or within this one.
+pub type Start<'a> = &'a dyn Fn(HostBuilder) -> Host;
+
+/// Plays a file; fails with the first difference, or rewrites the file if asked to.
 #[track_caller]
-pub fn check(path: &Path, program: &Path) {
-    if let Err(problem) = play_file(path, program) {
+pub fn check(path: &Path, start: Start<'_>) {
+    if let Err(problem) = play_file(path, start) {
         panic!("{problem}");
     }
 }
 
 /// Plays every `.jsonl` file of a directory, and fails with all that differ.
 #[track_caller]
-pub fn check_directory(directory: &Path, program: &Path) {
+pub fn check_directory(directory: &Path, start: Start<'_>) {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     paths.sort();
     assert!(!paths.is_empty(), "{} has no transcripts", directory.display());
-    let problems: Vec<String> = paths.iter().filter_map(|path| play_file(path, program).err()).collect();
+    let problems: Vec<String> = paths.iter().filter_map(|path| play_file(path, start).err()).collect();
     assert!(problems.is_empty(), "{} of {} differ\n\n{}", problems.len(), paths.len(), problems.join("\n\n"));
 }
 
-fn play_file(path: &Path, program: &Path) -> Result<(), String> {
+fn play_file(path: &Path, start: Start<'_>) -> Result<(), String> {
     let name = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
     let transcript = Transcript::parse(&text).map_err(|problem| format!("{name}: {problem}"))?;
     if std::env::var_os("UPDATE_TRANSCRIPTS").is_some_and(|value| value == "1") {
-        let text = transcript.patience(UPDATE_PATIENCE).play(program, Purpose::Update).text;
+        let text = transcript.patience(UPDATE_PATIENCE).play(start, Purpose::Update).text;
         return fs::write(path, text).map_err(|error| format!("{name}: {error}"));
     }
-    let played = transcript.play(program, Purpose::Check);
+    let played = transcript.play(start, Purpose::Check);
     played.problem.map_or(Ok(()), |problem| Err(format!("{name}: {problem}")))
 }
 
@@ -99,8 +103,8 @@ impl Transcript {
         self
     }
 
-    /// Plays against `program` with the scripted model as its provider.
-    pub fn play(&self, program: &Path, purpose: Purpose) -> Played {
+    /// Plays against a host that `start` starts, with the scripted model as its provider.
+    pub fn play(&self, start: Start<'_>, purpose: Purpose) -> Played {
         let server = ModelServer::start(Script::of(self.answers().cloned()));
         let home = TempHome::for_server(&server);
         home.write_settings(&self.settings);
@@ -111,13 +115,13 @@ impl Transcript {
             }
         }
         let agent = home.agent().display().to_string();
-        let mut builder = Host::builder(program).rpc(Api::Anthropic).args(&self.arguments).home(&home);
+        let mut builder = Host::builder(OsStr::new("")).rpc(Api::Anthropic).args(&self.arguments).home(&home);
         // Dialects look in different places; this one is meant in all of them.
         builder = builder.env("PITH_AGENT_DIR", &agent).patience(self.patience);
         for (name, value) in &self.environment {
             builder = builder.env(name, value);
         }
-        let host = builder.spawn();
+        let host = start(builder);
         let places = Places::new(&home);
         let mut player = Player { host, places, next: 0, is_free: false, purpose, problem: None, lines: Vec::new() };
         for line in &self.lines {

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use pith_ai::environment::Environment;
 use pith_ext::{Launched, Launcher};
 use pith_tools::process::{CommandLine, Guard, Job, Jobs};
 use tokio::runtime::Handle;
@@ -16,13 +17,15 @@ pub struct Guarded {
     jobs: Jobs,
     /// Where the lines to the guards are served.
     runtime: Handle,
+    /// What programs inherit; `None` stands for the variables of this process.
+    variables: Option<Vec<(String, String)>>,
 }
 
 impl Guarded {
-    /// `None` outside of the runtime, and where a guard cannot be started.
-    pub fn new() -> Option<Self> {
-        let guard = Guard::this_program().ok()?;
-        Some(Guarded { jobs: Jobs::new(Some(guard), true), runtime: Handle::try_current().ok()? })
+    /// For programs that inherit these variables; `None` outside of the runtime.
+    pub fn new(guard: Guard, environment: &Environment) -> Option<Self> {
+        let variables = environment.variables();
+        Some(Guarded { jobs: Jobs::new(Some(guard), true), runtime: Handle::try_current().ok()?, variables })
     }
 }
 
@@ -46,7 +49,10 @@ impl Launcher for Guarded {
             program: program.into(),
             arguments: args.iter().map(Into::into).collect(),
             cwd: cwd.to_owned(),
-            environment: std::env::vars_os().collect(),
+            environment: match &self.variables {
+                Some(variables) => variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+                None => std::env::vars_os().collect(),
+            },
         };
         let job = self.jobs.spawn_to(command, stdout, stderr)?;
         Ok(Box::new(Running { job: Some(job), runtime: self.runtime.clone(), has_exited: AtomicBool::new(false) }))

@@ -4,13 +4,14 @@ mod auth;
 mod check;
 mod cli;
 mod dialect;
+pub mod embed;
 mod export;
 mod extensions;
 mod launcher;
 mod lifecycle;
 #[cfg(target_os = "linux")]
 mod memory;
-pub mod open;
+mod open;
 mod outbox;
 mod packages;
 mod people;

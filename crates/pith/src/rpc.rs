@@ -1,5 +1,6 @@
 //! `--mode rpc`: everything put together, exit, and taken apart again.
 
+use pith_ai::environment::Environment;
 use pith_session::{Session, SessionExit, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 
@@ -14,12 +15,12 @@ use crate::transport::{finish, reader, take_stdout};
 use crate::warn;
 
 /// Longest accepted line unless the command line says otherwise.
-const MAX_LINE: usize = 128 << 20;
+pub const MAX_LINE: usize = 128 << 20;
 
 /// Serves the host until it goes, and returns the exit code.
 pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let dialect = dialect(&cli, program)?;
-    let wishes = UiWishes { titles: emits_titles(), cancels: cli.ui_cancel };
+    let wishes = wishes(&cli, &Environment::of_process());
     let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
     // From here on nothing but frames reaches the host.
     let stdout = take_stdout()?;
@@ -60,19 +61,28 @@ fn give_back_memory() {
     crate::memory::give_back();
 }
 
-/// Hosts of xcsh get no titles unless they say so in the environment.
-fn emits_titles() -> bool {
-    let wish = std::env::var("PI_RPC_EMIT_TITLE").unwrap_or_default();
+/// What a host wants to see of dialogs. Hosts of xcsh get no titles unless they say so in the environment.
+pub fn wishes(cli: &Cli, environment: &Environment) -> UiWishes {
+    UiWishes { titles: emits_titles(environment), cancels: cli.ui_cancel }
+}
+
+fn emits_titles(environment: &Environment) -> bool {
+    let wish = environment.get("PI_RPC_EMIT_TITLE").unwrap_or_default();
     ["1", "true", "yes", "on"].contains(&wish.trim().to_ascii_lowercase().as_str())
 }
 
 /// The dialect of flag, variable or program name.
 pub fn dialect(cli: &Cli, program: &Program) -> anyhow::Result<&'static Dialect> {
+    dialect_in(cli, &Environment::of_process(), program.dialect())
+}
+
+/// The same for any environment; `usual` where nobody says anything.
+pub fn dialect_in(cli: &Cli, environment: &Environment, usual: &'static Dialect) -> anyhow::Result<&'static Dialect> {
     if let Some(dialect) = cli.dialect {
         return Ok(dialect);
     }
-    match std::env::var("PITH_DIALECT") {
-        Ok(name) if !name.is_empty() => cli::dialect_named(&name).map_err(anyhow::Error::msg),
-        _ => Ok(program.dialect()),
+    match environment.get("PITH_DIALECT") {
+        Some(name) => cli::dialect_named(&name).map_err(anyhow::Error::msg),
+        None => Ok(usual),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io::{self, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ChildStderr, ChildStdout, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ impl Exchange {
         Exchange { state: Mutex::default(), changed: Condvar::new() }
     }
 
-    pub(super) fn read_stdout(self: &Arc<Self>, mut stdout: ChildStdout) {
+    pub(super) fn read_stdout(self: &Arc<Self>, mut stdout: impl Read + Send + 'static) {
         let exchange = Arc::clone(self);
         thread::spawn(move || {
             let mut partial = Vec::new();
@@ -90,7 +90,7 @@ impl Exchange {
         self.changed.notify_all();
     }
 
-    pub(super) fn read_stderr(self: &Arc<Self>, mut stderr: ChildStderr) {
+    pub(super) fn read_stderr(self: &Arc<Self>, mut stderr: impl Read + Send + 'static) {
         let exchange = Arc::clone(self);
         thread::spawn(move || {
             let mut chunk = vec![0; 1 << 12];
@@ -106,6 +106,10 @@ impl Exchange {
     pub(super) fn exited(&self, status: io::Result<ExitStatus>) {
         let code = status
             .map_or(-1, |status| status.code().unwrap_or_else(|| -status.signal().expect("no code means a signal")));
+        self.ended(code);
+    }
+
+    pub(super) fn ended(&self, code: i32) {
         self.lock().exit = Some(code);
         self.changed.notify_all();
     }

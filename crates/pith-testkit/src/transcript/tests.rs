@@ -16,7 +16,10 @@ fn parse(text: &str) -> Transcript {
 
 fn play(script: &str, text: &str) -> Played {
     let home = TempHome::new();
-    parse(text).play(&program(&home, script), Purpose::Check)
+    {
+        let program = program(&home, script);
+        parse(text).play(&|builder| builder.program(&program).spawn(), Purpose::Check)
+    }
 }
 
 #[track_caller]
@@ -80,7 +83,7 @@ done
     let text = fs::read_to_string(&path).expect("readable").replace("#!/bin/sh", "#!/bin/bash");
     fs::write(&path, text).expect("writable");
     let transcript = parse("~ text \"hello\"\n< {\"saw\":\"hello\"}");
-    assert_eq!(transcript.play(&path, Purpose::Check).problem, None);
+    assert_eq!(transcript.play(&|builder| builder.program(&path).spawn(), Purpose::Check).problem, None);
 }
 
 #[test]
@@ -108,13 +111,15 @@ fn an_update_writes_what_came() {
     let home = TempHome::new();
     let program = program(&home, "read -r line; echo \"$line\"; echo '{\"type\":\"bye\",\"id\":\"7\",\"noise\":1}'");
     let text = "# why\n> {\"type\":\"a\",\"x\":1,\"y\":2}\n< {\"type\":\"b\",\"x\":9}\n";
-    let played = parse(text).patience(Duration::from_millis(300)).play(&program, Purpose::Update);
+    let played = parse(text)
+        .patience(Duration::from_millis(300))
+        .play(&|builder| builder.program(&program).spawn(), Purpose::Update);
     assert_eq!(
         played.text,
         "# why\n> {\"type\":\"a\",\"x\":1,\"y\":2}\n< {\"type\":\"a\",\"x\":1}\n< {\"id\":\"7\",\"type\":\"bye\"}\n"
     );
     // What was written passes.
-    let again = parse(&played.text).play(&program, Purpose::Check);
+    let again = parse(&played.text).play(&|builder| builder.program(&program).spawn(), Purpose::Check);
     assert_eq!(again.problem, None);
 }
 

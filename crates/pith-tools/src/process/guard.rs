@@ -31,6 +31,11 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// The program at that path, which must be pith.
+    pub fn at(program: PathBuf) -> Self {
+        Guard { program, argument: GUARD_ARGUMENT.into() }
+    }
+
     /// The running program, which must call [`guard_main`] when its first argument is [`GUARD_ARGUMENT`].
     pub fn this_program() -> io::Result<Guard> {
         // The kernel's own link still works after the file was replaced or removed.

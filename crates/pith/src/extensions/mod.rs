@@ -19,6 +19,7 @@ use pith_ext::{
     Surroundings, discover,
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
+use pith_tools::process::Guard;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 
@@ -48,6 +49,7 @@ pub struct Extensions {
     agent_dir: AgentDir,
     environment: Environment,
     mode: Mode,
+    guard: Option<Guard>,
     /// The command line has flags that only extensions can know.
     has_flags: bool,
 }
@@ -73,8 +75,14 @@ impl Extensions {
             agent_dir: agent_dir.clone(),
             environment: environment.clone(),
             mode,
+            guard: None,
             has_flags: !cli.extension_flags.is_empty(),
         }
+    }
+
+    /// Guards the programs they start.
+    pub fn guarded_by(self, guard: Option<Guard>) -> Self {
+        Extensions { guard, ..self }
     }
 
     /// The extensions of a directory.
@@ -143,8 +151,14 @@ impl Extensions {
             limits,
             output: Output::default(),
             environment: self.environment.variables(),
-            launcher: Guarded::new().map(|launcher| Arc::new(launcher) as Arc<dyn Launcher>),
+            launcher: self.launcher(),
         }
+    }
+
+    /// What starts the programs of extensions, where they can be guarded.
+    fn launcher(&self) -> Option<Arc<dyn Launcher>> {
+        let launcher = Guarded::new(self.guard.clone()?, &self.environment)?;
+        Some(Arc::new(launcher))
     }
 
     /// Whether the start fails if one of them cannot be loaded, or depends on what it registers.

@@ -115,7 +115,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
         .with_verdicts(shared.verdicts.clone());
-    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode);
+    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).guarded_by(guard.clone());
     let strangers = if cli.mode == Some(Mode::Rpc) { Strangers::Ignored } else { Strangers::Refused };
     if !cli.extension_flags.is_empty() {
         // Where no extension can know them they are refused before anything is opened.

@@ -18,8 +18,18 @@ use super::writer::FrameQueue;
 const BACKLOG: usize = 64;
 const CHUNK: usize = 64 * 1024;
 
-/// Starts reading. The channel closes at end of input. The session's answers go to `answers`.
+/// Starts reading stdin. The channel closes at end of input. The session's answers go to `answers`.
 pub fn start(max_line: usize, answers: Arc<FrameQueue>) -> io::Result<mpsc::Receiver<Inbound>> {
+    start_on(io::stdin(), max_line, answers, has_hung_up)
+}
+
+/// The same for any input. `has_hung_up` tells whether nobody can write to it any more.
+pub fn start_on(
+    input: impl Read + Send + 'static,
+    max_line: usize,
+    answers: Arc<FrameQueue>,
+    has_hung_up: fn() -> bool,
+) -> io::Result<mpsc::Receiver<Inbound>> {
     let (inbox, lines) = mpsc::channel(BACKLOG);
     let send = move |inbound| {
         let is_backlogged = || inbox.capacity() < inbox.max_capacity() && !inbox.is_closed();
@@ -27,7 +37,7 @@ pub fn start(max_line: usize, answers: Arc<FrameQueue>) -> io::Result<mpsc::Rece
         // A closed inbox means the session has ended; what is still read is read in vain.
         is_wanted && inbox.blocking_send(inbound).is_ok()
     };
-    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || read(io::stdin().lock(), max_line, send))?;
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || read(input, max_line, send))?;
     Ok(lines)
 }
 

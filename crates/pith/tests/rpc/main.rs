@@ -10,6 +10,7 @@ mod export;
 mod framing;
 mod host_tools;
 mod lifecycle;
+mod many;
 mod models;
 mod prompt;
 mod queue;

@@ -1,0 +1,76 @@
+//! Sessions served inside another program: any number of them, each over a reader and a writer of its own. They share
+//! connections and decisions about trust, and nothing else.
+//!
+//! Everything is as in `--mode rpc`, except that the directory, the environment and the two ends of the conversation
+//! come from the caller instead of the process.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use pith_ai::environment::Environment;
+use pith_session::{Session, SessionExit};
+use pith_tools::process::{Guard, SHUTDOWN_GRACE};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Cli, Mode};
+use crate::dialect::PI;
+use crate::open::{self, OpenRequest};
+use crate::outbox::WireOutbox;
+use crate::rpc::{self, MAX_LINE};
+use crate::transport::writer::FrameQueue;
+use crate::transport::{finish, reader};
+
+pub use crate::open::Shared;
+
+/// A session to be served within this process.
+#[derive(Clone, Debug)]
+pub struct Embedded {
+    /// As on the command line of `--mode rpc`.
+    pub arguments: Vec<String>,
+    pub cwd: PathBuf,
+    pub home: PathBuf,
+    pub variables: Vec<(String, String)>,
+    /// The pith program, which guards the commands of the session; without it clearing up after them is best effort.
+    pub program: Option<PathBuf>,
+}
+
+impl Embedded {
+    /// Serves until `input` ends, on the runtime of the caller. Returns when everything has stopped.
+    pub async fn serve(
+        self,
+        shared: &Shared,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+    ) -> anyhow::Result<()> {
+        let cli = Cli::parse_in(Some(Mode::Rpc), self.arguments).map_err(anyhow::Error::msg)?;
+        let environment = Environment::of_variables(self.home, self.variables);
+        let dialect = rpc::dialect_in(&cli, &environment, &PI)?;
+        let wishes = rpc::wishes(&cli, &environment);
+        let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
+        let stop = CancellationToken::new();
+        let on_broken = {
+            let stop = stop.clone();
+            move || stop.cancel()
+        };
+        let (queue, writer) = FrameQueue::start(output, on_broken)?;
+        let inbox = reader::start_on(input, max_line, queue.clone(), || false)?;
+        let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
+        let request = OpenRequest {
+            cwd: self.cwd,
+            environment,
+            arguments: cli,
+            dialect,
+            mode: pith_ext::Mode::Rpc,
+            ask: None,
+            guard: self.program.map(Guard::at),
+        };
+        let opened = open::open(shared, request).await?;
+        opened.discover();
+        let session = Session::new(opened.into_parts(outbox));
+        let SessionExit { workbench, .. } = session.serve(inbox, stop).await;
+        workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
+        queue.close();
+        finish(writer);
+        Ok(())
+    }
+}
