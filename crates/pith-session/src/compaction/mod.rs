@@ -1,6 +1,6 @@
 //! Compaction: who decides that it is due, what is kept, how the summary is written, and what follows.
 //!
-//! `due` and `plan` decide, `summary` has the text written, this file puts the result to use. A compaction ends when
+//! `due` and `plan` decide, `summary` has the text written, `end` puts the result to use. A compaction ends when
 //! extensions have heard of it; until then it belongs to the activity it is part of, see [`crate::activity`].
 
 mod branch;
@@ -8,6 +8,7 @@ mod context;
 mod cut;
 mod division;
 mod due;
+mod end;
 mod files;
 mod material;
 mod pieces;
@@ -21,22 +22,18 @@ mod summary;
 use std::sync::Arc;
 
 use pith_agent::Opening;
-use pith_ext::EventName;
 use pith_protocol::commands::Compact;
-use pith_protocol::{AssistantMessage, CompactionReason, Event, Message, Model, Usage};
-use pith_store::{CompactionEntry, EntryId, Kind};
-use serde_json::{Value, json};
+use pith_protocol::{AssistantMessage, CompactionReason, Event, Message, Model};
+use pith_store::Kind;
+use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{AfterCompaction, AfterSettled, RunStart, Stage, Work};
-use crate::extensions::AbortGrace;
-use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
 pub(crate) use branch::BranchMaterial;
-use context::estimate;
 pub(crate) use context::{Context, has_count};
 pub(crate) use division::Division;
 use due::{Due, due};
@@ -48,7 +45,6 @@ pub(crate) use summary::{SummarySource, Work as SummaryWork};
 
 const ALREADY: &str = "Already compacted";
 const NOTHING: &str = "Nothing to compact (session too small)";
-const CANCELLED: &str = "Compaction cancelled";
 const IN_PROGRESS: &str = "Compaction already in progress";
 const SECOND_OVERFLOW: &str = "Context overflow recovery failed after one compact-and-retry attempt. \
                                Try reducing context or switching to a larger-context model.";
@@ -264,175 +260,5 @@ impl Session {
         }
         self.tell_failure(reason, &SummaryFailure::Failed(NOTHING.to_owned()));
         self.go_on(work);
-    }
-
-    /// Stores the summary and tells extensions, who hear of it before the host does.
-    pub(crate) fn on_compaction_summarised(&mut self, result: Result<Summary, SummaryFailure>) {
-        let Some(compaction) = self.activity.compaction() else { return };
-        let (kept, reason, will_retry) = (compaction.kept.clone(), compaction.reason, compaction.will_retry);
-        let cancel = compaction.cancel.clone();
-        let mut news = None;
-        let outcome = result.and_then(|summary| {
-            let author = summary.author.clone();
-            let (entry, stored) = self.store_compaction(kept, summary)?;
-            news = self.compaction_news(&entry, &author, reason, will_retry);
-            Ok(stored)
-        });
-        let task = news.map(|(handle, event)| {
-            self.jobs.spawn(Job::Announcement, async move {
-                AbortGrace::new(cancel).wait(handle.notify(EventName::SessionCompact, event)).await;
-                JobEnd::Announced(None)
-            })
-        });
-        let is_told = task.is_none();
-        if let Some(compaction) = self.activity.compaction_mut() {
-            compaction.progress = Progress::Announcing(outcome);
-            compaction.task = task.unwrap_or_else(|| compaction.task.clone());
-        }
-        if is_told {
-            self.on_compaction_announced();
-        }
-    }
-
-    /// Called when extensions have heard of a compaction: tells the host and goes on with what waited for it.
-    pub(crate) fn on_compaction_announced(&mut self) {
-        if let Some((compaction, reply)) = self.activity.end_requested() {
-            let outcome = self.tell_compaction(compaction);
-            self.flush_deferred();
-            let answer = outcome.map_err(|failure| match failure {
-                SummaryFailure::Cancelled => CANCELLED.to_owned(),
-                SummaryFailure::Failed(why) => why,
-            });
-            self.answer(reply, answer);
-            return self.after_activity();
-        }
-        if let Some((mut work, compaction, after)) = self.activity.end_compaction() {
-            let was_cancelled = compaction.cancel.is_cancelled();
-            let is_done = self.tell_compaction(compaction).is_ok();
-            work.recovery.has_failed = !is_done;
-            return self.go_on_after_compaction(work, after, is_done, was_cancelled);
-        }
-        let Some((compaction, go)) = self.activity.run_mut().and_then(|run| run.compaction.take()) else { return };
-        let is_done = self.tell_compaction(compaction).is_ok();
-        if let Some(work) = self.activity.work_mut() {
-            work.recovery.has_failed = !is_done;
-        }
-        let _ = go.send(());
-    }
-
-    fn go_on_after_compaction(&mut self, work: Box<Work>, after: AfterCompaction, is_done: bool, was_cancelled: bool) {
-        match after {
-            AfterCompaction::Start(start) => {
-                // The prompt enters the history in any case; an abort stops the run right after it.
-                self.start_run(work, start);
-                if was_cancelled {
-                    self.stop_activity();
-                }
-            }
-            AfterCompaction::GoOn | AfterCompaction::Retry if was_cancelled => self.settle(work, true),
-            AfterCompaction::Retry if is_done => self.start_run(work, RunStart::with(Opening::Continue)),
-            AfterCompaction::GoOn | AfterCompaction::Retry => self.go_on(work),
-        }
-    }
-
-    /// Tells the host how a compaction ended.
-    fn tell_compaction(&mut self, compaction: Compaction) -> Result<Value, SummaryFailure> {
-        let Compaction { reason, will_retry, progress, .. } = compaction;
-        let outcome = match progress {
-            Progress::Announcing(outcome) => outcome,
-            Progress::Summarising => Err(SummaryFailure::Cancelled),
-        };
-        match &outcome {
-            Ok(stored) => self.tell_end(reason, Some(stored), None, will_retry),
-            Err(failure) => self.tell_failure(reason, failure),
-        }
-        if outcome.is_ok()
-            && reason == CompactionReason::Overflow
-            && let Some(model) = self.models.current().cloned()
-        {
-            self.shorten_messages(&model, 1);
-        }
-        outcome
-    }
-
-    /// Gives up a compaction whose run has died.
-    pub(crate) fn abandon_compaction(&mut self, compaction: &Compaction) {
-        compaction.cancel.cancel();
-        compaction.task.abort();
-        self.tell_failure(compaction.reason, &SummaryFailure::Cancelled);
-    }
-
-    fn store_compaction(&mut self, kept: Kept, summary: Summary) -> Result<(EntryId, Value), SummaryFailure> {
-        let from_hook = summary.author.is_extension();
-        let kept = match summary.author {
-            Author::Model => kept,
-            Author::Extension { first_kept, tokens_before } => Kept {
-                first_entry: first_kept.unwrap_or(kept.first_entry),
-                tokens_before: tokens_before.unwrap_or(kept.tokens_before),
-            },
-        };
-        if from_hook && !self.store.tree().branch(self.store.leaf()).contains(&kept.first_entry) {
-            let why = format!("an extension keeps entry {}, which is not on this branch", kept.first_entry);
-            return Err(SummaryFailure::Failed(why));
-        }
-        let usage = (summary.usage != Usage::default()).then(|| summary.usage.clone());
-        let entry = self.store.append_compaction(&CompactionEntry {
-            summary: summary.text.clone(),
-            first_kept_entry_id: Some(kept.first_entry.clone()),
-            tokens_before: kept.tokens_before,
-            details: summary.details.clone(),
-            usage: usage.clone(),
-            from_hook,
-        });
-        self.report_store();
-        let mut stored = json!({
-            "summary": summary.text,
-            "firstKeptEntryId": &*kept.first_entry,
-            "tokensBefore": kept.tokens_before,
-            "estimatedTokensAfter": estimate(self.store.messages()),
-        });
-        if let Some(usage) = usage {
-            stored["usage"] = json!(usage);
-        }
-        if let Some(details) = summary.details {
-            stored["details"] = details;
-        }
-        Ok((entry, stored))
-    }
-
-    fn tell_failure(&mut self, reason: CompactionReason, failure: &SummaryFailure) {
-        let prefix = match reason {
-            CompactionReason::Manual => "Compaction failed: ",
-            CompactionReason::Threshold => "Auto-compaction failed: ",
-            CompactionReason::Overflow => "Context overflow recovery failed: ",
-        };
-        match failure {
-            SummaryFailure::Cancelled => {
-                let (result, error_message) = (None, None);
-                self.out.event(&Event::CompactionEnd {
-                    reason,
-                    result,
-                    aborted: true,
-                    will_retry: false,
-                    error_message,
-                });
-                self.announce_failed_compaction(reason, None);
-            }
-            SummaryFailure::Failed(why) => {
-                let why = format!("{prefix}{why}");
-                self.tell_end(reason, None, Some(&why), false);
-                self.announce_failed_compaction(reason, Some(&why));
-            }
-        }
-    }
-
-    fn tell_end(
-        &mut self,
-        reason: CompactionReason,
-        result: Option<&Value>,
-        error_message: Option<&str>,
-        will_retry: bool,
-    ) {
-        self.out.event(&Event::CompactionEnd { reason, result, aborted: false, will_retry, error_message });
     }
 }
