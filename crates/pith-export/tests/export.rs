@@ -113,7 +113,7 @@ fn a_session_in_use_is_shown_at_its_leaf() {
         session_dir: directory.path().to_owned(),
         ..NewSession::default()
     });
-    store.set_name("Live").unwrap();
+    store.append_session_info("Live");
     store.append_custom_message(pith_protocol::CustomMessage {
         custom_type: "note".to_owned(),
         content: pith_protocol::Content::Text("just appended".to_owned()),

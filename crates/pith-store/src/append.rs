@@ -81,14 +81,6 @@ impl SessionStore {
         self.append_silent("session_info", |line| line.member("name", &name))
     }
 
-    /// Names the session on behalf of a user, who cannot mean an empty name.
-    pub fn set_name(&mut self, name: &str) -> Result<EntryId, StoreError> {
-        match clean_name(name) {
-            Some(name) => Ok(self.append_session_info(&name)),
-            None => Err(StoreError::EmptyName),
-        }
-    }
-
     /// Puts a bookmark on an entry, or removes it.
     pub fn append_label(&mut self, target: &str, label: Option<&str>) -> Result<EntryId, StoreError> {
         if !self.tree.contains(target) {

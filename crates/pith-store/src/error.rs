@@ -35,8 +35,6 @@ pub enum StoreError {
     EntryNotFound(String),
     #[error("Entry {0} cannot be edited")]
     NotEditable(String),
-    #[error("Session name cannot be empty")]
-    EmptyName,
     #[error("Invalid entry ID for forking")]
     NotForkable,
     #[error("This session has not been saved yet. Wait for the first assistant response before cloning or forking it.")]

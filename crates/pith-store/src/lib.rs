@@ -5,7 +5,6 @@
 
 // An open session and what can be done with it.
 mod append;
-mod export;
 mod fork;
 mod navigate;
 mod store;
@@ -17,7 +16,6 @@ mod message;
 mod query;
 mod reader;
 mod tally;
-mod tokens;
 mod tree;
 
 // The file on disk.
@@ -65,5 +63,4 @@ pub use resolve::{FoundSession, Places, find_by_id, find_session};
 pub use store::{NewSession, SessionStore};
 pub use summary::SessionSummary;
 pub use tally::Tally;
-pub use tokens::estimate_tokens;
 pub use tree::{EntryTree, Header, Kind, Label, Role};
