@@ -34,8 +34,11 @@ impl Session {
         reply.send_json(&mut *self.out, answer);
     }
 
-    pub(crate) fn get_tree(&mut self, reply: Reply<GetTree>) {
-        let answer = format!("{{\"tree\":{},\"leafId\":{}}}", self.store.tree().tree_json(), self.leaf_json());
+    pub(crate) fn get_tree(&mut self, call: &GetTree, reply: Reply<GetTree>) {
+        let tree = self.store.tree();
+        let (name, tree) =
+            if call.flat == Some(true) { ("nodes", tree.flat_tree_json()) } else { ("tree", tree.tree_json()) };
+        let answer = format!("{{\"{name}\":{tree},\"leafId\":{}}}", self.leaf_json());
         reply.send_json(&mut *self.out, Ok(answer));
     }
 

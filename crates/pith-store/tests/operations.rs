@@ -7,9 +7,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pith_store::{
-    BranchSummaryEntry, CompactionEntry, EntryTree, ForkMessage, Kind, NewSession, Role, SessionStore, StoreError,
-};
+use pith_store::{BranchSummaryEntry, CompactionEntry, ForkMessage, Kind, NewSession, Role, SessionStore, StoreError};
 use serde_json::{Value, json};
 use support::{assistant, entry, header, lines, new_session, resume, texts, user, write_session, write_values};
 
@@ -304,6 +302,21 @@ fn the_tree_is_nested_by_parent_and_ordered_by_time() {
 }
 
 #[test]
+fn the_flat_tree_has_the_same_nodes_in_file_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = resume(&branched(directory.path()));
+    store.append_label("b", Some("mark")).unwrap();
+    let nodes: Value = serde_json::from_str(&store.tree().flat_tree_json()).unwrap();
+    let nodes = nodes.as_array().unwrap();
+    let shape: Vec<_> = nodes[..4].iter().map(|node| (node["id"].clone(), node["parentId"].clone())).collect();
+    let expected = [("a", None), ("b", Some("a")), ("x", Some("b")), ("c", Some("b"))];
+    assert_eq!(shape, expected.map(|(id, parent)| (json!(id), json!(parent))));
+    assert_eq!((nodes.len(), &nodes[2]["entry"]), (5, &entry("x", Some("b"), "other")));
+    assert_eq!((&nodes[1]["label"], nodes[0].get("label")), (&json!("mark"), None));
+    assert!(nodes[1]["labelTimestamp"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
 fn a_long_chain_is_no_danger() {
     let mut store = SessionStore::in_memory(Path::new("/p"), None);
     let message = user("x");
@@ -311,6 +324,12 @@ fn a_long_chain_is_no_danger() {
         store.append_message(&message);
     }
     assert!(store.tree().tree_json().ends_with("]}]}]"));
+    let flat = store.tree().flat_tree_json();
+    let depth = flat.bytes().fold((0_i32, 0), |(depth, deepest), byte| {
+        let depth = depth + i32::from(b"[{".contains(&byte)) - i32::from(b"]}".contains(&byte));
+        (depth, deepest.max(depth))
+    });
+    assert_eq!(depth, (0, 6), "a message's content blocks are the deepest");
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn branches_and_labels_show_in_the_tree() {
     scene.run("second, otherwise");
 
     let tree = scene.data(json!({"type": "get_tree"}));
+    assert_eq!(scene.data(json!({"type": "get_tree", "flat": false})), tree);
     let answer = &tree["tree"][0]["children"][0]["children"][0]["children"][0];
     assert_eq!(texts(&answer["entry"]["message"]["content"]), "one");
     let branches: Vec<_> = answer["children"]
@@ -77,6 +78,32 @@ fn branches_and_labels_show_in_the_tree() {
     let tree = scene.data(json!({"type": "get_tree"})).to_string();
     assert!(!tree.contains("labelTimestamp"));
     assert_eq!(scene.refusal(json!({"type": "set_label", "entryId": "nope", "label": "x"})), "Entry not found: nope");
+    scene.finish();
+}
+
+#[test]
+fn a_long_session_can_be_read_as_a_flat_list() {
+    let mut scene = Scene::new([]);
+    let header = json!({"type": "session", "version": 3, "id": "long", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": scene.home.work()});
+    let entry = |n: usize| {
+        let parent = n.checked_sub(1).map(|n| format!("e{n}"));
+        json!({"type": "message", "id": format!("e{n}"), "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": {"role": "user", "content": "q", "timestamp": 1}})
+    };
+    let lines: String = std::iter::once(header).chain((0..10_000).map(entry)).map(|line| format!("{line}\n")).collect();
+    scene.home.write_file("s.jsonl", lines);
+    scene.command(json!({"type": "switch_session", "sessionPath": "s.jsonl"}));
+    scene.command(json!({"type": "set_label", "entryId": "e1", "label": "here"}));
+    let flat = scene.data(json!({"type": "get_tree", "flat": true}));
+    let nodes = flat["nodes"].as_array().expect("a list");
+    let (model, label) = (&nodes[10_000], nodes.last().expect("nodes"));
+    assert_eq!((&model["entry"]["type"], &flat["leafId"]), (&json!("thinking_level_change"), &label["id"]));
+    assert_eq!(flat.get("tree"), None);
+    assert_like(
+        &nodes[1],
+        &json!({"id": "e1", "parentId": "e0", "label": "here", "labelTimestamp": "[TIME]", "entry": {"id": "e1"}}),
+    );
+    assert!(nodes[1..10_000].iter().zip(nodes).all(|(node, before)| node["parentId"] == before["id"]));
     scene.finish();
 }
 
