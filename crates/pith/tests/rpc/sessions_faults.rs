@@ -260,6 +260,34 @@ fn a_full_disk_costs_only_what_did_not_fit() {
 }
 
 #[test]
+fn the_file_size_limit_is_a_write_error_and_no_end() {
+    let scene = Scene::new([Turn::text("word ".repeat(2000)), Turn::text("two")]);
+    // Beyond 4 KiB the kernel sends SIGXFSZ, which ends a program that does nothing about it.
+    let limited = "ulimit -f 8; exec \"$0\" \"$@\"";
+    let agent = scene.home.agent().display().to_string();
+    let mut host = Host::builder("/bin/sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_pith")])
+        .rpc(Api::Anthropic)
+        .home(&scene.home)
+        .env("PITH_AGENT_DIR", &agent)
+        .spawn();
+    host.data(json!({"type": "prompt", "message": "first"}));
+    let told = host.wait_type("extension_error");
+    assert_like(&told, &json!({"extensionPath": "<session>", "event": "session_write"}));
+    host.wait_type("agent_settled");
+    host.data(json!({"type": "prompt", "message": "second"}));
+    host.wait_type("agent_settled");
+    assert!(host.data(json!({"type": "get_state"}))["sessionWriteError"].is_string());
+    // Commands meet the limit as they would without pith.
+    let command = "head -c 100000 /dev/zero > big; echo \"status $?\"";
+    let done = host.data(json!({"type": "bash", "command": command}));
+    let output = done["output"].as_str().expect("a text");
+    assert!(output.contains(&format!("status {}", 128 + 25)), "{output}");
+    assert_eq!(host.finish().1, 0);
+    scene.finish();
+}
+
+#[test]
 fn reload_equals_what_the_host_saw() {
     let mut scene = Scene::with(busy_script(), |builder| builder);
     scene.run("work");
