@@ -164,6 +164,9 @@ impl SessionStore {
 
     /// Adds an entry below the leaf, in memory. The payload is told the entry's own id.
     fn append(&mut self, kind: &str, timestamp: i64, payload: impl FnOnce(Line, &str) -> Line) -> NodeIndex {
+        if let Some(journal) = &mut self.journal {
+            journal.begin_append();
+        }
         self.refresh();
         let id = new_entry_id(|id| self.tree.contains(id));
         let line = payload(Line::entry(kind, &id, self.leaf(), timestamp), &id).finish();
@@ -189,6 +192,9 @@ impl SessionStore {
             None => {}
         }
         self.save();
+        if let Some(journal) = &mut self.journal {
+            journal.end_append();
+        }
         Arc::clone(&self.tree.node(index).id)
     }
 

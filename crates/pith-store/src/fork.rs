@@ -19,7 +19,6 @@ use crate::intake::Tail;
 use crate::journal::Journal;
 use crate::line::{Line, Members};
 use crate::load::in_file_io;
-use crate::lock::Lock;
 use crate::message::{message_of, text_of};
 use crate::reconcile::Renumbering;
 use crate::sketch::Sketch;
@@ -164,7 +163,6 @@ struct Copying {
 struct NewFile {
     out: BufWriter<Replacement>,
     len: u64,
-    lock: Option<Lock>,
 }
 
 impl Copying {
@@ -259,9 +257,9 @@ impl Copying {
         match (file, &mut store.journal) {
             (Some(file), Some(journal)) => {
                 let path = journal.path.clone();
-                let (file, lock, metadata) = file.finish().map_err(in_file_io(&path))?;
+                let (file, metadata) = file.finish().map_err(in_file_io(&path))?;
                 store.tree.backing = Backing::File(Arc::clone(&file));
-                *journal = Journal::opened(path, file, lock, &metadata, Tail::Clean);
+                *journal = Journal::opened(path, file, &metadata, Tail::Clean);
             }
             (None, Some(journal)) => store.tree.indexes().for_each(|index| journal.add(index)),
             (_, None) => {}
@@ -276,9 +274,7 @@ impl NewFile {
         if let Some(directory) = path.parent() {
             files::create_directory(directory)?;
         }
-        // The name is new, so nobody can have it; where locks do not exist there is none.
-        let lock = Lock::take(path).ok();
-        let mut file = NewFile { out: BufWriter::new(Replacement::start(path)?), len: 0, lock };
+        let mut file = NewFile { out: BufWriter::new(Replacement::start(path)?), len: 0 };
         file.write(&[&tree.header.line[..], b"\n"].concat())?;
         Ok(file)
     }
@@ -290,9 +286,9 @@ impl NewFile {
         Ok(place)
     }
 
-    fn finish(self) -> io::Result<(Arc<std::fs::File>, Option<Lock>, Metadata)> {
+    fn finish(self) -> io::Result<(Arc<std::fs::File>, Metadata)> {
         let file = self.out.into_inner().map_err(|error| error.into_error())?.finish()?;
         let metadata = file.metadata()?;
-        Ok((Arc::new(file), self.lock, metadata))
+        Ok((Arc::new(file), metadata))
     }
 }

@@ -13,17 +13,19 @@ use std::time::SystemTime;
 
 use crate::backing::{Backing, Place, ReadAt};
 use crate::files;
+use crate::hold::WriteAccess;
 use crate::intake::{Intake, LineReader, ReadError, Tail};
-use crate::lock::{Lock, LockError};
+use crate::lock::Lock;
 use crate::report::{Repairs, ReportKind, StoreReport};
 use crate::tree::{EntryTree, NodeIndex};
 
 /// The file of a session, which may not exist yet.
 pub(crate) struct Journal {
     pub path: PathBuf,
+    /// Where a link at `path` leads. Other processes may know the session by another name, so locks are named after it.
+    target: PathBuf,
     open: Option<OpenFile>,
-    /// Held from the first write on; `None` also where locks do not exist.
-    lock: Option<Lock>,
+    access: WriteAccess,
     /// Entries not in the file yet, oldest first.
     unsaved: Vec<NodeIndex>,
     needs_sync: bool,
@@ -55,13 +57,22 @@ pub struct SyncTask {
 impl Journal {
     /// A file to be created when there is something worth keeping.
     pub fn planned(path: PathBuf) -> Self {
-        Journal { path, open: None, lock: None, unsaved: Vec::new(), needs_sync: false, needs_directory_sync: false }
+        Journal {
+            target: path.clone(),
+            path,
+            open: None,
+            access: WriteAccess::default(),
+            unsaved: Vec::new(),
+            needs_sync: false,
+            needs_directory_sync: false,
+        }
     }
 
     /// A file that was just read, up to the length it had then.
-    pub fn opened(path: PathBuf, file: Arc<File>, lock: Option<Lock>, metadata: &Metadata, tail: Tail) -> Self {
+    pub fn opened(path: PathBuf, file: Arc<File>, metadata: &Metadata, tail: Tail) -> Self {
         let open = OpenFile { file, seen: Look::of(metadata), tail };
-        Journal { open: Some(open), lock, ..Journal::planned(path) }
+        let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        Journal { open: Some(open), target, ..Journal::planned(path) }
     }
 
     /// Whether the file exists as far as we know.
@@ -72,6 +83,28 @@ impl Journal {
     /// Notes an entry that has to be written.
     pub fn add(&mut self, index: NodeIndex) {
         self.unsaved.push(index);
+    }
+
+    /// Keeps other processes away until [`Journal::release`]; the error is the pid of one that is running.
+    pub fn hold(&mut self) -> Result<(), Option<u32>> {
+        self.access.hold(self.open.as_ref().map(|_| &*self.target))
+    }
+
+    /// Lets other processes use the file.
+    pub fn release(&mut self) {
+        self.access.release();
+    }
+
+    /// Keeps other processes away for one append. What they wrote before can be taken in now.
+    pub fn begin_append(&mut self) {
+        if self.is_created() {
+            self.access.begin(&self.target);
+        }
+    }
+
+    /// The counterpart of [`Journal::begin_append`].
+    pub fn end_append(&mut self) {
+        self.access.end();
     }
 
     /// Goes on with what another journal found at the path.
@@ -97,6 +130,7 @@ impl Journal {
         if self.unsaved.is_empty() {
             return Ok(());
         }
+        self.access.check()?;
         if open.look(&self.path)?.is_none() {
             return Err(io::Error::other("another program replaced it"));
         }
@@ -126,8 +160,10 @@ impl Journal {
 
     /// Makes a session of an empty file, whether it has content or not.
     pub fn adopt(&mut self, tree: &mut EntryTree, lock: Option<Lock>) -> io::Result<()> {
-        self.lock = lock;
-        self.create(tree)
+        self.access = WriteAccess::with(lock);
+        let created = self.create(tree);
+        self.access.end();
+        created
     }
 
     /// Creates the file with the header and all entries so far.
@@ -135,7 +171,8 @@ impl Journal {
         if let Some(directory) = self.path.parent() {
             files::create_directory(directory)?;
         }
-        self.take_lock()?;
+        self.access.begin_anew(&self.target);
+        self.access.check()?;
         let (content, places) = whole_content(tree, &self.unsaved)?;
         let mut file = create_or_adopt(&self.path)?;
         if let Err(error) = file.write_all(&content) {
@@ -151,19 +188,6 @@ impl Journal {
         tree.backing = Backing::File(Arc::clone(&file));
         self.open = Some(OpenFile { file, seen, tail: Tail::Clean });
         (self.needs_sync, self.needs_directory_sync) = (true, true);
-        Ok(())
-    }
-
-    fn take_lock(&mut self) -> io::Result<()> {
-        if self.lock.as_ref().is_some_and(Lock::is_in_place) {
-            return Ok(());
-        }
-        self.lock = match Lock::take(&self.path) {
-            Ok(lock) => Some(lock),
-            Err(LockError::Taken(_)) => return Err(io::Error::other("another process is using it")),
-            // Without locks there is nothing to hold; a directory that cannot be written shows next.
-            Err(LockError::Unavailable) => None,
-        };
         Ok(())
     }
 }

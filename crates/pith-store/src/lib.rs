@@ -6,6 +6,7 @@
 // An open session and what can be done with it.
 mod append;
 mod fork;
+mod hold;
 mod navigate;
 mod store;
 

@@ -75,7 +75,7 @@ impl SessionStore {
             return Err(io::Error::other(format!("another session ({}) is there now", header.id)));
         }
         let Loaded { tree, tail, .. } = load(path, &file, metadata.len(), header).map_err(io::Error::other)?;
-        Ok(Some((tree, Journal::opened(path.to_owned(), file, None, &metadata, tail))))
+        Ok(Some((tree, Journal::opened(path.to_owned(), file, &metadata, tail))))
     }
 
     /// Adds the entries another tree lacks to it.

@@ -203,6 +203,9 @@ impl Session {
         if let Err(problem) = self.models.usable() {
             return reply.send(&mut *self.out, Err(problem));
         }
+        if let Err(error) = self.store.hold() {
+            return reply.send(&mut *self.out, Err(error.to_string()));
+        }
         self.flush_deferred();
         let accepted = self.accepted_prompt(&reply);
         self.todos.begin_prompt();

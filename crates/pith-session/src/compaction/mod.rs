@@ -100,6 +100,9 @@ impl Session {
     /// Compacts on request; nothing runs.
     pub(crate) fn compact_now(&mut self, focus: Option<String>, reply: Reply<Compact>) {
         let reason = CompactionReason::Manual;
+        if let Err(error) = self.store.hold() {
+            return self.answer(reply, Err(error.to_string()));
+        }
         self.out.event(&Event::CompactionStart { reason });
         let plan = self.models.usable().cloned().and_then(|model| {
             let is_compacted =
@@ -117,6 +120,7 @@ impl Session {
             }
             Err(why) => {
                 self.tell_failure(reason, &SummaryFailure::Failed(why.clone()));
+                self.store.release();
                 self.answer(reply, Err(why));
             }
         }
@@ -299,6 +303,7 @@ impl Session {
         if let Some((compaction, reply)) = self.activity.end_requested() {
             let outcome = self.tell_compaction(compaction);
             self.flush_deferred();
+            self.store.release();
             let answer = outcome.map_err(|failure| match failure {
                 SummaryFailure::Cancelled => CANCELLED.to_owned(),
                 SummaryFailure::Failed(why) => why,

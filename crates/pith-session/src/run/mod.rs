@@ -57,6 +57,8 @@ fn ignore<T>(_sent: Result<(), T>) {}
 impl Session {
     /// Starts a run. The caller has checked that there is a model and nothing runs.
     pub(crate) fn start_run(&mut self, work: Box<Work>, start: RunStart) {
+        // A prompt was refused before. Runs of extensions go on, and their entries wait for the other process.
+        let _ = self.store.hold();
         let cancel = CancellationToken::new();
         let (to_session, events) = mpsc::channel(BACKLOG);
         let prompted = start.prompted.map(|input| Prompted {
