@@ -178,7 +178,7 @@ impl SessionStore {
         self.settings.observe(Kind::of(&sketch), &sketch);
         self.tree.nodes[index as usize].place = Place::Memory(line);
         self.leaf = Some(index);
-        self.is_moved = false;
+        self.moved = None;
         index
     }
 
@@ -192,6 +192,9 @@ impl SessionStore {
             None => {}
         }
         self.save();
+        if self.write_error().is_none() {
+            self.forget_position();
+        }
         if let Some(journal) = &mut self.journal {
             journal.end_append();
         }

@@ -20,6 +20,7 @@ use crate::journal::Journal;
 use crate::line::{Line, Members};
 use crate::load::in_file_io;
 use crate::message::{message_of, text_of};
+use crate::position::{Noted, Position};
 use crate::reconcile::Renumbering;
 use crate::sketch::Sketch;
 use crate::store::{NewSession, SessionStore};
@@ -86,6 +87,10 @@ impl SessionStore {
         let (mut store, _) = copying.finish()?;
         store.reports.extend(report);
         store.load_context(Default::default());
+        if let Noted::At(leaf) = Position::find(&std::fs::canonicalize(&source).unwrap_or(source), &tree) {
+            // Entries keep their ids, so it is there.
+            _ = store.move_leaf(leaf.map(|leaf| &*tree.node(leaf).id));
+        }
         Ok(store)
     }
 

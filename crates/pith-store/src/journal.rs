@@ -22,8 +22,9 @@ use crate::tree::{EntryTree, NodeIndex};
 /// The file of a session, which may not exist yet.
 pub(crate) struct Journal {
     pub path: PathBuf,
-    /// Where a link at `path` leads. Other processes may know the session by another name, so locks are named after it.
-    target: PathBuf,
+    /// Where a link at `path` leads. Other processes may know the session by another name, so locks and notes are
+    /// named after it.
+    pub target: PathBuf,
     open: Option<OpenFile>,
     access: WriteAccess,
     /// Entries not in the file yet, oldest first.

@@ -27,6 +27,7 @@ mod journal;
 mod load;
 mod lock;
 mod migrate;
+mod position;
 mod reconcile;
 mod resume;
 

@@ -43,8 +43,9 @@ impl SessionStore {
         let header = read_header(path, &file, metadata.len())?;
         let Loaded { tree, tail, repairs } = load(path, &file, metadata.len(), header)?;
         let journal = Journal::opened(path.to_owned(), file, &metadata, tail);
-        let end = tree.end;
+        let (end, target) = (tree.end, journal.target.clone());
         let mut store = SessionStore::at(tree, end, Some(journal), cwd);
+        store.restore_position(&target);
         store.load_context(repairs);
         Ok(store)
     }

@@ -13,6 +13,7 @@ use crate::error::FORMAT_VERSION;
 use crate::ids::{EntryId, new_session_id};
 use crate::journal::{Journal, SyncTask};
 use crate::line::Line;
+use crate::navigate::Move;
 use crate::paths::{file_name, normalise};
 use crate::report::{Repairs, ReportKind, StoreReport};
 use crate::time;
@@ -27,8 +28,10 @@ pub struct SessionStore {
     /// `None`: nothing is ever written.
     pub(crate) journal: Option<Journal>,
     pub(crate) cwd: PathBuf,
-    /// The leaf was moved and nothing was appended since.
-    pub(crate) is_moved: bool,
+    /// Set while the leaf was moved and nothing was appended since.
+    pub(crate) moved: Option<Move>,
+    /// A note of a position lies beside the file, in force or not.
+    pub(crate) has_note: bool,
     pub(crate) reports: Vec<StoreReport>,
     /// Entries already reported as unreadable; they are found again whenever the context is built.
     known_unreadable: HashSet<EntryId>,
@@ -79,7 +82,8 @@ impl SessionStore {
             context: Context::default(),
             journal,
             cwd,
-            is_moved: false,
+            moved: None,
+            has_note: false,
             reports: Vec::new(),
             known_unreadable: HashSet::new(),
             write_error: None,

@@ -239,6 +239,108 @@ fn a_navigation_survives_a_restart() {
     assert_eq!((texts(&store), store.leaf()), (["one", "two", "other"].map(String::from).to_vec(), Some(&*mark)));
 }
 
+/// The names in the directory of a session that are not the session's own, sorted.
+fn side_files(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let others = entries.filter(|other| other != path);
+    let mut names: Vec<_> = others.map(|other| other.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_navigation_survives_a_process_that_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let before = fs::read(&path).unwrap();
+    let mut store = resume(&path);
+    for leaf in [Some("x"), None, Some("a"), Some("b")] {
+        store.move_leaf(leaf).unwrap();
+        // Nothing is done before the store goes away, as when the process is killed.
+        let again = resume(&path);
+        assert_eq!(again.leaf(), leaf);
+        assert_eq!(side_files(&path), ["s.jsonl.leaf"], "however many moves");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before, "others continue at the last entry");
+    drop(store);
+
+    let mut store = resume(&path);
+    assert_eq!((store.leaf(), texts(&store)), (Some("b"), vec!["one".to_owned(), "two".to_owned()]));
+    let next = store.append_message(&user("next"));
+    assert_eq!(store.tree().parent(&next).map(|id| &**id), Some("b"));
+    assert_eq!(side_files(&path), Vec::<String>::new());
+    assert_eq!(resume(&path).leaf(), Some(&*next));
+    assert_eq!(store.settle_leaf(), None);
+}
+
+#[test]
+fn moving_back_to_the_end_is_no_move() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let mut store = resume(&path);
+    store.move_leaf(Some("x")).unwrap();
+    store.move_leaf(Some("c")).unwrap();
+    assert_eq!((side_files(&path), store.settle_leaf()), (vec![], None));
+    assert_eq!(resume(&path).leaf(), Some("c"));
+}
+
+#[test]
+fn a_session_that_has_gone_on_since_a_move_is_continued_at_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let mut moved = resume(&path);
+    moved.move_leaf(Some("x")).unwrap();
+    let mut other = resume(&path);
+    assert_eq!(other.leaf(), Some("x"), "until then it is where it was left");
+    let text = fs::read_to_string(&path).unwrap() + &entry("d", Some("c"), "of pi").to_string() + "\n";
+    fs::write(&path, text).unwrap();
+    let mut third = resume(&path);
+    assert_eq!(third.leaf(), Some("d"));
+    let last = third.append_message(&user("next"));
+    assert_eq!(side_files(&path), Vec::<String>::new());
+    // Those who have not gone on themselves do not move it back when they end.
+    assert_eq!((moved.settle_leaf(), other.settle_leaf()), (None, None));
+    assert_eq!(resume(&path).leaf(), Some(&*last));
+    // Their own next entry still goes where they are.
+    let own = moved.append_message(&user("after all"));
+    assert_eq!(moved.tree().parent(&own).map(|id| &**id), Some("x"));
+}
+
+#[test]
+fn a_damaged_note_of_a_move_is_ignored() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    for text in ["", "{", "[]", "\u{0}", r#"{"leafId":"nowhere","lastId":"c"}"#, r#"{"leafId":"x"}"#] {
+        fs::write(directory.path().join("s.jsonl.leaf"), text).unwrap();
+        let mut store = resume(&path);
+        assert_eq!((store.take_report(), store.leaf()), (vec![], Some("c")), "{text}");
+    }
+    resume(&path).append_message(&user("next"));
+    assert_eq!(side_files(&path), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_of_a_file_is_where_the_file_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    resume(&path).move_leaf(Some("x")).unwrap();
+    let options =
+        NewSession { cwd: directory.path().into(), session_dir: directory.path().join("f"), ..NewSession::default() };
+    let fork = SessionStore::fork_file(&path, options).unwrap();
+    assert_eq!((fork.leaf(), fork.tree().len()), (Some("x"), 4));
+}
+
+#[test]
+fn where_no_note_can_be_made_a_move_is_an_entry() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    fs::create_dir(directory.path().join("s.jsonl.leaf")).unwrap();
+    let mut store = resume(&path);
+    store.move_leaf(Some("x")).unwrap();
+    assert_eq!(lines(&path).last().unwrap()["customType"], "pith.leaf");
+    assert_eq!(texts(&resume(&path)), ["one", "two", "other"]);
+}
+
 #[test]
 fn edits_do_not_follow_to_other_branches() {
     let mut store = SessionStore::in_memory(Path::new("/p"), None);

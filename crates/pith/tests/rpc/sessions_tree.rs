@@ -125,6 +125,30 @@ fn a_move_survives_the_end_of_the_process() {
 }
 
 #[test]
+fn a_move_survives_kill_9() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three")]);
+    scene.run("first");
+    scene.run("second");
+    let all = entries(&mut scene);
+    scene.command(json!({"type": "navigate_tree", "targetId": id_of(&all, "first")}));
+    scene.command(json!({"type": "navigate_tree", "targetId": id_of(&all, "one")}));
+    scene.kill();
+    assert_eq!(scene.home.sessions()[0].entries[1..], all, "a move adds nothing to the file");
+    let mut again = scene.again(&["--continue"]);
+    let messages = again.data(json!({"type": "get_messages"}));
+    assert_eq!(messages["messages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(again.data(json!({"type": "get_entries"})), json!({"entries": all, "leafId": id_of(&all, "one")}));
+    again.data(json!({"type": "prompt", "message": "second, otherwise"}));
+    again.wait_type("agent_settled");
+    again.finish();
+    let file = scene.home.sessions().remove(0);
+    let next = file.entries.iter().find(|entry| texts(&entry["message"]["content"]) == "second, otherwise");
+    assert_eq!(next.expect("the prompt")["parentId"], id_of(&all, "one"));
+    let left = std::fs::read_dir(file.path.parent().expect("a directory")).expect("a directory").count();
+    assert_eq!(left, 1, "nothing lies beside the session");
+}
+
+#[test]
 fn moving_is_refused_while_the_model_works() {
     let mut scene = Scene::new([Turn::text("one"), Turn::text("abcd").hold_after(0)]);
     scene.run("first");
