@@ -278,6 +278,7 @@ impl NewFile {
     fn start(path: &Path, tree: &EntryTree) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
             files::create_directory(directory)?;
+            files::remove_stale_replacements(directory);
         }
         let mut file = NewFile { out: BufWriter::new(Replacement::start(path)?), len: 0 };
         file.write(&[&tree.header.line[..], b"\n"].concat())?;

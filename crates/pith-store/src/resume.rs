@@ -98,14 +98,17 @@ fn take_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
 fn rewrite(path: &Path, file: &File, len: u64, version: u32) -> Result<(), StoreError> {
     let io_error = in_file_io(path);
     let target = fs::canonicalize(path).map_err(&io_error)?;
+    if let Some(directory) = target.parent() {
+        files::remove_stale_replacements(directory);
+    }
     let replacement = Replacement::start(&target).map_err(&io_error)?;
-    let mut out = BufWriter::new(&replacement.file);
+    let mut out = BufWriter::new(replacement.file());
     migrate(from_start(file, len).map_err(&io_error)?, version, &mut out).map_err(in_file(path))?;
     out.flush().map_err(&io_error)?;
     drop(out);
     // The user's choice of mode outlives the file it was made for.
     let permissions = file.metadata().map_err(&io_error)?.permissions();
-    replacement.file.set_permissions(permissions).map_err(&io_error)?;
+    replacement.file().set_permissions(permissions).map_err(&io_error)?;
     let backup = keep_original(&target, version).map_err(&io_error)?;
     replacement.finish().map_err(&io_error)?;
     // From here on it is a file of its own; that it may be read by others is no reason to fail.

@@ -176,6 +176,36 @@ fn a_copy_keeps_parents_that_come_late() {
 }
 
 #[test]
+fn what_killed_processes_left_goes_with_the_next_fork_or_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let digits = "0123456789abcdef".repeat(2);
+    let leave = |name: &str| {
+        let left = directory.path().join(name);
+        fs::write(&left, "half a file").unwrap();
+        let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        fs::File::options().write(true).open(&left).unwrap().set_modified(an_hour_ago).unwrap();
+        left
+    };
+    let others = [leave("s.jsonl.bak"), leave(&format!("report.tmp-{digits}"))];
+    let all = || {
+        let names = ["x.jsonl.tmp-", "x.jsonl.leaf.tmp-", ".pith-index.json.tmp-"];
+        names.map(|name| leave(&format!("{name}{digits}")))
+    };
+    let store = resume(&path);
+    let check = |act: &dyn Fn()| {
+        let left = all();
+        act();
+        assert_eq!(left.map(|path| path.exists()), [false; 3]);
+    };
+    check(&|| drop(store.fork("x").unwrap()));
+    check(&|| drop(store.clone_branch().unwrap()));
+    check(&|| drop(pith_store::list(directory.path(), None)));
+    check(&|| drop(pith_store::latest(directory.path(), directory.path())));
+    assert!(others.iter().all(|path| path.exists()), "what may belong to others stays");
+}
+
+#[test]
 fn sessions_in_memory_fork_in_memory() {
     let mut store = SessionStore::in_memory(Path::new("/p"), None);
     store.append_message(&user("one"));
