@@ -184,6 +184,8 @@ impl SessionStore {
 
     /// Writes the entry that was just added.
     fn finish(&mut self, index: NodeIndex) -> EntryId {
+        // Its index may be another one afterwards, in the file of another process.
+        let id = Arc::clone(&self.tree.node(index).id);
         let is_too_long = matches!(&self.tree.node(index).place, Place::Memory(line) if line.len() as u64 > MAX_LINE);
         match &mut self.journal {
             // One such line would make the whole file unreadable.
@@ -198,7 +200,7 @@ impl SessionStore {
         if let Some(journal) = &mut self.journal {
             journal.end_append();
         }
-        Arc::clone(&self.tree.node(index).id)
+        id
     }
 
     fn report_unsaved(&mut self, index: NodeIndex) {

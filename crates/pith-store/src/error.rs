@@ -39,6 +39,8 @@ pub enum StoreError {
     NotForkable,
     #[error("This session has not been saved yet. Wait for the first assistant response before cloning or forking it.")]
     NotSaved,
+    #[error("Session already exists with id '{0}'")]
+    IdTaken(String),
     #[error("No session found matching '{0}'")]
     NoMatch(String),
     #[error("Cannot clone session: no current entry selected")]

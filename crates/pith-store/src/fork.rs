@@ -75,7 +75,11 @@ impl SessionStore {
         let (tree, report) = EntryTree::open(source)?;
         let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
         let parent_session = Some(options.parent_session.unwrap_or_else(|| source.to_string_lossy().into_owned()));
-        let store = SessionStore::create(NewSession { parent_session, ..options });
+        let mut store = SessionStore::create(NewSession { parent_session, ..options });
+        let _claimed = store.take_claim()?;
+        if store.begun().is_some() {
+            return Err(StoreError::IdTaken(store.id().to_owned()));
+        }
         let mut copying = Copying::start(store, &tree, tree.indexes())?;
         let mut lines = tree.lines();
         for index in tree.indexes() {
@@ -265,6 +269,7 @@ impl Copying {
                 let (file, metadata) = file.finish().map_err(in_file_io(&path))?;
                 store.tree.backing = Backing::File(Arc::clone(&file));
                 *journal = Journal::opened(path, file, &metadata, Tail::Clean);
+                store.claim = None;
             }
             (None, Some(journal)) => store.tree.indexes().for_each(|index| journal.add(index)),
             (_, None) => {}

@@ -16,6 +16,10 @@ impl SessionStore {
     pub fn hold(&mut self) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.hold().map_err(|pid| StoreError::InUse { pid, path: journal.path.clone() })?;
+        if let Err(error) = self.join_begun() {
+            self.release();
+            return Err(error);
+        }
         self.refresh();
         Ok(())
     }
@@ -66,13 +70,18 @@ impl WriteAccess {
         }
     }
 
-    /// Does the same for a file that is about to be created: a lock whose own file was removed does not count.
-    pub fn begin_anew(&mut self, target: &Path) {
-        let is_usable = matches!(&self.state, State::Locked(lock) if lock.is_in_place());
+    /// Does the same for a file that was not known before; the error is the pid of whoever has its lock. A lock of
+    /// another file, or one whose own file was removed, does not count.
+    pub fn begin_anew(&mut self, target: &Path) -> Result<(), Option<u32>> {
+        let is_usable = matches!(&self.state, State::Locked(lock) if lock.is_for(target));
         if !is_usable {
             self.state = State::Idle;
         }
         self.begin(target);
+        match self.state {
+            State::Refused(pid) => Err(pid),
+            State::Idle | State::Locked(_) | State::Unlockable => Ok(()),
+        }
     }
 
     /// Whether the file may be written now.

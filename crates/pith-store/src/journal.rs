@@ -96,6 +96,13 @@ impl Journal {
         self.access.release();
     }
 
+    /// Keeps other processes away from a file that this journal is to go on in, or to create, until
+    /// [`Journal::end_append`]; the error is the pid of one that uses it.
+    pub fn begin_at(&mut self, path: &Path) -> Result<(), Option<u32>> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        self.access.begin_anew(&target)
+    }
+
     /// Keeps other processes away for one append. What they wrote before can be taken in now.
     pub fn begin_append(&mut self) {
         if self.is_created() {
@@ -110,7 +117,7 @@ impl Journal {
 
     /// Goes on with what another journal found at the path.
     pub fn continue_as(&mut self, other: Journal, unsaved: Vec<NodeIndex>) {
-        (self.open, self.unsaved) = (other.open, unsaved);
+        (self.path, self.target, self.open, self.unsaved) = (other.path, other.target, other.open, unsaved);
     }
 
     /// Takes in what others appended since the last look. `None`: the file is not the one we know.
@@ -155,6 +162,11 @@ impl Journal {
         Some(SyncTask { file: Arc::clone(&open.file), path: self.path.clone(), is_new })
     }
 
+    /// Whether the next save creates the file.
+    pub fn is_due(&self, tree: &EntryTree) -> bool {
+        !self.is_created() && self.has_content(tree)
+    }
+
     fn has_content(&self, tree: &EntryTree) -> bool {
         self.unsaved.iter().any(|&index| tree.node(index).kind.is_content())
     }
@@ -167,12 +179,16 @@ impl Journal {
         created
     }
 
+    /// Makes the directory the file is to be in.
+    pub fn create_directory(&self) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), files::create_directory)
+    }
+
     /// Creates the file with the header and all entries so far.
     fn create(&mut self, tree: &mut EntryTree) -> io::Result<()> {
-        if let Some(directory) = self.path.parent() {
-            files::create_directory(directory)?;
-        }
-        self.access.begin_anew(&self.target);
+        self.create_directory()?;
+        // Others can only learn of the file through its lock.
+        _ = self.access.begin_anew(&self.target);
         self.access.check()?;
         let (content, places) = whole_content(tree, &self.unsaved)?;
         let mut file = create_or_adopt(&self.path)?;

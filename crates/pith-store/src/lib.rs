@@ -21,6 +21,7 @@ mod tree;
 
 // The file on disk.
 mod backing;
+mod claim;
 mod files;
 mod intake;
 mod journal;

@@ -77,8 +77,12 @@ impl Lock {
         }
     }
 
-    /// Whether others would still meet this lock.
-    pub fn is_in_place(&self) -> bool {
+    /// Whether others who want that session file would meet this lock.
+    pub fn is_for(&self, session: &Path) -> bool {
+        self.path == side_file(session, ".lock") && self.is_in_place()
+    }
+
+    fn is_in_place(&self) -> bool {
         files::is_at(&self.file, &self.path)
     }
 }

@@ -63,6 +63,7 @@ impl SessionStore {
         let mut store = Self::create_at(path, cwd, None);
         let journal = store.journal.as_mut().expect("the session was created with a path");
         journal.adopt(&mut store.tree, lock).map_err(in_file_io(path))?;
+        store.claim = None;
         Ok(store)
     }
 }

@@ -8,6 +8,7 @@ use pith_protocol::Message;
 
 use crate::backing::Backing;
 use crate::branch::BranchSettings;
+use crate::claim::Claim;
 use crate::context::Context;
 use crate::error::FORMAT_VERSION;
 use crate::ids::{EntryId, new_session_id};
@@ -28,6 +29,8 @@ pub struct SessionStore {
     /// `None`: nothing is ever written.
     pub(crate) journal: Option<Journal>,
     pub(crate) cwd: PathBuf,
+    /// Set while there is no file and other processes may make one for the same session.
+    pub(crate) claim: Option<Claim>,
     /// Set while the leaf was moved and nothing was appended since.
     pub(crate) moved: Option<Move>,
     /// A note of a position lies beside the file, in force or not.
@@ -59,14 +62,16 @@ impl SessionStore {
 
     /// A new session. Its path is settled; the file appears with the first content.
     pub fn create(options: NewSession) -> Self {
+        let claim = options.id.as_ref().map(|_| Claim::Id);
         let header = new_header(&options.cwd, options.id, options.parent_session);
         let path = options.session_dir.join(file_name(header.created, &header.id));
-        SessionStore::start(header, Some(Journal::planned(path)), &options.cwd)
+        SessionStore { claim, ..SessionStore::start(header, Some(Journal::planned(path)), &options.cwd) }
     }
 
     /// A new session that will be saved at exactly that path.
     pub fn create_at(path: &Path, cwd: &Path, id: Option<String>) -> Self {
-        SessionStore::start(new_header(cwd, id, None), Some(Journal::planned(path.to_owned())), cwd)
+        let journal = Some(Journal::planned(path.to_owned()));
+        SessionStore { claim: Some(Claim::Path), ..SessionStore::start(new_header(cwd, id, None), journal, cwd) }
     }
 
     fn start(header: Header, journal: Option<Journal>, cwd: &Path) -> Self {
@@ -82,6 +87,7 @@ impl SessionStore {
             context: Context::default(),
             journal,
             cwd,
+            claim: None,
             moved: None,
             has_note: false,
             reports: Vec::new(),
@@ -205,7 +211,9 @@ impl SessionStore {
     /// Writes what is not in the file yet.
     pub(crate) fn save(&mut self) {
         let Some(journal) = &mut self.journal else { return };
-        match journal.save(&mut self.tree) {
+        let is_first = self.claim.is_some() && journal.is_due(&self.tree);
+        let result = if is_first { self.save_first() } else { journal.save(&mut self.tree) };
+        match result {
             Ok(()) => self.write_error = None,
             Err(error) => self.report_write_failure(&error),
         }

@@ -6,9 +6,9 @@ mod support;
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use pith_store::{EntryTree, SessionStore};
+use pith_store::{EntryTree, NewSession, SessionStore};
 use support::{assistant, entry, header, lines, new_session, reports, resume, texts, user, write_values};
 
 fn append_raw(path: &Path, text: &str) {
@@ -295,4 +295,144 @@ fn another_session_at_our_path_is_not_written_to() {
     store.append_message(&user("four"));
     assert_eq!(lines(&path).len(), 5);
     assert_eq!(store.write_error(), None);
+}
+
+fn with_id(directory: &Path, cwd: &str, id: &str) -> SessionStore {
+    SessionStore::create(NewSession {
+        cwd: directory.join(cwd),
+        session_dir: directory.join("sessions"),
+        id: Some(id.to_owned()),
+        ..NewSession::default()
+    })
+}
+
+fn session_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory.join("sessions")).unwrap().map(|entry| entry.unwrap().path());
+    entries.collect()
+}
+
+#[test]
+fn two_processes_that_begin_one_id_share_one_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let (mut first, mut second) = (with_id(directory, "p", "mine"), with_id(directory, "p", "mine"));
+    first.append_model_change("p", "m");
+    first.append_message(&user("one"));
+    second.append_model_change("p", "other");
+    let asked = second.append_message(&user("two"));
+    assert_eq!((second.leaf(), second.path()), (Some(&*asked), first.path()));
+    second.append_message(&assistant("answer"));
+    first.append_message(&assistant("answer"));
+    assert_eq!(
+        (texts(&first), texts(&second)),
+        (vec!["one".into(), "answer".into()], vec!["two".into(), "answer".into()])
+    );
+    assert_eq!(second.settings().model, Some((String::new(), String::new())), "that of the answer");
+    let told = reports(&mut second);
+    assert!(told.len() == 1 && told[0].contains("another process began the session there"), "{told:?}");
+    assert_eq!((reports(&mut first), second.write_error()), (vec![], None));
+    assert_eq!(session_files(directory), [first.path().unwrap()], "and no lock stays behind");
+    let (tree, report) = EntryTree::open(first.path().unwrap()).unwrap();
+    assert_eq!((tree.len(), report), (6, None));
+    assert_eq!(
+        pith_store::find_by_id("mine", &directory.join("sessions"), &directory.join("p")).as_deref(),
+        first.path()
+    );
+}
+
+#[test]
+fn an_id_that_another_process_has_begun_and_runs_on_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let (mut first, mut second) = (with_id(directory, "p", "mine"), with_id(directory, "p", "mine"));
+    first.hold().unwrap();
+    second.hold().unwrap();
+    second.release();
+    first.append_message(&user("one"));
+    let refused = second.hold().unwrap_err().to_string();
+    assert!(refused.contains("in use") && refused.ends_with(&first.path().unwrap().display().to_string()), "{refused}");
+    second.append_message(&user("two"));
+    assert!(second.write_error().unwrap().contains("in use by another process"), "{:?}", second.write_error());
+    assert_eq!(session_files(directory).len(), 2, "the session and its lock");
+    first.release();
+    second.hold().unwrap();
+    second.append_message(&assistant("answer"));
+    assert_eq!((second.write_error(), second.path()), (None, first.path()));
+    assert!(first.hold().is_err(), "the shared file is held");
+    drop(second);
+    assert_eq!(session_files(directory), [first.path().unwrap()]);
+    assert_eq!(EntryTree::open(first.path().unwrap()).unwrap().0.len(), 3);
+}
+
+#[test]
+fn many_processes_that_begin_one_id_at_once_make_one_file() {
+    const N: usize = 8;
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    std::thread::scope(|scope| {
+        for n in 0..N {
+            scope.spawn(move || {
+                let mut store = with_id(directory, "p", "mine");
+                store.append_message(&user(&n.to_string()));
+                store.append_message(&assistant("answer"));
+                assert_eq!(store.write_error(), None);
+            });
+        }
+    });
+    let files = session_files(directory);
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(EntryTree::open(&files[0]).unwrap().0.len(), 2 * N);
+}
+
+#[test]
+fn an_id_is_one_session_per_working_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut first = with_id(directory, "p", "mine");
+    // Files are named after the millisecond too.
+    let mut second = std::iter::repeat_with(|| with_id(directory, "q", "mine"))
+        .find(|second| second.path() != first.path())
+        .unwrap();
+    first.append_message(&user("one"));
+    second.append_message(&user("two"));
+    assert_eq!((session_files(directory).len(), reports(&mut second)), (2, vec![]));
+}
+
+#[test]
+fn a_copy_does_not_get_an_id_that_was_given_away_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut source = new_session(directory.path());
+    source.append_message(&user("one"));
+    with_id(directory.path(), "p", "mine").append_message(&user("two"));
+    let options = NewSession {
+        cwd: directory.path().join("p"),
+        session_dir: directory.path().join("sessions"),
+        id: Some("mine".to_owned()),
+        ..NewSession::default()
+    };
+    let refused = SessionStore::fork_file(source.path().unwrap(), options.clone()).err().unwrap();
+    assert_eq!(refused.to_string(), "Session already exists with id 'mine'");
+    let options = NewSession { id: Some("another".to_owned()), ..options };
+    assert_eq!(SessionStore::fork_file(source.path().unwrap(), options).unwrap().id(), "another");
+    assert_eq!(session_files(directory.path()).len(), 2);
+}
+
+#[test]
+fn two_processes_that_begin_one_path_share_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("deep/new.jsonl");
+    let begin = || SessionStore::resume_or_create(&path, directory.path()).unwrap();
+    let (mut first, mut second, mut third) = (begin(), begin(), begin());
+    let mut elsewhere = SessionStore::resume_or_create(&path, Path::new("/")).unwrap();
+    first.append_message(&user("one"));
+    second.append_message(&user("two"));
+    third.hold().unwrap();
+    third.append_message(&user("three"));
+    assert_eq!((second.id(), third.id()), (first.id(), first.id()));
+    assert_eq!((second.write_error(), third.write_error()), (None, None));
+    assert_eq!(lines(&path).len(), 4);
+    third.release();
+    elsewhere.append_message(&user("not here"));
+    assert!(elsewhere.write_error().unwrap().contains("another session"), "it belongs to another directory");
+    assert_eq!((lines(&path).len(), names(&path)), (4, vec!["new.jsonl".to_owned()]));
 }
