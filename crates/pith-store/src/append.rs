@@ -46,6 +46,12 @@ pub struct BranchSummaryEntry {
 impl SessionStore {
     /// Appends a message. Custom messages become `custom_message` entries.
     pub fn append_message(&mut self, message: &Arc<Message>) -> EntryId {
+        let index = self.add_message(message);
+        self.finish(index)
+    }
+
+    /// Adds a message in memory; the caller finishes it.
+    pub(crate) fn add_message(&mut self, message: &Arc<Message>) -> NodeIndex {
         let index = match &**message {
             // Its time is the entry's time in the file, so both must be the same here.
             Message::Custom(custom) => self.append("custom_message", custom.timestamp, |line, _| {
@@ -57,7 +63,7 @@ impl SessionStore {
             _ => self.append("message", time::now(), |line, _| line.member("message", &**message)),
         };
         self.context.push(index, Arc::clone(message));
-        self.finish(index)
+        index
     }
 
     /// Appends a message placed by an extension.
@@ -183,7 +189,7 @@ impl SessionStore {
     }
 
     /// Writes the entry that was just added.
-    fn finish(&mut self, index: NodeIndex) -> EntryId {
+    pub(crate) fn finish(&mut self, index: NodeIndex) -> EntryId {
         // Its index may be another one afterwards, in the file of another process.
         let id = Arc::clone(&self.tree.node(index).id);
         let is_too_long = matches!(&self.tree.node(index).place, Place::Memory(line) if line.len() as u64 > MAX_LINE);
@@ -196,6 +202,7 @@ impl SessionStore {
         self.save();
         if self.write_error().is_none() {
             self.forget_position();
+            self.settle_inputs();
         }
         if let Some(journal) = &mut self.journal {
             journal.end_append();

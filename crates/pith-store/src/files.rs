@@ -27,6 +27,11 @@ pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     private().read(true).write(true).create(true).truncate(false).open(path)
 }
 
+/// Opens a file for reading and appending, creating it with mode 0600.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    private().read(true).append(true).create(true).open(path)
+}
+
 /// Opens an existing file for reading and appending.
 pub(crate) fn open_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).open(path)

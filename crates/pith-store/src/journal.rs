@@ -27,6 +27,8 @@ pub(crate) struct Journal {
     pub target: PathBuf,
     open: Option<OpenFile>,
     access: WriteAccess,
+    /// The file is to be created even if there is nothing worth keeping in it.
+    pub is_wanted: bool,
     /// Entries not in the file yet, oldest first.
     unsaved: Vec<NodeIndex>,
     needs_sync: bool,
@@ -63,6 +65,7 @@ impl Journal {
             path,
             open: None,
             access: WriteAccess::default(),
+            is_wanted: false,
             unsaved: Vec::new(),
             needs_sync: false,
             needs_directory_sync: false,
@@ -132,9 +135,10 @@ impl Journal {
 
     /// Writes everything that is not in the file yet.
     pub fn save(&mut self, tree: &mut EntryTree) -> io::Result<()> {
-        let Some(open) = &mut self.open else {
-            return if self.has_content(tree) { self.create(tree) } else { Ok(()) };
-        };
+        if self.is_due(tree) {
+            return self.create(tree);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
         if self.unsaved.is_empty() {
             return Ok(());
         }
@@ -164,7 +168,7 @@ impl Journal {
 
     /// Whether the next save creates the file.
     pub fn is_due(&self, tree: &EntryTree) -> bool {
-        !self.is_created() && self.has_content(tree)
+        !self.is_created() && (self.is_wanted || self.has_content(tree))
     }
 
     fn has_content(&self, tree: &EntryTree) -> bool {

@@ -7,6 +7,7 @@
 mod append;
 mod fork;
 mod hold;
+mod inputs;
 mod navigate;
 mod store;
 
@@ -54,6 +55,7 @@ pub use error::{FORMAT_VERSION, StoreError};
 pub use fork::ForkMessage;
 pub use fuzz::fuzz_load;
 pub use ids::{EntryId, is_session_id, new_session_id};
+pub use inputs::{InputId, InputKind, LeftInput};
 pub use journal::SyncTask;
 pub use listing::{latest, list, list_all};
 pub use message::with_content;

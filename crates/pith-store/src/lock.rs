@@ -136,7 +136,7 @@ impl Owner {
 }
 
 /// Whether a process of this machine has ended, where that can be seen.
-fn is_gone(pid: u32) -> bool {
+pub(crate) fn is_gone(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }
 

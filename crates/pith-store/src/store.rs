@@ -12,6 +12,7 @@ use crate::claim::Claim;
 use crate::context::Context;
 use crate::error::FORMAT_VERSION;
 use crate::ids::{EntryId, new_session_id};
+use crate::inputs::Inputs;
 use crate::journal::{Journal, SyncTask};
 use crate::line::Line;
 use crate::navigate::Move;
@@ -31,6 +32,7 @@ pub struct SessionStore {
     pub(crate) cwd: PathBuf,
     /// Set while there is no file and other processes may make one for the same session.
     pub(crate) claim: Option<Claim>,
+    pub(crate) inputs: Inputs,
     /// Set while the leaf was moved and nothing was appended since.
     pub(crate) moved: Option<Move>,
     /// A note of a position lies beside the file, in force or not.
@@ -88,6 +90,7 @@ impl SessionStore {
             journal,
             cwd,
             claim: None,
+            inputs: Inputs::default(),
             moved: None,
             has_note: false,
             reports: Vec::new(),
@@ -219,13 +222,23 @@ impl SessionStore {
         }
     }
 
+    /// Creates the file if there is none, whether the session has content or not.
+    pub(crate) fn create_file(&mut self) {
+        let Some(journal) = self.journal.as_mut().filter(|journal| !journal.is_created()) else { return };
+        journal.is_wanted = true;
+        self.save();
+        if let Some(journal) = &mut self.journal {
+            journal.end_append();
+        }
+    }
+
     pub(crate) fn report_repairs(&mut self, repairs: Repairs) {
         let report = repairs.report(self.path());
         self.reports.extend(report);
     }
 
     /// The first failure is told and kept until writing works again; retries that fail are not news.
-    fn report_write_failure(&mut self, error: &std::io::Error) {
+    pub(crate) fn report_write_failure(&mut self, error: &std::io::Error) {
         if self.write_error.is_some() {
             return;
         }
