@@ -74,11 +74,6 @@ impl AgentDir {
         self.root.join("trust.json")
     }
 
-    /// Where sessions go unless told otherwise.
-    pub fn sessions_dir(&self) -> PathBuf {
-        self.root.join("sessions")
-    }
-
     /// The configuration directory of a project.
     pub fn project_dir(&self, cwd: &Path) -> PathBuf {
         cwd.join(self.layout.project_name())

@@ -1,10 +1,15 @@
 //! Putting a page into a file, in one step.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use pith_files::Temporary;
+
 use crate::page::{Page, render};
+
+/// The name of a page that is being written, without the digits that make it unique.
+const TEMPORARY: &str = ".pith-export-";
 
 /// Why there is no page. The texts reach hosts unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -30,12 +35,17 @@ pub fn export(page: &Page<'_>, target: &Path) -> Result<(), ExportError> {
 
 fn write(page: &Page<'_>, target: &Path) -> io::Result<()> {
     let target = destination(target)?;
-    let temporary = Temporary::create(&target)?;
-    let mut out = BufWriter::with_capacity(64 * 1024, &temporary.file);
+    if target.file_name().is_none() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let directory = target.parent().unwrap_or(Path::new(""));
+    pith_files::remove_stale_in(directory, &[TEMPORARY]);
+    let mut temporary = Temporary::create(directory, TEMPORARY, uuid::Uuid::new_v4().as_u128())?;
+    let mut out = BufWriter::with_capacity(64 * 1024, temporary.file());
     render(page, &mut out)?;
     out.flush()?;
     drop(out);
-    temporary.rename(&target)
+    temporary.put_in_place(&target)
 }
 
 /// The file to be replaced. A link stands for the file it leads to; devices and pipes cannot be replaced.
@@ -45,39 +55,5 @@ fn destination(target: &Path) -> io::Result<PathBuf> {
         Ok(metadata) if !metadata.is_file() => Err(io::Error::other("not a regular file")),
         Ok(_) => fs::canonicalize(target),
         Err(_) => Ok(target.to_owned()),
-    }
-}
-
-/// A file beside its target that goes away unless it is put in place.
-struct Temporary {
-    file: File,
-    path: PathBuf,
-}
-
-impl Temporary {
-    fn create(target: &Path) -> io::Result<Self> {
-        if target.file_name().is_none() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let path = target.with_file_name(format!(".pith-export-{}", uuid::Uuid::new_v4().simple()));
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Ok(Temporary { file: options.open(&path)?, path })
-    }
-
-    fn rename(mut self, target: &Path) -> io::Result<()> {
-        fs::rename(&self.path, target)?;
-        self.path.clear();
-        Ok(())
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.path.as_os_str().is_empty() {
-            _ = fs::remove_file(&self.path);
-        }
     }
 }

@@ -42,6 +42,20 @@ fn a_page_replaces_what_was_there_and_leaves_nothing_else() {
 
 #[cfg(unix)]
 #[test]
+fn what_a_killed_export_left_goes_with_the_next_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let left = directory.path().join(format!(".pith-export-{:032x}", 7));
+    fs::write(&left, "half a page").unwrap();
+    let target = directory.path().join("page.html");
+    export_ledger(&target);
+    assert_eq!(names(directory.path()).len(), 2, "another export may have begun it just now");
+    let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    fs::File::options().write(true).open(&left).unwrap().set_modified(an_hour_ago).unwrap();
+    export_ledger(&target);
+    assert_eq!(names(directory.path()), ["page.html"]);
+}
+
+#[test]
 fn only_the_owner_can_read_a_page() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
@@ -113,7 +127,7 @@ fn a_session_in_use_is_shown_at_its_leaf() {
         session_dir: directory.path().to_owned(),
         ..NewSession::default()
     });
-    store.set_name("Live").unwrap();
+    store.append_session_info("Live");
     store.append_custom_message(pith_protocol::CustomMessage {
         custom_type: "note".to_owned(),
         content: pith_protocol::Content::Text("just appended".to_owned()),

@@ -1,6 +1,10 @@
 //! Files shared with other agents: the lock they agree on, and writes that are
 //! either whole or did not happen. What stands in them is somebody else's business.
 
+mod temporary;
+
+pub use temporary::{Temporary, remove_if_stale, remove_stale_in};
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

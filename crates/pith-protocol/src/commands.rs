@@ -131,7 +131,8 @@ commands! {
     "get_fork_messages" => GetForkMessages {} -> Value;
     "get_branch_messages" => GetBranchMessages {} -> Value;
     "get_entries" => GetEntries { since: Option<String> } -> Value;
-    "get_tree" => GetTree {} -> Value;
+    /// All entries, nested by parent, or as one list with `flat`.
+    "get_tree" => GetTree { flat: Option<bool> } -> Value;
     /// The sessions of this working directory, or of all.
     "list_sessions" => ListSessions { all: Option<bool> } -> Value;
     /// Continues from another entry of the session.

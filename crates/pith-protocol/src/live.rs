@@ -132,13 +132,6 @@ impl LiveMessage {
         }
     }
 
-    /// Bytes one snapshot takes.
-    pub fn snapshot_len(&self) -> usize {
-        let blocks: usize =
-            self.blocks.iter().map(|block| block.head.len() + block.body.len() + block.close.len() + 64).sum();
-        blocks + self.tail.len() + 64
-    }
-
     fn append_frame(&self, out: &mut Vec<u8>, name: &str, index: usize, extra: impl FnOnce(&mut Vec<u8>)) {
         let is_full = self.mode == StreamUpdates::Full;
         out.extend_from_slice(b"{\"type\":\"message_update\",");

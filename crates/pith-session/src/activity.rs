@@ -16,6 +16,7 @@
 use pith_agent::Opening;
 use pith_ext::FromExtension;
 use pith_protocol::commands::{Abort, AbortAndPrompt, Compact};
+use pith_store::InputId;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -95,6 +96,8 @@ pub(crate) struct RunStart {
     pub opening: Opening,
     /// The prompt, where `before_agent_start` handlers are to see it.
     pub prompted: Option<UserInput>,
+    /// The store's record of the prompt, until its message is an entry.
+    pub input: Option<InputId>,
 }
 
 /// A command that is carried out once nothing runs any more.
@@ -111,7 +114,7 @@ pub(crate) enum AfterSettled {
 impl RunStart {
     /// A run that no prompt starts.
     pub fn with(opening: Opening) -> Self {
-        RunStart { opening, prompted: None }
+        RunStart { opening, prompted: None, input: None }
     }
 }
 

@@ -39,10 +39,7 @@ impl Session {
             }
             Command::Abort(_) => self.abort(self.reply(id)),
             Command::AbortAndPrompt(call) => self.abort_and_prompt(call, self.reply(id)),
-            Command::ClearQueue(_) => {
-                let removed = self.queues.clear(&mut *self.out);
-                self.respond::<commands::ClearQueue>(id, Ok(removed));
-            }
+            Command::ClearQueue(_) => self.clear_queue(self.reply(id)),
             Command::SetSteeringMode(call) => {
                 self.queues.set_mode(Queue::Steering, call.mode);
                 self.respond::<commands::SetSteeringMode>(id, Ok(()));
@@ -116,7 +113,7 @@ impl Session {
             Command::GetForkMessages(_) => self.respond::<commands::GetForkMessages>(id, Ok(self.fork_messages())),
             Command::GetBranchMessages(_) => self.respond::<commands::GetBranchMessages>(id, Ok(self.fork_messages())),
             Command::GetEntries(call) => self.get_entries(&call, self.reply(id)),
-            Command::GetTree(_) => self.get_tree(self.reply(id)),
+            Command::GetTree(call) => self.get_tree(&call, self.reply(id)),
             Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
             Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),

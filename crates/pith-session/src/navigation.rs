@@ -34,8 +34,11 @@ impl Session {
         reply.send_json(&mut *self.out, answer);
     }
 
-    pub(crate) fn get_tree(&mut self, reply: Reply<GetTree>) {
-        let answer = format!("{{\"tree\":{},\"leafId\":{}}}", self.store.tree().tree_json(), self.leaf_json());
+    pub(crate) fn get_tree(&mut self, call: &GetTree, reply: Reply<GetTree>) {
+        let tree = self.store.tree();
+        let (name, tree) =
+            if call.flat == Some(true) { ("nodes", tree.flat_tree_json()) } else { ("tree", tree.tree_json()) };
+        let answer = format!("{{\"{name}\":{tree},\"leafId\":{}}}", self.leaf_json());
         reply.send_json(&mut *self.out, Ok(answer));
     }
 
@@ -179,6 +182,9 @@ impl Session {
             call.custom_instructions.as_deref(),
             call.replace_instructions.unwrap_or(false),
         );
+        if let Err(error) = self.store.hold() {
+            return Err(Box::new((error.to_string(), navigation.reply)));
+        }
         let cancel = CancellationToken::new();
         self.write_summary(model, cancel.clone(), SummaryWork::Branch(material));
         self.activity.begin_navigation(cancel, navigation);
@@ -195,6 +201,7 @@ impl Session {
     }
 
     pub(crate) fn finish_navigation(&mut self, navigation: Navigation, result: Result<Summary, SummaryFailure>) {
+        self.store.release();
         match result {
             Ok(summary) => self.finish_move(navigation, Some(summary)),
             Err(SummaryFailure::Cancelled) => self.answer(navigation.reply, Ok(json!({"cancelled": true}))),

@@ -159,6 +159,7 @@ impl Session {
     /// Returns the place its tools worked at last, whose processes are the caller's to end.
     pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> SessionExit {
         self.report_store();
+        self.resume_inputs();
         self.begin_extensions();
         while !(self.is_closing && self.activity.is_idle() && self.jobs.is_empty()) {
             let reads_input = self.reads_input() && !self.admission.is_input_delayed();
@@ -315,7 +316,8 @@ pub(crate) async fn until(moment: Option<Instant>) {
 }
 
 /// Writes one line to stderr, for the person who reads logs.
-#[allow(clippy::print_stderr, reason = "the log of a headless program")]
 pub(crate) fn log_line(text: &str) {
-    eprintln!("pith: {text}");
+    use std::io::Write;
+    // Nobody is left to tell that stderr cannot be written; `eprintln` would panic.
+    let _ = writeln!(std::io::stderr(), "pith: {text}");
 }

@@ -46,6 +46,12 @@ pub struct BranchSummaryEntry {
 impl SessionStore {
     /// Appends a message. Custom messages become `custom_message` entries.
     pub fn append_message(&mut self, message: &Arc<Message>) -> EntryId {
+        let index = self.add_message(message);
+        self.finish(index)
+    }
+
+    /// Adds a message in memory; the caller finishes it.
+    pub(crate) fn add_message(&mut self, message: &Arc<Message>) -> NodeIndex {
         let index = match &**message {
             // Its time is the entry's time in the file, so both must be the same here.
             Message::Custom(custom) => self.append("custom_message", custom.timestamp, |line, _| {
@@ -57,7 +63,7 @@ impl SessionStore {
             _ => self.append("message", time::now(), |line, _| line.member("message", &**message)),
         };
         self.context.push(index, Arc::clone(message));
-        self.finish(index)
+        index
     }
 
     /// Appends a message placed by an extension.
@@ -79,14 +85,6 @@ impl SessionStore {
     pub fn append_session_info(&mut self, name: &str) -> EntryId {
         let name = clean_name(name).unwrap_or_default();
         self.append_silent("session_info", |line| line.member("name", &name))
-    }
-
-    /// Names the session on behalf of a user, who cannot mean an empty name.
-    pub fn set_name(&mut self, name: &str) -> Result<EntryId, StoreError> {
-        match clean_name(name) {
-            Some(name) => Ok(self.append_session_info(&name)),
-            None => Err(StoreError::EmptyName),
-        }
     }
 
     /// Puts a bookmark on an entry, or removes it.
@@ -172,6 +170,9 @@ impl SessionStore {
 
     /// Adds an entry below the leaf, in memory. The payload is told the entry's own id.
     fn append(&mut self, kind: &str, timestamp: i64, payload: impl FnOnce(Line, &str) -> Line) -> NodeIndex {
+        if let Some(journal) = &mut self.journal {
+            journal.begin_append();
+        }
         self.refresh();
         let id = new_entry_id(|id| self.tree.contains(id));
         let line = payload(Line::entry(kind, &id, self.leaf(), timestamp), &id).finish();
@@ -183,12 +184,14 @@ impl SessionStore {
         self.settings.observe(Kind::of(&sketch), &sketch);
         self.tree.nodes[index as usize].place = Place::Memory(line);
         self.leaf = Some(index);
-        self.is_moved = false;
+        self.moved = None;
         index
     }
 
     /// Writes the entry that was just added.
-    fn finish(&mut self, index: NodeIndex) -> EntryId {
+    pub(crate) fn finish(&mut self, index: NodeIndex) -> EntryId {
+        // Its index may be another one afterwards, in the file of another process.
+        let id = Arc::clone(&self.tree.node(index).id);
         let is_too_long = matches!(&self.tree.node(index).place, Place::Memory(line) if line.len() as u64 > MAX_LINE);
         match &mut self.journal {
             // One such line would make the whole file unreadable.
@@ -197,7 +200,14 @@ impl SessionStore {
             None => {}
         }
         self.save();
-        Arc::clone(&self.tree.node(index).id)
+        if self.write_error().is_none() {
+            self.forget_position();
+            self.settle_inputs();
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.end_append();
+        }
+        id
     }
 
     fn report_unsaved(&mut self, index: NodeIndex) {

@@ -35,12 +35,12 @@ pub enum StoreError {
     EntryNotFound(String),
     #[error("Entry {0} cannot be edited")]
     NotEditable(String),
-    #[error("Session name cannot be empty")]
-    EmptyName,
     #[error("Invalid entry ID for forking")]
     NotForkable,
     #[error("This session has not been saved yet. Wait for the first assistant response before cloning or forking it.")]
     NotSaved,
+    #[error("Session already exists with id '{0}'")]
+    IdTaken(String),
     #[error("No session found matching '{0}'")]
     NoMatch(String),
     #[error("Cannot clone session: no current entry selected")]

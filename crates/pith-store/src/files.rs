@@ -5,6 +5,9 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use pith_files::Temporary;
+use uuid::Uuid;
+
 /// Creates a directory and its parents, mode 0700.
 pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
@@ -22,6 +25,11 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 /// Opens a file for reading and writing, creating it with mode 0600.
 pub(crate) fn open_private(path: &Path) -> io::Result<File> {
     private().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Opens a file for reading and appending, creating it with mode 0600.
+pub(crate) fn open_or_create(path: &Path) -> io::Result<File> {
+    private().read(true).append(true).create(true).open(path)
 }
 
 /// Opens an existing file for reading and appending.
@@ -72,55 +80,64 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
+/// Follows the name of the target in the name of its temporary file; 32 hex digits follow it.
+const TEMPORARY: &str = ".tmp-";
+
+/// The same with the names of targets: other programs may have files of their own in the directory.
+const OURS: [&str; 3] = [".jsonl.tmp-", ".jsonl.leaf.tmp-", ".pith-index.json.tmp-"];
+
 /// A file that appears under its name only when it is complete.
 pub(crate) struct Replacement {
-    pub file: File,
-    temporary: PathBuf,
+    temporary: Temporary,
     target: PathBuf,
-    is_kept: bool,
 }
 
 impl Replacement {
     /// Starts a new content for `target`, in the same directory.
     pub fn start(target: &Path) -> io::Result<Self> {
-        let suffix = format!(".tmp-{}", uuid::Uuid::new_v4().simple());
-        let temporary = crate::paths::side_file(target, &suffix);
-        let file = create_private(&temporary)?;
-        Ok(Replacement { file, temporary, target: target.to_owned(), is_kept: false })
+        let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        let directory = target.parent().unwrap_or(Path::new(""));
+        let temporary = Temporary::create(directory, &format!("{name}{TEMPORARY}"), Uuid::new_v4().as_u128())?;
+        Ok(Replacement { temporary, target: target.to_owned() })
+    }
+
+    /// The file being written.
+    pub fn file(&self) -> &File {
+        self.temporary.file()
     }
 
     /// Puts the content in place without waiting for the disk.
     pub fn finish_soon(&mut self) -> io::Result<()> {
-        fs::rename(&self.temporary, &self.target)?;
-        self.is_kept = true;
-        Ok(())
+        self.temporary.put_in_place(&self.target)
     }
 
     /// Puts the content in place and makes that durable. The file stays open for appending.
     pub fn finish(mut self) -> io::Result<File> {
-        self.file.sync_all()?;
+        self.file().sync_all()?;
         self.finish_soon()?;
         if let Some(directory) = self.target.parent() {
             sync_directory(directory)?;
         }
-        self.file.try_clone()
+        self.file().try_clone()
     }
 }
 
 impl Write for Replacement {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.file().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file().flush()
     }
 }
 
-impl Drop for Replacement {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            _ = fs::remove_file(&self.temporary);
-        }
-    }
+/// Removes what killed processes left in a directory of files they were about to put in place.
+pub(crate) fn remove_stale_replacements(directory: &Path) {
+    pith_files::remove_stale_in(directory, &OURS);
+}
+
+/// Does the same for one file of a directory.
+pub(crate) fn remove_if_stale_replacement(path: &Path) {
+    pith_files::remove_if_stale(path, &OURS);
 }

@@ -19,8 +19,8 @@ use crate::intake::Tail;
 use crate::journal::Journal;
 use crate::line::{Line, Members};
 use crate::load::in_file_io;
-use crate::lock::Lock;
 use crate::message::{message_of, text_of};
+use crate::position::{Noted, Position};
 use crate::reconcile::Renumbering;
 use crate::sketch::Sketch;
 use crate::store::{NewSession, SessionStore};
@@ -75,7 +75,11 @@ impl SessionStore {
         let (tree, report) = EntryTree::open(source)?;
         let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
         let parent_session = Some(options.parent_session.unwrap_or_else(|| source.to_string_lossy().into_owned()));
-        let store = SessionStore::create(NewSession { parent_session, ..options });
+        let mut store = SessionStore::create(NewSession { parent_session, ..options });
+        let _claimed = store.take_claim()?;
+        if store.begun().is_some() {
+            return Err(StoreError::IdTaken(store.id().to_owned()));
+        }
         let mut copying = Copying::start(store, &tree, tree.indexes())?;
         let mut lines = tree.lines();
         for index in tree.indexes() {
@@ -87,6 +91,10 @@ impl SessionStore {
         let (mut store, _) = copying.finish()?;
         store.reports.extend(report);
         store.load_context(Default::default());
+        if let Noted::At(leaf) = Position::find(&std::fs::canonicalize(&source).unwrap_or(source), &tree) {
+            // Entries keep their ids, so it is there.
+            _ = store.move_leaf(leaf.map(|leaf| &*tree.node(leaf).id));
+        }
         Ok(store)
     }
 
@@ -164,7 +172,6 @@ struct Copying {
 struct NewFile {
     out: BufWriter<Replacement>,
     len: u64,
-    lock: Option<Lock>,
 }
 
 impl Copying {
@@ -259,9 +266,10 @@ impl Copying {
         match (file, &mut store.journal) {
             (Some(file), Some(journal)) => {
                 let path = journal.path.clone();
-                let (file, lock, metadata) = file.finish().map_err(in_file_io(&path))?;
+                let (file, metadata) = file.finish().map_err(in_file_io(&path))?;
                 store.tree.backing = Backing::File(Arc::clone(&file));
-                *journal = Journal::opened(path, file, lock, &metadata, Tail::Clean);
+                *journal = Journal::opened(path, file, &metadata, Tail::Clean);
+                store.claim = None;
             }
             (None, Some(journal)) => store.tree.indexes().for_each(|index| journal.add(index)),
             (_, None) => {}
@@ -275,10 +283,9 @@ impl NewFile {
     fn start(path: &Path, tree: &EntryTree) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
             files::create_directory(directory)?;
+            files::remove_stale_replacements(directory);
         }
-        // The name is new, so nobody can have it; where locks do not exist there is none.
-        let lock = Lock::take(path).ok();
-        let mut file = NewFile { out: BufWriter::new(Replacement::start(path)?), len: 0, lock };
+        let mut file = NewFile { out: BufWriter::new(Replacement::start(path)?), len: 0 };
         file.write(&[&tree.header.line[..], b"\n"].concat())?;
         Ok(file)
     }
@@ -290,9 +297,9 @@ impl NewFile {
         Ok(place)
     }
 
-    fn finish(self) -> io::Result<(Arc<std::fs::File>, Option<Lock>, Metadata)> {
+    fn finish(self) -> io::Result<(Arc<std::fs::File>, Metadata)> {
         let file = self.out.into_inner().map_err(|error| error.into_error())?.finish()?;
         let metadata = file.metadata()?;
-        Ok((Arc::new(file), self.lock, metadata))
+        Ok((Arc::new(file), metadata))
     }
 }

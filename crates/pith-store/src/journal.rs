@@ -13,17 +13,22 @@ use std::time::SystemTime;
 
 use crate::backing::{Backing, Place, ReadAt};
 use crate::files;
+use crate::hold::WriteAccess;
 use crate::intake::{Intake, LineReader, ReadError, Tail};
-use crate::lock::{Lock, LockError};
+use crate::lock::Lock;
 use crate::report::{Repairs, ReportKind, StoreReport};
 use crate::tree::{EntryTree, NodeIndex};
 
 /// The file of a session, which may not exist yet.
 pub(crate) struct Journal {
     pub path: PathBuf,
+    /// Where a link at `path` leads. Other processes may know the session by another name, so locks and notes are
+    /// named after it.
+    pub target: PathBuf,
     open: Option<OpenFile>,
-    /// Held from the first write on; `None` also where locks do not exist.
-    lock: Option<Lock>,
+    access: WriteAccess,
+    /// The file is to be created even if there is nothing worth keeping in it.
+    pub is_wanted: bool,
     /// Entries not in the file yet, oldest first.
     unsaved: Vec<NodeIndex>,
     needs_sync: bool,
@@ -55,13 +60,23 @@ pub struct SyncTask {
 impl Journal {
     /// A file to be created when there is something worth keeping.
     pub fn planned(path: PathBuf) -> Self {
-        Journal { path, open: None, lock: None, unsaved: Vec::new(), needs_sync: false, needs_directory_sync: false }
+        Journal {
+            target: path.clone(),
+            path,
+            open: None,
+            access: WriteAccess::default(),
+            is_wanted: false,
+            unsaved: Vec::new(),
+            needs_sync: false,
+            needs_directory_sync: false,
+        }
     }
 
     /// A file that was just read, up to the length it had then.
-    pub fn opened(path: PathBuf, file: Arc<File>, lock: Option<Lock>, metadata: &Metadata, tail: Tail) -> Self {
+    pub fn opened(path: PathBuf, file: Arc<File>, metadata: &Metadata, tail: Tail) -> Self {
         let open = OpenFile { file, seen: Look::of(metadata), tail };
-        Journal { open: Some(open), lock, ..Journal::planned(path) }
+        let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        Journal { open: Some(open), target, ..Journal::planned(path) }
     }
 
     /// Whether the file exists as far as we know.
@@ -74,9 +89,38 @@ impl Journal {
         self.unsaved.push(index);
     }
 
+    /// Keeps other processes away until [`Journal::release`]; the error is the pid of one that is running.
+    pub fn hold(&mut self) -> Result<(), Option<u32>> {
+        self.access.hold(self.open.as_ref().map(|_| &*self.target))
+    }
+
+    /// Lets other processes use the file.
+    pub fn release(&mut self) {
+        self.access.release();
+    }
+
+    /// Keeps other processes away from a file that this journal is to go on in, or to create, until
+    /// [`Journal::end_append`]; the error is the pid of one that uses it.
+    pub fn begin_at(&mut self, path: &Path) -> Result<(), Option<u32>> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        self.access.begin_anew(&target)
+    }
+
+    /// Keeps other processes away for one append. What they wrote before can be taken in now.
+    pub fn begin_append(&mut self) {
+        if self.is_created() {
+            self.access.begin(&self.target);
+        }
+    }
+
+    /// The counterpart of [`Journal::begin_append`].
+    pub fn end_append(&mut self) {
+        self.access.end();
+    }
+
     /// Goes on with what another journal found at the path.
     pub fn continue_as(&mut self, other: Journal, unsaved: Vec<NodeIndex>) {
-        (self.open, self.unsaved) = (other.open, unsaved);
+        (self.path, self.target, self.open, self.unsaved) = (other.path, other.target, other.open, unsaved);
     }
 
     /// Takes in what others appended since the last look. `None`: the file is not the one we know.
@@ -91,12 +135,14 @@ impl Journal {
 
     /// Writes everything that is not in the file yet.
     pub fn save(&mut self, tree: &mut EntryTree) -> io::Result<()> {
-        let Some(open) = &mut self.open else {
-            return if self.has_content(tree) { self.create(tree) } else { Ok(()) };
-        };
+        if self.is_due(tree) {
+            return self.create(tree);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
         if self.unsaved.is_empty() {
             return Ok(());
         }
+        self.access.check()?;
         if open.look(&self.path)?.is_none() {
             return Err(io::Error::other("another program replaced it"));
         }
@@ -120,22 +166,34 @@ impl Journal {
         Some(SyncTask { file: Arc::clone(&open.file), path: self.path.clone(), is_new })
     }
 
+    /// Whether the next save creates the file.
+    pub fn is_due(&self, tree: &EntryTree) -> bool {
+        !self.is_created() && (self.is_wanted || self.has_content(tree))
+    }
+
     fn has_content(&self, tree: &EntryTree) -> bool {
         self.unsaved.iter().any(|&index| tree.node(index).kind.is_content())
     }
 
     /// Makes a session of an empty file, whether it has content or not.
     pub fn adopt(&mut self, tree: &mut EntryTree, lock: Option<Lock>) -> io::Result<()> {
-        self.lock = lock;
-        self.create(tree)
+        self.access = WriteAccess::with(lock);
+        let created = self.create(tree);
+        self.access.end();
+        created
+    }
+
+    /// Makes the directory the file is to be in.
+    pub fn create_directory(&self) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), files::create_directory)
     }
 
     /// Creates the file with the header and all entries so far.
     fn create(&mut self, tree: &mut EntryTree) -> io::Result<()> {
-        if let Some(directory) = self.path.parent() {
-            files::create_directory(directory)?;
-        }
-        self.take_lock()?;
+        self.create_directory()?;
+        // Others can only learn of the file through its lock.
+        _ = self.access.begin_anew(&self.target);
+        self.access.check()?;
         let (content, places) = whole_content(tree, &self.unsaved)?;
         let mut file = create_or_adopt(&self.path)?;
         if let Err(error) = file.write_all(&content) {
@@ -151,19 +209,6 @@ impl Journal {
         tree.backing = Backing::File(Arc::clone(&file));
         self.open = Some(OpenFile { file, seen, tail: Tail::Clean });
         (self.needs_sync, self.needs_directory_sync) = (true, true);
-        Ok(())
-    }
-
-    fn take_lock(&mut self) -> io::Result<()> {
-        if self.lock.as_ref().is_some_and(Lock::is_in_place) {
-            return Ok(());
-        }
-        self.lock = match Lock::take(&self.path) {
-            Ok(lock) => Some(lock),
-            Err(LockError::Taken(_)) => return Err(io::Error::other("another process is using it")),
-            // Without locks there is nothing to hold; a directory that cannot be written shows next.
-            Err(LockError::Unavailable) => None,
-        };
         Ok(())
     }
 }

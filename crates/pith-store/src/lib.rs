@@ -5,8 +5,9 @@
 
 // An open session and what can be done with it.
 mod append;
-mod export;
 mod fork;
+mod hold;
+mod inputs;
 mod navigate;
 mod store;
 
@@ -17,17 +18,18 @@ mod message;
 mod query;
 mod reader;
 mod tally;
-mod tokens;
 mod tree;
 
 // The file on disk.
 mod backing;
+mod claim;
 mod files;
 mod intake;
 mod journal;
 mod load;
 mod lock;
 mod migrate;
+mod position;
 mod reconcile;
 mod resume;
 
@@ -53,6 +55,7 @@ pub use error::{FORMAT_VERSION, StoreError};
 pub use fork::ForkMessage;
 pub use fuzz::fuzz_load;
 pub use ids::{EntryId, is_session_id, new_session_id};
+pub use inputs::{InputId, InputKind, LeftInput};
 pub use journal::SyncTask;
 pub use listing::{latest, list, list_all};
 pub use message::with_content;
@@ -65,5 +68,4 @@ pub use resolve::{FoundSession, Places, find_by_id, find_session};
 pub use store::{NewSession, SessionStore};
 pub use summary::SessionSummary;
 pub use tally::Tally;
-pub use tokens::estimate_tokens;
 pub use tree::{EntryTree, Header, Kind, Label, Role};

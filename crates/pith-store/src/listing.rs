@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::Replacement;
+use crate::files::{Replacement, remove_if_stale_replacement};
 use crate::paths::normalise;
 use crate::summary::{SessionSummary, peek_header};
 
@@ -96,11 +96,16 @@ impl Stamp {
     }
 }
 
+/// The session files of a directory. What killed processes left among them goes.
 pub(crate) fn session_files(directory: &Path) -> Vec<Listed> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let listed = entries.filter_map(|entry| {
         let path = entry.path();
-        let name = path.file_name()?.to_str().filter(|name| name.ends_with(".jsonl"))?.to_owned();
+        let name = path.file_name()?.to_str()?.to_owned();
+        if !name.ends_with(".jsonl") {
+            remove_if_stale_replacement(&path);
+            return None;
+        }
         let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         Some(Listed { name, stamp: Stamp::of(&metadata), path })
     });

@@ -1,23 +1,37 @@
-//! One writer per session file, held by a kernel lock on a file next to it.
+//! One process at a time runs on a session file or writes to it, by a kernel lock on a file next to it.
 //!
-//! The lock goes away with the process that holds it, however that ends. The
-//! content (pid and host) only serves the message shown to others.
+//! The lock goes away with the process that holds it, however that ends. The content
+//! (pid, host, and whether it is held for a run) only serves those who meet it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::files;
 use crate::paths::side_file;
 
-/// How long a lock may outlive its owner.
-const LINGER: Duration = Duration::from_secs(1);
+/// How long to wait for an owner that is about to be done: it writes a few lines or reads the file. A lock may also
+/// outlive its owner, but not for that long.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// Follows pid and host in the lock file of a run.
+const RUNNING: &str = "running";
 
 /// Holds a session file for this process until dropped.
 pub(crate) struct Lock {
     file: File,
     path: PathBuf,
+}
+
+/// What a lock is held for, which is how others know whether to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A run, which may take hours.
+    Run,
+    /// Reading or writing, which is over in a moment.
+    Access,
 }
 
 /// Why a lock was not obtained.
@@ -29,40 +43,46 @@ pub(crate) enum LockError {
     Unavailable,
 }
 
+/// What a lock file says about whoever has the lock.
+struct Owner {
+    pid: Option<u32>,
+    purpose: Purpose,
+}
+
 impl Lock {
-    /// Takes the lock of a session file, without waiting for an owner that lives.
-    pub fn take(session: &Path) -> Result<Self, LockError> {
+    /// Takes the lock of a session file. Waits a moment for those who only read or write, and never for a run.
+    pub fn take(session: &Path, purpose: Purpose) -> Result<Self, LockError> {
         let path = side_file(session, ".lock");
-        let deadline = Instant::now() + LINGER;
+        let deadline = Instant::now() + WAIT;
         loop {
             let mut file = files::open_private(&path).map_err(|_| LockError::Unavailable)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => match owner(&mut file) {
-                    // A process that was killed while it started a command is survived for a
-                    // moment by the copy it made of itself, which holds the lock until it
-                    // becomes the command.
-                    Some(pid) if is_gone(pid) && Instant::now() < deadline => {
-                        std::thread::sleep(Duration::from_millis(5));
-                        continue;
+                Err(TryLockError::WouldBlock) => {
+                    let owner = Owner::read(&mut file);
+                    if !owner.is_soon_done() || Instant::now() > deadline {
+                        return Err(LockError::Taken(owner.pid));
                     }
-                    pid => return Err(LockError::Taken(pid)),
-                },
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
                 Err(TryLockError::Error(_)) => return Err(LockError::Unavailable),
             }
             // The owner before us may have removed the file after we opened it; then the
             // lock we got belongs to a name that is gone, and the next process would get another.
             if files::is_at(&file, &path) {
-                _ = file.set_len(0).and_then(|()| writeln!(file, "{} {}", std::process::id(), host()));
+                describe_owner(&mut file, purpose);
                 return Ok(Lock { file, path });
             }
         }
     }
-}
 
-impl Lock {
-    /// Whether others would still meet this lock.
-    pub fn is_in_place(&self) -> bool {
+    /// Whether others who want that session file would meet this lock.
+    pub fn is_for(&self, session: &Path) -> bool {
+        self.path == side_file(session, ".lock") && self.is_in_place()
+    }
+
+    fn is_in_place(&self) -> bool {
         files::is_at(&self.file, &self.path)
     }
 }
@@ -73,40 +93,99 @@ impl Drop for Lock {
         if self.is_in_place() {
             _ = fs::remove_file(&self.path);
         }
+        // Not left to closing: a process being started may have a copy of the descriptor.
         _ = self.file.unlock();
     }
 }
 
+/// Says in the lock file who has the lock. Failing costs others only that knowledge.
+fn describe_owner(file: &mut File, purpose: Purpose) {
+    let pid = std::process::id();
+    let text = match purpose {
+        Purpose::Run => format!("{pid} {} {RUNNING}\n", host()),
+        Purpose::Access => format!("{pid} {}\n", host()),
+    };
+    // A file that was ever cut to nothing is written to the disk when it is closed (ext4), which takes longer than
+    // all the rest. Only the file of a process that died has something in it.
+    if file.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        _ = file.set_len(0);
+    }
+    _ = file.write_all(text.as_bytes());
+}
+
+impl Owner {
+    /// A lock file is empty for the moment between the lock and its description.
+    fn read(file: &mut File) -> Self {
+        let mut text = String::new();
+        _ = file.take(512).read_to_string(&mut text);
+        let mut words = text.split_whitespace();
+        let pid = words.next().and_then(|pid| pid.parse().ok());
+        let purpose = if words.nth(1) == Some(RUNNING) { Purpose::Run } else { Purpose::Access };
+        Owner { pid, purpose }
+    }
+
+    fn is_soon_done(&self) -> bool {
+        match self.purpose {
+            Purpose::Access => true,
+            // A process that was killed while it started a command is survived for a moment by the copy it made of
+            // itself, which holds the lock until it becomes the command. Or the lock has another owner by now, who
+            // has not described itself yet.
+            Purpose::Run => self.pid.is_some_and(is_gone),
+        }
+    }
+}
+
 /// Whether a process of this machine has ended, where that can be seen.
-fn is_gone(pid: u32) -> bool {
+pub(crate) fn is_gone(pid: u32) -> bool {
     Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{pid}")).exists()
 }
 
-fn owner(file: &mut File) -> Option<u32> {
-    let mut text = String::new();
-    file.take(64).read_to_string(&mut text).ok()?;
-    text.split_whitespace().next()?.parse().ok()
-}
-
-fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = name.or_else(|| std::env::var("HOSTNAME").ok()).or_else(|| std::env::var("COMPUTERNAME").ok());
-    name.map_or_else(|| "unknown".to_owned(), |name| name.trim().to_owned())
+fn host() -> &'static str {
+    static HOST: OnceLock<String> = OnceLock::new();
+    HOST.get_or_init(|| {
+        let name = fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let name = name.or_else(|| std::env::var("HOSTNAME").ok()).or_else(|| std::env::var("COMPUTERNAME").ok());
+        name.map_or_else(|| "unknown".to_owned(), |name| name.split_whitespace().collect())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn take(session: &Path) -> Result<Lock, LockError> {
+        Lock::take(session, Purpose::Access)
+    }
+
     #[test]
-    fn the_second_taker_learns_who_has_it() {
+    fn a_run_is_not_waited_for_and_says_whose_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let session = directory.path().join("s.jsonl");
-        let lock = Lock::take(&session).unwrap();
-        assert!(matches!(Lock::take(&session), Err(LockError::Taken(Some(pid))) if pid == std::process::id()));
+        let lock = Lock::take(&session, Purpose::Run).unwrap();
+        let start = Instant::now();
+        assert!(matches!(take(&session), Err(LockError::Taken(Some(pid))) if pid == std::process::id()));
+        assert!(start.elapsed() < WAIT);
         drop(lock);
         assert!(!side_file(&session, ".lock").exists());
-        Lock::take(&session).unwrap();
+        take(&session).unwrap();
+    }
+
+    #[test]
+    fn an_access_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let session = directory.path().join("s.jsonl");
+        let lock = take(&session).unwrap();
+        let taker = std::thread::spawn(move || Lock::take(&session, Purpose::Run).is_ok());
+        drop(lock);
+        assert!(taker.join().unwrap());
+    }
+
+    #[test]
+    fn an_access_that_does_not_end_is_not_waited_for_any_longer() {
+        let directory = tempfile::tempdir().unwrap();
+        let session = directory.path().join("s.jsonl");
+        let _lock = take(&session).unwrap();
+        assert!(matches!(take(&session), Err(LockError::Taken(Some(pid))) if pid == std::process::id()));
     }
 
     #[test]
@@ -117,8 +196,8 @@ mod tests {
         let mut left = files::open_private(&path).unwrap();
         left.try_lock().unwrap();
         // No process has this number: it is above the largest there can be.
-        writeln!(left, "{} here", u32::MAX).unwrap();
-        let taker = std::thread::spawn(move || Lock::take(&session).is_ok());
+        writeln!(left, "{} here running", u32::MAX).unwrap();
+        let taker = std::thread::spawn(move || take(&session).is_ok());
         drop(left);
         assert!(taker.join().unwrap());
     }
@@ -127,9 +206,31 @@ mod tests {
     fn a_left_over_file_is_harmless() {
         let directory = tempfile::tempdir().unwrap();
         let session = directory.path().join("s.jsonl");
-        fs::write(side_file(&session, ".lock"), "99999 elsewhere, and more than we would write\n").unwrap();
-        let lock = Lock::take(&session).unwrap();
+        fs::write(side_file(&session, ".lock"), "99999 elsewhere running, and more than we would write\n").unwrap();
+        let lock = take(&session).unwrap();
         let text = fs::read_to_string(&lock.path).unwrap();
         assert!(text.starts_with(&format!("{} ", std::process::id())) && !text.contains("elsewhere"), "{text}");
+    }
+
+    #[test]
+    fn many_takers_never_hold_it_together() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let directory = tempfile::tempdir().unwrap();
+        let session = directory.path().join("s.jsonl");
+        let (n_inside, n_taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        // Whoever is unlucky for a whole second gets none, which is no fault here.
+                        let Ok(_lock) = take(&session) else { continue };
+                        assert_eq!(n_inside.fetch_add(1, Ordering::SeqCst), 0);
+                        n_taken.fetch_add(1, Ordering::SeqCst);
+                        n_inside.fetch_sub(1, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+        assert!(n_taken.into_inner() > 200 && !side_file(&session, ".lock").exists());
     }
 }

@@ -1,11 +1,13 @@
 //! Moving within the tree of a session.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::branch::BranchSettings;
 use crate::error::StoreError;
 use crate::ids::EntryId;
 use crate::message::text_of;
+use crate::position::{Noted, Position};
 use crate::store::SessionStore;
 use crate::tree::{Kind, NodeIndex, Role};
 
@@ -18,6 +20,12 @@ pub struct Destination {
     pub leaf: Option<EntryId>,
     /// The prompt that would be written anew, for editing.
     pub text: Option<String>,
+}
+
+/// A move of the leaf that no append has followed.
+pub(crate) struct Move {
+    /// The last entry of the file when it was made.
+    end: Option<EntryId>,
 }
 
 impl SessionStore {
@@ -34,17 +42,54 @@ impl SessionStore {
         }
     }
 
-    /// Continues from another entry, or from before all entries. Nothing is written.
+    /// Continues from another entry, or from before all entries. The session file stays as it is; a note beside it
+    /// makes the position survive a process that is killed.
     pub fn move_leaf(&mut self, leaf: Option<&str>) -> Result<(), StoreError> {
+        self.refresh();
         let leaf = leaf.map(|id| self.existing(id)).transpose()?;
         if leaf == self.leaf {
             return Ok(());
         }
         self.leaf = leaf;
-        self.is_moved = true;
+        self.moved = Some(Move { end: self.tree.end().cloned() });
         self.settings = BranchSettings::of(&self.tree, leaf);
         self.rebuild_context();
+        self.note_position();
         Ok(())
+    }
+
+    fn note_position(&mut self) {
+        if self.leaf == self.tree.end {
+            return self.forget_position();
+        }
+        let Some(journal) = self.journal.as_ref().filter(|journal| journal.is_created()) else { return };
+        match Position::note(&journal.target, &self.tree, self.leaf) {
+            Ok(()) => self.has_note = true,
+            // An entry does the same, and stays.
+            Err(_) => _ = self.append_custom(LEAF_MARK, None),
+        }
+    }
+
+    /// Removes the note of a position that entries tell by now.
+    pub(crate) fn forget_position(&mut self) {
+        if let Some(journal) = self.journal.as_ref().filter(|_| self.has_note) {
+            Position::forget(&journal.target);
+            self.has_note = false;
+        }
+    }
+
+    /// Goes to the position a process noted before it was killed. For files that were just read.
+    pub(crate) fn restore_position(&mut self, session: &Path) {
+        match Position::find(session, &self.tree) {
+            Noted::Nothing => {}
+            Noted::Stale => self.has_note = true,
+            Noted::At(leaf) => {
+                self.has_note = true;
+                self.leaf = leaf;
+                self.moved = Some(Move { end: self.tree.end().cloned() });
+                self.settings = BranchSettings::of(&self.tree, leaf);
+            }
+        }
     }
 
     /// The entries that would be left by moving to another leaf, oldest first: everything
@@ -56,11 +101,17 @@ impl SessionStore {
         Ok(from[n_common..].iter().map(|&index| Arc::clone(&self.tree.node(index).id)).collect())
     }
 
-    /// Makes a navigation durable: files are continued at their last entry, so one is
-    /// appended below the leaf. For use before the session is closed; does nothing
-    /// if the last entry is the leaf anyway, or if there is no file.
+    /// Makes a navigation durable for other programs too: they continue files at their last
+    /// entry, so one is appended below the leaf. For use before the session is closed; does
+    /// nothing if the last entry is the leaf anyway, if there is no file, or if another process
+    /// has gone on with the session since the navigation.
     pub fn settle_leaf(&mut self) -> Option<EntryId> {
-        if !self.is_moved || !self.is_saved() || self.leaf == self.tree.end {
+        if !self.is_saved() {
+            return None;
+        }
+        self.refresh();
+        let is_latest = self.moved.as_ref().is_some_and(|moved| moved.end.as_ref() == self.tree.end());
+        if !is_latest || self.leaf == self.tree.end {
             return None;
         }
         Some(self.append_custom(LEAF_MARK, None))

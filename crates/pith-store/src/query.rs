@@ -173,12 +173,7 @@ impl EntryTree {
                 }
                 Step::Close(index) => {
                     out.push(b']');
-                    if let Some(label) = self.label(&self.node(index).id) {
-                        out.extend_from_slice(b",\"label\":");
-                        json::append(&mut out, &label.text);
-                        out.extend_from_slice(b",\"labelTimestamp\":");
-                        json::append(&mut out, &time::to_iso(label.timestamp));
-                    }
+                    self.append_label_members(&mut out, index);
                     out.push(b'}');
                 }
             }
@@ -187,14 +182,47 @@ impl EntryTree {
         into_text(out)
     }
 
+    /// All entries as a JSON array of `{id, parentId, entry, label?, labelTimestamp?}`, in file order. The nested
+    /// form is as deep as the conversation is long, which many JSON readers refuse.
+    pub fn flat_tree_json(&self) -> String {
+        self.array_json(self.indexes(), |out, lines, index| {
+            let node = self.node(index);
+            out.extend_from_slice(b"{\"id\":");
+            json::append(out, &*node.id);
+            out.extend_from_slice(b",\"parentId\":");
+            json::append(out, &node.parent.map(|parent| &*self.node(parent).id));
+            out.extend_from_slice(b",\"entry\":");
+            self.append_entry(out, lines, index);
+            self.append_label_members(out, index);
+            out.push(b'}');
+        })
+    }
+
+    fn append_label_members(&self, out: &mut Vec<u8>, index: NodeIndex) {
+        if let Some(label) = self.label(&self.node(index).id) {
+            out.extend_from_slice(b",\"label\":");
+            json::append(out, &label.text);
+            out.extend_from_slice(b",\"labelTimestamp\":");
+            json::append(out, &time::to_iso(label.timestamp));
+        }
+    }
+
     fn list_json(&self, entries: impl Iterator<Item = NodeIndex>) -> String {
+        self.array_json(entries, |out, lines, index| self.append_entry(out, lines, index))
+    }
+
+    fn array_json<'t>(
+        &'t self,
+        entries: impl Iterator<Item = NodeIndex>,
+        append: impl Fn(&mut Vec<u8>, &mut Lines<'t>, NodeIndex),
+    ) -> String {
         let mut out = vec![b'['];
         let mut lines = self.lines();
         for (position, index) in entries.enumerate() {
             if position > 0 {
                 out.push(b',');
             }
-            self.append_entry(&mut out, &mut lines, index);
+            append(&mut out, &mut lines, index);
         }
         out.push(b']');
         into_text(out)

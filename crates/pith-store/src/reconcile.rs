@@ -18,7 +18,7 @@ use crate::load::{Loaded, load, open_for_reading, read_header};
 use crate::report::{ReportKind, StoreReport};
 use crate::sketch::Sketch;
 use crate::store::SessionStore;
-use crate::tree::{EntryTree, Inserted, Kind, NodeIndex};
+use crate::tree::{EntryTree, Header, Inserted, Kind, NodeIndex};
 
 /// Where the entries of one tree are in another.
 pub(crate) type Renumbering = HashMap<NodeIndex, NodeIndex>;
@@ -34,18 +34,25 @@ impl SessionStore {
     /// Moves the session over to the file that is at its path now, or to a new one.
     pub(crate) fn reconcile(&mut self) -> io::Result<()> {
         let Some(path) = self.path().map(Path::to_owned) else { return Ok(()) };
-        let present = self.present_file(&path)?;
-        let (mut tree, journal) = match present {
-            None => (EntryTree::new(self.tree.header.clone(), Backing::None), Journal::planned(path.clone())),
-            Some((tree, journal)) => (tree, journal),
-        };
+        let present = self.present_file(&path, |header| header.id == self.id())?;
+        let planned = || (EntryTree::new(self.tree.header.clone(), Backing::None), Journal::planned(path.clone()));
+        self.go_over(present.unwrap_or_else(planned), |n_unsaved, n_lost| {
+            let lost = if n_lost == 0 { String::new() } else { format!("; {n_lost} could not be recovered") };
+            let path = path.display();
+            format!("session file {path}: another program removed or replaced it; {n_unsaved} entries are written again{lost}")
+        });
+        Ok(())
+    }
+
+    /// Goes on with another tree and file, which get what they lack. The message tells how many entries that are, and
+    /// how many are lost.
+    pub(crate) fn go_over(
+        &mut self,
+        (mut tree, journal): (EntryTree, Journal),
+        message: impl FnOnce(usize, usize) -> String,
+    ) {
         let BroughtOver { renumbering, unsaved, n_lost } = self.bring_over(&mut tree);
-        let lost = if n_lost == 0 { String::new() } else { format!("; {n_lost} could not be recovered") };
-        let message = format!(
-            "session file {}: another program removed or replaced it; {} entries are written again{lost}",
-            path.display(),
-            unsaved.len(),
-        );
+        let message = message(unsaved.len(), n_lost);
         self.reports.push(StoreReport { kind: ReportKind::Repair, message });
         if let Some(old) = &mut self.journal {
             old.continue_as(journal, unsaved);
@@ -55,11 +62,14 @@ impl SessionStore {
         self.leaf = branch.into_iter().find_map(|at| renumbering.get(&at).copied());
         self.tree = tree;
         self.context.renumber(&renumbering);
-        Ok(())
     }
 
     /// What is at the path now; `None` for nothing or an empty file.
-    fn present_file(&self, path: &Path) -> io::Result<Option<(EntryTree, Journal)>> {
+    pub(crate) fn present_file(
+        &self,
+        path: &Path,
+        is_ours: impl Fn(&Header) -> bool,
+    ) -> io::Result<Option<(EntryTree, Journal)>> {
         let (file, metadata) = match open_for_reading(path) {
             Ok((_, metadata)) if metadata.len() == 0 => return Ok(None),
             Err(StoreError::NotFound(_)) => return Ok(None),
@@ -71,11 +81,11 @@ impl SessionStore {
             Err(error) => return Err(io::Error::other(error)),
         };
         let header = read_header(path, &file, metadata.len()).map_err(io::Error::other)?;
-        if header.id != self.id() {
+        if !is_ours(&header) {
             return Err(io::Error::other(format!("another session ({}) is there now", header.id)));
         }
         let Loaded { tree, tail, .. } = load(path, &file, metadata.len(), header).map_err(io::Error::other)?;
-        Ok(Some((tree, Journal::opened(path.to_owned(), file, None, &metadata, tail))))
+        Ok(Some((tree, Journal::opened(path.to_owned(), file, &metadata, tail))))
     }
 
     /// Adds the entries another tree lacks to it.

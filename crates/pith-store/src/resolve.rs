@@ -1,5 +1,6 @@
 //! Finding the session a user means.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
@@ -56,6 +57,19 @@ pub fn find_by_id(id: &str, session_dir: &Path, cwd: &Path) -> Option<PathBuf> {
     let mut found = candidates(session_dir, id);
     found.retain(|found| found.id == id && is_cwd(&found.cwd, cwd));
     best(found, id).map(|found| found.path)
+}
+
+/// The session of a working directory that has exactly that id, by the name pith gives to files. Reads one or two
+/// headers instead of all.
+pub(crate) fn find_named(id: &str, session_dir: &Path, cwd: &Path) -> Option<PathBuf> {
+    let ending = format!("_{id}.jsonl");
+    let paths = fs::read_dir(session_dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let named = paths.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&ending)));
+    let found = named.filter_map(|path| {
+        let header = peek_header(&path).filter(|header| header.id == id && is_cwd(&header.cwd, cwd))?;
+        Some((header.created, path))
+    });
+    found.max().map(|(_, path)| path)
 }
 
 struct Candidate {

@@ -9,7 +9,7 @@ use crate::error::{FORMAT_VERSION, StoreError};
 use crate::files::{self, Replacement};
 use crate::journal::Journal;
 use crate::load::{Loaded, from_start, in_file, in_file_io, load, open_for_reading, read_header};
-use crate::lock::{Lock, LockError};
+use crate::lock::{Lock, LockError, Purpose};
 use crate::migrate::migrate;
 use crate::paths::side_file;
 use crate::store::SessionStore;
@@ -17,14 +17,17 @@ use crate::time;
 use crate::tree::Header;
 
 impl SessionStore {
-    /// Continues the session in a file, at its last entry. Nobody else may be using it.
+    /// Continues the session in a file, at its last entry. No other process may be running on it; it stays free for
+    /// others until [`SessionStore::hold`] or the next append.
     ///
     /// Files of older formats are rewritten, with the original kept beside them; files of
     /// newer formats are refused. `current_cwd` only serves the error message when the
     /// session's own directory is gone, and files that do not name one.
     pub fn resume(path: &Path, current_cwd: &Path) -> Result<Self, StoreError> {
-        let (file, metadata) = open_for_reading(path)?;
+        let (file, _) = open_for_reading(path)?;
+        // Nobody writes while we read, so an unfinished line is the work of a process that is gone.
         let lock = take_lock(path)?;
+        let metadata = file.metadata().map_err(in_file_io(path))?;
         if metadata.len() == 0 {
             return Self::adopt_empty(path, current_cwd, lock);
         }
@@ -39,9 +42,10 @@ impl SessionStore {
         let metadata = file.metadata().map_err(in_file_io(path))?;
         let header = read_header(path, &file, metadata.len())?;
         let Loaded { tree, tail, repairs } = load(path, &file, metadata.len(), header)?;
-        let journal = Journal::opened(path.to_owned(), file, lock, &metadata, tail);
-        let end = tree.end;
+        let journal = Journal::opened(path.to_owned(), file, &metadata, tail);
+        let (end, target) = (tree.end, journal.target.clone());
         let mut store = SessionStore::at(tree, end, Some(journal), cwd);
+        store.restore_position(&target);
         store.load_context(repairs);
         Ok(store)
     }
@@ -59,6 +63,7 @@ impl SessionStore {
         let mut store = Self::create_at(path, cwd, None);
         let journal = store.journal.as_mut().expect("the session was created with a path");
         journal.adopt(&mut store.tree, lock).map_err(in_file_io(path))?;
+        store.claim = None;
         Ok(store)
     }
 }
@@ -82,7 +87,7 @@ fn check_header(header: &Header, path: &Path, current_cwd: &Path) -> Result<Path
 fn take_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
     // A link and its target are the same session.
     let target = fs::canonicalize(path).map_err(in_file_io(path))?;
-    match Lock::take(&target) {
+    match Lock::take(&target, Purpose::Access) {
         Ok(lock) => Ok(Some(lock)),
         Err(LockError::Taken(pid)) => Err(StoreError::InUse { pid, path: path.to_owned() }),
         // Where nothing can be locked, sessions still work; looking before each append remains.
@@ -94,14 +99,17 @@ fn take_lock(path: &Path) -> Result<Option<Lock>, StoreError> {
 fn rewrite(path: &Path, file: &File, len: u64, version: u32) -> Result<(), StoreError> {
     let io_error = in_file_io(path);
     let target = fs::canonicalize(path).map_err(&io_error)?;
+    if let Some(directory) = target.parent() {
+        files::remove_stale_replacements(directory);
+    }
     let replacement = Replacement::start(&target).map_err(&io_error)?;
-    let mut out = BufWriter::new(&replacement.file);
+    let mut out = BufWriter::new(replacement.file());
     migrate(from_start(file, len).map_err(&io_error)?, version, &mut out).map_err(in_file(path))?;
     out.flush().map_err(&io_error)?;
     drop(out);
     // The user's choice of mode outlives the file it was made for.
     let permissions = file.metadata().map_err(&io_error)?.permissions();
-    replacement.file.set_permissions(permissions).map_err(&io_error)?;
+    replacement.file().set_permissions(permissions).map_err(&io_error)?;
     let backup = keep_original(&target, version).map_err(&io_error)?;
     replacement.finish().map_err(&io_error)?;
     // From here on it is a file of its own; that it may be read by others is no reason to fail.

@@ -8,11 +8,14 @@ use pith_protocol::Message;
 
 use crate::backing::Backing;
 use crate::branch::BranchSettings;
+use crate::claim::Claim;
 use crate::context::Context;
 use crate::error::FORMAT_VERSION;
 use crate::ids::{EntryId, new_session_id};
+use crate::inputs::Inputs;
 use crate::journal::{Journal, SyncTask};
 use crate::line::Line;
+use crate::navigate::Move;
 use crate::paths::{file_name, normalise};
 use crate::report::{Repairs, ReportKind, StoreReport};
 use crate::time;
@@ -27,8 +30,13 @@ pub struct SessionStore {
     /// `None`: nothing is ever written.
     pub(crate) journal: Option<Journal>,
     pub(crate) cwd: PathBuf,
-    /// The leaf was moved and nothing was appended since.
-    pub(crate) is_moved: bool,
+    /// Set while there is no file and other processes may make one for the same session.
+    pub(crate) claim: Option<Claim>,
+    pub(crate) inputs: Inputs,
+    /// Set while the leaf was moved and nothing was appended since.
+    pub(crate) moved: Option<Move>,
+    /// A note of a position lies beside the file, in force or not.
+    pub(crate) has_note: bool,
     pub(crate) reports: Vec<StoreReport>,
     /// Entries already reported as unreadable; they are found again whenever the context is built.
     known_unreadable: HashSet<EntryId>,
@@ -56,14 +64,16 @@ impl SessionStore {
 
     /// A new session. Its path is settled; the file appears with the first content.
     pub fn create(options: NewSession) -> Self {
+        let claim = options.id.as_ref().map(|_| Claim::Id);
         let header = new_header(&options.cwd, options.id, options.parent_session);
         let path = options.session_dir.join(file_name(header.created, &header.id));
-        SessionStore::start(header, Some(Journal::planned(path)), &options.cwd)
+        SessionStore { claim, ..SessionStore::start(header, Some(Journal::planned(path)), &options.cwd) }
     }
 
     /// A new session that will be saved at exactly that path.
     pub fn create_at(path: &Path, cwd: &Path, id: Option<String>) -> Self {
-        SessionStore::start(new_header(cwd, id, None), Some(Journal::planned(path.to_owned())), cwd)
+        let journal = Some(Journal::planned(path.to_owned()));
+        SessionStore { claim: Some(Claim::Path), ..SessionStore::start(new_header(cwd, id, None), journal, cwd) }
     }
 
     fn start(header: Header, journal: Option<Journal>, cwd: &Path) -> Self {
@@ -79,7 +89,10 @@ impl SessionStore {
             context: Context::default(),
             journal,
             cwd,
-            is_moved: false,
+            claim: None,
+            inputs: Inputs::default(),
+            moved: None,
+            has_note: false,
             reports: Vec::new(),
             known_unreadable: HashSet::new(),
             write_error: None,
@@ -201,9 +214,21 @@ impl SessionStore {
     /// Writes what is not in the file yet.
     pub(crate) fn save(&mut self) {
         let Some(journal) = &mut self.journal else { return };
-        match journal.save(&mut self.tree) {
+        let is_first = self.claim.is_some() && journal.is_due(&self.tree);
+        let result = if is_first { self.save_first() } else { journal.save(&mut self.tree) };
+        match result {
             Ok(()) => self.write_error = None,
             Err(error) => self.report_write_failure(&error),
+        }
+    }
+
+    /// Creates the file if there is none, whether the session has content or not.
+    pub(crate) fn create_file(&mut self) {
+        let Some(journal) = self.journal.as_mut().filter(|journal| !journal.is_created()) else { return };
+        journal.is_wanted = true;
+        self.save();
+        if let Some(journal) = &mut self.journal {
+            journal.end_append();
         }
     }
 
@@ -213,7 +238,7 @@ impl SessionStore {
     }
 
     /// The first failure is told and kept until writing works again; retries that fail are not news.
-    fn report_write_failure(&mut self, error: &std::io::Error) {
+    pub(crate) fn report_write_failure(&mut self, error: &std::io::Error) {
         if self.write_error.is_some() {
             return;
         }

@@ -1,7 +1,7 @@
 //! What a list of sessions shows of each one.
 
 use std::fs::{File, Metadata};
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -48,27 +48,6 @@ impl SessionSummary {
         let file = File::open(path).ok()?;
         let metadata = file.metadata().ok()?;
         read(path, &file, &metadata).ok()?
-    }
-
-    /// The text of all prompts and answers, one per line, for searching.
-    pub fn search_text(&self) -> io::Result<String> {
-        let file = File::open(&self.path)?;
-        let mut lines = skip_bom(BufReader::new(ReadAt::new(&file, 0)))?;
-        let mut out = String::new();
-        let mut number = 0;
-        while let Ok(Some(line)) = lines.next(number) {
-            number += 1;
-            let mut scratch = Vec::new();
-            let Some(sketch) = Sketch::read(line.bytes, &mut scratch) else { continue };
-            let kind = Kind::of(&sketch);
-            if matches!(kind, Kind::Message(Role::User | Role::Assistant))
-                && let Ok(Some(message)) = message_of(kind, line.bytes, 0)
-            {
-                out.push_str(&text_of(&message));
-                out.push('\n');
-            }
-        }
-        Ok(out)
     }
 }
 

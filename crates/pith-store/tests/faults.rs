@@ -106,8 +106,57 @@ fn the_lock_dies_with_its_process() {
 fn child_that_waits() {
     let Some(directory) = child_directory() else { return };
     let mut store = new_session(&directory);
+    store.hold().unwrap();
     store.append_message(&user("one"));
     println!("PATH={}", store.path().unwrap().display());
     // Killed by the parent; should that fail, the end of its pipe ends us.
     std::io::stdin().read_line(&mut String::new()).unwrap();
+}
+
+fn temporary_files(directory: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.to_string_lossy().contains(".tmp-")).collect()
+}
+
+#[test]
+fn a_killed_clone_leaves_nothing_for_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let sessions = directory.path().join("deep/er");
+    let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let age =
+        |path: &Path| std::fs::File::options().write(true).open(path).and_then(|file| file.set_modified(an_hour_ago));
+    // A clone may be done between the look and the kill; then the next one is killed.
+    let left = loop {
+        let mut child = child("child_that_clones", directory.path(), ":");
+        let found = loop {
+            if let Some(found) = temporary_files(&sessions).pop() {
+                break found;
+            }
+            assert!(child.try_wait().unwrap().is_none(), "the child clones until it is killed");
+        };
+        // However old it is, it is in use. Unless it has got its name meanwhile.
+        _ = age(&found);
+        pith_store::list(&sessions, None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if let Some(left) = temporary_files(&sessions).pop() {
+            break left;
+        }
+    };
+    age(&left).unwrap();
+    pith_store::list(&sessions, None);
+    assert_eq!(temporary_files(&sessions), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn child_that_clones() {
+    let Some(directory) = child_directory() else { return };
+    let mut store = new_session(&directory);
+    for _ in 0..100 {
+        store.append_message(&user(&"x".repeat(100_000)));
+    }
+    loop {
+        let clone = store.clone_branch().unwrap();
+        std::fs::remove_file(clone.path().unwrap()).unwrap();
+    }
 }

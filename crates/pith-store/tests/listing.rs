@@ -55,7 +55,6 @@ fn a_list_shows_what_a_file_holds() {
     assert_eq!((session.message_count, &*session.first_message), (3, "hello from one"));
     assert_eq!((session.created, session.modified), (1794725574872, 1_000_000));
     assert_eq!(session.path, path);
-    assert_eq!(session.search_text().unwrap(), "hello from one\nan answer\n");
 }
 
 #[test]

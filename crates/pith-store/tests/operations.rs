@@ -7,9 +7,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pith_store::{
-    BranchSummaryEntry, CompactionEntry, EntryTree, ForkMessage, Kind, NewSession, Role, SessionStore, StoreError,
-};
+use pith_store::{BranchSummaryEntry, CompactionEntry, ForkMessage, Kind, NewSession, Role, SessionStore, StoreError};
 use serde_json::{Value, json};
 use support::{assistant, entry, header, lines, new_session, resume, texts, user, write_session, write_values};
 
@@ -178,6 +176,36 @@ fn a_copy_keeps_parents_that_come_late() {
 }
 
 #[test]
+fn what_killed_processes_left_goes_with_the_next_fork_or_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let digits = "0123456789abcdef".repeat(2);
+    let leave = |name: &str| {
+        let left = directory.path().join(name);
+        fs::write(&left, "half a file").unwrap();
+        let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        fs::File::options().write(true).open(&left).unwrap().set_modified(an_hour_ago).unwrap();
+        left
+    };
+    let others = [leave("s.jsonl.bak"), leave(&format!("report.tmp-{digits}"))];
+    let all = || {
+        let names = ["x.jsonl.tmp-", "x.jsonl.leaf.tmp-", ".pith-index.json.tmp-"];
+        names.map(|name| leave(&format!("{name}{digits}")))
+    };
+    let store = resume(&path);
+    let check = |act: &dyn Fn()| {
+        let left = all();
+        act();
+        assert_eq!(left.map(|path| path.exists()), [false; 3]);
+    };
+    check(&|| drop(store.fork("x").unwrap()));
+    check(&|| drop(store.clone_branch().unwrap()));
+    check(&|| drop(pith_store::list(directory.path(), None)));
+    check(&|| drop(pith_store::latest(directory.path(), directory.path())));
+    assert!(others.iter().all(|path| path.exists()), "what may belong to others stays");
+}
+
+#[test]
 fn sessions_in_memory_fork_in_memory() {
     let mut store = SessionStore::in_memory(Path::new("/p"), None);
     store.append_message(&user("one"));
@@ -239,6 +267,108 @@ fn a_navigation_survives_a_restart() {
     );
     let store = resume(&path);
     assert_eq!((texts(&store), store.leaf()), (["one", "two", "other"].map(String::from).to_vec(), Some(&*mark)));
+}
+
+/// The names in the directory of a session that are not the session's own, sorted.
+fn side_files(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let others = entries.filter(|other| other != path);
+    let mut names: Vec<_> = others.map(|other| other.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_navigation_survives_a_process_that_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let before = fs::read(&path).unwrap();
+    let mut store = resume(&path);
+    for leaf in [Some("x"), None, Some("a"), Some("b")] {
+        store.move_leaf(leaf).unwrap();
+        // Nothing is done before the store goes away, as when the process is killed.
+        let again = resume(&path);
+        assert_eq!(again.leaf(), leaf);
+        assert_eq!(side_files(&path), ["s.jsonl.leaf"], "however many moves");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before, "others continue at the last entry");
+    drop(store);
+
+    let mut store = resume(&path);
+    assert_eq!((store.leaf(), texts(&store)), (Some("b"), vec!["one".to_owned(), "two".to_owned()]));
+    let next = store.append_message(&user("next"));
+    assert_eq!(store.tree().parent(&next).map(|id| &**id), Some("b"));
+    assert_eq!(side_files(&path), Vec::<String>::new());
+    assert_eq!(resume(&path).leaf(), Some(&*next));
+    assert_eq!(store.settle_leaf(), None);
+}
+
+#[test]
+fn moving_back_to_the_end_is_no_move() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let mut store = resume(&path);
+    store.move_leaf(Some("x")).unwrap();
+    store.move_leaf(Some("c")).unwrap();
+    assert_eq!((side_files(&path), store.settle_leaf()), (vec![], None));
+    assert_eq!(resume(&path).leaf(), Some("c"));
+}
+
+#[test]
+fn a_session_that_has_gone_on_since_a_move_is_continued_at_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    let mut moved = resume(&path);
+    moved.move_leaf(Some("x")).unwrap();
+    let mut other = resume(&path);
+    assert_eq!(other.leaf(), Some("x"), "until then it is where it was left");
+    let text = fs::read_to_string(&path).unwrap() + &entry("d", Some("c"), "of pi").to_string() + "\n";
+    fs::write(&path, text).unwrap();
+    let mut third = resume(&path);
+    assert_eq!(third.leaf(), Some("d"));
+    let last = third.append_message(&user("next"));
+    assert_eq!(side_files(&path), Vec::<String>::new());
+    // Those who have not gone on themselves do not move it back when they end.
+    assert_eq!((moved.settle_leaf(), other.settle_leaf()), (None, None));
+    assert_eq!(resume(&path).leaf(), Some(&*last));
+    // Their own next entry still goes where they are.
+    let own = moved.append_message(&user("after all"));
+    assert_eq!(moved.tree().parent(&own).map(|id| &**id), Some("x"));
+}
+
+#[test]
+fn a_damaged_note_of_a_move_is_ignored() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    for text in ["", "{", "[]", "\u{0}", r#"{"leafId":"nowhere","lastId":"c"}"#, r#"{"leafId":"x"}"#] {
+        fs::write(directory.path().join("s.jsonl.leaf"), text).unwrap();
+        let mut store = resume(&path);
+        assert_eq!((store.take_report(), store.leaf()), (vec![], Some("c")), "{text}");
+    }
+    resume(&path).append_message(&user("next"));
+    assert_eq!(side_files(&path), Vec::<String>::new());
+}
+
+#[test]
+fn a_copy_of_a_file_is_where_the_file_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    resume(&path).move_leaf(Some("x")).unwrap();
+    let options =
+        NewSession { cwd: directory.path().into(), session_dir: directory.path().join("f"), ..NewSession::default() };
+    let fork = SessionStore::fork_file(&path, options).unwrap();
+    assert_eq!((fork.leaf(), fork.tree().len()), (Some("x"), 4));
+}
+
+#[test]
+fn where_no_note_can_be_made_a_move_is_an_entry() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = branched(directory.path());
+    fs::create_dir(directory.path().join("s.jsonl.leaf")).unwrap();
+    let mut store = resume(&path);
+    store.move_leaf(Some("x")).unwrap();
+    assert_eq!(lines(&path).last().unwrap()["customType"], "pith.leaf");
+    assert_eq!(texts(&resume(&path)), ["one", "two", "other"]);
 }
 
 #[test]
@@ -304,6 +434,21 @@ fn the_tree_is_nested_by_parent_and_ordered_by_time() {
 }
 
 #[test]
+fn the_flat_tree_has_the_same_nodes_in_file_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = resume(&branched(directory.path()));
+    store.append_label("b", Some("mark")).unwrap();
+    let nodes: Value = serde_json::from_str(&store.tree().flat_tree_json()).unwrap();
+    let nodes = nodes.as_array().unwrap();
+    let shape: Vec<_> = nodes[..4].iter().map(|node| (node["id"].clone(), node["parentId"].clone())).collect();
+    let expected = [("a", None), ("b", Some("a")), ("x", Some("b")), ("c", Some("b"))];
+    assert_eq!(shape, expected.map(|(id, parent)| (json!(id), json!(parent))));
+    assert_eq!((nodes.len(), &nodes[2]["entry"]), (5, &entry("x", Some("b"), "other")));
+    assert_eq!((&nodes[1]["label"], nodes[0].get("label")), (&json!("mark"), None));
+    assert!(nodes[1]["labelTimestamp"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
 fn a_long_chain_is_no_danger() {
     let mut store = SessionStore::in_memory(Path::new("/p"), None);
     let message = user("x");
@@ -311,6 +456,12 @@ fn a_long_chain_is_no_danger() {
         store.append_message(&message);
     }
     assert!(store.tree().tree_json().ends_with("]}]}]"));
+    let flat = store.tree().flat_tree_json();
+    let depth = flat.bytes().fold((0_i32, 0), |(depth, deepest), byte| {
+        let depth = depth + i32::from(b"[{".contains(&byte)) - i32::from(b"]}".contains(&byte));
+        (depth, deepest.max(depth))
+    });
+    assert_eq!(depth, (0, 6), "a message's content blocks are the deepest");
 }
 
 #[test]
@@ -350,22 +501,6 @@ fn the_last_answer_is_the_last_that_said_something() {
 }
 
 #[test]
-fn the_exported_branch_is_one_chain() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut store = resume(&branched(directory.path()));
-    store.append_message(&assistant("end"));
-    let target = directory.path().join("out.jsonl");
-    store.export_jsonl(&target).unwrap();
-    let written = lines(&target);
-    assert_eq!((&written[0]["id"], written.len()), (&json!(store.id()), 5));
-    for pair in written[1..].windows(2) {
-        assert_eq!(pair[1]["parentId"], pair[0]["id"]);
-    }
-    assert_eq!(EntryTree::open(&target).unwrap().0.len(), 4);
-    assert!(store.export_jsonl(&directory.path().join("missing/out.jsonl")).is_err());
-}
-
-#[test]
 fn stats_count_every_branch_and_every_summary() {
     let mut store = SessionStore::in_memory(Path::new("/p"), None);
     store.append_message(&user("one"));
@@ -398,11 +533,9 @@ fn the_last_label_counts_and_an_empty_one_removes() {
 }
 
 #[test]
-fn the_last_name_counts_and_a_user_cannot_give_none() {
+fn the_last_name_counts_and_an_empty_one_removes() {
     let mut store = SessionStore::in_memory(Path::new("/p"), None);
-    store.set_name("one\r\n\r\ntwo").unwrap();
-    assert_eq!(store.name(), Some("one two"));
-    assert_eq!(store.set_name(" \n").unwrap_err().to_string(), "Session name cannot be empty");
+    store.append_session_info("one\r\n\r\ntwo");
     assert_eq!(store.name(), Some("one two"));
     store.append_session_info("");
     assert_eq!(store.name(), None);

@@ -80,7 +80,7 @@ fn what_was_written_is_read_again() {
     let mut store = new_session(directory.path());
     store.append_message(&user("one"));
     store.append_message(&assistant("two"));
-    store.set_name(" a\r\n\nname ").unwrap();
+    store.append_session_info(" a\r\n\nname ");
     let path = store.path().unwrap().to_owned();
     let (messages, tally) = (store.messages().to_vec(), store.tree().tally().clone());
     drop(store);

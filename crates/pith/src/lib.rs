@@ -37,6 +37,7 @@ pub fn main() -> ExitCode {
     if arguments.next_if(|first| first == GUARD_ARGUMENT).is_some() {
         return guard_main(arguments);
     }
+    lifecycle::outlive_file_size_limit();
     match run(&program, arguments.collect()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -95,7 +96,7 @@ fn show(text: &str) -> anyhow::Result<u8> {
 }
 
 /// One line for a person, on stderr.
-#[allow(clippy::print_stderr, reason = "stderr is where a headless program talks to people")]
 fn warn(text: &str) {
-    eprintln!("{text}");
+    // Nobody is left to tell that stderr cannot be written; `eprintln` would panic.
+    let _ = writeln!(io::stderr(), "{text}");
 }

@@ -21,6 +21,22 @@ type EndingSignal = (fn() -> SignalKind, i32);
 const SIGNALS: [EndingSignal; 3] =
     [(SignalKind::terminate, 143), (SignalKind::interrupt, INTERRUPTED), (SignalKind::hangup, 129)];
 
+/// Makes a write beyond the file size limit (`ulimit -f`) fail like a write to a full disk, where the kernel would
+/// otherwise end the process with SIGXFSZ.
+#[allow(unsafe_code, reason = "rustix and tokio have no safe name for it outside of a runtime")]
+pub fn outlive_file_size_limit() {
+    // A handler instead of `SIG_IGN`: programs that pith starts get the default back with it.
+    extern "C" fn write_fails(_signal: libc::c_int) {}
+    let handler = write_fails as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: the handler does nothing, so it may run at any moment, and the signal number is valid.
+    let before = unsafe { libc::signal(libc::SIGXFSZ, handler) };
+    if before == libc::SIG_IGN {
+        // Whoever started pith wants it ignored, by programs that pith starts too.
+        // SAFETY: this puts the disposition back that the process was started with.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    }
+}
+
 /// Decides the exit code and fires the stop token.
 #[derive(Clone, Default)]
 pub struct Ending {

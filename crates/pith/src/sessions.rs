@@ -80,7 +80,7 @@ impl SessionFlags {
         }
         if let Some(source) = &self.fork {
             if let Some(id) = self.id.as_ref().filter(|id| find_by_id(id, &places.dir, cwd).is_some()) {
-                return Err(Plain(format!("Session already exists with id '{id}'")).into());
+                return Err(plain(StoreError::IdTaken(id.clone())));
             }
             let (FoundSession::Path(path) | FoundSession::Here(path) | FoundSession::Elsewhere { path, .. }) =
                 found(source)?;
@@ -119,7 +119,9 @@ impl SessionFlags {
 /// Some refusals are compared literally, so they go without a prefix.
 fn plain(error: StoreError) -> anyhow::Error {
     match error {
-        StoreError::NoMatch(_) | StoreError::MissingCwd { .. } => Plain(error.to_string()).into(),
+        StoreError::NoMatch(_) | StoreError::IdTaken(_) | StoreError::MissingCwd { .. } => {
+            Plain(error.to_string()).into()
+        }
         other => other.into(),
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use pith_agent::{Opening, Queue, now_ms};
 use pith_ext::{EventName, InputVerdict};
 use pith_protocol::answers::{Disposition, PromptDisposition};
-use pith_protocol::commands::{Abort, AbortAndPrompt, Prompt};
+use pith_protocol::commands::{Abort, AbortAndPrompt, ClearQueue, Prompt};
 use pith_protocol::{Block, ImageBlock, Message, StreamingBehavior, UserMessage};
+use pith_store::InputKind;
 
 use super::place::{Busy, Placement, place};
 use super::queue::UserInput;
@@ -203,9 +204,15 @@ impl Session {
         if let Err(problem) = self.models.usable() {
             return reply.send(&mut *self.out, Err(problem));
         }
+        if let Err(error) = self.store.hold() {
+            return reply.send(&mut *self.out, Err(error.to_string()));
+        }
         self.flush_deferred();
         let accepted = self.accepted_prompt(&reply);
         self.todos.begin_prompt();
+        // What is acknowledged survives the process: the message itself is written when the run has begun.
+        let id = self.store.accept_input(InputKind::Prompt, &input.text, &input.images);
+        self.report_store();
         reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Started }));
         let is_shown = self.listeners(EventName::BeforeAgentStart).is_some();
         let prompted = is_shown.then(|| input.clone());
@@ -213,13 +220,39 @@ impl Session {
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
         let mut prompts = vec![Arc::new(Message::User(message))];
         prompts.extend(self.extensions.deferred.for_next_turn());
-        let start = RunStart { opening: Opening::Prompts(prompts), prompted };
+        let start = RunStart { opening: Opening::Prompts(prompts), prompted, input: Some(id) };
         self.compact_or_start(Box::new(Work { accepted, ..Work::default() }), start);
     }
 
     fn enqueue(&mut self, queue: Queue, input: UserInput, reply: InputReply) {
-        self.queues.push(queue, input, &mut *self.out);
+        let kind = match queue {
+            Queue::Steering => InputKind::Steer,
+            Queue::FollowUp => InputKind::FollowUp,
+        };
+        // What is acknowledged survives the process.
+        let id = self.store.accept_input(kind, &input.text, &input.images);
+        self.report_store();
+        self.queues.push(queue, input, id, &mut *self.out);
         reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Queued }));
+    }
+}
+
+impl Session {
+    /// Queues what a process that died had accepted and not delivered: it goes to the model with the next prompt.
+    pub(crate) fn resume_inputs(&mut self) {
+        for left in self.store.take_left_inputs() {
+            let queue = match left.kind {
+                InputKind::Steer => Queue::Steering,
+                InputKind::Prompt | InputKind::FollowUp => Queue::FollowUp,
+            };
+            self.queues.push(queue, UserInput { text: left.text, images: left.images }, left.id, &mut *self.out);
+        }
+    }
+
+    pub(crate) fn clear_queue(&mut self, reply: Reply<ClearQueue>) {
+        let (removed, inputs) = self.queues.clear(&mut *self.out);
+        inputs.into_iter().for_each(|input| self.store.input_done(input));
+        self.answer(reply, Ok(removed));
     }
 }
 

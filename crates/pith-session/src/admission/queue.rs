@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pith_agent::Queue;
 use pith_protocol::answers;
 use pith_protocol::{CustomMessage, Event, ImageBlock, Message, QueueMode, UserMessage};
+use pith_store::InputId;
 
 use crate::outbox::Outbox;
 
@@ -31,7 +32,8 @@ pub(crate) struct UserInput {
 
 /// One place in a queue.
 pub(crate) enum Queued {
-    User(UserInput),
+    /// Recorded by the store until it is an entry.
+    User(UserInput, InputId),
     /// Placed by an extension. Hosts are not shown it as queued.
     Custom(CustomMessage),
 }
@@ -40,7 +42,7 @@ impl Queued {
     /// The message as it enters the history; a user's is stamped with the time of delivery.
     pub fn into_message(self, attribution: Option<&str>) -> Arc<Message> {
         match self {
-            Queued::User(UserInput { text, images }) => {
+            Queued::User(UserInput { text, images }, _) => {
                 let message = UserMessage::new(text, images, pith_agent::now_ms());
                 Arc::new(Message::User(UserMessage { attribution: attribution.map(str::to_owned), ..message }))
             }
@@ -48,10 +50,18 @@ impl Queued {
         }
     }
 
+    /// The store's name for it, if it is a user's.
+    pub fn input(&self) -> Option<InputId> {
+        match self {
+            Queued::User(_, id) => Some(*id),
+            Queued::Custom(_) => None,
+        }
+    }
+
     /// What hosts see of it.
     fn text(&self) -> Option<&String> {
         match self {
-            Queued::User(input) => Some(&input.text),
+            Queued::User(input, _) => Some(&input.text),
             Queued::Custom(_) => None,
         }
     }
@@ -69,8 +79,8 @@ impl Queues {
         Queues { steering: line(steering), follow_up: line(follow_up) }
     }
 
-    pub fn push(&mut self, queue: Queue, item: UserInput, out: &mut dyn Outbox) {
-        self.line(queue).items.push_back(Queued::User(item));
+    pub fn push(&mut self, queue: Queue, input: UserInput, id: InputId, out: &mut dyn Outbox) {
+        self.line(queue).items.push_back(Queued::User(input, id));
         self.announce(out);
     }
 
@@ -99,17 +109,20 @@ impl Queues {
         }
     }
 
-    /// Empties both queues.
-    pub fn clear(&mut self, out: &mut dyn Outbox) -> answers::Queues {
+    /// Empties both queues. Returns the texts and the inputs that are not delivered any more.
+    pub fn clear(&mut self, out: &mut dyn Outbox) -> (answers::Queues, Vec<InputId>) {
+        let inputs = self.items().filter_map(Queued::input).collect();
         let texts = |line: &mut Line| line.items.drain(..).filter_map(|item| item.text().cloned()).collect();
         let removed = answers::Queues { steering: texts(&mut self.steering), follow_up: texts(&mut self.follow_up) };
         self.announce(out);
-        removed
+        (removed, inputs)
     }
 
     /// Empties both queues because the session they belonged to is gone; hosts that saw something queued are told.
-    pub fn forget(&mut self, out: &mut dyn Outbox) {
+    /// Returns the inputs that are not delivered any more.
+    pub fn forget(&mut self, out: &mut dyn Outbox) -> Vec<InputId> {
         let n_shown = self.len();
+        let inputs = self.items().filter_map(Queued::input).collect();
         for line in [&mut self.steering, &mut self.follow_up] {
             line.items.clear();
             line.leaving.clear();
@@ -117,6 +130,7 @@ impl Queues {
         if n_shown > 0 {
             self.announce(out);
         }
+        inputs
     }
 
     pub fn has(&self, queue: Queue) -> bool {

@@ -49,6 +49,7 @@ impl Session {
         if let Some((compaction, reply)) = self.activity.end_requested() {
             let outcome = self.tell_compaction(compaction);
             self.flush_deferred();
+            self.store.release();
             let answer = outcome.map_err(|failure| match failure {
                 SummaryFailure::Cancelled => CANCELLED.to_owned(),
                 SummaryFailure::Failed(why) => why,

@@ -96,6 +96,9 @@ impl Session {
     /// Compacts on request; nothing runs.
     pub(crate) fn compact_now(&mut self, focus: Option<String>, reply: Reply<Compact>) {
         let reason = CompactionReason::Manual;
+        if let Err(error) = self.store.hold() {
+            return self.answer(reply, Err(error.to_string()));
+        }
         self.out.event(&Event::CompactionStart { reason });
         let plan = self.models.usable().cloned().and_then(|model| {
             let is_compacted =
@@ -113,6 +116,7 @@ impl Session {
             }
             Err(why) => {
                 self.tell_failure(reason, &SummaryFailure::Failed(why.clone()));
+                self.store.release();
                 self.answer(reply, Err(why));
             }
         }

@@ -91,7 +91,7 @@ impl Session {
             json!({ "role": "user", "content": content })
         };
         let queued = self.queues.items().map(|item| match item {
-            Queued::User(input) => user(input),
+            Queued::User(input, _) => user(input),
             Queued::Custom(message) => json!(message),
         });
         queued.chain(self.extensions.deferred.at_turn_end().map(|message| json!(message))).collect()

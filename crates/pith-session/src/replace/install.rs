@@ -7,6 +7,9 @@ use crate::session::{Session, log_line};
 
 impl Session {
     pub(super) fn install(&mut self, successor: Successor) {
+        for input in self.queues.forget(&mut *self.out) {
+            self.store.input_done(input);
+        }
         self.store.settle_leaf();
         match successor.store {
             Some(store) => {
@@ -16,7 +19,6 @@ impl Session {
             // Only what was not written is forgotten.
             None => self.store.refresh(),
         }
-        self.queues.forget(&mut *self.out);
         self.shell.forget_deferred();
         self.extensions.deferred.forget();
         self.rest_soon();
@@ -24,6 +26,7 @@ impl Session {
             self.move_to_directory();
         }
         self.restore_settings();
+        self.resume_inputs();
         self.append_drafts(successor.drafts);
     }
 

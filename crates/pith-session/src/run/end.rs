@@ -119,6 +119,7 @@ impl Session {
 
     fn tell_settled(&mut self) {
         let Some(aborted) = self.activity.end_settling() else { return };
+        self.store.release();
         self.out.event(&Event::AgentSettled { aborted });
         self.rest_soon();
         self.after_activity();

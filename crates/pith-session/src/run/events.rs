@@ -57,7 +57,12 @@ impl Session {
 
     /// Writes the message down, then says so: a host that saw the event may rely on the file.
     pub(super) fn on_message_end(&mut self, message: &Arc<Message>, written: Option<oneshot::Sender<EntryId>>) {
-        let entry = self.store.append_message(&todos::stored_form(message));
+        let is_user = matches!(**message, Message::User(_));
+        let input = self.activity.run_mut().filter(|_| is_user).and_then(|run| run.inputs.pop_front());
+        let entry = match input {
+            Some(input) => self.store.append_input(input, message),
+            None => self.store.append_message(&todos::stored_form(message)),
+        };
         self.report_store();
         self.out.event(&Event::MessageEnd { message });
         self.note_retry_success(message);
@@ -65,7 +70,7 @@ impl Session {
         if let Some(answer) = message.as_assistant() {
             self.judge_accepted(answer);
         }
-        let must_wait = matches!(**message, Message::User(_)) || self.options.fsync == Fsync::Always;
+        let must_wait = is_user || self.options.fsync == Fsync::Always;
         match self.sync_task() {
             Some(task) if must_wait => self.jobs.spawn_blocking(Job::Background, move || {
                 let end = sync(task);

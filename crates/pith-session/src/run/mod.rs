@@ -7,16 +7,19 @@ mod link;
 mod request;
 mod retry;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pith_agent::link::Call;
 use pith_agent::{Queue, RunEvent};
 use pith_ext::EventName;
 use pith_protocol::{InterruptMode, Message};
+use pith_store::InputId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{RunStart, Stage, Work};
+use crate::admission::Queued;
 use crate::compaction::Compaction;
 use crate::extensions::{Observer, Prompted};
 use crate::jobs::{Job, JobEnd};
@@ -37,6 +40,8 @@ pub(crate) struct Run {
     pub events: mpsc::Receiver<FromRun>,
     n_turns: u32,
     open: Open,
+    /// The store's records of the user messages that are still to be written, in their order.
+    inputs: VecDeque<InputId>,
     /// Makes room before the next turn, which waits to be let go.
     pub compaction: Option<(Compaction, oneshot::Sender<()>)>,
 }
@@ -57,6 +62,8 @@ fn ignore<T>(_sent: Result<(), T>) {}
 impl Session {
     /// Starts a run. The caller has checked that there is a model and nothing runs.
     pub(crate) fn start_run(&mut self, work: Box<Work>, start: RunStart) {
+        // A prompt was refused before. Runs of extensions go on, and their entries wait for the other process.
+        let _ = self.store.hold();
         let cancel = CancellationToken::new();
         let (to_session, events) = mpsc::channel(BACKLOG);
         let prompted = start.prompted.map(|input| Prompted {
@@ -75,13 +82,13 @@ impl Session {
             rules: self.rules.guard(),
         };
         let token = cancel.clone();
-        let opening = start.opening;
+        let (opening, inputs) = (start.opening, start.input.into_iter().collect());
         self.jobs.spawn(Job::Run, async move {
             let opening = link.open(opening, prompted).await;
             pith_agent::run(opening, &mut link, &token).await;
             JobEnd::Done
         });
-        let run = Run { cancel, events, n_turns: 0, open: Open::default(), compaction: None };
+        let run = Run { cancel, events, n_turns: 0, open: Open::default(), inputs, compaction: None };
         self.activity.enter(work, Stage::Running(run));
     }
 
@@ -110,7 +117,11 @@ impl Session {
 
     fn take_queued(&mut self, queue: Queue) -> Vec<Arc<Message>> {
         let attribution = self.options.attribution;
-        self.queues.take(queue).into_iter().map(|item| item.into_message(attribution)).collect()
+        let taken = self.queues.take(queue);
+        if let Some(run) = self.activity.run_mut() {
+            run.inputs.extend(taken.iter().filter_map(Queued::input));
+        }
+        taken.into_iter().map(|item| item.into_message(attribution)).collect()
     }
 }
 

@@ -1,5 +1,5 @@
 //! What happens to a session when things go wrong: kill -9 at any moment, two
-//! writers, damaged files, full disks.
+//! processes, damaged files, full disks.
 //!
 //! `PITH_KILLS=200 cargo test -p pith --test rpc kill -- --nocapture` is the long form.
 
@@ -78,10 +78,14 @@ fn a_kill_at_any_moment_loses_nothing_that_was_told() {
 }
 
 #[test]
-fn a_session_has_one_writer() {
-    let mut scene = Scene::new([Turn::text("one")]);
+fn a_session_that_runs_has_one_user() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::silent()]);
     scene.run("first");
     let path = scene.state()["sessionFile"].as_str().expect("a path").to_owned();
+    let mut other = scene.again(&["--session", &path]);
+    other.data(json!({"type": "get_state"}));
+    scene.prompt("second");
+    scene.server.wait_request(1);
     let pid = scene.pid();
     let text = format!("Session is in use by another process (pid {pid}): {path}");
     let mut second = scene.again(&["--session", &path]);
@@ -89,13 +93,51 @@ fn a_session_has_one_writer() {
     assert_eq!(second.stderr(), format!("Error: {text}\n"));
     let mut third = scene.again(&[]);
     assert_eq!(third.ask(json!({"type": "switch_session", "sessionPath": path}))["error"], text);
+    // Whoever has it open already may not run on it either.
+    assert_eq!(other.ask(json!({"type": "prompt", "message": "mine"}))["error"], text);
+    assert_eq!(other.ask(json!({"type": "compact"}))["error"], text);
+    assert_eq!(other.data(json!({"type": "get_state"}))["isStreaming"], false);
     // A copy is always possible.
     let mut copy = scene.again(&["--fork", &path]);
-    assert_eq!(copy.data(json!({"type": "get_state"}))["messageCount"], 2);
+    assert_eq!(copy.data(json!({"type": "get_state"}))["messageCount"], 3);
     copy.finish();
     scene.kill();
     assert_eq!(third.data(json!({"type": "switch_session", "sessionPath": path})), json!({"cancelled": false}));
     third.finish();
+    scene.server.push(Turn::text("three"));
+    other.data(json!({"type": "prompt", "message": "mine"}));
+    other.wait_type("agent_settled");
+    other.finish();
+}
+
+#[test]
+fn a_session_is_handed_from_one_process_to_the_next() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three"), Turn::text("four")]);
+    scene.run("first");
+    let path = scene.state()["sessionFile"].as_str().expect("a path").to_owned();
+    // How a host reloads: the new process opens the session, and only then the old one ends.
+    let mut next = scene.again(&[]);
+    assert_eq!(next.data(json!({"type": "switch_session", "sessionPath": path})), json!({"cancelled": false}));
+    next.data(json!({"type": "prompt", "message": "second"}));
+    next.wait_type("agent_settled");
+    // Should the old one go on instead, its turn is a branch, and so on in turn.
+    scene.run("third");
+    next.data(json!({"type": "prompt", "message": "fourth"}));
+    next.wait_type("agent_settled");
+    let said = |messages: &Value| -> Vec<String> {
+        messages["messages"].as_array().expect("a list").iter().map(|message| texts(&message["content"])).collect()
+    };
+    assert_eq!(said(&scene.data(json!({"type": "get_messages"}))), ["first", "one", "third", "three"]);
+    let messages = next.data(json!({"type": "get_messages"}));
+    assert_eq!(said(&messages), ["first", "one", "second", "two", "fourth", "four"]);
+    assert_eq!(scene.host.finish().1, 0);
+    let (frames, code) = next.finish();
+    assert_eq!((of_type(&frames, "extension_error").len(), code), (0, 0));
+    let file = scene.home.sessions().remove(0);
+    assert_eq!(file.messages().len(), 8);
+    let mut again = scene.again(&["--continue"]);
+    assert_eq!(again.data(json!({"type": "get_messages"})), messages, "the last entry is where it goes on");
+    again.finish();
 }
 
 #[test]
@@ -256,6 +298,34 @@ fn a_full_disk_costs_only_what_did_not_fit() {
     again.finish();
     let file = scene.home.sessions().remove(0);
     assert!(file.entries.iter().all(Value::is_object), "no line is torn or fused");
+    scene.finish();
+}
+
+#[test]
+fn the_file_size_limit_is_a_write_error_and_no_end() {
+    let scene = Scene::new([Turn::text("word ".repeat(2000)), Turn::text("two")]);
+    // Beyond 4 KiB the kernel sends SIGXFSZ, which ends a program that does nothing about it.
+    let limited = "ulimit -f 8; exec \"$0\" \"$@\"";
+    let agent = scene.home.agent().display().to_string();
+    let mut host = Host::builder("/bin/sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_pith")])
+        .rpc(Api::Anthropic)
+        .home(&scene.home)
+        .env("PITH_AGENT_DIR", &agent)
+        .spawn();
+    host.data(json!({"type": "prompt", "message": "first"}));
+    let told = host.wait_type("extension_error");
+    assert_like(&told, &json!({"extensionPath": "<session>", "event": "session_write"}));
+    host.wait_type("agent_settled");
+    host.data(json!({"type": "prompt", "message": "second"}));
+    host.wait_type("agent_settled");
+    assert!(host.data(json!({"type": "get_state"}))["sessionWriteError"].is_string());
+    // Commands meet the limit as they would without pith.
+    let command = "head -c 100000 /dev/zero > big; echo \"status $?\"";
+    let done = host.data(json!({"type": "bash", "command": command}));
+    let output = done["output"].as_str().expect("a text");
+    assert!(output.contains(&format!("status {}", 128 + 25)), "{output}");
+    assert_eq!(host.finish().1, 0);
     scene.finish();
 }
 

@@ -105,6 +105,26 @@ fn a_session_may_be_given_its_id() {
 }
 
 #[test]
+fn two_processes_with_one_new_id_are_one_session() {
+    let scene = Scene::new([Turn::text("one"), Turn::text("two")]);
+    let mut hosts = [scene.again(&["--session-id", "shared"]), scene.again(&["--session-id", "shared"])];
+    for host in &mut hosts {
+        assert_eq!(host.data(json!({"type": "get_state"}))["sessionId"], "shared");
+    }
+    for (host, text) in hosts.iter_mut().zip(["first", "second"]) {
+        host.data(json!({"type": "prompt", "message": text}));
+        host.wait_type("agent_settled");
+        assert_eq!(n_messages(host), 2);
+    }
+    let [first, second] = hosts.each_mut().map(|host| host.data(json!({"type": "get_state"}))["sessionFile"].clone());
+    assert_eq!(first, second);
+    hosts.iter_mut().for_each(|host| assert_eq!(host.finish().1, 0));
+    let sessions = scene.home.sessions();
+    assert_eq!((sessions.len(), sessions[0].messages().len()), (1, 4), "both conversations are in one file");
+    scene.finish();
+}
+
+#[test]
 fn a_fork_is_a_copy_for_this_directory() {
     let (scene, old) = talked();
     let (path, id) = (old["sessionFile"].as_str().expect("a path"), old["sessionId"].as_str().expect("an id"));

@@ -57,6 +57,7 @@ fn branches_and_labels_show_in_the_tree() {
     scene.run("second, otherwise");
 
     let tree = scene.data(json!({"type": "get_tree"}));
+    assert_eq!(scene.data(json!({"type": "get_tree", "flat": false})), tree);
     let answer = &tree["tree"][0]["children"][0]["children"][0]["children"][0];
     assert_eq!(texts(&answer["entry"]["message"]["content"]), "one");
     let branches: Vec<_> = answer["children"]
@@ -81,6 +82,32 @@ fn branches_and_labels_show_in_the_tree() {
 }
 
 #[test]
+fn a_long_session_can_be_read_as_a_flat_list() {
+    let mut scene = Scene::new([]);
+    let header = json!({"type": "session", "version": 3, "id": "long", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": scene.home.work()});
+    let entry = |n: usize| {
+        let parent = n.checked_sub(1).map(|n| format!("e{n}"));
+        json!({"type": "message", "id": format!("e{n}"), "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": {"role": "user", "content": "q", "timestamp": 1}})
+    };
+    let lines: String = std::iter::once(header).chain((0..10_000).map(entry)).map(|line| format!("{line}\n")).collect();
+    scene.home.write_file("s.jsonl", lines);
+    scene.command(json!({"type": "switch_session", "sessionPath": "s.jsonl"}));
+    scene.command(json!({"type": "set_label", "entryId": "e1", "label": "here"}));
+    let flat = scene.data(json!({"type": "get_tree", "flat": true}));
+    let nodes = flat["nodes"].as_array().expect("a list");
+    let (model, label) = (&nodes[10_000], nodes.last().expect("nodes"));
+    assert_eq!((&model["entry"]["type"], &flat["leafId"]), (&json!("thinking_level_change"), &label["id"]));
+    assert_eq!(flat.get("tree"), None);
+    assert_like(
+        &nodes[1],
+        &json!({"id": "e1", "parentId": "e0", "label": "here", "labelTimestamp": "[TIME]", "entry": {"id": "e1"}}),
+    );
+    assert!(nodes[1..10_000].iter().zip(nodes).all(|(node, before)| node["parentId"] == before["id"]));
+    scene.finish();
+}
+
+#[test]
 fn a_move_survives_the_end_of_the_process() {
     let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three")]);
     scene.run("first");
@@ -95,6 +122,30 @@ fn a_move_survives_the_end_of_the_process() {
         again.data(json!({"type": "get_entries"}))["entries"].as_array().and_then(|entries| entries.last().cloned());
     assert_like(&last.expect("entries"), &json!({"type": "custom", "customType": "pith.leaf"}));
     again.finish();
+}
+
+#[test]
+fn a_move_survives_kill_9() {
+    let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three")]);
+    scene.run("first");
+    scene.run("second");
+    let all = entries(&mut scene);
+    scene.command(json!({"type": "navigate_tree", "targetId": id_of(&all, "first")}));
+    scene.command(json!({"type": "navigate_tree", "targetId": id_of(&all, "one")}));
+    scene.kill();
+    assert_eq!(scene.home.sessions()[0].entries[1..], all, "a move adds nothing to the file");
+    let mut again = scene.again(&["--continue"]);
+    let messages = again.data(json!({"type": "get_messages"}));
+    assert_eq!(messages["messages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(again.data(json!({"type": "get_entries"})), json!({"entries": all, "leafId": id_of(&all, "one")}));
+    again.data(json!({"type": "prompt", "message": "second, otherwise"}));
+    again.wait_type("agent_settled");
+    again.finish();
+    let file = scene.home.sessions().remove(0);
+    let next = file.entries.iter().find(|entry| texts(&entry["message"]["content"]) == "second, otherwise");
+    assert_eq!(next.expect("the prompt")["parentId"], id_of(&all, "one"));
+    let left = std::fs::read_dir(file.path.parent().expect("a directory")).expect("a directory").count();
+    assert_eq!(left, 1, "nothing lies beside the session");
 }
 
 #[test]
