@@ -125,8 +125,7 @@ fn says(name: &str) -> String {
 fn order(home: &TempHome, arguments: &[&str], expected: &[&str]) {
     let mut host = host(home, arguments);
     host.data(json!({"type": "get_state"}));
-    host.close_stdin();
-    assert_eq!(host.exit_code(), 0, "{}", host.stderr());
+    assert_eq!(host.finish().1, 0, "{}", host.stderr());
     let stderr = host.stderr();
     let said: Vec<&str> = stderr.lines().filter_map(|line| line.strip_prefix('<')?.strip_suffix('>')).collect();
     assert_eq!(said, expected, "{stderr}");

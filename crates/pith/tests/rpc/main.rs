@@ -2,6 +2,7 @@
 //! model behind it. One module per topic of `docs/protocol.md`.
 
 mod abort;
+mod acknowledged;
 mod bash;
 mod compaction;
 mod compaction_auto;
