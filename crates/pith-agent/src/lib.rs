@@ -8,6 +8,7 @@ pub mod run;
 mod answer;
 pub mod arguments;
 mod batch;
+pub mod blocking;
 pub mod guard;
 pub mod link;
 mod prepare;
@@ -16,6 +17,7 @@ pub mod tool;
 pub mod toolset;
 
 pub use arguments::ArgumentSchema;
+pub use blocking::blocking;
 pub use guard::{Guard, Verdict};
 pub use link::{Given, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};

@@ -1,9 +1,9 @@
 //! What all built-in tools have in common.
 
 use pith_agent::ToolOutput;
+use pith_agent::blocking::{Panic, blocking, panic_text};
 use pith_protocol::ToolSpec;
 use serde_json::Value;
-use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 /// A result, or the text of a failure.
@@ -34,23 +34,19 @@ pub(crate) async fn abandonable<T: Send + 'static>(
     work: impl FnOnce(&CancellationToken) -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
     let token = cancel.clone();
-    let thread = spawn_blocking(move || still_wanted(&token).and_then(|()| work(&token)));
+    let thread = blocking(move || still_wanted(&token).and_then(|()| work(&token)));
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(ABORTED.to_owned()),
-        outcome = thread => outcome.unwrap_or_else(|error| Err(crashed(error))),
+        outcome = thread => outcome.unwrap_or_else(|panic| Err(crashed(&panic))),
     }
 }
 
 /// Runs changing work on a thread and waits for it in any case, so that what is answered is what happened.
 pub(crate) async fn to_the_end(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
-    spawn_blocking(work).await.unwrap_or_else(|error| Err(crashed(error)))
+    blocking(work).await.unwrap_or_else(|panic| Err(crashed(&panic)))
 }
 
-fn crashed(error: JoinError) -> String {
-    let panic = error.try_into_panic().ok();
-    let text = panic.as_deref().and_then(|panic| {
-        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied())
-    });
-    format!("The tool failed unexpectedly: {}", text.unwrap_or("its thread was stopped"))
+fn crashed(panic: &Panic) -> String {
+    format!("The tool failed unexpectedly: {}", panic_text(panic).unwrap_or("its thread was stopped"))
 }

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use pith_agent::blocking;
 use pith_protocol::ImageBlock;
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
 use crate::command::environment::{CommandEnv, Shell};
 use crate::command::spill::OutputDir;
@@ -149,7 +149,7 @@ impl Workbench {
         let rules = self.image_rules();
         // Never closed, so a missing permit cannot happen; decoding without one would be harmless.
         let _turn = self.decoding.acquire().await;
-        let thread = spawn_blocking(move || image::normalise_block(block, rules));
+        let thread = blocking(move || image::normalise_block(block, rules));
         thread.await.unwrap_or_else(|_| Normalised::Omitted("[Image omitted: it could not be decoded.]".to_owned()))
     }
 

@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pith_agent::blocking;
 use pith_files::FileLock;
 use serde_json::Value;
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, interval, sleep};
 
 use super::Registry;
@@ -89,7 +89,7 @@ impl Registry {
         let until = Instant::now() + PATIENCE;
         loop {
             let file = self.auth.path().to_owned();
-            let locked = spawn_blocking(move || FileLock::acquire(&file)).await;
+            let locked = blocking(move || FileLock::acquire(&file)).await;
             match locked.map_err(|_| "the lock of auth.json could not be taken".to_owned())? {
                 Ok(lock) => return Ok(lock),
                 Err(error) if error.kind() != std::io::ErrorKind::WouldBlock || Instant::now() > until => {

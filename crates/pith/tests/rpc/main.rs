@@ -13,6 +13,7 @@ mod host_tools;
 mod lifecycle;
 mod many;
 mod models;
+mod no_threads;
 mod prompt;
 mod queue;
 mod resources;
