@@ -4,7 +4,9 @@
 //! back nothing, so its [`Job`] says who has to be told instead.
 
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 
+use pith_agent::blocking;
 use pith_ext::Boundary;
 use pith_ext::outgoing::Answer;
 use pith_protocol::commands::{ExportHtml, ListSessions, NavigateTree};
@@ -104,10 +106,10 @@ impl Jobs {
         task
     }
 
-    /// Starts work that blocks, on a thread of its own.
+    /// Starts work that blocks, on a thread of its own where the system gives one.
     pub fn spawn_blocking(&mut self, job: Job, work: impl FnOnce() -> JobEnd + Send + 'static) {
-        let task = self.tasks.spawn_blocking(work);
-        self.owners.insert(task.id(), job);
+        let work = blocking(work);
+        self.spawn(job, async move { work.await.unwrap_or_else(|panic| resume_unwind(panic)) });
     }
 
     /// The next task that ends; `None` while there is none. Cancel safe.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::ToolOutput;
+use pith_agent::{ToolOutput, blocking};
 use pith_protocol::{Block, Content, Message};
 use pith_tools::image::{self, Normalised, Rules};
 
@@ -14,7 +14,7 @@ pub(crate) async fn normalise(messages: Vec<Arc<Message>>, rules: Rules) -> Vec<
     let unchanged = messages.clone();
     let work = move || messages.into_iter().map(|message| normalised(message, rules)).collect();
     // A decoder that panics must not cost the prompt.
-    tokio::task::spawn_blocking(work).await.unwrap_or(unchanged)
+    blocking(work).await.unwrap_or(unchanged)
 }
 
 /// Whether any picture among blocks needs work.
@@ -47,7 +47,7 @@ pub(crate) async fn fit_output(output: ToolOutput, rules: Rules) -> ToolOutput {
         return output;
     }
     let content = output.content.clone();
-    let work = tokio::task::spawn_blocking(move || fit(&content, rules));
+    let work = blocking(move || fit(&content, rules));
     let Ok((mut content, remarks)) = work.await else { return output };
     if !remarks.is_empty() {
         content.push(Block::text(remarks.join("\n")));

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pith_testkit::{Api, Block, Host, HostBuilder, ModelServer, Script, TempHome, Turn};
 use rustix::process::{Pid, Resource, Rlimit, getuid, prlimit};
@@ -16,7 +17,8 @@ const THREADS: u64 = 3;
 
 /// A user who has no processes yet: the limit counts all of a user's, and does not hold for root.
 fn nobody() -> u32 {
-    61_000 + std::process::id() % 4_000
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    61_000 + (std::process::id() * 8 + COUNT.fetch_add(1, Ordering::Relaxed)) % 4_000
 }
 
 fn give_to(user: u32, path: &Path) -> io::Result<()> {
@@ -83,5 +85,20 @@ fn files_are_read_and_written_all_the_same() {
     // A command takes a process of its own, and there is none to be had.
     assert!(results[2].1 && results[2].0.starts_with("Could not run the shell: "), "{results:?}");
     scene.run("go on");
+    scene.finish();
+}
+
+#[test]
+fn sessions_are_written_listed_and_exported_all_the_same() {
+    let Some(mut scene) = scene([Turn::text("one"), Turn::text("two")], &[]) else { return };
+    scene.run("first");
+    let sessions = scene.command(json!({"type": "list_sessions"}));
+    assert_eq!(sessions["data"]["sessions"].as_array().map(Vec::len), Some(1), "{sessions}");
+    let file = scene.state()["sessionFile"].clone();
+    scene.command(json!({"type": "export_html", "outputPath": "page.html"}));
+    scene.command(json!({"type": "new_session"}));
+    scene.command(json!({"type": "switch_session", "sessionPath": file}));
+    assert_eq!(scene.messages().len(), 2);
+    scene.run("second");
     scene.finish();
 }
