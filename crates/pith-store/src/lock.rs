@@ -158,13 +158,11 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_not_waited_for_and_says_whose_it_is() {
+    fn a_run_keeps_others_out_and_says_whose_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let session = directory.path().join("s.jsonl");
         let lock = Lock::take(&session, Purpose::Run).unwrap();
-        let start = Instant::now();
         assert!(matches!(take(&session), Err(LockError::Taken(Some(pid))) if pid == std::process::id()));
-        assert!(start.elapsed() < WAIT);
         drop(lock);
         assert!(!side_file(&session, ".lock").exists());
         take(&session).unwrap();
