@@ -29,16 +29,18 @@ struct Board {
     changed: Notify,
 }
 
-enum Slot {
-    Open(Option<ToolOutput>),
+#[derive(Default)]
+struct Slot {
+    /// Not passed on yet.
+    newest: Option<ToolOutput>,
     /// The call has ended; what it still says is dropped.
-    Closed,
+    is_closed: bool,
 }
 
 impl Progress {
     /// Makes room for the reports of `n_calls` calls.
     pub fn new(n_calls: usize) -> Self {
-        let slots = (0..n_calls).map(|_| Slot::Open(None)).collect();
+        let slots = (0..n_calls).map(|_| Slot::default()).collect();
         let board = Arc::new(Board { slots: Mutex::new(slots), changed: Notify::new() });
         Progress { board, due: vec![Instant::now(); n_calls] }
     }
@@ -47,8 +49,9 @@ impl Progress {
     pub fn reporter(&self, index: usize) -> ToolUpdate {
         let board = Arc::clone(&self.board);
         Arc::new(move |output| {
-            if let Slot::Open(newest) = &mut board.slots()[index] {
-                *newest = Some(output);
+            let slot = &mut board.slots()[index];
+            if !slot.is_closed {
+                slot.newest = Some(output);
                 board.changed.notify_one();
             }
         })
@@ -63,9 +66,8 @@ impl Progress {
                 continue;
             };
             if self.due[index] <= Instant::now() {
-                if let Slot::Open(newest) = &mut self.board.slots()[index]
-                    && let Some(output) = newest.take()
-                {
+                let newest = self.board.slots()[index].newest.take();
+                if let Some(output) = newest {
                     self.due[index] = Instant::now() + PACE;
                     return (index, output);
                 }
@@ -80,10 +82,9 @@ impl Progress {
 
     /// Ends the reports of a call. Returns the last one if it was not passed on yet.
     pub fn close(&mut self, index: usize) -> Option<ToolOutput> {
-        match std::mem::replace(&mut self.board.slots()[index], Slot::Closed) {
-            Slot::Open(newest) => newest,
-            Slot::Closed => None,
-        }
+        let slot = &mut self.board.slots()[index];
+        slot.is_closed = true;
+        slot.newest.take()
     }
 }
 
@@ -91,7 +92,7 @@ impl Board {
     /// The calls with a report that was not passed on yet.
     fn waiting(&self) -> Vec<usize> {
         let slots = self.slots();
-        (0..slots.len()).filter(|index| matches!(slots[*index], Slot::Open(Some(_)))).collect()
+        (0..slots.len()).filter(|index| slots[*index].newest.is_some()).collect()
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
