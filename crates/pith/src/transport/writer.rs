@@ -148,12 +148,15 @@ impl FrameQueue {
 
     /// Blocks while the host must read before more of its commands are taken: always above [`READ_LIMIT`], and above
     /// [`LIMIT`] while `is_backlogged` says that earlier commands have not been looked at, so that commands with
-    /// large answers pass one at a time. Returns false when there is no use in waiting: the host `has_hung_up` and
-    /// reads nothing.
+    /// large answers pass one at a time. Returns false when there is no use in waiting: the stream has ended, or the
+    /// host `has_hung_up` and reads nothing.
     pub fn wait_for_reading(&self, is_backlogged: impl Fn() -> bool, has_hung_up: impl Fn() -> bool) -> bool {
         let mut state = self.lock();
         let mut given_up_at = None;
         while !state.is_broken && state.must_be_read(&is_backlogged) {
+            if state.is_closed {
+                return false;
+            }
             let written = state.written;
             state.is_reader_waiting = true;
             // Neither a hang-up nor the session's taking of a line is announced here.
@@ -171,8 +174,10 @@ impl FrameQueue {
 
     /// Ends the stream: the writer sends what is left and stops.
     pub fn close(&self) {
-        self.lock().is_closed = true;
+        let mut state = self.lock();
+        state.is_closed = true;
         self.filled.notify_one();
+        self.wake_reader(&state);
     }
 
     fn publish(&self, state: &MutexGuard<'_, State>) {

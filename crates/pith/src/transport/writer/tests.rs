@@ -152,6 +152,17 @@ fn commands_with_large_answers_are_taken_one_at_a_time() {
 }
 
 #[test]
+fn a_stream_that_has_ended_takes_no_commands() {
+    let (queue, _writer, _ticket) = overfull();
+    let reader = {
+        let queue = queue.clone();
+        std::thread::spawn(move || queue.wait_for_reading(|| false, || false))
+    };
+    queue.close();
+    assert!(!reader.join().expect("no panic"));
+}
+
+#[test]
 fn a_host_that_is_gone_is_not_waited_for() {
     let (queue, writer, ticket) = overfull();
     assert!(!queue.wait_for_reading(|| false, || true), "nobody writes and nobody reads");
