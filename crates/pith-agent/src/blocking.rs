@@ -9,39 +9,34 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
-use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 
 /// What a panic left behind.
 pub type Panic = Box<dyn Any + Send>;
 
-/// Starts `work` on a thread of its own and returns what waits for it. Work that has begun is finished even if nobody
-/// waits. A panic of the work is the `Err`, and ends nothing else.
+/// Starts `work` on another thread and returns what waits for it. Work that has begun is finished even if nobody
+/// waits. A panic of the work is the `Err`, and ends nothing else. To be called within a runtime.
 pub fn blocking<T, F>(work: F) -> impl Future<Output = Result<T, Panic>> + Send + 'static + use<T, F>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    // A thread that cannot be started takes what it was given with it, so the work is only lent.
+    // What the pool cannot start stays in its queue, so the work is only lent to it.
     let work = Arc::new(Mutex::new(Some(work)));
-    let (done, outcome) = oneshot::channel();
-    let started = {
-        let work = work.clone();
-        thread::Builder::new().name("blocking".to_owned()).spawn(move || done.send(finish(&work)))
-    };
+    let lent = work.clone();
+    let started = catch_unwind(AssertUnwindSafe(|| spawn_blocking(move || take(&lent).map(|work| work()))));
     async move {
-        match started {
-            // Nothing but the thread has the sender, and it always sends.
-            Ok(_) => outcome.await.unwrap_or_else(|gone| Err(Box::new(gone))),
-            Err(_) => finish(&work),
-        }
+        let outcome = match started {
+            Ok(task) => task.await.map_err(|error| error.try_into_panic().unwrap_or_else(|error| Box::new(error)))?,
+            Err(_) => take(&work).map(|work| catch_unwind(AssertUnwindSafe(work))).transpose()?,
+        };
+        Ok(outcome.expect("only whoever waits and the pool take the work, and never both"))
     }
 }
 
-fn finish<T>(work: &Mutex<Option<impl FnOnce() -> T>>) -> Result<T, Panic> {
-    let work = work.lock().unwrap_or_else(PoisonError::into_inner).take().expect("work is done once");
-    catch_unwind(AssertUnwindSafe(work))
+fn take<F>(work: &Mutex<Option<F>>) -> Option<F> {
+    work.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// Returns the text of a panic, if it has one.
@@ -59,17 +54,21 @@ mod tests {
 
     #[test]
     fn work_is_done_elsewhere_and_a_panic_is_its_result() {
+        use std::thread;
         let here = thread::current().id();
-        assert!(wait(blocking(move || thread::current().id() != here)).expect("no panic"));
-        let panic = wait(blocking(|| panic!("on purpose {}", 1))).expect_err("a panic");
+        assert!(wait(async move { blocking(move || thread::current().id() != here).await }).expect("no panic"));
+        let panic = wait(async { blocking(|| panic!("on purpose {}", 1)).await }).expect_err("a panic");
         assert_eq!(panic_text(&panic), Some("on purpose 1"));
-        assert_eq!(panic_text(&wait(blocking(|| panic!("plain"))).expect_err("a panic")), Some("plain"));
+        assert_eq!(
+            panic_text(&wait(async { blocking(|| panic!("plain")).await }).expect_err("a panic")),
+            Some("plain")
+        );
     }
 
     #[test]
     fn work_that_nobody_waits_for_is_done_all_the_same() {
         let (told, heard) = std::sync::mpsc::channel();
-        drop(blocking(move || told.send(())));
+        wait(async { drop(blocking(move || told.send(()))) });
         heard.recv().expect("the work was done");
     }
 }

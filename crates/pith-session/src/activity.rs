@@ -35,6 +35,7 @@ pub(crate) struct Activity {
 }
 
 #[derive(Default)]
+#[allow(clippy::large_enum_variant, reason = "a session has one")]
 enum State {
     #[default]
     Idle,
@@ -245,7 +246,7 @@ impl Activity {
     pub fn end_run(&mut self) -> Option<(Box<Work>, Run)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::Running(run) } => Ok((work, run)),
-            other => Err(other),
+            other => Err(Box::new(other)),
         })
     }
 
@@ -253,7 +254,7 @@ impl Activity {
     pub fn end_compaction(&mut self) -> Option<(Box<Work>, Compaction, AfterCompaction)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::Compacting(compaction, after) } => Ok((work, compaction, after)),
-            other => Err(other),
+            other => Err(Box::new(other)),
         })
     }
 
@@ -261,7 +262,7 @@ impl Activity {
     pub fn end_retry_wait(&mut self) -> Option<(Box<Work>, AbortHandle)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::Retrying(wait) } => Ok((work, wait)),
-            other => Err(other),
+            other => Err(Box::new(other)),
         })
     }
 
@@ -269,7 +270,7 @@ impl Activity {
     pub fn end_last_word(&mut self) -> Option<(Box<Work>, bool)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::BeforeSettling { cancel } } => Ok((work, cancel.is_cancelled())),
-            other => Err(other),
+            other => Err(Box::new(other)),
         })
     }
 
@@ -277,7 +278,7 @@ impl Activity {
     pub fn end_settling(&mut self) -> Option<bool> {
         self.end_if(|state| match state {
             State::Working { stage: Stage::Settling { was_aborted, .. }, .. } => Ok(was_aborted),
-            other => Err(other),
+            other => Err(Box::new(other)),
         })
     }
 
@@ -285,7 +286,7 @@ impl Activity {
     pub fn end_requested(&mut self) -> Option<(Compaction, Reply<Compact>)> {
         self.end_if(|state| match state {
             State::Compacting(compaction, reply) => Ok((*compaction, reply)),
-            other => Err(other),
+            other => Err(Box::new(other)),
         })
     }
 
@@ -293,16 +294,16 @@ impl Activity {
     pub fn end_navigation(&mut self) -> Option<Navigation> {
         self.end_if(|state| match state {
             State::Navigating { navigation, .. } => Ok(*navigation),
-            other => Err(other),
+            other => Err(Box::new(other)),
         })
     }
 
     /// Leaves the present state if it is the one `pick` knows.
-    fn end_if<T>(&mut self, pick: impl FnOnce(State) -> Result<T, State>) -> Option<T> {
+    fn end_if<T>(&mut self, pick: impl FnOnce(State) -> Result<T, Box<State>>) -> Option<T> {
         match pick(std::mem::take(&mut self.state)) {
             Ok(ended) => Some(ended),
             Err(other) => {
-                self.state = other;
+                self.state = *other;
                 None
             }
         }

@@ -143,6 +143,7 @@ impl Session {
             return self.on_session_announced(DiscoveredResources::default());
         };
         let cwd = self.store.cwd().to_string_lossy().into_owned();
+        self.extensions.is_greeted = true;
         self.begin_step(async move {
             handle.session_start(beginning.as_str(), previous.as_deref()).await;
             let reason = if beginning == Beginning::Reload { "reload" } else { "startup" };
@@ -213,8 +214,13 @@ impl Session {
             limit.abort();
         }
         let Some(handle) = self.extensions.handle().cloned() else { return };
+        let is_greeted = self.extensions.is_greeted;
         self.jobs.spawn(Job::Background, async move {
-            handle.quit().await;
+            if is_greeted {
+                handle.quit().await;
+            } else {
+                handle.close().await;
+            }
             JobEnd::Done
         });
     }

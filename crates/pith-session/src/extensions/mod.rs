@@ -107,6 +107,8 @@ pub(crate) struct Extensions {
     pub is_leaving: bool,
     /// What the process then ends with; the first to name a status decides.
     pub exit_status: Option<u8>,
+    /// Whether they were told of the session, and so have to be told of its end.
+    is_greeted: bool,
     /// Runs while the process ends and extensions are not there yet.
     start_limit: Option<AbortHandle>,
     /// The last words have been said.
@@ -145,6 +147,7 @@ impl Extensions {
             commands: RunningCommands::default(),
             is_leaving: false,
             exit_status: None,
+            is_greeted: false,
             start_limit: None,
             has_quit: false,
         }

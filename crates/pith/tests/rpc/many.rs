@@ -41,7 +41,7 @@ impl Process {
     /// Opens a session in a home of its own, in a directory and an environment of its own.
     fn open(&self, server: &ModelServer, name: &str) -> Host {
         let home = TempHome::for_server(server);
-        home.write_file("AGENTS.md", &format!("You are {name}."));
+        home.write_file("AGENTS.md", format!("You are {name}."));
         let agent = home.agent().display().to_string();
         let sessions = self.sessions.clone();
         let builder = Host::builder(env!("CARGO_BIN_EXE_pith")).rpc(Api::Anthropic).home(&home);

@@ -186,7 +186,11 @@ impl Chat {
             let notice = tokio::select! {
                 notice = client.next() => notice,
                 _ = interrupts.recv() => {
-                    client.send(stop.clone()).await;
+                    // A question on the screen takes the interrupt; the work goes on.
+                    match client.desk().and_then(|desk| desk.questions.decline()) {
+                        Some((id, answer)) => client.answer(&id, &answer).await,
+                        None => drop(client.send(stop.clone()).await),
+                    }
                     continue;
                 }
             };
