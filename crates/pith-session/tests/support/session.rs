@@ -1,0 +1,315 @@
+//! The one file that names types of the crate under test: puts a session together and takes down what it says.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use pith_agent::Tool;
+use pith_ai::agent_dir::{AgentDir, Layout};
+use pith_ai::environment::Environment;
+use pith_ai::models_file::{ModelConfig, ModelFields, ProviderConfig};
+use pith_ai::registry::{Registry, Visibility};
+use pith_ai::select::Start;
+use pith_ai::settings::Settings;
+use pith_ext::Loading;
+use pith_protocol::host::{HostToolFrame, UiRequest};
+use pith_protocol::{
+    AssistantEvent, AssistantMessage, CacheRetention, Event, Id, Inbound, InterruptMode, LiveMessage, Message,
+    QueueMode, Response, StreamUpdates, ThinkingLevel,
+};
+use pith_resources::{ResourceOptions, Resources};
+use pith_session::{
+    ExtensionSetup, Outbox, ProjectFiles, Room, RunningExtensions, Session, SessionParts, SessionPlaces, StreamRules,
+    ToolChoice,
+};
+use pith_store::{NewSession, SessionStore};
+use pith_tools::{Workbench, WorkbenchOptions};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+pub use pith_session::{RetryPolicy, SessionOptions};
+
+use super::extensions::{Extensions, Loaded};
+use super::frames::Frames;
+use super::model::ScriptedModel;
+
+/// The provider of the two models a test can choose from.
+pub const PROVIDER: &str = "test";
+/// The model a session starts with, and another one.
+pub const MODELS: [&str; 2] = ["one", "two"];
+
+/// Lines that may wait; no test sends as many at once.
+const BACKLOG: usize = 4096;
+
+/// What a session is to be made of.
+pub struct Plan {
+    pub directory: PathBuf,
+    pub is_saved: bool,
+    pub settings: Settings,
+    pub options: SessionOptions,
+    /// The context window of the models, in tokens.
+    pub window: u64,
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub model: ScriptedModel,
+    pub extensions: Option<(Extensions, Loaded)>,
+    /// Fires when the extensions that are still missing are to be loaded.
+    pub late: Option<oneshot::Receiver<()>>,
+}
+
+/// A session that is being served.
+pub struct Opened {
+    /// Closing it ends the session, as the end of stdin does.
+    pub inbox: mpsc::Sender<Inbound>,
+    pub reader: HostReader,
+    /// Serves the session as long as it is polled; ends with it.
+    pub serving: Serving,
+}
+
+/// A session at work. Not a task of its own: a panic in it is a panic of the test.
+pub type Serving = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Opens a session whose frames go to `frames`.
+pub fn open(plan: Plan, frames: Frames) -> Opened {
+    let (inbox, lines) = mpsc::channel(BACKLOG);
+    let reader = HostReader::default();
+    let recorder = Recorder { frames, live: None, mode: StreamUpdates::Delta, room: reader.0.clone() };
+    let session = Session::new(parts(plan, recorder));
+    let serving = Box::pin(async move {
+        session.serve(lines, CancellationToken::new()).await;
+    });
+    Opened { inbox, reader, serving }
+}
+
+fn parts(plan: Plan, recorder: Recorder) -> SessionParts {
+    let Plan { directory, is_saved, settings, options, window, tools, model, extensions, late } = plan;
+    let agent = AgentDir::at(directory.join("agent"), Layout::Pi);
+    let places = SessionPlaces { dir: directory.join("sessions"), root: directory.join("sessions") };
+    let store = if is_saved {
+        let (cwd, session_dir) = (directory.clone(), places.dir.clone());
+        SessionStore::create(NewSession { cwd, session_dir, ..NewSession::default() })
+    } else {
+        SessionStore::in_memory(&directory, None)
+    };
+    let registry = Arc::new(Registry::load(&agent, Environment::of(directory.clone(), []), &settings));
+    registry.support_api(PROVIDER);
+    registry.register(provider(window), Visibility::Listed);
+    let start = Start { model: registry.find(PROVIDER, MODELS[0]), ..Start::default() };
+    let settings = Arc::new(settings);
+    let project = {
+        let agent = agent.path().to_owned();
+        move |cwd: &Path| ProjectFiles {
+            resources: resources(&agent, cwd),
+            settings: settings.clone(),
+            rules: StreamRules::default(),
+            options: options.clone(),
+            diagnostics: Vec::new(),
+            is_trusted: true,
+            question: None,
+        }
+    };
+    let names = tools.iter().map(|tool| tool.spec().name.to_string()).collect();
+    SessionParts {
+        out: Box::new(recorder),
+        store,
+        places,
+        make_tools: {
+            let tools = tools.clone();
+            Box::new(move |cwd, _, _| (workbench(cwd), tools.clone()))
+        },
+        client: Arc::new(model),
+        registry,
+        files: project(&directory),
+        load_project: Box::new(move |cwd, _, _| project(cwd)),
+        start,
+        workbench: workbench(&directory),
+        tools,
+        tool_choice: ToolChoice { defaults: Some(names), ..ToolChoice::default() },
+        extensions: setup(extensions, late),
+        on_rest: || {},
+    }
+}
+
+fn setup(extensions: Option<(Extensions, Loaded)>, late: Option<oneshot::Receiver<()>>) -> ExtensionSetup {
+    let Some((extensions, Loaded { handle, requests, early })) = extensions else {
+        return ExtensionSetup {
+            find: Box::new(|_| Vec::new()),
+            config: Box::new(|_| unreachable!("nothing is found, so nothing is started")),
+            flags: Default::default(),
+            running: None,
+            web: Default::default(),
+        };
+    };
+    let (config, sources) = (extensions.config(), extensions.sources());
+    let loading = late.map(|late| {
+        let (handle, sources, surroundings) = (handle.clone(), sources.clone(), config.surroundings.clone());
+        let loading = async move {
+            // A test that has gone loads nothing any more.
+            if late.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            handle.load(&sources, Loading::Add, &surroundings).await
+        };
+        Box::pin(loading) as pith_session::LoadingExtensions
+    });
+    ExtensionSetup {
+        find: {
+            let sources = sources.clone();
+            Box::new(move |_| sources.clone())
+        },
+        config: Box::new(move |_| config.clone()),
+        flags: Default::default(),
+        running: Some(RunningExtensions { handle, requests, sources, errors: Vec::new(), early, loading }),
+        web: Default::default(),
+    }
+}
+
+/// The options a host of dialect pi gets with these settings, except that updates come as deltas.
+pub fn options(settings: &Settings) -> SessionOptions {
+    SessionOptions {
+        steering_mode: QueueMode::OneAtATime,
+        follow_up_mode: QueueMode::OneAtATime,
+        interrupt_mode: InterruptMode::Wait,
+        stream_updates: StreamUpdates::Delta,
+        auto_compaction: settings.compaction.enabled,
+        retry: RetryPolicy::default(),
+        max_turns: None,
+        block_images: false,
+        cache: CacheRetention::Short,
+        attribution: None,
+        export_app: "pi",
+        busy_text: "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
+        state_has_prompt: false,
+        highest_level: ThinkingLevel::Max,
+        counts_premium_requests: false,
+        tells_late_failures: false,
+        reports_aborted_calls: false,
+        has_todo_tool: false,
+        todo_reminders: false,
+        todo_clear_after: None,
+        host_tool_timeout: None,
+        fsync: settings.session.fsync,
+        name: None,
+    }
+}
+
+fn provider(window: u64) -> ProviderConfig {
+    let model = |id: &str| ModelConfig {
+        id: id.to_owned(),
+        fields: ModelFields {
+            reasoning: Some(true),
+            context_window: Some(window),
+            max_tokens: Some(4096),
+            ..ModelFields::default()
+        },
+        ..ModelConfig::default()
+    };
+    ProviderConfig {
+        id: PROVIDER.to_owned(),
+        // Nothing is ever connected to; the registry wants an address.
+        base_url: Some("test:".to_owned()),
+        api: Some(PROVIDER.to_owned()),
+        keyless: true,
+        models: MODELS.map(model).into(),
+        ..ProviderConfig::default()
+    }
+}
+
+fn resources(agent: &Path, cwd: &Path) -> Resources {
+    Resources::load(&ResourceOptions {
+        agent_dir: agent.to_owned(),
+        project_dir_name: ".pi".to_owned(),
+        cwd: cwd.to_owned(),
+        no_skills: true,
+        no_prompt_templates: true,
+        no_context_files: true,
+        ..ResourceOptions::default()
+    })
+}
+
+fn workbench(cwd: &Path) -> Arc<Workbench> {
+    Workbench::new(cwd.to_owned(), WorkbenchOptions { temp: cwd.to_owned(), ..WorkbenchOptions::default() })
+}
+
+/// Whether the host reads what it is sent.
+#[derive(Clone, Default)]
+pub struct HostReader(Room);
+
+impl HostReader {
+    /// From here on frames pile up.
+    pub fn stop(&self) {
+        self.0.close();
+    }
+
+    pub fn resume(&self) {
+        self.0.open();
+    }
+}
+
+/// The session's outbox: takes every frame down as a host would read it.
+struct Recorder {
+    frames: Frames,
+    /// The answer that is being streamed.
+    live: Option<LiveMessage>,
+    mode: StreamUpdates,
+    room: Room,
+}
+
+impl Recorder {
+    fn record(&self, frame: &impl Serialize) {
+        self.frames.push(serde_json::to_value(frame).expect("frames are JSON"));
+    }
+}
+
+impl Outbox for Recorder {
+    fn respond(&mut self, response: &Response<'_>) {
+        self.record(response);
+    }
+
+    fn respond_unknown(&mut self, id: &Id, name: &str) {
+        let error = format!("Unknown command: {name}");
+        self.record(&Response::failure(id.raw(), name, &error));
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.record(event);
+    }
+
+    fn host_tool(&mut self, frame: &HostToolFrame) {
+        self.record(frame);
+    }
+
+    fn ui_request(&mut self, request: &UiRequest) {
+        self.record(request);
+    }
+
+    fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {
+        self.live = Some(LiveMessage::new(mode, start));
+        self.mode = mode;
+        let mut frame = json!(Event::MessageStart { message: &Message::Assistant(start.clone()) });
+        if mode == StreamUpdates::Delta {
+            // What hosts that read deltas know as the stop reason of an unfinished answer.
+            frame["message"]["stopReason"] = Value::from("pending");
+        }
+        self.frames.push(frame);
+    }
+
+    fn stream(&mut self, event: &AssistantEvent) {
+        let Some(live) = &mut self.live else { return };
+        let mut frame = Vec::new();
+        match live.fold(event) {
+            Some(delta) => live.append_delta_frame(&delta, &mut frame),
+            None => live.append_event_frame(event, &mut frame),
+        }
+        // Counts alone have no frame.
+        if !frame.is_empty() {
+            self.frames.push(serde_json::from_slice(&frame).expect("frames are JSON"));
+        }
+    }
+
+    fn room(&self) -> Room {
+        self.room.clone()
+    }
+}
