@@ -107,7 +107,7 @@ pub(crate) fn split_previous(summary: &str) -> (String, Option<String>) {
     }
 }
 
-/// The lists at the end of a summary are written anew each time.
+/// Removes the file lists at the end of a summary; the next one gets its own.
 fn without_lists(summary: &str) -> &str {
     let ends = ["\n\n<read-files>\n", "\n\n<modified-files>\n"].into_iter().filter_map(|mark| summary.find(mark));
     &summary[..ends.min().unwrap_or(summary.len())]

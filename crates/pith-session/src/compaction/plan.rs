@@ -67,7 +67,7 @@ impl Session {
         Some(entries[at].id.clone())
     }
 
-    /// The file lists of the compaction in force, unless an extension made it.
+    /// The file lists of the latest compaction, unless an extension made it.
     fn earlier_files(&self) -> FileLists {
         let compaction =
             self.store.message_entries().next().filter(|id| self.store.tree().kind(id) == Some(Kind::Compaction));

@@ -9,7 +9,7 @@ use pith_protocol::{Block, CacheRetention, Content, LlmCall, Message, Model, Thi
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The call and what the extension brought along for it.
+/// Reads the call, and the key and headers the extension gives for it.
 pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCall, Given), String> {
     let mut model = model(&request.model, registry)?;
     let options = &request.options;

@@ -1,4 +1,4 @@
-//! Models and providers that extensions choose, bring along or talk to.
+//! Models that extensions choose and ask, and providers they register.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) struct Provider {
 pub(crate) struct RenewedModels {
     /// The provider, the extension that registered it, and what went wrong.
     renewed: Vec<(String, String, Result<(), String>)>,
-    /// Whoever waits for it.
+    /// Answered when it is done.
     answer: Option<Answer<()>>,
 }
 

@@ -1,4 +1,4 @@
-//! Every wish of an extension to whoever grants it: one match, no logic.
+//! Every request of an extension to the function that serves it: one match, no logic.
 
 use pith_ext::{ExtensionError, FromExtension};
 use pith_protocol::Event;

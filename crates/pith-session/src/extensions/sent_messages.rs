@@ -22,7 +22,7 @@ pub(crate) struct DeferredMessages {
     next_turn: Vec<CustomMessage>,
     /// Belong behind the turn that is under way.
     at_turn_end: Vec<CustomMessage>,
-    /// Taken by whoever answers once nothing runs; lives as long as the session.
+    /// Requests to be answered once nothing runs; lives as long as the session.
     when_idle: mpsc::UnboundedSender<Answer<()>>,
     idle: mpsc::UnboundedReceiver<Answer<()>>,
 }

@@ -35,7 +35,7 @@ const MAX_REMINDERS: u32 = 3;
 #[derive(Default)]
 pub(crate) struct Todos {
     list: TodoList,
-    /// The host has brought a list, so it wants to hear about it.
+    /// The host has set a list, so it wants to hear about it.
     is_hosted: bool,
     /// Since the last prompt.
     n_reminders: u32,
@@ -49,7 +49,7 @@ impl Todos {
         self.list.to_values()
     }
 
-    /// A new prompt: reminders count anew.
+    /// Called when a prompt starts: reminders count from zero again.
     pub fn begin_prompt(&mut self) {
         self.n_reminders = 0;
     }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::thread;
 
-use pith::embed::{Embedded, Shared};
+use pith::embed::Shared;
 use pith_testkit::{Api, Host, Inside, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 
 use crate::support::{assert_closed, of_type, texts};
+use crate::transcripts::serve;
 
 const N_SESSIONS: usize = 50;
 
@@ -51,18 +52,6 @@ impl Process {
             end.recv().unwrap_or(-1)
         })
     }
-}
-
-async fn serve(shared: &Shared, inside: Inside) -> anyhow::Result<()> {
-    let Inside { program, arguments, environment, directory, stdin, stdout } = inside;
-    let embedded = Embedded {
-        arguments,
-        cwd: directory,
-        home: environment["HOME"].clone().into(),
-        variables: environment.into_iter().collect(),
-        program: Some(program),
-    };
-    embedded.serve(shared, stdin, stdout).await
 }
 
 #[test]

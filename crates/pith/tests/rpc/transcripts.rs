@@ -6,26 +6,24 @@ use pith::embed::{Embedded, Shared};
 use pith_testkit::{Inside, transcript};
 
 /// Serves a session in this process, as `--mode rpc` would in one of its own.
-fn serve(inside: Inside) -> i32 {
+pub async fn serve(shared: &Shared, inside: Inside) -> anyhow::Result<()> {
     let Inside { program, arguments, environment, directory, stdin, stdout } = inside;
-    let embedded = Embedded {
-        arguments,
-        cwd: directory,
-        home: environment["HOME"].clone().into(),
-        variables: environment.into_iter().collect(),
-        program: Some(program),
-    };
+    let home = environment["HOME"].clone().into();
+    let variables = environment.into_iter().collect();
+    let embedded = Embedded { arguments, cwd: directory, home, variables, program: Some(program) };
+    embedded.serve(shared, stdin, stdout).await
+}
+
+fn serve_alone(inside: Inside) -> i32 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    match runtime.block_on(embedded.serve(&Shared::default(), stdin, stdout)) {
-        Ok(()) => 0,
-        Err(_) => 1,
-    }
+    runtime.block_on(serve(&Shared::default(), inside)).map_or(1, |()| 0)
 }
 
 #[test]
 fn every_transcript_plays() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
-    let start = |builder: pith_testkit::HostBuilder| builder.program(env!("CARGO_BIN_EXE_pith")).spawn_inside(serve);
+    let start =
+        |builder: pith_testkit::HostBuilder| builder.program(env!("CARGO_BIN_EXE_pith")).spawn_inside(serve_alone);
     transcript::check_directory(&directory, &start);
 }
 
