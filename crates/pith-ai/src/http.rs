@@ -7,6 +7,7 @@ mod clients;
 mod fault;
 mod fetch;
 mod record;
+mod redirect;
 mod retry_after;
 mod web;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use pith_protocol::{ErrorKind, Model};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
 use tokio::time::{sleep, timeout};
 
 use crate::failure::{Fault, is_final, is_retryable_kind, kind_of_status};
@@ -32,6 +34,7 @@ pub use record::Tape;
 pub use web::{Redirect, Web, WebRequest, WebResponse};
 
 use record::{Counter, Recorded, Recording};
+use redirect::Target;
 pub(crate) use retry_after::server_delay;
 
 /// Longest part of an error body that is read.
@@ -235,10 +238,23 @@ impl Sender {
         secrets: &[String],
         on_silence: &(dyn Fn(Duration) + Sync),
     ) -> Result<Answer, Refusal> {
-        let client = self.clients.get(&request.url, self.patience.connect)?;
-        let sending = client.post(&request.url).headers(header_map(request)?).body(request.body.clone()).send();
-        let response = wait(self.patience.first_byte, on_silence, sending).await?;
-        let response = response.map_err(|error| fault::unreachable(&request.url, &error))?;
+        let url = Url::parse(&request.url).map_err(|error| fault::bad_url(&request.url, &error.to_string()))?;
+        let mut target = Target::new(Method::POST, url, header_map(request.headers.iter())?, secrets);
+        let response = loop {
+            let client = self.clients.get(target.url.as_str(), self.patience.connect)?;
+            let sending =
+                client.post(target.url.clone()).headers(target.headers.clone()).body(request.body.clone()).send();
+            let response = wait(self.patience.first_byte, on_silence, sending).await?;
+            let response = response.map_err(|error| fault::unreachable(target.url.as_str(), &error))?;
+            match target.follow(response.status(), response.headers()) {
+                Ok(true) => {}
+                Ok(false) => break response,
+                Err(fault) => {
+                    let answer = Some((response.status().as_u16(), Box::default()));
+                    return Err(Refusal { fault, answer, headers: header_list(response.headers()).into() });
+                }
+            }
+        };
         let (status, headers) = (response.status().as_u16(), header_list(response.headers()));
         let mut recording = match &self.tape {
             Tape::Record(directory) => {
@@ -254,7 +270,9 @@ impl Sender {
         if let Some(recording) = &mut recording {
             recording.push(body.as_bytes());
         }
-        Err(self.refusal(wire, model, status, &headers, body))
+        let mut refusal = self.refusal(wire, model, status, &headers, body);
+        target.explain(&mut refusal.fault);
+        Err(refusal)
     }
 
     fn replayed(&self, wire: &dyn Wire, model: &Model, recorded: Recorded) -> Result<Answer, Refusal> {
@@ -324,9 +342,9 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?))).collect()
 }
 
-fn header_map(request: &HttpRequest) -> Result<HeaderMap, Fault> {
+fn header_map<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, Fault> {
     let mut map = HeaderMap::new();
-    for (name, value) in request.headers.iter() {
+    for (name, value) in headers {
         let bad = |what: &str| Fault::new(ErrorKind::InvalidRequest, format!("Header {name}: {what} cannot be sent"));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("this name"))?;
         // The value may be a secret and is not shown.

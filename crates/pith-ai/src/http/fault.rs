@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use pith_protocol::ErrorKind;
+use reqwest::Url;
 
 use super::{Credentials, is_secret_name};
 use crate::failure::Fault;
@@ -15,6 +16,19 @@ pub(super) fn unreachable(url: &str, error: &reqwest::Error) -> Fault {
     let cause = cause(error);
     let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
     Fault::new(kind, format!("Connection error: could not reach {place}: {cause}"))
+}
+
+/// An address nothing can be sent to.
+pub(super) fn bad_url(url: &str, reason: &str) -> Fault {
+    Fault::new(ErrorKind::InvalidRequest, format!("Invalid URL {url}: {reason}"))
+}
+
+/// An address as it may be shown.
+pub(super) fn without_credentials(url: &Url) -> String {
+    let mut url = url.clone();
+    // Both fail only for addresses that have no host, and those have no credentials either.
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    url.to_string()
 }
 
 /// The connection broke while a response was coming.
