@@ -88,6 +88,9 @@ pub struct Patience {
     pub retries: u32,
     /// Longest wait a server may ask for; zero means any.
     pub max_retry_delay: Duration,
+    /// Bytes of an answer that are read, after decompression. Far beyond what models say: a small body can
+    /// decompress to any size.
+    pub max_answer: u64,
 }
 
 impl Default for Patience {
@@ -99,6 +102,7 @@ impl Default for Patience {
             whole: None,
             retries: 0,
             max_retry_delay: Duration::from_secs(60),
+            max_answer: 256 << 20,
         }
     }
 }
@@ -110,6 +114,9 @@ pub struct Answer {
     headers: Vec<(String, String)>,
     body: Body,
     recording: Option<Recording>,
+    /// Bytes that may still come.
+    n_allowed: u64,
+    max_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -177,10 +184,13 @@ impl Answer {
                 wait(idle, on_silence, response.chunk()).await?.map_err(|error| fault::lost(&error))?
             }
         };
-        if let (Some(recording), Some(chunk)) = (&mut self.recording, &chunk) {
-            recording.push(chunk);
+        let Some(chunk) = chunk else { return Ok(None) };
+        if let Some(recording) = &mut self.recording {
+            recording.push(&chunk);
         }
-        Ok(chunk)
+        let n_left = self.n_allowed.checked_sub(chunk.len() as u64);
+        self.n_allowed = n_left.ok_or_else(|| fault::too_long(self.max_bytes))?;
+        Ok(Some(chunk))
     }
 }
 
@@ -264,7 +274,11 @@ impl Sender {
             Tape::Off | Tape::Replay(_) => None,
         };
         if response.status().is_success() {
-            return Ok(Answer { status, headers, body: Body::Live(response), recording });
+            // What was understood has been decompressed, and its header taken away.
+            if let Some(encoding) = header(&headers, "content-encoding").filter(|encoding| *encoding != "identity") {
+                return Err(fault::unreadable(encoding).into());
+            }
+            return Ok(self.answer(status, headers, Body::Live(response), recording));
         }
         let body = error_body(response, self.patience.idle).await;
         if let Some(recording) = &mut recording {
@@ -281,7 +295,12 @@ impl Sender {
             let body = String::from_utf8_lossy(&body).into_owned();
             return Err(self.refusal(wire, model, status, &headers, body));
         }
-        Ok(Answer { status, headers, body: Body::Recorded(Some(body)), recording: None })
+        Ok(self.answer(status, headers, Body::Recorded(Some(body)), None))
+    }
+
+    fn answer(&self, status: u16, headers: Vec<(String, String)>, body: Body, recording: Option<Recording>) -> Answer {
+        let max_bytes = self.patience.max_answer;
+        Answer { status, headers, body, recording, n_allowed: max_bytes, max_bytes }
     }
 
     /// Turns an error answer into a fault with everything a caller can act on.

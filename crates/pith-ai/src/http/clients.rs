@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pith_protocol::ErrorKind;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Proxy};
 use rustls::pki_types::CertificateDer;
@@ -67,7 +68,10 @@ fn base(connect: Duration, roots: RootCertStore) -> Result<ClientBuilder, String
         .connect_timeout(connect)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(60))
-        // A redirected POST loses its body, and a key should not follow one.
+        // What comes compressed is decompressed, but nobody asks for it: servers hold pieces of a stream back to
+        // compress them better.
+        .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
+        // Followed by hand: a key must not go along everywhere.
         .redirect(Policy::none()))
 }
 

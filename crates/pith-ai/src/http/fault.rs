@@ -1,6 +1,7 @@
 //! Texts of transport faults. Hosts and the retry lists look for their first words.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use pith_protocol::ErrorKind;
@@ -31,9 +32,26 @@ pub(super) fn without_credentials(url: &Url) -> String {
     url.to_string()
 }
 
-/// The connection broke while a response was coming.
+/// The connection broke while a response was coming, or the response is no response.
 pub(super) fn lost(error: &reqwest::Error) -> Fault {
+    // Errors of the connection are wrapped once more; this one is the decompressor's own.
+    let decompressor = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    if decompressor.is_some_and(|error| error.kind() != io::ErrorKind::UnexpectedEof) {
+        let text = format!("The server's answer cannot be decompressed: {}", cause(error));
+        return Fault::new(ErrorKind::Protocol, text);
+    }
     Fault::new(ErrorKind::Network, format!("Connection lost: {}", cause(error)))
+}
+
+/// The body is compressed in a way nobody here knows.
+pub(super) fn unreadable(encoding: &str) -> Fault {
+    let text = format!("The server compressed its answer with \"{encoding}\", which pith cannot read");
+    Fault::new(ErrorKind::Protocol, text)
+}
+
+/// More came than any model says.
+pub(super) fn too_long(max: u64) -> Fault {
+    Fault::new(ErrorKind::Protocol, format!("The answer is longer than {} MiB", max >> 20))
 }
 
 /// Nothing came for too long.

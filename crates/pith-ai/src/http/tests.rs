@@ -1,5 +1,6 @@
 //! The driver against a server that does as told.
 
+mod compressed;
 mod redirects;
 mod server;
 

@@ -150,7 +150,7 @@ impl WebResponse {
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        // Bodies are handed on as they come, so they must not come compressed.
+        // Nobody asks for compressed bodies; those that come are decompressed.
         if name.eq_ignore_ascii_case("accept-encoding") {
             continue;
         }

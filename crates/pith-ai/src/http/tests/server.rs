@@ -10,7 +10,7 @@ use pith_protocol::{AssistantEvent, AssistantMessage, ErrorKind, LlmCall, Model,
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{ClientOptions, Providers};
@@ -23,6 +23,8 @@ pub(super) enum Act {
     Send(String),
     Bytes(Vec<u8>),
     Pause(Duration),
+    /// Waits for a permit of the test.
+    Await(Arc<Semaphore>),
     /// Cuts the connection the rude way.
     Reset,
     Close,
@@ -88,6 +90,7 @@ async fn connection(
                 Act::Send(text) => drop(stream.write_all(text.as_bytes()).await),
                 Act::Bytes(bytes) => drop(stream.write_all(&bytes).await),
                 Act::Pause(pause) => tokio::time::sleep(pause).await,
+                Act::Await(gate) => gate.acquire().await.expect("the test is open").forget(),
                 Act::Reset => {
                     stream.set_zero_linger().expect("a socket option");
                     return;
