@@ -1,0 +1,119 @@
+//! One call over HTTP: sending the request, asking again in another way, reading the answer.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::reading::Reading;
+use super::{Notice, Shared, deliver};
+use crate::assemble::MessageBuilder;
+use crate::failure::Fault;
+use crate::hooks;
+use crate::http::{Answer, Credentials, redact, secrets};
+use crate::wire::{self, Order, Refused, Wire, cut, error_member};
+
+/// How long the rest of a finished response is read, so that its connection can be used again.
+const LINGER: Duration = Duration::from_millis(250);
+
+/// One call over HTTP.
+pub(super) struct Conversation<'a> {
+    pub shared: &'a Shared,
+    pub call: &'a LlmCall,
+    pub wire: &'static dyn Wire,
+    pub credentials: &'a Credentials,
+    pub input_tokens: u64,
+}
+
+impl Conversation<'_> {
+    /// Sends the request; a server that refuses an optional field is asked again without it.
+    pub async fn request(&self) -> Result<Answer, Fault> {
+        let (call, model) = (self.call, &self.call.model);
+        let server = format!("{} {}", model.base_url, model.id);
+        let secrets = secrets(self.credentials);
+        let on_silence = |elapsed| self.silence(elapsed);
+        let mut refused = self.refused().get(&server).cloned().unwrap_or_default();
+        loop {
+            let order = Order {
+                call,
+                credentials: self.credentials,
+                taste: &self.shared.options.taste,
+                refused: &refused,
+                input_tokens: self.input_tokens,
+            };
+            let request = hooks::shape(call, self.wire, self.wire.request(&order)?).await?;
+            let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
+            let refusal = match sending.await {
+                Ok(answer) => {
+                    hooks::arrived(call, answer.status(), answer.headers()).await;
+                    return Ok(answer);
+                }
+                Err(refusal) => refusal,
+            };
+            if let Some((status, _)) = &refusal.answer {
+                hooks::arrived(call, *status, &refusal.headers).await;
+            }
+            let is_learned = refusal.fault.failure.kind == ErrorKind::InvalidRequest
+                && refusal.answer.is_some_and(|(status, body)| refused.learn(self.wire, &request.body, status, &body));
+            if !is_learned {
+                return Err(refusal.fault);
+            }
+            self.refused().insert(server.clone(), refused.clone());
+            self.shared.tell(Notice::FieldRefused {
+                provider: model.provider.clone(),
+                model: model.id.clone(),
+                text: redact(refusal.fault.text, &secrets),
+            });
+        }
+    }
+
+    fn refused(&self) -> std::sync::MutexGuard<'_, HashMap<String, Refused>> {
+        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the answer into `message` and hands its events over.
+    pub async fn read(
+        &self,
+        mut answer: Answer,
+        message: &mut MessageBuilder,
+        sender: &mpsc::Sender<AssistantEvent>,
+    ) -> Result<(), Fault> {
+        let idle = self.shared.options.patience.idle;
+        let mut reading = Reading::new(self.wire);
+        while !message.is_finished() {
+            match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
+                Ok(Some(bytes)) => reading.push(&bytes, message)?,
+                Ok(None) if reading.is_foreign() => return Err(self.not_a_stream(&answer, &reading.head)),
+                Ok(None) => reading.end(None, message),
+                Err(fault) => reading.end(Some(fault), message),
+            }
+            if deliver(message, sender).await.is_break() {
+                return Ok(());
+            }
+        }
+        // What follows the last event is read so that the connection can be used again; nobody waits for it.
+        let rest = async { while let Ok(Some(_)) = answer.chunk(None, |_| {}).await {} };
+        let _ = timeout(LINGER, rest).await;
+        Ok(())
+    }
+
+    fn silence(&self, elapsed: Duration) {
+        let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
+        self.shared.tell(Notice::Silence { provider, model, elapsed });
+    }
+
+    /// A success without a single event: a login page, a proxy's notice, an error in disguise.
+    fn not_a_stream(&self, answer: &Answer, head: &[u8]) -> Fault {
+        let body = String::from_utf8_lossy(head);
+        let body = body.trim();
+        if let Some(error) = error_member(body) {
+            let code = error["code"].as_str().or(error["type"].as_str());
+            return Fault::reported(&self.call.model.provider, code, cut(&error.to_string(), wire::MAX_ERROR_CHARS));
+        }
+        let (kind, shown) = (answer.content_type(), cut(body, 500));
+        Fault::new(ErrorKind::Protocol, format!("Expected an event stream, got {kind}: {shown}"))
+    }
+}
