@@ -2,6 +2,7 @@
 //! streams the answer.
 
 mod conversation;
+mod learned;
 mod reading;
 
 use std::collections::HashMap;
@@ -24,9 +25,10 @@ use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
 use crate::settings::{HandoffThinking, Settings};
-use crate::wire::{self, Refused, Taste};
+use crate::wire::{self, Taste};
 
 use conversation::Conversation;
+use learned::Learned;
 
 /// Events a consumer may lag behind before the socket is left unread.
 const CHANNEL_EVENTS: usize = 256;
@@ -81,6 +83,8 @@ pub enum Notice {
     Silence { provider: String, model: String, elapsed: Duration },
     /// The server refuses an optional field, which is left out from now on.
     FieldRefused { provider: String, model: String, text: String },
+    /// The server cannot take the output limit the model's entry allows; requests ask for less from now on.
+    LimitRefused { provider: String, model: String, limit: u64, text: String },
 }
 
 impl fmt::Display for Notice {
@@ -92,6 +96,11 @@ impl fmt::Display for Notice {
             Notice::FieldRefused { provider, model, text } => {
                 write!(f, "{provider}/{model} refuses an optional field, which is left out from now on: {text}")
             }
+            Notice::LimitRefused { provider, model, limit, text } => write!(
+                f,
+                "{provider}/{model} refuses the output limit and was asked again for {limit} tokens; \"contextWindow\" \
+                 and \"maxTokens\" of the model say what it can take: {text}"
+            ),
         }
     }
 }
@@ -107,8 +116,8 @@ struct Shared {
     options: ClientOptions,
     sender: Sender,
     scripts: Scripts,
-    /// What servers have refused in this process, by address and model. Held for a few lines at a time.
-    refused: Mutex<HashMap<String, Refused>>,
+    /// What servers have taught this process, by address and model. Held for a few lines at a time.
+    learned: Mutex<HashMap<String, Learned>>,
 }
 
 impl Providers {
@@ -131,7 +140,7 @@ impl Providers {
         clients: Arc<Clients>,
     ) -> Self {
         let sender = Sender::new(clients, options.patience, options.tape.clone());
-        Providers { shared: Arc::new(Shared { source, options, sender, scripts, refused: Mutex::default() }) }
+        Providers { shared: Arc::new(Shared { source, options, sender, scripts, learned: Mutex::default() }) }
     }
 }
 

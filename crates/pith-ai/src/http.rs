@@ -72,6 +72,9 @@ pub trait CredentialSource: Send + Sync {
         &'a self,
         model: &'a Model,
     ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>>;
+
+    /// Called when a server has said how large the context window of a model is.
+    fn on_window(&self, _model: &Model, _window: u64) {}
 }
 
 /// How long to wait, and how often to try. `None` waits forever.

@@ -8,13 +8,15 @@ use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::learned::{Course, Learned, Lesson};
 use super::reading::Reading;
 use super::{Notice, Shared, deliver};
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::hooks;
 use crate::http::{Answer, Credentials, redact, secrets};
-use crate::wire::{self, Order, Refused, Wire, cut, error_member};
+use crate::limits::with_exact_limit;
+use crate::wire::{self, Order, Wire, cut, error_member};
 
 /// How long the rest of a finished response is read, so that its connection can be used again.
 const LINGER: Duration = Duration::from_millis(250);
@@ -29,19 +31,22 @@ pub(super) struct Conversation<'a> {
 }
 
 impl Conversation<'_> {
-    /// Sends the request; a server that refuses an optional field is asked again without it.
+    /// Sends the request; a server whose refusal says what it would take is asked again for that.
     pub async fn request(&self) -> Result<Answer, Fault> {
-        let (call, model) = (self.call, &self.call.model);
+        let model = &self.call.model;
         let server = format!("{} {}", model.base_url, model.id);
         let secrets = secrets(self.credentials);
         let on_silence = |elapsed| self.silence(elapsed);
-        let mut refused = self.refused().get(&server).cloned().unwrap_or_default();
+        let mut learned = self.learned().get(&server).cloned().unwrap_or_default();
+        let mut corrected = learned.correct(self.call);
+        let mut course = Course::default();
         loop {
+            let call = corrected.as_ref().unwrap_or(self.call);
             let order = Order {
                 call,
                 credentials: self.credentials,
                 taste: &self.shared.options.taste,
-                refused: &refused,
+                refused: &learned.refused,
                 input_tokens: self.input_tokens,
             };
             let request = hooks::shape(call, self.wire, self.wire.request(&order)?).await?;
@@ -56,22 +61,29 @@ impl Conversation<'_> {
             if let Some((status, _)) = &refusal.answer {
                 hooks::arrived(call, *status, &refusal.headers).await;
             }
-            let is_learned = refusal.fault.failure.kind == ErrorKind::InvalidRequest
-                && refusal.answer.is_some_and(|(status, body)| refused.learn(self.wire, &request.body, status, &body));
-            if !is_learned {
-                return Err(refusal.fault);
+            let lesson = course.learn(&mut learned, self.wire, &request, &refusal, self.input_tokens);
+            if let Some(window) = learned.limits.window {
+                self.shared.source.on_window(model, window);
             }
-            self.refused().insert(server.clone(), refused.clone());
-            self.shared.tell(Notice::FieldRefused {
-                provider: model.provider.clone(),
-                model: model.id.clone(),
-                text: redact(refusal.fault.text, &secrets),
-            });
+            self.learned().insert(server.clone(), learned.clone());
+            let Some(lesson) = lesson else { return Err(refusal.fault) };
+            if let Lesson::Limit(limit) = lesson {
+                corrected = Some(with_exact_limit(self.call, limit));
+            }
+            self.tell(lesson, redact(refusal.fault.text, &secrets));
         }
     }
 
-    fn refused(&self) -> std::sync::MutexGuard<'_, HashMap<String, Refused>> {
-        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tell(&self, lesson: Lesson, text: String) {
+        let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
+        self.shared.tell(match lesson {
+            Lesson::Field => Notice::FieldRefused { provider, model, text },
+            Lesson::Limit(limit) => Notice::LimitRefused { provider, model, limit, text },
+        });
+    }
+
+    fn learned(&self) -> std::sync::MutexGuard<'_, HashMap<String, Learned>> {
+        self.shared.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the answer into `message` and hands its events over.

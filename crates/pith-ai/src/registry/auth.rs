@@ -347,4 +347,9 @@ impl CredentialSource for Registry {
     ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
         Box::pin(self.resolve_credentials(model))
     }
+
+    fn on_window(&self, model: &Model, window: u64) {
+        let key = (model.provider.clone(), model.id.clone());
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).insert(key, window);
+    }
 }

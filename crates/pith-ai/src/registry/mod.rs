@@ -55,6 +55,8 @@ pub struct Registry {
     logins: Mutex<Option<Arc<dyn Logins>>>,
     /// Held while a login is renewed.
     renewing: tokio::sync::Mutex<()>,
+    /// Context windows that servers have named in this process, by provider and model.
+    windows: Mutex<HashMap<(String, String), u64>>,
 }
 
 #[derive(Clone, Default)]
@@ -84,6 +86,7 @@ impl Registry {
             models_file,
             logins: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
+            windows: Mutex::default(),
         }
     }
 
@@ -162,6 +165,13 @@ impl Registry {
     pub fn check(&self, model: &Model) -> Result<(), String> {
         self.check_support(model)?;
         self.check_credential(model).map_err(|missing| missing.text(&model.provider))
+    }
+
+    /// The context window of a model: what its server has said about it, if that is less than its entry says.
+    pub fn context_window(&self, model: &Model) -> u64 {
+        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = windows.get(&(model.provider.clone(), model.id.clone())).copied();
+        said.filter(|said| model.context_window == 0 || *said < model.context_window).unwrap_or(model.context_window)
     }
 
     /// Ids of all listed providers, in order.
