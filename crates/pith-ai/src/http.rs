@@ -9,6 +9,7 @@ mod fetch;
 mod record;
 mod redirect;
 mod retry_after;
+mod trouble;
 mod web;
 
 use std::fmt;
@@ -72,6 +73,11 @@ pub trait CredentialSource: Send + Sync {
         &'a self,
         model: &'a Model,
     ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>>;
+
+    /// Where the address of a model is configured, for people who have to change it.
+    fn address_place(&self, _model: &Model) -> Option<String> {
+        None
+    }
 
     /// Called when a server has said how large the context window of a model is.
     fn on_window(&self, _model: &Model, _window: u64) {}
@@ -258,7 +264,7 @@ impl Sender {
             let sending =
                 client.post(target.url.clone()).headers(target.headers.clone()).body(request.body.clone()).send();
             let response = wait(self.patience.first_byte, on_silence, sending).await?;
-            let response = response.map_err(|error| fault::unreachable(target.url.as_str(), &error))?;
+            let response = response.map_err(|error| unreachable(&self.clients, &target.url, &error))?;
             match target.follow(response.status(), response.headers()) {
                 Ok(true) => {}
                 Ok(false) => break response,
@@ -289,6 +295,9 @@ impl Sender {
         }
         let mut refusal = self.refusal(wire, model, status, &headers, body);
         target.explain(&mut refusal.fault);
+        if let Some(proxy) = self.clients.proxy_for(&target.url).filter(|_| status == 407) {
+            refusal.fault.text = format!("407: {}", fault::proxy_password(&proxy));
+        }
         Err(refusal)
     }
 
@@ -335,6 +344,11 @@ impl Sender {
         }
         Refusal { fault, answer: Some((status, body.into())), headers: headers.into() }
     }
+}
+
+/// The fault of a request that got no answer.
+fn unreachable(clients: &Clients, url: &Url, error: &reqwest::Error) -> Fault {
+    fault::unreachable(url, error, clients.proxy_for(url).as_ref())
 }
 
 /// The body of an error answer, as far as it is worth reading.

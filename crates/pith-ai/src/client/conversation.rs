@@ -16,6 +16,7 @@ use crate::failure::Fault;
 use crate::hooks;
 use crate::http::{Answer, Credentials, redact, secrets};
 use crate::limits::with_exact_limit;
+use crate::network;
 use crate::wire::{self, Order, Wire, cut, error_member};
 
 /// How long the rest of a finished response is read, so that its connection can be used again.
@@ -49,7 +50,8 @@ impl Conversation<'_> {
                 refused: &learned.refused,
                 input_tokens: self.input_tokens,
             };
-            let request = hooks::shape(call, self.wire, self.wire.request(&order)?).await?;
+            let request = self.wire.request(&order).map_err(|fault| self.explain(fault, None))?;
+            let request = hooks::shape(call, self.wire, request).await?;
             let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
             let refusal = match sending.await {
                 Ok(answer) => {
@@ -66,12 +68,27 @@ impl Conversation<'_> {
                 self.shared.source.on_window(model, window);
             }
             self.learned().insert(server.clone(), learned.clone());
-            let Some(lesson) = lesson else { return Err(refusal.fault) };
+            let Some(lesson) = lesson else { return Err(self.explain(refusal.fault, Some(&request.url))) };
             if let Lesson::Limit(limit) = lesson {
                 corrected = Some(with_exact_limit(self.call, limit));
             }
             self.tell(lesson, redact(refusal.fault.text, &secrets));
         }
+    }
+
+    /// Names the place of an address that leads nowhere, and what was asked for there.
+    fn explain(&self, mut fault: Fault, asked: Option<&str>) -> Fault {
+        let is_unreachable =
+            ["Invalid baseUrl", "Connection error: could not reach"].iter().any(|start| fault.text.starts_with(start));
+        // A server that knows no such model says so; this one knows no such path.
+        let is_path = matches!(fault.failure.status, Some(404 | 405)) && !fault.text.to_lowercase().contains("model");
+        let place = (is_unreachable || is_path).then(|| self.shared.source.address_place(&self.call.model)).flatten();
+        let Some(place) = place else { return fault };
+        fault.text += &match asked.filter(|_| is_path) {
+            Some(url) => format!(" (asked at {}; the address is {place})", network::without_credentials(url)),
+            None => format!(" (the address is {place})"),
+        };
+        fault
     }
 
     fn tell(&self, lesson: Lesson, text: String) {

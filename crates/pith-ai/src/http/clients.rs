@@ -9,12 +9,14 @@ use std::time::Duration;
 use pith_protocol::ErrorKind;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder, Proxy};
+use reqwest::{Client, ClientBuilder, Proxy, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::environment::Environment;
 use crate::failure::Fault;
+use crate::network;
 
 /// Pools for the three ways out.
 #[derive(Debug, Default)]
@@ -35,19 +37,32 @@ impl Clients {
     /// The client for an address.
     pub fn get(&self, url: &str, connect: Duration) -> Result<&Client, Fault> {
         let client = if url.starts_with("https:") {
-            self.tls.get_or_init(|| self.proxied(connect, trusted_roots()))
+            self.tls.get_or_init(|| self.proxied("https", connect, trusted_roots()))
         } else if is_loopback(url) {
             self.loopback.get_or_init(|| build(base(connect, RootCertStore::empty())?.no_proxy()))
         } else {
-            self.plain.get_or_init(|| self.proxied(connect, RootCertStore::empty()))
+            self.plain.get_or_init(|| self.proxied("http", connect, RootCertStore::empty()))
         };
         client.as_ref().map_err(|error| Fault::new(ErrorKind::InvalidRequest, error.clone()))
     }
 
-    fn proxied(&self, connect: Duration, roots: RootCertStore) -> Result<Client, String> {
+    /// The proxy that requests to an address go through.
+    pub fn proxy_for(&self, url: &Url) -> Option<network::Proxy> {
+        if url.scheme() == "http" && is_loopback(url.as_str()) {
+            return None;
+        }
+        network::proxy_for(url, &Environment::of_process(), self.proxy.as_deref())
+    }
+
+    fn proxied(&self, scheme: &str, connect: Duration, roots: RootCertStore) -> Result<Client, String> {
         let mut builder = base(connect, roots)?;
-        if let Some(proxy) = self.proxy.as_ref().filter(|_| !environment_names_proxy()) {
-            let proxy = Proxy::all(proxy).map_err(|error| format!("proxy: {error}"))?;
+        let proxies = network::proxies_of(scheme, &Environment::of_process(), self.proxy.as_deref());
+        // One that cannot be used is no reason to go without.
+        if let Some(problem) = proxies.iter().find_map(network::Proxy::problem) {
+            return Err(problem);
+        }
+        if let Some(proxy) = proxies.iter().find(|proxy| proxy.is_setting()) {
+            let proxy = Proxy::all(&proxy.value).map_err(|error| format!("proxy: {error}"))?;
             builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_env()));
         }
         build(builder)
@@ -92,11 +107,6 @@ fn trusted_roots() -> RootCertStore {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     roots
-}
-
-fn environment_names_proxy() -> bool {
-    let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-    names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 fn is_loopback(url: &str) -> bool {

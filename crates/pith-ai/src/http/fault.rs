@@ -6,30 +6,100 @@ use std::time::Duration;
 
 use pith_protocol::ErrorKind;
 use reqwest::Url;
+use rustls::CertificateError;
 
+use super::trouble::Trouble;
 use super::{Credentials, is_secret_name};
+use crate::environment::Environment;
 use crate::failure::Fault;
+use crate::network::{self, Proxy};
 
-/// No connection, or none that answered.
-pub(super) fn unreachable(url: &str, error: &reqwest::Error) -> Fault {
-    let place = url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
-    let place = place.rsplit('@').next().unwrap_or_default();
-    let cause = cause(error);
-    let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
-    Fault::new(kind, format!("Connection error: could not reach {place}: {cause}"))
+/// No connection, or none that answered. `proxy` is the one that stands before the server.
+pub(super) fn unreachable(url: &Url, error: &reqwest::Error, proxy: Option<&Proxy>) -> Fault {
+    let trouble = Trouble::of(error);
+    let kind = match &trouble {
+        Trouble::ProxyPassword => ErrorKind::Auth,
+        _ if error.is_timeout() => ErrorKind::Timeout,
+        _ => ErrorKind::Network,
+    };
+    let place = place(url);
+    let reason = match (&trouble, proxy) {
+        (Trouble::Certificate(error), _) => format!("could not reach {place}: {}", certificate(error, url)),
+        (Trouble::NotTls, _) => {
+            format!("could not reach {place}: it does not speak TLS. An address of plain HTTP begins with http://")
+        }
+        (Trouble::Handshake(reason), _) => format!("could not reach {place}: no TLS connection: {reason}"),
+        (Trouble::ProxyPassword, Some(proxy)) => format!("could not reach {place}: {}", proxy_password(proxy)),
+        (Trouble::ProxyRefusal, Some(proxy)) => {
+            format!("could not reach {place}: {} refused to connect to it", shown(proxy))
+        }
+        (Trouble::Unreachable, Some(proxy)) => {
+            format!("could not reach {}, which is to lead to {place}: {}", shown(proxy), cause(error))
+        }
+        (Trouble::NoAnswer, _) if !error.is_timeout() => {
+            format!("reached {place}, but the connection closed before the answer: {}", cause(error))
+        }
+        _ => format!("could not reach {place}: {}", cause(error)),
+    };
+    let mut fault = Fault::new(kind, format!("Connection error: {reason}"));
+    fault.failure.should_retry = trouble.is_lasting().then_some(false);
+    fault
+}
+
+/// What a proxy that is asked for a password too many, or a wrong one, answers to plain HTTP.
+pub(super) fn proxy_password(proxy: &Proxy) -> String {
+    format!(
+        "{} refused its user name and password, or got none. They are written http://user:password@host:port",
+        shown(proxy)
+    )
+}
+
+fn shown(proxy: &Proxy) -> String {
+    format!("the proxy {} ({})", proxy.value, proxy.place)
+}
+
+/// The host of an address, with its port if it is an unusual one.
+fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// What is wrong with a certificate, and what helps.
+fn certificate(error: &CertificateError, url: &Url) -> String {
+    match error {
+        CertificateError::UnknownIssuer => format!(
+            "invalid certificate: it is signed by an authority that is not known here (UnknownIssuer). {}",
+            authority_hint()
+        ),
+        CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
+            let names: Vec<_> = presented.iter().map(|name| plain_name(name)).collect();
+            let host = url.host_str().unwrap_or_default();
+            format!("invalid certificate: it is for {}, not for {host}", names.join(", "))
+        }
+        other => format!("invalid certificate: {}", rustls::Error::InvalidCertificate(other.clone())),
+    }
+}
+
+/// `DnsName("a.test")` as `a.test`.
+fn plain_name(name: &str) -> &str {
+    name.split('"').nth(1).unwrap_or(name)
+}
+
+/// How an authority becomes known.
+fn authority_hint() -> String {
+    let environment = Environment::of_process();
+    let missing = network::unreadable_certificates(&environment);
+    if let Some((name, path, reason)) = missing.first() {
+        return format!("{name} names {}, which cannot be read: {reason}", path.display());
+    }
+    "The authority of a company is made known by NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, which name a file with its \
+     certificate"
+        .to_owned()
 }
 
 /// An address nothing can be sent to.
 pub(super) fn bad_url(url: &str, reason: &str) -> Fault {
-    Fault::new(ErrorKind::InvalidRequest, format!("Invalid URL {url}: {reason}"))
-}
-
-/// An address as it may be shown.
-pub(super) fn without_credentials(url: &Url) -> String {
-    let mut url = url.clone();
-    // Both fail only for addresses that have no host, and those have no credentials either.
-    let _ = url.set_username("").and_then(|()| url.set_password(None));
-    url.to_string()
+    Fault::new(ErrorKind::InvalidRequest, format!("Invalid URL {}: {reason}", network::without_credentials(url)))
 }
 
 /// The connection broke while a response was coming, or the response is no response.

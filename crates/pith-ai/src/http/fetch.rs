@@ -6,7 +6,7 @@ use reqwest::{Method, Url};
 use serde_json::Value;
 
 use super::redirect::Target;
-use super::{Clients, fault, header_map};
+use super::{Clients, fault, header_map, unreachable};
 use crate::discovery::Question;
 
 /// Enough for a list of models, not for a flood.
@@ -27,7 +27,7 @@ pub async fn fetch_json(clients: &Clients, question: Question, connect: Duration
         if let Some(body) = &body {
             request = request.body(body.clone());
         }
-        let response = request.send().await.map_err(|error| fault::unreachable(target.url.as_str(), &error).text)?;
+        let response = request.send().await.map_err(|error| unreachable(clients, &target.url, &error).text)?;
         if !target.follow(response.status(), response.headers()).map_err(|fault| fault.text)? {
             break response;
         }

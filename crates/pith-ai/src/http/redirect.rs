@@ -9,8 +9,9 @@ use pith_protocol::ErrorKind;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, Url};
 
-use super::{fault, is_secret_name};
+use super::is_secret_name;
 use crate::failure::Fault;
+use crate::network;
 
 /// Times a request is sent on.
 const MAX_REDIRECTS: usize = 5;
@@ -73,7 +74,7 @@ impl<'a> Target<'a> {
     /// What a refusal of the last server has to do with the way there.
     pub fn explain(&self, fault: &mut Fault) {
         if self.has_lost_credentials && fault.failure.kind == ErrorKind::Auth {
-            let place = fault::without_credentials(&self.url);
+            let place = network::without_credentials(self.url.as_str());
             fault.text += &format!(
                 " (redirected to {place}, where the credentials were not sent because it is another origin; \
                  set \"baseUrl\" to it if it may have them)"

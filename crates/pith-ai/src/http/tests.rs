@@ -1,6 +1,7 @@
 //! The driver against a server that does as told.
 
 mod compressed;
+mod hopeless;
 mod limits;
 mod redirects;
 mod server;

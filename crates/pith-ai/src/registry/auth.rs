@@ -348,6 +348,18 @@ impl CredentialSource for Registry {
         Box::pin(self.resolve_credentials(model))
     }
 
+    fn address_place(&self, model: &Model) -> Option<String> {
+        let provider = self.provider(&model.provider)?;
+        if provider.registered.is_some() {
+            return None;
+        }
+        let config = provider.file.as_ref()?;
+        let of_model =
+            config.models.iter().find(|entry| entry.id == model.id).and_then(|entry| entry.base_url.as_ref());
+        of_model.or(config.base_url.as_ref())?;
+        Some(format!("\"baseUrl\" of provider {} in {}", provider.id, self.models_file.display()))
+    }
+
     fn on_window(&self, model: &Model, window: u64) {
         let key = (model.provider.clone(), model.id.clone());
         self.windows.lock().unwrap_or_else(PoisonError::into_inner).insert(key, window);

@@ -28,6 +28,7 @@ use crate::command::Commands;
 use crate::diagnostic::Diagnostic;
 use crate::environment::Environment;
 use crate::models_file::ProviderConfig;
+use crate::network;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::values;
@@ -57,6 +58,8 @@ pub struct Registry {
     renewing: tokio::sync::Mutex<()>,
     /// Context windows that servers have named in this process, by provider and model.
     windows: Mutex<HashMap<(String, String), u64>>,
+    /// The proxy of the settings.
+    proxy: Option<String>,
 }
 
 #[derive(Clone, Default)]
@@ -87,6 +90,7 @@ impl Registry {
             logins: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
             windows: Mutex::default(),
+            proxy: settings.http_proxy.clone(),
         }
     }
 
@@ -96,6 +100,7 @@ impl Registry {
         if let Some(problem) = self.auth.problem() {
             all.push(Diagnostic::warning("auth_file", self.auth.path(), problem));
         }
+        all.extend(network::diagnostics(&self.environment, self.proxy.as_deref()));
         all
     }
 

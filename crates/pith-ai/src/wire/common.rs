@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{Headers, Order};
 use crate::failure::Fault;
+use crate::network;
 use crate::prepare::Part;
 use crate::schema;
 
@@ -87,7 +88,13 @@ pub fn base_url(model: &Model) -> Result<String, Fault> {
         rest = tail;
     }
     url.push_str(rest);
-    Ok(url)
+    match network::parse_address(&url) {
+        Ok(_) => Ok(url),
+        Err(reason) => {
+            let shown = network::without_credentials(&model.base_url);
+            Err(bad(format!("Invalid baseUrl \"{shown}\" of provider {}: {reason}", model.provider)))
+        }
+    }
 }
 
 /// Whether the model is served from a host with this name or below it.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use pith_testkit::{Api, TempHome};
 use serde_json::{Value, json};
 
-use super::support::{run, scene};
+use super::support::{finish, run, scene, start_in};
 
 #[test]
 fn a_sound_set_up_passes() {
@@ -34,6 +34,28 @@ fn every_problem_is_listed_with_file_and_key() {
     {
         assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
     }
+}
+
+#[test]
+fn addresses_proxies_and_certificates_that_cannot_be_right_are_found() {
+    let home = TempHome::new();
+    home.write_models("gateway.test", |models| {
+        models["providers"]["fine"] =
+            json!({"baseUrl": "https://{HOST}/v1", "api": "openai-completions", "models": []});
+    });
+    home.write_settings(&json!({"httpProxy": "gopher://user:secret@proxy.test"}));
+    let variables = [("NODE_EXTRA_CA_CERTS", "/no/such/authority.pem")];
+    let output = finish(start_in(&home, ["config", "check"], &variables));
+    assert_eq!(output.code, 1);
+    for part in [
+        "models.json:\n",
+        "Provider \"mock-openai\": baseUrl \"gateway.test/v1\": it must begin with http:// or https://",
+        "the setting httpProxy names a proxy that cannot be used: gopher://proxy.test",
+        "NODE_EXTRA_CA_CERTS names a certificate file that cannot be read: /no/such/authority.pem: No such file",
+    ] {
+        assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
+    }
+    assert!(!output.stdout.contains("secret") && !output.stdout.contains("\"fine\""), "{}", output.stdout);
 }
 
 #[test]
