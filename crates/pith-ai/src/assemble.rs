@@ -331,6 +331,11 @@ impl MessageBuilder {
         self.events.push_back(event);
     }
 
+    /// Tells the host about something that happened on the way, in the `diagnostics` of the message.
+    pub fn note(&mut self, key: &str, value: Value) {
+        self.message.diagnostics.get_or_insert_with(|| Value::Object(Map::new()))[key] = value;
+    }
+
     /// The answer is complete. A plain stop with tool calls is a tool stop.
     pub fn finish(&mut self, reason: StopReason) {
         if self.is_finished() {

@@ -3,6 +3,7 @@
 
 mod conversation;
 mod learned;
+mod pictures;
 mod reading;
 
 use std::collections::HashMap;
@@ -85,6 +86,8 @@ pub enum Notice {
     FieldRefused { provider: String, model: String, text: String },
     /// The server cannot take the output limit the model's entry allows; requests ask for less from now on.
     LimitRefused { provider: String, model: String, limit: u64, text: String },
+    /// The server refuses pictures of the conversation; a note takes their place from now on.
+    PictureRefused { provider: String, model: String, count: usize, text: String },
 }
 
 impl fmt::Display for Notice {
@@ -95,6 +98,9 @@ impl fmt::Display for Notice {
             }
             Notice::FieldRefused { provider, model, text } => {
                 write!(f, "{provider}/{model} refuses an optional field, which is left out from now on: {text}")
+            }
+            Notice::PictureRefused { provider, model, count, text } => {
+                write!(f, "{provider}/{model} refuses {count} image(s), which are left out from now on: {text}")
             }
             Notice::LimitRefused { provider, model, limit, text } => write!(
                 f,
@@ -215,7 +221,7 @@ impl Shared {
         let credentials = self.credentials(call, given).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
         message.hide(secrets(&credentials));
         let conversation = Conversation { shared: self, call, wire, credentials: &credentials, input_tokens };
-        let answer = conversation.request().await?;
+        let answer = conversation.request(message).await?;
         conversation.read(answer, message, sender).await
     }
 

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -33,15 +34,20 @@ pub(super) struct Conversation<'a> {
 
 impl Conversation<'_> {
     /// Sends the request; a server whose refusal says what it would take is asked again for that.
-    pub async fn request(&self) -> Result<Answer, Fault> {
+    pub async fn request(&self, message: &mut MessageBuilder) -> Result<Answer, Fault> {
         let model = &self.call.model;
         let server = format!("{} {}", model.base_url, model.id);
         let secrets = secrets(self.credentials);
         let on_silence = |elapsed| self.silence(elapsed);
         let mut learned = self.learned().get(&server).cloned().unwrap_or_default();
-        let mut corrected = learned.correct(self.call);
+        let mut exact_limit = None;
         let mut course = Course::default();
         loop {
+            let corrected = learned.correct(self.call);
+            let corrected = match exact_limit {
+                Some(limit) => Some(with_exact_limit(corrected.as_ref().unwrap_or(self.call), limit)),
+                None => corrected,
+            };
             let call = corrected.as_ref().unwrap_or(self.call);
             let order = Order {
                 call,
@@ -63,14 +69,18 @@ impl Conversation<'_> {
             if let Some((status, _)) = &refusal.answer {
                 hooks::arrived(call, *status, &refusal.headers).await;
             }
-            let lesson = course.learn(&mut learned, self.wire, &request, &refusal, self.input_tokens);
+            let lesson = course.learn(&mut learned, call, self.wire, &request, &refusal, self.input_tokens);
             if let Some(window) = learned.limits.window {
                 self.shared.source.on_window(model, window);
             }
             self.learned().insert(server.clone(), learned.clone());
             let Some(lesson) = lesson else { return Err(self.explain(refusal.fault, Some(&request.url))) };
-            if let Lesson::Limit(limit) = lesson {
-                corrected = Some(with_exact_limit(self.call, limit));
+            match &lesson {
+                Lesson::Field => {}
+                Lesson::Limit(limit) => exact_limit = Some(*limit),
+                Lesson::Pictures(count, reason) => {
+                    message.note("imagesOmitted", json!({"count": count, "reason": &**reason}))
+                }
             }
             self.tell(lesson, redact(refusal.fault.text, &secrets));
         }
@@ -95,6 +105,7 @@ impl Conversation<'_> {
         let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
         self.shared.tell(match lesson {
             Lesson::Field => Notice::FieldRefused { provider, model, text },
+            Lesson::Pictures(count, _) => Notice::PictureRefused { provider, model, count, text },
             Lesson::Limit(limit) => Notice::LimitRefused { provider, model, limit, text },
         });
     }

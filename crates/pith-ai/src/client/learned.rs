@@ -3,8 +3,11 @@
 //! A refusal that names what would have been accepted is a lesson: the request
 //! is made again in that way, and later ones are right from the start.
 
+use std::sync::Arc;
+
 use pith_protocol::{ErrorKind, LlmCall};
 
+use super::pictures::RefusedPictures;
 use crate::http::Refusal;
 use crate::limits::{LearnedLimits, asked_for};
 use crate::wire::{HttpRequest, Refused, Wire};
@@ -18,15 +21,18 @@ const MAX_LIMITS: usize = 2;
 pub(super) struct Learned {
     pub refused: Refused,
     pub limits: LearnedLimits,
+    pub pictures: RefusedPictures,
 }
 
 /// A lesson, and how the request is made now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Lesson {
     /// Without an optional field.
     Field,
     /// With this output limit.
     Limit(u64),
+    /// Without so many pictures, for this reason.
+    Pictures(usize, Arc<str>),
 }
 
 /// The lessons of one call.
@@ -40,12 +46,16 @@ impl Course {
     pub fn learn(
         &mut self,
         learned: &mut Learned,
+        call: &LlmCall,
         wire: &dyn Wire,
         request: &HttpRequest,
         refusal: &Refusal,
         input_tokens: u64,
     ) -> Option<Lesson> {
         let (status, body) = refusal.answer.as_ref()?;
+        if let Some((count, reason)) = learned.pictures.learn(call, &request.body, *status, body) {
+            return Some(Lesson::Pictures(count, reason));
+        }
         let kind = refusal.fault.failure.kind;
         if !matches!(kind, ErrorKind::InvalidRequest | ErrorKind::Overflow) {
             return None;
@@ -66,6 +76,11 @@ impl Course {
 impl Learned {
     /// The call as the server can take it; nothing if that is as it was made.
     pub fn correct(&self, call: &LlmCall) -> Option<LlmCall> {
-        self.limits.correct(call)
+        let limited = self.limits.correct(call);
+        let messages = self.pictures.replace(&call.messages);
+        match (limited, messages) {
+            (limited, None) => limited,
+            (limited, Some(messages)) => Some(LlmCall { messages, ..limited.unwrap_or_else(|| call.clone()) }),
+        }
     }
 }

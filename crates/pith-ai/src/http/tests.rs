@@ -3,6 +3,7 @@
 mod compressed;
 mod hopeless;
 mod limits;
+mod pictures;
 mod redirects;
 mod server;
 
