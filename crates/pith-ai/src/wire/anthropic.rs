@@ -5,8 +5,20 @@ mod stream;
 
 use pith_protocol::Model;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut};
+use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, field};
 use crate::failure::Fault;
+
+/// What a server may do without.
+const OPTIONAL: &[OptionalField] = &[
+    field("eager_input_streaming"),
+    field("strict"),
+    field("display"),
+    OptionalField { name: "output_config", aliases: &["output_config.effort", "effort"] },
+    field("cache_control"),
+    field("ttl"),
+    field("fallbacks"),
+    OptionalField { name: "thinking", aliases: THINKING },
+];
 
 /// The wire module.
 pub struct Anthropic;
@@ -27,8 +39,8 @@ impl Wire for Anthropic {
         }
     }
 
-    fn optional_fields(&self) -> &'static [&'static str] {
-        &["eager_input_streaming", "strict", "display", "output_config", "cache_control", "ttl", "fallbacks"]
+    fn optional_fields(&self) -> &'static [OptionalField] {
+        OPTIONAL
     }
 }
 
