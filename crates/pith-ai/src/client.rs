@@ -219,7 +219,7 @@ impl Shared {
         }
         let wire = wire::for_api(api).ok_or_else(|| refuse(format!("No API provider registered for api: {api}")))?;
         let credentials = self.credentials(call, given).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
-        message.hide(secrets(&credentials));
+        message.hide(secrets(&credentials, &call.model.base_url));
         let conversation = Conversation { shared: self, call, wire, credentials: &credentials, input_tokens };
         let answer = conversation.request(message).await?;
         conversation.read(answer, message, sender).await

@@ -4,6 +4,7 @@
 //! abort works, and why nothing here needs to be told about one.
 
 mod clients;
+mod connections;
 mod fault;
 mod fetch;
 mod record;
@@ -37,6 +38,10 @@ pub use web::{Redirect, Web, WebRequest, WebResponse};
 use record::{Counter, Recorded, Recording};
 use redirect::Target;
 pub(crate) use retry_after::server_delay;
+use trouble::Trouble;
+
+/// Kept connections that may turn out to be dead before a request is given up.
+const MAX_DEAD_CONNECTIONS: usize = 8;
 
 /// Longest part of an error body that is read.
 const MAX_BODY: usize = 256 << 10;
@@ -259,12 +264,26 @@ impl Sender {
     ) -> Result<Answer, Refusal> {
         let url = Url::parse(&request.url).map_err(|error| fault::bad_url(&request.url, &error.to_string()))?;
         let mut target = Target::new(Method::POST, url, header_map(request.headers.iter())?, secrets);
+        let mut n_dead = 0;
         let response = loop {
             let client = self.clients.get(target.url.as_str(), self.patience.connect)?;
+            let n_connections = self.clients.n_connections();
             let sending =
                 client.post(target.url.clone()).headers(target.headers.clone()).body(request.body.clone()).send();
             let response = wait(self.patience.first_byte, on_silence, sending).await?;
-            let response = response.map_err(|error| unreachable(&self.clients, &target.url, &error))?;
+            let response = match response {
+                Ok(response) => response,
+                Err(error) => {
+                    // A connection kept from before may have been closed while this request was on its way. Nothing
+                    // has come back, so it is sent once more, until it has had a connection of its own.
+                    let is_kept = self.clients.n_connections() == n_connections;
+                    if is_kept && n_dead < MAX_DEAD_CONNECTIONS && Trouble::of(&error) == Trouble::NoAnswer {
+                        n_dead += 1;
+                        continue;
+                    }
+                    return Err(unreachable(&self.clients, &target.url, &error).into());
+                }
+            };
             match target.follow(response.status(), response.headers()) {
                 Ok(true) => {}
                 Ok(false) => break response,

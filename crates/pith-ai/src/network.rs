@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use hyper_util::client::proxy::matcher::Matcher;
+use percent_encoding::percent_decode_str;
 use url::{ParseError, Url};
 
 use crate::diagnostic::Diagnostic;
@@ -34,6 +37,23 @@ pub fn without_credentials(address: &str) -> String {
     let Some(at) = rest[..end].rfind('@') else { return address.to_owned() };
     let separator = if scheme.is_empty() { "" } else { "://" };
     format!("{scheme}{separator}{}", &rest[at + 1..])
+}
+
+/// Whether an address has a user name or a password of its own.
+pub fn has_credentials(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
+}
+
+/// The texts under which the credentials of an address could show: as written, as meant, as sent.
+pub fn address_secrets(address: &str) -> Vec<String> {
+    let Some(url) = Url::parse(address).ok().filter(|_| has_credentials(address)) else { return Vec::new() };
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (decode(url.username()), url.password().map(decode).unwrap_or_default());
+    let mut secrets = vec![BASE64_STANDARD.encode(format!("{user}:{password}"))];
+    secrets.extend(url.password().map(str::to_owned).filter(|written| *written != password));
+    secrets.push(password);
+    secrets.retain(|secret| !secret.is_empty());
+    secrets
 }
 
 /// A proxy and where it is named.

@@ -37,7 +37,7 @@ impl Conversation<'_> {
     pub async fn request(&self, message: &mut MessageBuilder) -> Result<Answer, Fault> {
         let model = &self.call.model;
         let server = format!("{} {}", model.base_url, model.id);
-        let secrets = secrets(self.credentials);
+        let secrets = secrets(self.credentials, &model.base_url);
         let on_silence = |elapsed| self.silence(elapsed);
         let mut learned = self.learned().get(&server).cloned().unwrap_or_default();
         let mut exact_limit = None;

@@ -18,6 +18,8 @@ use crate::environment::Environment;
 use crate::failure::Fault;
 use crate::network;
 
+use super::connections::ConnectionCount;
+
 /// Pools for the three ways out.
 #[derive(Debug, Default)]
 pub struct Clients {
@@ -26,6 +28,8 @@ pub struct Clients {
     tls: OnceLock<Result<Client, String>>,
     /// Used where the environment names no proxy.
     proxy: Option<String>,
+    /// How many connections were made, by all pools.
+    n_connections: ConnectionCount,
 }
 
 impl Clients {
@@ -39,11 +43,16 @@ impl Clients {
         let client = if url.starts_with("https:") {
             self.tls.get_or_init(|| self.proxied("https", connect, trusted_roots()))
         } else if is_loopback(url) {
-            self.loopback.get_or_init(|| build(base(connect, RootCertStore::empty())?.no_proxy()))
+            self.loopback.get_or_init(|| build(self.base(connect, RootCertStore::empty())?.no_proxy()))
         } else {
             self.plain.get_or_init(|| self.proxied("http", connect, RootCertStore::empty()))
         };
         client.as_ref().map_err(|error| Fault::new(ErrorKind::InvalidRequest, error.clone()))
+    }
+
+    /// How many connections were made until now.
+    pub fn n_connections(&self) -> usize {
+        self.n_connections.get()
     }
 
     /// The proxy that requests to an address go through.
@@ -55,7 +64,7 @@ impl Clients {
     }
 
     fn proxied(&self, scheme: &str, connect: Duration, roots: RootCertStore) -> Result<Client, String> {
-        let mut builder = base(connect, roots)?;
+        let mut builder = self.base(connect, roots)?;
         let proxies = network::proxies_of(scheme, &Environment::of_process(), self.proxy.as_deref());
         // One that cannot be used is no reason to go without.
         if let Some(problem) = proxies.iter().find_map(network::Proxy::problem) {
@@ -67,27 +76,31 @@ impl Clients {
         }
         build(builder)
     }
-}
 
-fn base(connect: Duration, roots: RootCertStore) -> Result<ClientBuilder, String> {
-    // Our own verifier settings: the library's refuses to exist on machines without a certificate store.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS: {error}"))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Client::builder()
-        .tls_backend_preconfigured(tls)
-        .connect_timeout(connect)
-        .tcp_nodelay(true)
-        .tcp_keepalive(Duration::from_secs(60))
-        // What comes compressed is decompressed, but nobody asks for it: servers hold pieces of a stream back to
-        // compress them better.
-        .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
-        // Followed by hand: a key must not go along everywhere.
-        .redirect(Policy::none()))
+    fn base(&self, connect: Duration, roots: RootCertStore) -> Result<ClientBuilder, String> {
+        // Our own verifier settings: the library's refuses to exist on machines without a certificate store.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| format!("TLS: {error}"))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Client::builder()
+            .tls_backend_preconfigured(tls)
+            .connect_timeout(connect)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Duration::from_secs(60))
+            .connector_layer(self.n_connections.clone())
+            // Gateways add a header for each they have got from the server behind them.
+            .http1_max_headers(1024)
+            .http2_max_header_list_size(256 << 10)
+            // What comes compressed is decompressed, but nobody asks for it: servers hold pieces of a stream back to
+            // compress them better.
+            .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
+            // Followed by hand: a key must not go along everywhere.
+            .redirect(Policy::none()))
+    }
 }
 
 fn build(builder: ClientBuilder) -> Result<Client, String> {

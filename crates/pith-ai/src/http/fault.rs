@@ -36,10 +36,12 @@ pub(super) fn unreachable(url: &Url, error: &reqwest::Error, proxy: Option<&Prox
         (Trouble::Unreachable, Some(proxy)) => {
             format!("could not reach {}, which is to lead to {place}: {}", shown(proxy), cause(error))
         }
-        (Trouble::NoAnswer, _) if !error.is_timeout() => {
+        (Trouble::NoAnswer, _) => {
             format!("reached {place}, but the connection closed before the answer: {}", cause(error))
         }
-        _ => format!("could not reach {place}: {}", cause(error)),
+        (Trouble::Unreachable | Trouble::ProxyPassword | Trouble::ProxyRefusal, _) => {
+            format!("could not reach {place}: {}", cause(error))
+        }
     };
     let mut fault = Fault::new(kind, format!("Connection error: {reason}"));
     fault.failure.should_retry = trouble.is_lasting().then_some(false);
@@ -143,13 +145,15 @@ fn cause(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// The secrets of a call that an error text may echo.
-pub fn secrets(credentials: &Credentials) -> Vec<String> {
+/// The secrets of a call to an address that an error text may echo.
+pub fn secrets(credentials: &Credentials, address: &str) -> Vec<String> {
     let configured = credentials.headers.iter().filter(|(name, _)| is_secret_name(name));
     let values = configured.filter_map(|(_, value)| value.as_deref()).chain(credentials.api_key.as_deref());
-    let bare = values.map(|value| value.strip_prefix("Bearer ").unwrap_or(value).trim());
+    let bare =
+        values.map(|value| ["Bearer ", "Basic "].iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value));
+    let all = bare.map(|value| value.trim().to_owned()).chain(network::address_secrets(address));
     // Shorter ones are placeholders such as "none" that any text may contain.
-    bare.filter(|value| value.len() >= 6).map(str::to_owned).collect()
+    all.filter(|value| value.len() >= 6).collect()
 }
 
 /// Takes secrets out of a text.
@@ -178,7 +182,10 @@ mod tests {
             ..Credentials::default()
         };
         let text = "bad key sk-live-1234 of team platform with tok-5678".to_owned();
-        assert_eq!(redact(text, &secrets(&credentials)), "bad key [redacted] of team platform with [redacted]");
+        assert_eq!(
+            redact(text, &secrets(&credentials, "http://h")),
+            "bad key [redacted] of team platform with [redacted]"
+        );
         let shown = format!("{credentials:?}");
         assert!(shown.contains("X-Auth-Token") && !shown.contains("5678") && !shown.contains("1234"), "{shown}");
     }

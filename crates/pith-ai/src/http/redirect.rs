@@ -52,7 +52,7 @@ impl<'a> Target<'a> {
         if self.n_redirects == MAX_REDIRECTS {
             return refuse(format!("redirected more than {MAX_REDIRECTS} times, last to {location}"));
         }
-        let next = match self.url.join(location) {
+        let mut next = match self.url.join(location) {
             Ok(next) => next,
             Err(error) => return refuse(format!("Invalid redirect to {location}: {error}")),
         };
@@ -63,7 +63,9 @@ impl<'a> Target<'a> {
             }
             (_, other) => return refuse(format!("the server redirects to {location}; the scheme {other} is unknown")),
         }
-        if next.origin() != self.url.origin() {
+        if next.origin() == self.url.origin() {
+            keep_credentials(&self.url, &mut next);
+        } else {
             self.drop_credentials();
         }
         self.url = next;
@@ -92,6 +94,14 @@ impl<'a> Target<'a> {
                 self.has_lost_credentials = true;
             }
         }
+    }
+}
+
+/// Hands user name and password of an address on to another one of the same origin.
+fn keep_credentials(from: &Url, to: &mut Url) {
+    if to.username().is_empty() && to.password().is_none() {
+        // Fails only for addresses without a host, which have no origin to share.
+        let _ = to.set_username(from.username()).and_then(|()| to.set_password(from.password()));
     }
 }
 

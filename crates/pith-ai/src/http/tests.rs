@@ -3,6 +3,7 @@
 mod compressed;
 mod hopeless;
 mod limits;
+mod odd;
 mod pictures;
 mod redirects;
 mod server;

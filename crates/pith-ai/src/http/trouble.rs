@@ -31,7 +31,7 @@ impl Trouble {
         if let Some(found) = causes(error).find_map(|cause| tls(cause).or_else(|| proxy(cause))) {
             return found;
         }
-        if error.is_connect() { Trouble::Unreachable } else { Trouble::NoAnswer }
+        if error.is_connect() || error.is_timeout() { Trouble::Unreachable } else { Trouble::NoAnswer }
     }
 
     /// Whether another try meets the same trouble.

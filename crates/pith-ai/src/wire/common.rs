@@ -35,7 +35,9 @@ pub fn headers(order: &Order<'_>, style: KeyStyle) -> Headers {
     let mut headers = Headers::new(&platform);
     if let Some(key) = &credentials.api_key {
         let style = if credentials.bearer { KeyStyle::Bearer } else { style };
-        if style == KeyStyle::Bearer || credentials.auth_header {
+        // User name and password of the address go into the same header, and were put there on purpose.
+        let is_free = !network::has_credentials(&call.model.base_url);
+        if is_free && (style == KeyStyle::Bearer || credentials.auth_header) {
             headers.set("authorization", &format!("Bearer {key}"));
         }
         if let KeyStyle::Header(name) = style {
