@@ -5,10 +5,12 @@ pub mod anthropic;
 pub mod body;
 pub mod common;
 pub mod completions;
+mod ending;
 pub mod google;
 pub mod headers;
 pub mod refused;
 pub mod responses;
+pub mod undivided;
 
 use bytes::Bytes;
 use pith_protocol::{ErrorKind, LlmCall, Model};
@@ -35,6 +37,9 @@ pub trait Wire: Send + Sync {
 
     /// Reads the stream of one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
+
+    /// The events that stand for a whole answer; nothing if the document is none.
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>>;
 
     /// The text of an error answer.
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String;

@@ -126,7 +126,11 @@ impl Conversation<'_> {
         while !message.is_finished() {
             match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
                 Ok(Some(bytes)) => reading.push(&bytes, message)?,
-                Ok(None) if reading.is_foreign() => return Err(self.not_a_stream(&answer, &reading.head)),
+                Ok(None) if reading.is_foreign() => {
+                    if !reading.end_undivided(message) {
+                        return Err(self.not_a_stream(&answer, &reading.head));
+                    }
+                }
                 Ok(None) => reading.end(None, message),
                 Err(fault) => reading.end(Some(fault), message),
             }

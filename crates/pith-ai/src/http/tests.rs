@@ -7,6 +7,7 @@ mod odd;
 mod pictures;
 mod redirects;
 mod server;
+mod undivided;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

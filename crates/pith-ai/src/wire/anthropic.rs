@@ -4,8 +4,11 @@ mod request;
 mod stream;
 
 use pith_protocol::Model;
+use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, field};
+use super::{
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, field, undivided,
+};
 use crate::failure::Fault;
 
 /// What a server may do without.
@@ -30,6 +33,10 @@ impl Wire for Anthropic {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(stream::Stream::default())
+    }
+
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::anthropic(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

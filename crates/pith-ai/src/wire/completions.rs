@@ -9,9 +9,11 @@ mod stream;
 mod thinking;
 
 use pith_protocol::Model;
+use serde_json::Value;
 
 use super::{
     Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, error_member, field,
+    undivided,
 };
 use crate::failure::Fault;
 
@@ -50,6 +52,10 @@ impl Wire for Completions {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(stream::Stream::default())
+    }
+
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::completions(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

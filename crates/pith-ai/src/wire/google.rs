@@ -7,7 +7,7 @@ mod stream;
 use pith_protocol::Model;
 use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, Wire, bare_status, cut};
+use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, Wire, bare_status, cut, undivided};
 use crate::failure::Fault;
 
 /// What a server may do without.
@@ -36,6 +36,10 @@ impl Wire for Google {
 
     fn optional_fields(&self) -> &'static [OptionalField] {
         OPTIONAL
+    }
+
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::google(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

@@ -4,9 +4,11 @@ mod request;
 mod stream;
 
 use pith_protocol::Model;
+use serde_json::Value;
 
 use super::{
     Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, error_member, field,
+    undivided,
 };
 use crate::failure::Fault;
 
@@ -34,6 +36,10 @@ impl Wire for Responses {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(stream::Stream::default())
+    }
+
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::responses(document)
     }
 
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String {
