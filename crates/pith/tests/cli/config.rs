@@ -2,6 +2,7 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use pith_testkit::{Api, TempHome};
 use serde_json::{Value, json};
@@ -56,6 +57,35 @@ fn addresses_proxies_and_certificates_that_cannot_be_right_are_found() {
         assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
     }
     assert!(!output.stdout.contains("secret") && !output.stdout.contains("\"fine\""), "{}", output.stdout);
+}
+
+#[test]
+fn the_recipes_of_the_documentation_load_and_have_usable_models() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
+    let docs = std::fs::read_to_string(path).expect("docs/models.md");
+    let recipes: Vec<&str> = docs.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
+    assert_eq!(recipes.len(), 7, "an example, five servers and a gateway");
+    let keys = ["VLLM_API_KEY", "LITELLM_API_KEY", "OPENROUTER_API_KEY"].map(|name| (name, "key-123456"));
+    for recipe in recipes {
+        let home = TempHome::new();
+        home.write_agent_file("models.json", recipe);
+        let output = finish(start_in(&home, ["config", "check"], &keys));
+        assert_eq!(output.code, 0, "{recipe}\n{}", output.stdout);
+        let value: Value = serde_json::from_str(recipe).expect("JSON");
+        for (provider, entry) in value["providers"].as_object().expect("providers") {
+            let listed = finish(start_in(&home, ["--list-models"], &keys)).stdout;
+            let overrides = entry["modelOverrides"].as_object().into_iter().flat_map(|models| models.keys().cloned());
+            let own = entry["models"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|model| Some(model["id"].as_str()?.to_owned()));
+            for id in own.chain(overrides) {
+                let is_listed = |line: &str| line.starts_with(provider.as_str()) && line.contains(&id);
+                assert!(listed.lines().any(is_listed), "{provider}/{id} is missing in {listed}");
+            }
+        }
+    }
 }
 
 #[test]
