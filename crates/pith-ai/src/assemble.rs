@@ -331,6 +331,28 @@ impl MessageBuilder {
         self.events.push_back(event);
     }
 
+    /// Whether what came so far makes an answer: something was said, and every call has whole arguments.
+    pub fn is_complete(&self) -> bool {
+        let is_said = |block: &Block| match block {
+            Block::Text(block) => !block.text.trim().is_empty(),
+            Block::ToolCall(_) => true,
+            Block::Thinking(_) | Block::Image(_) | Block::Other(_) => false,
+        };
+        let is_cut = |(index, block): (usize, &Block)| match block {
+            Block::ToolCall(call) if self.is_open(index) => {
+                call.arguments_truncated == Some(true) || !self.has_whole_arguments(index)
+            }
+            Block::ToolCall(call) => call.arguments_truncated == Some(true),
+            _ => false,
+        };
+        self.message.content.iter().any(is_said) && !self.message.content.iter().enumerate().any(is_cut)
+    }
+
+    /// Tells the host about something that happened on the way, in the `diagnostics` of the message.
+    pub fn note(&mut self, key: &str, value: Value) {
+        self.message.diagnostics.get_or_insert_with(|| Value::Object(Map::new()))[key] = value;
+    }
+
     /// The answer is complete. A plain stop with tool calls is a tool stop.
     pub fn finish(&mut self, reason: StopReason) {
         if self.is_finished() {

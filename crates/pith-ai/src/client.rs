@@ -1,37 +1,38 @@
 //! All models behind one door: takes a call, finds who can answer it, and
 //! streams the answer.
 
+mod conversation;
+mod learned;
+mod pictures;
+mod reading;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pith_agent::{Given, ModelClient};
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::MessageBuilder;
 use crate::discovery::Fetch;
 use crate::failure::Fault;
-use crate::hooks;
-use crate::http::{
-    Answer, Clients, CredentialSource, Credentials, Patience, Sender, Tape, Web, redact, secrets, timed_out,
-};
+use crate::http::{Clients, CredentialSource, Credentials, Patience, Sender, Tape, Web, secrets, timed_out};
 use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
 use crate::settings::{HandoffThinking, Settings};
-use crate::sse::{SseDecoder, SseEvent};
-use crate::wire::{self, Decoder, Order, Refused, Taste, Wire, cut, error_member};
+use crate::wire::{self, Taste};
+
+use conversation::Conversation;
+use learned::Learned;
 
 /// Events a consumer may lag behind before the socket is left unread.
 const CHANNEL_EVENTS: usize = 256;
-
-/// How long the rest of a finished response is read, so that its connection can be used again.
-const LINGER: Duration = Duration::from_millis(250);
 
 /// What the user can choose about model calls.
 #[derive(Clone, Default)]
@@ -83,6 +84,10 @@ pub enum Notice {
     Silence { provider: String, model: String, elapsed: Duration },
     /// The server refuses an optional field, which is left out from now on.
     FieldRefused { provider: String, model: String, text: String },
+    /// The server cannot take the output limit the model's entry allows; requests ask for less from now on.
+    LimitRefused { provider: String, model: String, limit: u64, text: String },
+    /// The server refuses pictures of the conversation; a note takes their place from now on.
+    PictureRefused { provider: String, model: String, count: usize, text: String },
 }
 
 impl fmt::Display for Notice {
@@ -94,6 +99,14 @@ impl fmt::Display for Notice {
             Notice::FieldRefused { provider, model, text } => {
                 write!(f, "{provider}/{model} refuses an optional field, which is left out from now on: {text}")
             }
+            Notice::PictureRefused { provider, model, count, text } => {
+                write!(f, "{provider}/{model} refuses {count} image(s), which are left out from now on: {text}")
+            }
+            Notice::LimitRefused { provider, model, limit, text } => write!(
+                f,
+                "{provider}/{model} refuses the output limit and was asked again for {limit} tokens; \"contextWindow\" \
+                 and \"maxTokens\" of the model say what it can take: {text}"
+            ),
         }
     }
 }
@@ -109,8 +122,8 @@ struct Shared {
     options: ClientOptions,
     sender: Sender,
     scripts: Scripts,
-    /// What servers have refused in this process, by address and model. Held for a few lines at a time.
-    refused: Mutex<HashMap<String, Refused>>,
+    /// What servers have taught this process, by address and model. Held for a few lines at a time.
+    learned: Mutex<HashMap<String, Learned>>,
 }
 
 impl Providers {
@@ -133,7 +146,7 @@ impl Providers {
         clients: Arc<Clients>,
     ) -> Self {
         let sender = Sender::new(clients, options.patience, options.tape.clone());
-        Providers { shared: Arc::new(Shared { source, options, sender, scripts, refused: Mutex::default() }) }
+        Providers { shared: Arc::new(Shared { source, options, sender, scripts, learned: Mutex::default() }) }
     }
 }
 
@@ -206,9 +219,9 @@ impl Shared {
         }
         let wire = wire::for_api(api).ok_or_else(|| refuse(format!("No API provider registered for api: {api}")))?;
         let credentials = self.credentials(call, given).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
-        message.hide(secrets(&credentials));
+        message.hide(secrets(&credentials, &call.model.base_url));
         let conversation = Conversation { shared: self, call, wire, credentials: &credentials, input_tokens };
-        let answer = conversation.request().await?;
+        let answer = conversation.request(message).await?;
         conversation.read(answer, message, sender).await
     }
 
@@ -235,156 +248,6 @@ impl Shared {
             listener(notice);
         }
     }
-}
-
-/// One call over HTTP.
-struct Conversation<'a> {
-    shared: &'a Shared,
-    call: &'a LlmCall,
-    wire: &'static dyn Wire,
-    credentials: &'a Credentials,
-    input_tokens: u64,
-}
-
-impl Conversation<'_> {
-    /// Sends the request; a server that refuses an optional field is asked again without it.
-    async fn request(&self) -> Result<Answer, Fault> {
-        let (call, model) = (self.call, &self.call.model);
-        let server = format!("{} {}", model.base_url, model.id);
-        let secrets = secrets(self.credentials);
-        let on_silence = |elapsed| self.silence(elapsed);
-        let mut refused = self.refused().get(&server).cloned().unwrap_or_default();
-        loop {
-            let order = Order {
-                call,
-                credentials: self.credentials,
-                taste: &self.shared.options.taste,
-                refused: &refused,
-                input_tokens: self.input_tokens,
-            };
-            let request = hooks::shape(call, self.wire, self.wire.request(&order)?).await?;
-            let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
-            let refusal = match sending.await {
-                Ok(answer) => {
-                    hooks::arrived(call, answer.status(), answer.headers()).await;
-                    return Ok(answer);
-                }
-                Err(refusal) => refusal,
-            };
-            if let Some((status, _)) = &refusal.answer {
-                hooks::arrived(call, *status, &refusal.headers).await;
-            }
-            let is_learned = refusal.fault.failure.kind == ErrorKind::InvalidRequest
-                && refusal.answer.is_some_and(|(status, body)| refused.learn(self.wire, &request.body, status, &body));
-            if !is_learned {
-                return Err(refusal.fault);
-            }
-            self.refused().insert(server.clone(), refused.clone());
-            self.shared.tell(Notice::FieldRefused {
-                provider: model.provider.clone(),
-                model: model.id.clone(),
-                text: redact(refusal.fault.text, &secrets),
-            });
-        }
-    }
-
-    fn refused(&self) -> std::sync::MutexGuard<'_, HashMap<String, Refused>> {
-        self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn read(
-        &self,
-        mut answer: Answer,
-        message: &mut MessageBuilder,
-        sender: &mpsc::Sender<AssistantEvent>,
-    ) -> Result<(), Fault> {
-        let idle = self.shared.options.patience.idle;
-        let mut reading = Reading::new(self.wire);
-        while !message.is_finished() {
-            match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
-                Ok(Some(bytes)) => reading.push(&bytes, message)?,
-                Ok(None) if reading.is_foreign() => return Err(self.not_a_stream(&answer, &reading.head)),
-                Ok(None) => reading.end(None, message),
-                Err(fault) => reading.end(Some(fault), message),
-            }
-            if deliver(message, sender).await.is_break() {
-                return Ok(());
-            }
-        }
-        // What follows the last event is read so that the connection can be used again; nobody waits for it.
-        let rest = async { while let Ok(Some(_)) = answer.chunk(None, |_| {}).await {} };
-        let _ = timeout(LINGER, rest).await;
-        Ok(())
-    }
-
-    fn silence(&self, elapsed: Duration) {
-        let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
-        self.shared.tell(Notice::Silence { provider, model, elapsed });
-    }
-
-    /// A success without a single event: a login page, a proxy's notice, an error in disguise.
-    fn not_a_stream(&self, answer: &Answer, head: &[u8]) -> Fault {
-        let body = String::from_utf8_lossy(head);
-        let body = body.trim();
-        if let Some(error) = error_member(body) {
-            let code = error["code"].as_str().or(error["type"].as_str());
-            return Fault::reported(&self.call.model.provider, code, cut(&error.to_string(), wire::MAX_ERROR_CHARS));
-        }
-        let (kind, shown) = (answer.content_type(), cut(body, 500));
-        Fault::new(ErrorKind::Protocol, format!("Expected an event stream, got {kind}: {shown}"))
-    }
-}
-
-/// The bytes of one response on their way to becoming an answer.
-struct Reading {
-    sse: SseDecoder,
-    decoder: Box<dyn Decoder>,
-    n_events: u64,
-    /// The beginning of a response that has no events so far.
-    head: Vec<u8>,
-}
-
-impl Reading {
-    fn new(wire: &dyn Wire) -> Self {
-        Reading { sse: SseDecoder::default(), decoder: wire.decoder(), n_events: 0, head: Vec::new() }
-    }
-
-    fn push(&mut self, bytes: &[u8], message: &mut MessageBuilder) -> Result<(), Fault> {
-        if self.n_events == 0 && self.head.len() < 4 * wire::MAX_ERROR_CHARS {
-            self.head.extend_from_slice(bytes);
-        }
-        let Reading { sse, decoder, n_events, .. } = self;
-        let mut handle = |event: SseEvent<'_>| decode(&mut **decoder, n_events, event, message);
-        let pushed = sse.push(bytes, &mut handle);
-        pushed.map(|_| ()).map_err(|error| Fault::new(ErrorKind::Protocol, error.to_string()))
-    }
-
-    /// Whether what came so far is not an event stream at all.
-    fn is_foreign(&mut self) -> bool {
-        self.n_events == 0 && !self.sse.has_pending_data() && !self.head.trim_ascii().is_empty()
-    }
-
-    fn end(&mut self, fault: Option<Fault>, message: &mut MessageBuilder) {
-        let Reading { sse, decoder, n_events, .. } = self;
-        // A cut may have left half an event behind; only a proper end completes it.
-        if fault.is_none() {
-            let _ = sse.finish(&mut |event: SseEvent<'_>| decode(&mut **decoder, n_events, event, message));
-        }
-        if !message.is_finished() {
-            decoder.end(fault, message);
-        }
-    }
-}
-
-fn decode(
-    decoder: &mut dyn Decoder,
-    n_events: &mut u64,
-    event: SseEvent<'_>,
-    message: &mut MessageBuilder,
-) -> ControlFlow<()> {
-    *n_events += 1;
-    decoder.event(event, message);
-    if message.is_finished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Hands the builder's events over. Breaks when nobody listens. Cancel-safe: an event leaves the builder only when

@@ -47,7 +47,7 @@ pub fn kind_of_status(provider: &str, status: u16, text: &str) -> ErrorKind {
         return ErrorKind::Quota;
     }
     match status {
-        401 | 403 => ErrorKind::Auth,
+        401 | 403 | 407 => ErrorKind::Auth,
         402 => ErrorKind::Quota,
         408 => ErrorKind::Timeout,
         429 => ErrorKind::RateLimit,

@@ -4,10 +4,13 @@
 //! abort works, and why nothing here needs to be told about one.
 
 mod clients;
+mod connections;
 mod fault;
 mod fetch;
 mod record;
+mod redirect;
 mod retry_after;
+mod trouble;
 mod web;
 
 use std::fmt;
@@ -19,6 +22,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use pith_protocol::{ErrorKind, Model};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
 use tokio::time::{sleep, timeout};
 
 use crate::failure::{Fault, is_final, is_retryable_kind, kind_of_status};
@@ -32,7 +36,12 @@ pub use record::Tape;
 pub use web::{Redirect, Web, WebRequest, WebResponse};
 
 use record::{Counter, Recorded, Recording};
+use redirect::Target;
 pub(crate) use retry_after::server_delay;
+use trouble::Trouble;
+
+/// Kept connections that may turn out to be dead before a request is given up.
+const MAX_DEAD_CONNECTIONS: usize = 8;
 
 /// Longest part of an error body that is read.
 const MAX_BODY: usize = 256 << 10;
@@ -69,6 +78,14 @@ pub trait CredentialSource: Send + Sync {
         &'a self,
         model: &'a Model,
     ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>>;
+
+    /// Where the address of a model is configured, for people who have to change it.
+    fn address_place(&self, _model: &Model) -> Option<String> {
+        None
+    }
+
+    /// Called when a server has said how large the context window of a model is.
+    fn on_window(&self, _model: &Model, _window: u64) {}
 }
 
 /// How long to wait, and how often to try. `None` waits forever.
@@ -85,6 +102,9 @@ pub struct Patience {
     pub retries: u32,
     /// Longest wait a server may ask for; zero means any.
     pub max_retry_delay: Duration,
+    /// Bytes of an answer that are read, after decompression. Far beyond what models say: a small body can
+    /// decompress to any size.
+    pub max_answer: u64,
 }
 
 impl Default for Patience {
@@ -96,6 +116,7 @@ impl Default for Patience {
             whole: None,
             retries: 0,
             max_retry_delay: Duration::from_secs(60),
+            max_answer: 256 << 20,
         }
     }
 }
@@ -107,6 +128,9 @@ pub struct Answer {
     headers: Vec<(String, String)>,
     body: Body,
     recording: Option<Recording>,
+    /// Bytes that may still come.
+    n_allowed: u64,
+    max_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -174,10 +198,13 @@ impl Answer {
                 wait(idle, on_silence, response.chunk()).await?.map_err(|error| fault::lost(&error))?
             }
         };
-        if let (Some(recording), Some(chunk)) = (&mut self.recording, &chunk) {
-            recording.push(chunk);
+        let Some(chunk) = chunk else { return Ok(None) };
+        if let Some(recording) = &mut self.recording {
+            recording.push(&chunk);
         }
-        Ok(chunk)
+        let n_left = self.n_allowed.checked_sub(chunk.len() as u64);
+        self.n_allowed = n_left.ok_or_else(|| fault::too_long(self.max_bytes))?;
+        Ok(Some(chunk))
     }
 }
 
@@ -235,10 +262,37 @@ impl Sender {
         secrets: &[String],
         on_silence: &(dyn Fn(Duration) + Sync),
     ) -> Result<Answer, Refusal> {
-        let client = self.clients.get(&request.url, self.patience.connect)?;
-        let sending = client.post(&request.url).headers(header_map(request)?).body(request.body.clone()).send();
-        let response = wait(self.patience.first_byte, on_silence, sending).await?;
-        let response = response.map_err(|error| fault::unreachable(&request.url, &error))?;
+        let url = Url::parse(&request.url).map_err(|error| fault::bad_url(&request.url, &error.to_string()))?;
+        let mut target = Target::new(Method::POST, url, header_map(request.headers.iter())?, secrets);
+        let mut n_dead = 0;
+        let response = loop {
+            let client = self.clients.get(target.url.as_str(), self.patience.connect)?;
+            let n_connections = self.clients.n_connections();
+            let sending =
+                client.post(target.url.clone()).headers(target.headers.clone()).body(request.body.clone()).send();
+            let response = wait(self.patience.first_byte, on_silence, sending).await?;
+            let response = match response {
+                Ok(response) => response,
+                Err(error) => {
+                    // A connection kept from before may have been closed while this request was on its way. Nothing
+                    // has come back, so it is sent once more, until it has had a connection of its own.
+                    let is_kept = self.clients.n_connections() == n_connections;
+                    if is_kept && n_dead < MAX_DEAD_CONNECTIONS && Trouble::of(&error) == Trouble::NoAnswer {
+                        n_dead += 1;
+                        continue;
+                    }
+                    return Err(unreachable(&self.clients, &target.url, &error).into());
+                }
+            };
+            match target.follow(response.status(), response.headers()) {
+                Ok(true) => {}
+                Ok(false) => break response,
+                Err(fault) => {
+                    let answer = Some((response.status().as_u16(), Box::default()));
+                    return Err(Refusal { fault, answer, headers: header_list(response.headers()).into() });
+                }
+            }
+        };
         let (status, headers) = (response.status().as_u16(), header_list(response.headers()));
         let mut recording = match &self.tape {
             Tape::Record(directory) => {
@@ -248,13 +302,22 @@ impl Sender {
             Tape::Off | Tape::Replay(_) => None,
         };
         if response.status().is_success() {
-            return Ok(Answer { status, headers, body: Body::Live(response), recording });
+            // What was understood has been decompressed, and its header taken away.
+            if let Some(encoding) = header(&headers, "content-encoding").filter(|encoding| *encoding != "identity") {
+                return Err(fault::unreadable(encoding).into());
+            }
+            return Ok(self.answer(status, headers, Body::Live(response), recording));
         }
         let body = error_body(response, self.patience.idle).await;
         if let Some(recording) = &mut recording {
             recording.push(body.as_bytes());
         }
-        Err(self.refusal(wire, model, status, &headers, body))
+        let mut refusal = self.refusal(wire, model, status, &headers, body);
+        target.explain(&mut refusal.fault);
+        if let Some(proxy) = self.clients.proxy_for(&target.url).filter(|_| status == 407) {
+            refusal.fault.text = format!("407: {}", fault::proxy_password(&proxy));
+        }
+        Err(refusal)
     }
 
     fn replayed(&self, wire: &dyn Wire, model: &Model, recorded: Recorded) -> Result<Answer, Refusal> {
@@ -263,7 +326,12 @@ impl Sender {
             let body = String::from_utf8_lossy(&body).into_owned();
             return Err(self.refusal(wire, model, status, &headers, body));
         }
-        Ok(Answer { status, headers, body: Body::Recorded(Some(body)), recording: None })
+        Ok(self.answer(status, headers, Body::Recorded(Some(body)), None))
+    }
+
+    fn answer(&self, status: u16, headers: Vec<(String, String)>, body: Body, recording: Option<Recording>) -> Answer {
+        let max_bytes = self.patience.max_answer;
+        Answer { status, headers, body, recording, n_allowed: max_bytes, max_bytes }
     }
 
     /// Turns an error answer into a fault with everything a caller can act on.
@@ -297,6 +365,11 @@ impl Sender {
     }
 }
 
+/// The fault of a request that got no answer.
+fn unreachable(clients: &Clients, url: &Url, error: &reqwest::Error) -> Fault {
+    fault::unreachable(url, error, clients.proxy_for(url).as_ref())
+}
+
 /// The body of an error answer, as far as it is worth reading.
 async fn error_body(mut response: reqwest::Response, idle: Option<Duration>) -> String {
     let mut body = Vec::new();
@@ -324,9 +397,9 @@ fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?))).collect()
 }
 
-fn header_map(request: &HttpRequest) -> Result<HeaderMap, Fault> {
+fn header_map<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, Fault> {
     let mut map = HeaderMap::new();
-    for (name, value) in request.headers.iter() {
+    for (name, value) in headers {
         let bad = |what: &str| Fault::new(ErrorKind::InvalidRequest, format!("Header {name}: {what} cannot be sent"));
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("this name"))?;
         // The value may be a secret and is not shown.

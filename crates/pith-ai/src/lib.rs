@@ -14,6 +14,7 @@ pub mod document;
 pub mod environment;
 pub mod locked_file;
 pub mod models_file;
+pub mod network;
 pub mod registry;
 pub mod secrets;
 pub mod select;

@@ -1,8 +1,12 @@
 //! How much fits: token estimates, the output limit of a request and thinking
 //! budgets.
 
+mod refused;
+
 use pith_protocol::{AssistantMessage, Block, Content, LlmCall, Message, Model, ThinkingLevel};
 use serde::Deserialize;
+
+pub use refused::{LearnedLimits, asked_for, with_exact_limit};
 
 /// What a picture counts, in characters.
 const IMAGE_CHARS: usize = 4800;

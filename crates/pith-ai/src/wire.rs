@@ -5,15 +5,15 @@ pub mod anthropic;
 pub mod body;
 pub mod common;
 pub mod completions;
+mod ending;
 pub mod google;
 pub mod headers;
+pub mod refused;
 pub mod responses;
-
-use std::sync::LazyLock;
+pub mod undivided;
 
 use bytes::Bytes;
 use pith_protocol::{ErrorKind, LlmCall, Model};
-use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,6 +26,9 @@ use crate::repair::repair;
 use crate::sse::SseEvent;
 
 pub use headers::Headers;
+pub use refused::{OptionalField, Refused};
+
+pub(crate) use refused::{THINKING, field};
 
 /// An API family.
 pub trait Wire: Send + Sync {
@@ -34,6 +37,9 @@ pub trait Wire: Send + Sync {
 
     /// Reads the stream of one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
+
+    /// The events that stand for a whole answer; nothing if the document is none.
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>>;
 
     /// The text of an error answer.
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String;
@@ -48,8 +54,8 @@ pub trait Wire: Send + Sync {
         shown
     }
 
-    /// Names of request fields and values a server may do without, with what it may call them.
-    fn optional_fields(&self) -> &'static [&'static str] {
+    /// The fields and values of requests that a server may do without.
+    fn optional_fields(&self) -> &'static [OptionalField] {
         &[]
     }
 }
@@ -90,50 +96,6 @@ pub struct HttpRequest {
     pub url: String,
     pub headers: Headers,
     pub body: Bytes,
-}
-
-/// Optional fields a server does not accept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refused(Vec<&'static str>);
-
-impl Refused {
-    /// Whether the field is to be left out.
-    pub fn contains(&self, field: &str) -> bool {
-        self.0.contains(&field)
-    }
-
-    /// Adds the optional fields of `request` that an error answer complains about. False if it is about something else.
-    pub fn learn(&mut self, wire: &dyn Wire, request: &[u8], status: u16, body: &str) -> bool {
-        if !matches!(status, 400 | 422) || !COMPLAINT.is_match(body) {
-            return false;
-        }
-        let is_sent = |field: &str| memchr::memmem::find(request, format!("\"{field}\"").as_bytes()).is_some();
-        let known = self.0.len();
-        for field in wire.optional_fields() {
-            let is_named = names(body, field) || (*field == "developer" && names(body, "role"));
-            if is_named && is_sent(field) && !self.contains(field) {
-                self.0.push(field);
-            }
-        }
-        self.0.len() > known
-    }
-}
-
-static COMPLAINT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        "(?i)unknown|unrecogni[sz]ed|unsupported|not supported|n[o']t support|unexpected|not permitted|not allowed|\
-         extra (inputs?|fields?|param)|additional propert|invalid|not one of|not a valid",
-    )
-    .expect("the pattern is a constant")
-});
-
-/// Whether `text` has `word` standing alone.
-fn names(text: &str, word: &str) -> bool {
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    text.match_indices(word).any(|(at, _)| {
-        let (before, after) = (at.checked_sub(1), at + word.len());
-        !is_part(before.and_then(|before| text.as_bytes().get(before))) && !is_part(text.as_bytes().get(after))
-    })
 }
 
 /// The module for an API name.
@@ -193,29 +155,6 @@ pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn complaints_name_a_field_that_was_sent() {
-        let request = br#"{"messages":[{"role":"developer"}],"store":false,"max_tokens":5}"#;
-        let learned = |status, body: &str| {
-            let mut refused = Refused::default();
-            refused.learn(&completions::Completions, request, status, body).then_some(refused.0)
-        };
-        assert_eq!(learned(400, "Unknown field: store"), Some(vec!["store"]));
-        assert_eq!(
-            learned(422, r#"{"detail":[{"loc":["body","store"],"msg":"Extra inputs are not permitted"}]}"#),
-            Some(vec!["store"])
-        );
-        assert_eq!(learned(400, "Unexpected message role."), Some(vec!["developer"]));
-        assert_eq!(
-            learned(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
-            Some(vec!["max_tokens"])
-        );
-        assert_eq!(learned(400, "unknown model: storefront"), None);
-        assert_eq!(learned(400, "stream_options is not supported"), None);
-        assert_eq!(learned(500, "Unknown field: store"), None);
-        assert_eq!(learned(400, "the store is closed"), None);
-    }
 
     #[test]
     fn long_texts_say_how_much_is_missing() {

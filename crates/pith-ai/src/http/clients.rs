@@ -7,13 +7,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pith_protocol::ErrorKind;
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder, Proxy};
+use reqwest::{Client, ClientBuilder, Proxy, Url};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::environment::Environment;
 use crate::failure::Fault;
+use crate::network;
+
+use super::connections::ConnectionCount;
 
 /// Pools for the three ways out.
 #[derive(Debug, Default)]
@@ -23,6 +28,8 @@ pub struct Clients {
     tls: OnceLock<Result<Client, String>>,
     /// Used where the environment names no proxy.
     proxy: Option<String>,
+    /// How many connections were made, by all pools.
+    n_connections: ConnectionCount,
 }
 
 impl Clients {
@@ -34,41 +41,66 @@ impl Clients {
     /// The client for an address.
     pub fn get(&self, url: &str, connect: Duration) -> Result<&Client, Fault> {
         let client = if url.starts_with("https:") {
-            self.tls.get_or_init(|| self.proxied(connect, trusted_roots()))
+            self.tls.get_or_init(|| self.proxied("https", connect, trusted_roots()))
         } else if is_loopback(url) {
-            self.loopback.get_or_init(|| build(base(connect, RootCertStore::empty())?.no_proxy()))
+            self.loopback.get_or_init(|| build(self.base(connect, RootCertStore::empty())?.no_proxy()))
         } else {
-            self.plain.get_or_init(|| self.proxied(connect, RootCertStore::empty()))
+            self.plain.get_or_init(|| self.proxied("http", connect, RootCertStore::empty()))
         };
         client.as_ref().map_err(|error| Fault::new(ErrorKind::InvalidRequest, error.clone()))
     }
 
-    fn proxied(&self, connect: Duration, roots: RootCertStore) -> Result<Client, String> {
-        let mut builder = base(connect, roots)?;
-        if let Some(proxy) = self.proxy.as_ref().filter(|_| !environment_names_proxy()) {
-            let proxy = Proxy::all(proxy).map_err(|error| format!("proxy: {error}"))?;
+    /// How many connections were made until now.
+    pub fn n_connections(&self) -> usize {
+        self.n_connections.get()
+    }
+
+    /// The proxy that requests to an address go through.
+    pub fn proxy_for(&self, url: &Url) -> Option<network::Proxy> {
+        if url.scheme() == "http" && is_loopback(url.as_str()) {
+            return None;
+        }
+        network::proxy_for(url, &Environment::of_process(), self.proxy.as_deref())
+    }
+
+    fn proxied(&self, scheme: &str, connect: Duration, roots: RootCertStore) -> Result<Client, String> {
+        let mut builder = self.base(connect, roots)?;
+        let proxies = network::proxies_of(scheme, &Environment::of_process(), self.proxy.as_deref());
+        // One that cannot be used is no reason to go without.
+        if let Some(problem) = proxies.iter().find_map(network::Proxy::problem) {
+            return Err(problem);
+        }
+        if let Some(proxy) = proxies.iter().find(|proxy| proxy.is_setting()) {
+            let proxy = Proxy::all(&proxy.value).map_err(|error| format!("proxy: {error}"))?;
             builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_env()));
         }
         build(builder)
     }
-}
 
-fn base(connect: Duration, roots: RootCertStore) -> Result<ClientBuilder, String> {
-    // Our own verifier settings: the library's refuses to exist on machines without a certificate store.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| format!("TLS: {error}"))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Client::builder()
-        .tls_backend_preconfigured(tls)
-        .connect_timeout(connect)
-        .tcp_nodelay(true)
-        .tcp_keepalive(Duration::from_secs(60))
-        // A redirected POST loses its body, and a key should not follow one.
-        .redirect(Policy::none()))
+    fn base(&self, connect: Duration, roots: RootCertStore) -> Result<ClientBuilder, String> {
+        // Our own verifier settings: the library's refuses to exist on machines without a certificate store.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| format!("TLS: {error}"))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Client::builder()
+            .tls_backend_preconfigured(tls)
+            .connect_timeout(connect)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Duration::from_secs(60))
+            .connector_layer(self.n_connections.clone())
+            // Gateways add a header for each they have got from the server behind them.
+            .http1_max_headers(1024)
+            .http2_max_header_list_size(256 << 10)
+            // What comes compressed is decompressed, but nobody asks for it: servers hold pieces of a stream back to
+            // compress them better.
+            .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
+            // Followed by hand: a key must not go along everywhere.
+            .redirect(Policy::none()))
+    }
 }
 
 fn build(builder: ClientBuilder) -> Result<Client, String> {
@@ -88,11 +120,6 @@ fn trusted_roots() -> RootCertStore {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     }
     roots
-}
-
-fn environment_names_proxy() -> bool {
-    let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-    names.iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 fn is_loopback(url: &str) -> bool {

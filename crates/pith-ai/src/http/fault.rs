@@ -1,25 +1,129 @@
 //! Texts of transport faults. Hosts and the retry lists look for their first words.
 
 use std::error::Error;
+use std::io;
 use std::time::Duration;
 
 use pith_protocol::ErrorKind;
+use reqwest::Url;
+use rustls::CertificateError;
 
+use super::trouble::Trouble;
 use super::{Credentials, is_secret_name};
+use crate::environment::Environment;
 use crate::failure::Fault;
+use crate::network::{self, Proxy};
 
-/// No connection, or none that answered.
-pub(super) fn unreachable(url: &str, error: &reqwest::Error) -> Fault {
-    let place = url.split("://").nth(1).unwrap_or(url).split(['/', '?']).next().unwrap_or_default();
-    let place = place.rsplit('@').next().unwrap_or_default();
-    let cause = cause(error);
-    let kind = if error.is_timeout() { ErrorKind::Timeout } else { ErrorKind::Network };
-    Fault::new(kind, format!("Connection error: could not reach {place}: {cause}"))
+/// No connection, or none that answered. `proxy` is the one that stands before the server.
+pub(super) fn unreachable(url: &Url, error: &reqwest::Error, proxy: Option<&Proxy>) -> Fault {
+    let trouble = Trouble::of(error);
+    let kind = match &trouble {
+        Trouble::ProxyPassword => ErrorKind::Auth,
+        _ if error.is_timeout() => ErrorKind::Timeout,
+        _ => ErrorKind::Network,
+    };
+    let place = place(url);
+    let reason = match (&trouble, proxy) {
+        (Trouble::Certificate(error), _) => format!("could not reach {place}: {}", certificate(error, url)),
+        (Trouble::NotTls, _) => {
+            format!("could not reach {place}: it does not speak TLS. An address of plain HTTP begins with http://")
+        }
+        (Trouble::Handshake(reason), _) => format!("could not reach {place}: no TLS connection: {reason}"),
+        (Trouble::ProxyPassword, Some(proxy)) => format!("could not reach {place}: {}", proxy_password(proxy)),
+        (Trouble::ProxyRefusal, Some(proxy)) => {
+            format!("could not reach {place}: {} refused to connect to it", shown(proxy))
+        }
+        (Trouble::Unreachable, Some(proxy)) => {
+            format!("could not reach {}, which is to lead to {place}: {}", shown(proxy), cause(error))
+        }
+        (Trouble::NoAnswer, _) => {
+            format!("reached {place}, but the connection closed before the answer: {}", cause(error))
+        }
+        (Trouble::Unreachable | Trouble::ProxyPassword | Trouble::ProxyRefusal, _) => {
+            format!("could not reach {place}: {}", cause(error))
+        }
+    };
+    let mut fault = Fault::new(kind, format!("Connection error: {reason}"));
+    fault.failure.should_retry = trouble.is_lasting().then_some(false);
+    fault
 }
 
-/// The connection broke while a response was coming.
+/// What a proxy that is asked for a password too many, or a wrong one, answers to plain HTTP.
+pub(super) fn proxy_password(proxy: &Proxy) -> String {
+    format!(
+        "{} refused its user name and password, or got none. They are written http://user:password@host:port",
+        shown(proxy)
+    )
+}
+
+fn shown(proxy: &Proxy) -> String {
+    format!("the proxy {} ({})", proxy.value, proxy.place)
+}
+
+/// The host of an address, with its port if it is an unusual one.
+fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// What is wrong with a certificate, and what helps.
+fn certificate(error: &CertificateError, url: &Url) -> String {
+    match error {
+        CertificateError::UnknownIssuer => format!(
+            "invalid certificate: it is signed by an authority that is not known here (UnknownIssuer). {}",
+            authority_hint()
+        ),
+        CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
+            let names: Vec<_> = presented.iter().map(|name| plain_name(name)).collect();
+            let host = url.host_str().unwrap_or_default();
+            format!("invalid certificate: it is for {}, not for {host}", names.join(", "))
+        }
+        other => format!("invalid certificate: {}", rustls::Error::InvalidCertificate(other.clone())),
+    }
+}
+
+/// `DnsName("a.test")` as `a.test`.
+fn plain_name(name: &str) -> &str {
+    name.split('"').nth(1).unwrap_or(name)
+}
+
+/// How an authority becomes known.
+fn authority_hint() -> String {
+    let environment = Environment::of_process();
+    let missing = network::unreadable_certificates(&environment);
+    if let Some((name, path, reason)) = missing.first() {
+        return format!("{name} names {}, which cannot be read: {reason}", path.display());
+    }
+    "The authority of a company is made known by NODE_EXTRA_CA_CERTS or SSL_CERT_FILE, which name a file with its \
+     certificate"
+        .to_owned()
+}
+
+/// An address nothing can be sent to.
+pub(super) fn bad_url(url: &str, reason: &str) -> Fault {
+    Fault::new(ErrorKind::InvalidRequest, format!("Invalid URL {}: {reason}", network::without_credentials(url)))
+}
+
+/// The connection broke while a response was coming, or the response is no response.
 pub(super) fn lost(error: &reqwest::Error) -> Fault {
+    // Errors of the connection are wrapped once more; this one is the decompressor's own.
+    let decompressor = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    if decompressor.is_some_and(|error| error.kind() != io::ErrorKind::UnexpectedEof) {
+        let text = format!("The server's answer cannot be decompressed: {}", cause(error));
+        return Fault::new(ErrorKind::Protocol, text);
+    }
     Fault::new(ErrorKind::Network, format!("Connection lost: {}", cause(error)))
+}
+
+/// The body is compressed in a way nobody here knows.
+pub(super) fn unreadable(encoding: &str) -> Fault {
+    let text = format!("The server compressed its answer with \"{encoding}\", which pith cannot read");
+    Fault::new(ErrorKind::Protocol, text)
+}
+
+/// More came than any model says.
+pub(super) fn too_long(max: u64) -> Fault {
+    Fault::new(ErrorKind::Protocol, format!("The answer is longer than {} MiB", max >> 20))
 }
 
 /// Nothing came for too long.
@@ -41,13 +145,15 @@ fn cause(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// The secrets of a call that an error text may echo.
-pub fn secrets(credentials: &Credentials) -> Vec<String> {
+/// The secrets of a call to an address that an error text may echo.
+pub fn secrets(credentials: &Credentials, address: &str) -> Vec<String> {
     let configured = credentials.headers.iter().filter(|(name, _)| is_secret_name(name));
     let values = configured.filter_map(|(_, value)| value.as_deref()).chain(credentials.api_key.as_deref());
-    let bare = values.map(|value| value.strip_prefix("Bearer ").unwrap_or(value).trim());
+    let bare =
+        values.map(|value| ["Bearer ", "Basic "].iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value));
+    let all = bare.map(|value| value.trim().to_owned()).chain(network::address_secrets(address));
     // Shorter ones are placeholders such as "none" that any text may contain.
-    bare.filter(|value| value.len() >= 6).map(str::to_owned).collect()
+    all.filter(|value| value.len() >= 6).collect()
 }
 
 /// Takes secrets out of a text.
@@ -76,7 +182,10 @@ mod tests {
             ..Credentials::default()
         };
         let text = "bad key sk-live-1234 of team platform with tok-5678".to_owned();
-        assert_eq!(redact(text, &secrets(&credentials)), "bad key [redacted] of team platform with [redacted]");
+        assert_eq!(
+            redact(text, &secrets(&credentials, "http://h")),
+            "bad key [redacted] of team platform with [redacted]"
+        );
         let shown = format!("{credentials:?}");
         assert!(shown.contains("X-Auth-Token") && !shown.contains("5678") && !shown.contains("1234"), "{shown}");
     }

@@ -2,8 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The delay a server asks for: `retry-after-ms`, else `retry-after` in seconds or as a date.
+/// The delay a server asks for: `retry-after-ms`, else `retry-after` in seconds or as a date. LiteLLM hands on the
+/// headers of the server behind it with a name before theirs.
 pub(crate) fn server_delay<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
+    delay_of(&header).or_else(|| delay_of(&|name: &str| header(&format!("llm_provider-{name}"))))
+}
+
+fn delay_of<'a>(header: &dyn Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     if let Some(millis) = header("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {
         return delay(millis / 1000.0);
     }

@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::time::timeout;
 
-use super::{Clients, Patience, fault, header_list};
+use super::{Clients, Patience, fault, header_list, unreachable};
 use crate::discovery::Fetch;
 
 /// Hops a request may be sent on.
@@ -120,7 +120,7 @@ impl Web {
             Some(limit) => timeout(limit, sending).await.map_err(|_| fault::silent(limit).text)?,
             None => sending.await,
         };
-        sent.map_err(|error| format!("{}{}", fault::unreachable(url.as_str(), &error).text, code(&error)))
+        sent.map_err(|error| format!("{}{}", unreachable(&self.clients, url, &error).text, code(&error)))
     }
 
     fn response(&self, response: reqwest::Response) -> WebResponse {
@@ -150,7 +150,7 @@ impl WebResponse {
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        // Bodies are handed on as they come, so they must not come compressed.
+        // Nobody asks for compressed bodies; those that come are decompressed.
         if name.eq_ignore_ascii_case("accept-encoding") {
             continue;
         }

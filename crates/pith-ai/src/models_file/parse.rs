@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::fields::Fields;
 use super::{CostFields, Discovery, ModelConfig, ModelFields, ModelsFile, ProviderConfig};
 use crate::diagnostic::Diagnostic;
+use crate::network;
 
 /// One of these gives a provider entry a meaning.
 const MEANINGFUL: [&str; 9] =
@@ -33,7 +34,11 @@ pub(super) fn providers(
     for (id, entry) in entries {
         let mut problems = Vec::new();
         match provider(id, entry, &mut problems, is_built_in) {
-            Ok(provider) => read.providers.push(provider),
+            Ok(provider) => {
+                let bad = bad_addresses(&provider).map(|message| Diagnostic::warning("models_url", file, message));
+                read.diagnostics.extend(bad);
+                read.providers.push(provider);
+            }
             Err(reason) => {
                 let message = format!("Provider \"{id}\": {reason}");
                 read.diagnostics.push(Diagnostic::error("models_provider", file, message));
@@ -45,6 +50,20 @@ pub(super) fn providers(
         }));
     }
     read
+}
+
+/// The addresses of a provider that no request can be sent to.
+fn bad_addresses(provider: &ProviderConfig) -> impl Iterator<Item = String> {
+    let of_models = provider.models.iter().filter_map(|model| model.base_url.as_deref());
+    let addresses = provider.base_url.as_deref().into_iter().chain(of_models);
+    addresses.filter_map(|address| {
+        // A placeholder may stand for any part of an address but its scheme.
+        let filled = address.trim().replace(['{', '}'], "x");
+        let is_placeholder = address.trim().starts_with('{');
+        let reason = network::parse_address(&filled).err().filter(|_| !is_placeholder)?;
+        let shown = network::without_credentials(address);
+        Some(format!("Provider \"{}\": baseUrl \"{shown}\": {reason}", provider.id))
+    })
 }
 
 fn refused(file: &Path, file_name: &str, reason: &str) -> ModelsFile {

@@ -14,6 +14,7 @@ use crate::auth_file::{Entries, Stored};
 use crate::command::Reuse;
 use crate::http::{CredentialSource, Credentials};
 use crate::models_file::{Headers, ProviderConfig};
+use crate::network;
 use crate::values::{self, Names};
 
 /// Why there is no credential.
@@ -320,12 +321,12 @@ fn variable_source<'a>(provider: &Provider, names: Names<'_>) -> Option<Source<'
 }
 
 fn keyless_source<'a>(provider: &Provider, model: Option<&Model>) -> Option<Source<'a>> {
-    let is_private_model = model.is_some_and(|model| is_private(&model.base_url));
-    let keyless = is_private_model
+    let needs_none = |address: &str| is_private(address) || network::has_credentials(address);
+    let keyless = model.is_some_and(|model| needs_none(&model.base_url))
         || provider.configs().any(|config| {
             config.keyless
                 || config.headers.iter().any(|(name, value)| value.is_some() && is_auth_header(name))
-                || (model.is_none() && config.base_url.as_deref().is_some_and(is_private))
+                || (model.is_none() && config.base_url.as_deref().is_some_and(needs_none))
         });
     keyless.then_some(Source::Keyless)
 }
@@ -346,5 +347,22 @@ impl CredentialSource for Registry {
         model: &'a Model,
     ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
         Box::pin(self.resolve_credentials(model))
+    }
+
+    fn address_place(&self, model: &Model) -> Option<String> {
+        let provider = self.provider(&model.provider)?;
+        if provider.registered.is_some() {
+            return None;
+        }
+        let config = provider.file.as_ref()?;
+        let of_model =
+            config.models.iter().find(|entry| entry.id == model.id).and_then(|entry| entry.base_url.as_ref());
+        of_model.or(config.base_url.as_ref())?;
+        Some(format!("\"baseUrl\" of provider {} in {}", provider.id, self.models_file.display()))
+    }
+
+    fn on_window(&self, model: &Model, window: u64) {
+        let key = (model.provider.clone(), model.id.clone());
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).insert(key, window);
     }
 }

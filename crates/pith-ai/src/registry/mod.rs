@@ -28,6 +28,7 @@ use crate::command::Commands;
 use crate::diagnostic::Diagnostic;
 use crate::environment::Environment;
 use crate::models_file::ProviderConfig;
+use crate::network;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
 use crate::values;
@@ -55,6 +56,10 @@ pub struct Registry {
     logins: Mutex<Option<Arc<dyn Logins>>>,
     /// Held while a login is renewed.
     renewing: tokio::sync::Mutex<()>,
+    /// Context windows that servers have named in this process, by provider and model.
+    windows: Mutex<HashMap<(String, String), u64>>,
+    /// The proxy of the settings.
+    proxy: Option<String>,
 }
 
 #[derive(Clone, Default)]
@@ -84,6 +89,8 @@ impl Registry {
             models_file,
             logins: Mutex::default(),
             renewing: tokio::sync::Mutex::default(),
+            windows: Mutex::default(),
+            proxy: settings.http_proxy.clone(),
         }
     }
 
@@ -93,6 +100,7 @@ impl Registry {
         if let Some(problem) = self.auth.problem() {
             all.push(Diagnostic::warning("auth_file", self.auth.path(), problem));
         }
+        all.extend(network::diagnostics(&self.environment, self.proxy.as_deref()));
         all
     }
 
@@ -162,6 +170,13 @@ impl Registry {
     pub fn check(&self, model: &Model) -> Result<(), String> {
         self.check_support(model)?;
         self.check_credential(model).map_err(|missing| missing.text(&model.provider))
+    }
+
+    /// The context window of a model: what its server has said about it, if that is less than its entry says.
+    pub fn context_window(&self, model: &Model) -> u64 {
+        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = windows.get(&(model.provider.clone(), model.id.clone())).copied();
+        said.filter(|said| model.context_window == 0 || *said < model.context_window).unwrap_or(model.context_window)
     }
 
     /// Ids of all listed providers, in order.

@@ -4,9 +4,24 @@ mod request;
 mod stream;
 
 use pith_protocol::Model;
+use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut};
+use super::{
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, field, undivided,
+};
 use crate::failure::Fault;
+
+/// What a server may do without.
+const OPTIONAL: &[OptionalField] = &[
+    field("eager_input_streaming"),
+    field("strict"),
+    field("display"),
+    OptionalField { name: "output_config", aliases: &["output_config.effort", "effort"] },
+    field("cache_control"),
+    field("ttl"),
+    field("fallbacks"),
+    OptionalField { name: "thinking", aliases: THINKING },
+];
 
 /// The wire module.
 pub struct Anthropic;
@@ -20,6 +35,10 @@ impl Wire for Anthropic {
         Box::new(stream::Stream::default())
     }
 
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::anthropic(document)
+    }
+
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {
         match body.trim() {
             "" => bare_status(status),
@@ -27,8 +46,8 @@ impl Wire for Anthropic {
         }
     }
 
-    fn optional_fields(&self) -> &'static [&'static str] {
-        &["eager_input_streaming", "strict", "display", "output_config", "cache_control", "ttl", "fallbacks"]
+    fn optional_fields(&self) -> &'static [OptionalField] {
+        OPTIONAL
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{Headers, Order};
 use crate::failure::Fault;
+use crate::network;
 use crate::prepare::Part;
 use crate::schema;
 
@@ -34,7 +35,9 @@ pub fn headers(order: &Order<'_>, style: KeyStyle) -> Headers {
     let mut headers = Headers::new(&platform);
     if let Some(key) = &credentials.api_key {
         let style = if credentials.bearer { KeyStyle::Bearer } else { style };
-        if style == KeyStyle::Bearer || credentials.auth_header {
+        // User name and password of the address go into the same header, and were put there on purpose.
+        let is_free = !network::has_credentials(&call.model.base_url);
+        if is_free && (style == KeyStyle::Bearer || credentials.auth_header) {
             headers.set("authorization", &format!("Bearer {key}"));
         }
         if let KeyStyle::Header(name) = style {
@@ -87,7 +90,13 @@ pub fn base_url(model: &Model) -> Result<String, Fault> {
         rest = tail;
     }
     url.push_str(rest);
-    Ok(url)
+    match network::parse_address(&url) {
+        Ok(_) => Ok(url),
+        Err(reason) => {
+            let shown = network::without_credentials(&model.base_url);
+            Err(bad(format!("Invalid baseUrl \"{shown}\" of provider {}: {reason}", model.provider)))
+        }
+    }
 }
 
 /// Whether the model is served from a host with this name or below it.

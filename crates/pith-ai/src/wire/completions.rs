@@ -9,9 +9,38 @@ mod stream;
 mod thinking;
 
 use pith_protocol::Model;
+use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut, error_member};
+use super::{
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, error_member, field,
+    undivided,
+};
 use crate::failure::Fault;
+
+/// What a server may do without.
+const OPTIONAL: &[OptionalField] = &[
+    field("developer"),
+    field("store"),
+    field("stream_options"),
+    field("strict"),
+    field("max_tokens"),
+    field("max_completion_tokens"),
+    OptionalField { name: "reasoning_effort", aliases: THINKING },
+    OptionalField { name: "reasoning", aliases: THINKING },
+    OptionalField { name: "thinking", aliases: THINKING },
+    OptionalField { name: "enable_thinking", aliases: THINKING },
+    OptionalField { name: "chat_template_kwargs", aliases: THINKING },
+    OptionalField { name: "chat_template_args", aliases: THINKING },
+    field("thinking_token_budget"),
+    field("thinking_budget"),
+    field("thinking_budget_tokens"),
+    field("prompt_cache_key"),
+    field("prompt_cache_retention"),
+    field("tool_stream"),
+    field("priority"),
+    field("cache_control"),
+    field("reasoning_content"),
+];
 
 /// The wire module.
 pub struct Completions;
@@ -23,6 +52,10 @@ impl Wire for Completions {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(stream::Stream::default())
+    }
+
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::completions(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {
@@ -43,30 +76,8 @@ impl Wire for Completions {
         format!("{status}: {text}")
     }
 
-    fn optional_fields(&self) -> &'static [&'static str] {
-        &[
-            "developer",
-            "store",
-            "stream_options",
-            "strict",
-            "max_tokens",
-            "max_completion_tokens",
-            "reasoning_effort",
-            "reasoning",
-            "thinking",
-            "enable_thinking",
-            "chat_template_kwargs",
-            "chat_template_args",
-            "thinking_token_budget",
-            "thinking_budget",
-            "thinking_budget_tokens",
-            "prompt_cache_key",
-            "prompt_cache_retention",
-            "tool_stream",
-            "priority",
-            "cache_control",
-            "reasoning_content",
-        ]
+    fn optional_fields(&self) -> &'static [OptionalField] {
+        OPTIONAL
     }
 }
 

@@ -7,8 +7,12 @@ mod stream;
 use pith_protocol::Model;
 use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut};
+use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, Wire, bare_status, cut, undivided};
 use crate::failure::Fault;
+
+/// What a server may do without.
+const OPTIONAL: &[OptionalField] =
+    &[OptionalField { name: "thinkingConfig", aliases: &["thinking_config", "thinking", "thinking_budget"] }];
 
 /// The wire module.
 pub struct Google;
@@ -28,6 +32,14 @@ impl Wire for Google {
 
     fn sent(&self, shown: Value) -> Value {
         payload::sent(shown)
+    }
+
+    fn optional_fields(&self) -> &'static [OptionalField] {
+        OPTIONAL
+    }
+
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::google(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

@@ -4,9 +4,27 @@ mod request;
 mod stream;
 
 use pith_protocol::Model;
+use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, Order, Wire, bare_status, cut, error_member};
+use super::{
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, error_member, field,
+    undivided,
+};
 use crate::failure::Fault;
+
+/// What a server may do without.
+const OPTIONAL: &[OptionalField] = &[
+    field("developer"),
+    field("store"),
+    field("strict"),
+    field("max_output_tokens"),
+    field("prompt_cache_key"),
+    field("prompt_cache_retention"),
+    field("prompt_cache_options"),
+    OptionalField { name: "summary", aliases: &["reasoning.summary", "reasoning summaries"] },
+    OptionalField { name: "reasoning", aliases: THINKING },
+    OptionalField { name: "include", aliases: &["encrypted_content", "encrypted content"] },
+];
 
 /// The wire module.
 pub struct Responses;
@@ -20,6 +38,10 @@ impl Wire for Responses {
         Box::new(stream::Stream::default())
     }
 
+    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
+        undivided::responses(document)
+    }
+
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String {
         let provider = if model.provider == "openai" { "OpenAI" } else { &model.provider };
         let text = match (error_member(body), body.trim()) {
@@ -30,18 +52,8 @@ impl Wire for Responses {
         format!("{provider} API error ({status}): {}", cut(&text, MAX_ERROR_CHARS))
     }
 
-    fn optional_fields(&self) -> &'static [&'static str] {
-        &[
-            "developer",
-            "store",
-            "strict",
-            "max_output_tokens",
-            "prompt_cache_key",
-            "prompt_cache_retention",
-            "prompt_cache_options",
-            "reasoning",
-            "include",
-        ]
+    fn optional_fields(&self) -> &'static [OptionalField] {
+        OPTIONAL
     }
 }
 

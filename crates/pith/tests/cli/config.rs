@@ -2,11 +2,12 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use pith_testkit::{Api, TempHome};
 use serde_json::{Value, json};
 
-use super::support::{run, scene};
+use super::support::{finish, run, scene, start_in};
 
 #[test]
 fn a_sound_set_up_passes() {
@@ -33,6 +34,57 @@ fn every_problem_is_listed_with_file_and_key() {
         ["steeringMode", "maxRetries", "models.json:\n", "chmod 600", "trust.json:\n", "description is required"]
     {
         assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
+    }
+}
+
+#[test]
+fn addresses_proxies_and_certificates_that_cannot_be_right_are_found() {
+    let home = TempHome::new();
+    home.write_models("gateway.test", |models| {
+        models["providers"]["fine"] =
+            json!({"baseUrl": "https://{HOST}/v1", "api": "openai-completions", "models": []});
+    });
+    home.write_settings(&json!({"httpProxy": "gopher://user:secret@proxy.test"}));
+    let variables = [("NODE_EXTRA_CA_CERTS", "/no/such/authority.pem")];
+    let output = finish(start_in(&home, ["config", "check"], &variables));
+    assert_eq!(output.code, 1);
+    for part in [
+        "models.json:\n",
+        "Provider \"mock-openai\": baseUrl \"gateway.test/v1\": it must begin with http:// or https://",
+        "the setting httpProxy names a proxy that cannot be used: gopher://proxy.test",
+        "NODE_EXTRA_CA_CERTS names a certificate file that cannot be read: /no/such/authority.pem: No such file",
+    ] {
+        assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
+    }
+    assert!(!output.stdout.contains("secret") && !output.stdout.contains("\"fine\""), "{}", output.stdout);
+}
+
+#[test]
+fn the_recipes_of_the_documentation_load_and_have_usable_models() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models.md");
+    let docs = std::fs::read_to_string(path).expect("docs/models.md");
+    let recipes: Vec<&str> = docs.split("```json\n").skip(1).filter_map(|rest| rest.split("\n```").next()).collect();
+    assert_eq!(recipes.len(), 7, "an example, five servers and a gateway");
+    let keys = ["VLLM_API_KEY", "LITELLM_API_KEY", "OPENROUTER_API_KEY"].map(|name| (name, "key-123456"));
+    for recipe in recipes {
+        let home = TempHome::new();
+        home.write_agent_file("models.json", recipe);
+        let output = finish(start_in(&home, ["config", "check"], &keys));
+        assert_eq!(output.code, 0, "{recipe}\n{}", output.stdout);
+        let value: Value = serde_json::from_str(recipe).expect("JSON");
+        for (provider, entry) in value["providers"].as_object().expect("providers") {
+            let listed = finish(start_in(&home, ["--list-models"], &keys)).stdout;
+            let overrides = entry["modelOverrides"].as_object().into_iter().flat_map(|models| models.keys().cloned());
+            let own = entry["models"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|model| Some(model["id"].as_str()?.to_owned()));
+            for id in own.chain(overrides) {
+                let is_listed = |line: &str| line.starts_with(provider.as_str()) && line.contains(&id);
+                assert!(listed.lines().any(is_listed), "{provider}/{id} is missing in {listed}");
+            }
+        }
     }
 }
 

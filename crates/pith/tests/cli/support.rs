@@ -33,8 +33,18 @@ impl Output {
 
 /// Starts pith in a home, with nothing of the developer's own.
 pub fn start(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Child {
+    start_in(home, arguments, &[])
+}
+
+/// The same with further variables.
+pub fn start_in(
+    home: &TempHome,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    variables: &[(&str, &str)],
+) -> Child {
     let mut command = Command::new(PITH);
     command.args(arguments).env_clear().envs(home.environment()).current_dir(home.work());
+    command.envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("pith starts")
 }

@@ -1,6 +1,7 @@
 //! Which models there are.
 
 use super::*;
+use crate::http::CredentialSource;
 
 #[test]
 fn without_keys_everything_is_known_and_nothing_available() {
@@ -30,6 +31,17 @@ fn models_out_of_scope_are_known_but_refused_with_the_reason() {
     check("COPILOT_GITHUB_TOKEN", "github-copilot", "the GitHub Copilot login");
     check("RADIUS_API_KEY", "radius", "the Radius gateway of another agent");
     check("UNUSED", "openai-codex", "the ChatGPT subscription login");
+}
+
+#[test]
+fn a_server_knows_its_window_better_than_an_entry() {
+    let registry = Setup::new().registry();
+    let model = registry.find("anthropic", "claude-opus-5").expect("model");
+    assert_eq!(registry.context_window(&model), model.context_window);
+    registry.on_window(&model, 8192);
+    assert_eq!(registry.context_window(&model), 8192);
+    registry.on_window(&model, u64::MAX);
+    assert_eq!(registry.context_window(&model), model.context_window);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::sse::SseEvent;
 use crate::wire::common::{Count, Text};
+use crate::wire::ending::finish_foreign;
 use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
 
 const REDACTED: &str = "[Reasoning redacted]";
@@ -295,7 +296,11 @@ impl Stream {
                 message.fail(refused(text));
             }
             Some("sensitive") => message.fail(refused("The answer was withheld as sensitive".to_owned())),
-            Some(other) => message.fail(Fault::new(ErrorKind::Protocol, format!("Unhandled stop reason: {other}"))),
+            Some(other) => {
+                if !finish_foreign(other, message) {
+                    message.fail(Fault::new(ErrorKind::Protocol, format!("Unhandled stop reason: {other}")));
+                }
+            }
             None => message.fail(Fault::new(ErrorKind::Network, "Anthropic stream ended without a stop reason")),
         }
     }

@@ -45,6 +45,8 @@ pub(super) struct Delta<'a> {
     pub reasoning: Content<'a>,
     #[serde(borrow, default)]
     pub reasoning_text: Content<'a>,
+    #[serde(borrow, default)]
+    pub thinking: Content<'a>,
     #[serde(default)]
     pub reasoning_details: Option<Vec<Map<String, Value>>>,
     #[serde(borrow, default)]

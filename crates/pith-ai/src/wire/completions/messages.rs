@@ -25,6 +25,8 @@ pub(super) struct Message<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_text: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_details: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
@@ -185,6 +187,7 @@ impl<'a> Conversation<'a, '_> {
             Some("reasoning_content") => message.reasoning_content = joined(),
             Some("reasoning") => message.reasoning = joined(),
             Some("reasoning_text") => message.reasoning_text = joined(),
+            Some("thinking") => message.thinking = joined(),
             Some(details) if details.starts_with('[') => message.reasoning_details = serde_json::from_str(details).ok(),
             Some(_) | None => {}
         }

@@ -14,6 +14,7 @@ use crate::assemble::MessageBuilder;
 use crate::failure::{Fault, kind_of_status};
 use crate::sse::SseEvent;
 use crate::wire::common::{Text, flag};
+use crate::wire::ending::finish_foreign;
 use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
 
 /// State of one stream.
@@ -69,6 +70,9 @@ impl Decoder for Stream {
             (Some("length"), _) => StopReason::Length,
             (Some("tool_calls" | "function_call"), _) => StopReason::ToolUse,
             (Some(other), _) => {
+                if finish_foreign(other, message) {
+                    return;
+                }
                 let text = format!("Provider finish_reason: {other}");
                 return message.fail(Fault::reported(&message.model().provider, Some(other), text));
             }
@@ -116,6 +120,7 @@ impl Stream {
             ("reasoning_content", delta.reasoning_content),
             ("reasoning", delta.reasoning),
             ("reasoning_text", delta.reasoning_text),
+            ("thinking", delta.thinking),
         ];
         let thought = named.into_iter().find_map(|(field, content)| Some((field, content.text()?)));
         if let Some((field, text)) = thought {

@@ -249,6 +249,7 @@ fn stop_reasons_and_faults() {
     assert_eq!(end(&stream(&[], "length"), &local()), "done Length");
     assert_eq!(end(&format!("data: null\n\n{}", stream(&[], "stop")), &local()), "done Stop");
     assert_eq!(end(&stream(&[], "content_filter"), &local()), "error Provider finish_reason: content_filter");
+    assert_eq!(end(&stream(&[], "eos_maybe"), &local()), "error Provider finish_reason: eos_maybe");
     let unfinished = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n";
     assert_eq!(end(unfinished, &local()), "error Stream ended without finish_reason");
     assert_eq!(end(unfinished, &with_compat(json!({"supportsFinishReason":false}))), "done Stop");
@@ -264,6 +265,39 @@ fn stop_reasons_and_faults() {
         ErrorKind::Overflow
     );
     assert_eq!(kind(json!("rate limit")), ErrorKind::RateLimit);
+}
+
+#[test]
+fn unknown_endings_of_complete_answers() {
+    let end = |deltas: &[Value], finish: &str| {
+        let (mut lines, message) = show(&Completions, &local(), &stream(deltas, finish));
+        (lines.pop().expect("an end"), message.diagnostics.unwrap_or_default()["stopReason"].clone())
+    };
+    let text = [json!({"content":"hi"})];
+    let call =
+        |arguments: &str| [json!({"tool_calls":[{"index":0,"id":"a","function":{"name":"ls","arguments":arguments}}]})];
+    for (word, taken_as, line) in
+        [("eos", "stop", "done Stop"), ("MAX_TOKENS", "length", "done Length"), ("halted", "stop", "done Stop")]
+    {
+        assert_eq!(end(&text, word), (line.to_owned(), json!({"unknown":word.to_lowercase(),"takenAs":taken_as})));
+    }
+    assert_eq!(end(&call("{}"), "FUNCTION_CALL").0, "done ToolUse");
+    assert_eq!(end(&call("{}"), "halted").0, "done ToolUse");
+    assert_eq!(end(&call("{\"p"), "halted").0, "error Provider finish_reason: halted");
+    assert_eq!(end(&text, "safety_stop").0, "error Provider finish_reason: safety_stop");
+    assert_eq!(end(&text, "stop").1, Value::Null);
+}
+
+#[test]
+fn thinking_goes_back_in_the_field_it_came_in() {
+    for field in ["reasoning_content", "reasoning", "reasoning_text", "thinking"] {
+        let (_, answer) =
+            show(&Completions, &local(), &stream(&[json!({field:"hm"}), json!({"content":"hi"})], "stop"));
+        let content = serde_json::to_value(&answer.content).expect("serializes");
+        assert_eq!(content[0], json!({"type":"thinking","thinking":"hm","thinkingSignature":field}));
+        let sent = body(&call(local(), vec![user("q"), own(&local(), content), user("next")]));
+        assert_eq!(sent["messages"][1], json!({"role":"assistant","content":"hi",field:"hm"}));
+    }
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl Traits {
 
 /// Builds the request.
 pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
-    let Order { call, taste, .. } = *order;
+    let Order { call, taste, refused, .. } = *order;
     let model = &*call.model;
     let traits = Traits::of(&model.id);
     let ids = IdRule { max: 64, foreign: |id, _| shorten(&sanitise(id), id, 64), has_items: false };
@@ -134,7 +134,8 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     let (tools, tool_config) = tools(call, traits.takes_strict);
     let mut generation_config = Map::new();
     generation_config.insert("maxOutputTokens".to_owned(), json!(output_limit(call, order.input_tokens)));
-    if let Some(config) = thinking(call, &traits, &taste.budgets) {
+    let config = thinking(call, &traits, &taste.budgets).filter(|_| !refused.contains("thinkingConfig"));
+    if let Some(config) = config {
         generation_config.insert("thinkingConfig".to_owned(), config);
     }
     let mut extra = Map::new();

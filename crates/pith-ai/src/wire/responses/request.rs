@@ -111,7 +111,7 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     if flag(model, "supportsMaxOutputTokens", true) {
         body.field("max_output_tokens", &output_limit(call, order.input_tokens).max(MIN_OUTPUT_TOKENS));
     }
-    write_thinking(&mut body, call);
+    write_thinking(&mut body, call, refused);
 
     let url = format!("{}/responses", base_url(model)?);
     let mut headers = headers(order, KeyStyle::Bearer);
@@ -135,14 +135,18 @@ fn write_caching(body: &mut Body<'_>, call: &LlmCall) {
     }
 }
 
-fn write_thinking(body: &mut Body<'_>, call: &LlmCall) {
+fn write_thinking(body: &mut Body<'_>, call: &LlmCall, refused: &Refused) {
     let (model, level) = (&call.model, call.thinking);
     let is_on = model.reasoning && level != ThinkingLevel::Off;
     if model.reasoning {
         let mapped = model.thinking_level_map.as_ref().and_then(|map| map.get(&level));
         let word = mapped.and_then(Option::as_deref);
         if is_on {
-            body.field("reasoning", &json!({"effort": word.unwrap_or(level.as_str()), "summary": "auto"}));
+            let mut reasoning = json!({"effort": word.unwrap_or(level.as_str())});
+            if !refused.contains("summary") {
+                reasoning["summary"] = json!("auto");
+            }
+            body.field("reasoning", &reasoning);
         } else if mapped != Some(&None) {
             body.field("reasoning", &json!({"effort": word.unwrap_or("none")}));
         }

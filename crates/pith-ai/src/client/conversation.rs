@@ -1,0 +1,163 @@
+//! One call over HTTP: sending the request, asking again in another way, reading the answer.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::learned::{Course, Learned, Lesson};
+use super::reading::Reading;
+use super::{Notice, Shared, deliver};
+use crate::assemble::MessageBuilder;
+use crate::failure::Fault;
+use crate::hooks;
+use crate::http::{Answer, Credentials, redact, secrets};
+use crate::limits::with_exact_limit;
+use crate::network;
+use crate::wire::{self, Order, Wire, cut, error_member};
+
+/// How long the rest of a finished response is read, so that its connection can be used again.
+const LINGER: Duration = Duration::from_millis(250);
+
+/// One call over HTTP.
+pub(super) struct Conversation<'a> {
+    pub shared: &'a Shared,
+    pub call: &'a LlmCall,
+    pub wire: &'static dyn Wire,
+    pub credentials: &'a Credentials,
+    pub input_tokens: u64,
+}
+
+impl Conversation<'_> {
+    /// Sends the request; a server whose refusal says what it would take is asked again for that.
+    pub async fn request(&self, message: &mut MessageBuilder) -> Result<Answer, Fault> {
+        let model = &self.call.model;
+        let server = format!("{} {}", model.base_url, model.id);
+        let secrets = secrets(self.credentials, &model.base_url);
+        let on_silence = |elapsed| self.silence(elapsed);
+        let mut learned = self.learned().get(&server).cloned().unwrap_or_default();
+        let mut exact_limit = None;
+        let mut course = Course::default();
+        loop {
+            let corrected = learned.correct(self.call);
+            let corrected = match exact_limit {
+                Some(limit) => Some(with_exact_limit(corrected.as_ref().unwrap_or(self.call), limit)),
+                None => corrected,
+            };
+            let call = corrected.as_ref().unwrap_or(self.call);
+            let order = Order {
+                call,
+                credentials: self.credentials,
+                taste: &self.shared.options.taste,
+                refused: &learned.refused,
+                input_tokens: self.input_tokens,
+            };
+            let request = self.wire.request(&order).map_err(|fault| self.explain(fault, None))?;
+            let request = hooks::shape(call, self.wire, request).await?;
+            let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
+            let refusal = match sending.await {
+                Ok(answer) => {
+                    hooks::arrived(call, answer.status(), answer.headers()).await;
+                    return Ok(answer);
+                }
+                Err(refusal) => refusal,
+            };
+            if let Some((status, _)) = &refusal.answer {
+                hooks::arrived(call, *status, &refusal.headers).await;
+            }
+            let lesson = course.learn(&mut learned, call, self.wire, &request, &refusal, self.input_tokens);
+            if let Some(window) = learned.limits.window {
+                self.shared.source.on_window(model, window);
+            }
+            self.learned().insert(server.clone(), learned.clone());
+            let Some(lesson) = lesson else { return Err(self.explain(refusal.fault, Some(&request.url))) };
+            match &lesson {
+                Lesson::Field => {}
+                Lesson::Limit(limit) => exact_limit = Some(*limit),
+                Lesson::Pictures(count, reason) => {
+                    message.note("imagesOmitted", json!({"count": count, "reason": &**reason}))
+                }
+            }
+            self.tell(lesson, redact(refusal.fault.text, &secrets));
+        }
+    }
+
+    /// Names the place of an address that leads nowhere, and what was asked for there.
+    fn explain(&self, mut fault: Fault, asked: Option<&str>) -> Fault {
+        let is_unreachable =
+            ["Invalid baseUrl", "Connection error: could not reach"].iter().any(|start| fault.text.starts_with(start));
+        // A server that knows no such model says so; this one knows no such path.
+        let is_path = matches!(fault.failure.status, Some(404 | 405)) && !fault.text.to_lowercase().contains("model");
+        let place = (is_unreachable || is_path).then(|| self.shared.source.address_place(&self.call.model)).flatten();
+        let Some(place) = place else { return fault };
+        fault.text += &match asked.filter(|_| is_path) {
+            Some(url) => format!(" (asked at {}; the address is {place})", network::without_credentials(url)),
+            None => format!(" (the address is {place})"),
+        };
+        fault
+    }
+
+    fn tell(&self, lesson: Lesson, text: String) {
+        let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
+        self.shared.tell(match lesson {
+            Lesson::Field => Notice::FieldRefused { provider, model, text },
+            Lesson::Pictures(count, _) => Notice::PictureRefused { provider, model, count, text },
+            Lesson::Limit(limit) => Notice::LimitRefused { provider, model, limit, text },
+        });
+    }
+
+    fn learned(&self) -> std::sync::MutexGuard<'_, HashMap<String, Learned>> {
+        self.shared.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the answer into `message` and hands its events over.
+    pub async fn read(
+        &self,
+        mut answer: Answer,
+        message: &mut MessageBuilder,
+        sender: &mpsc::Sender<AssistantEvent>,
+    ) -> Result<(), Fault> {
+        let idle = self.shared.options.patience.idle;
+        let mut reading = Reading::new(self.wire);
+        while !message.is_finished() {
+            match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
+                Ok(Some(bytes)) => reading.push(&bytes, message)?,
+                Ok(None) if reading.is_foreign() => {
+                    if !reading.end_undivided(message) {
+                        return Err(self.not_a_stream(&answer, &reading.head));
+                    }
+                }
+                Ok(None) => reading.end(None, message),
+                Err(fault) => reading.end(Some(fault), message),
+            }
+            if deliver(message, sender).await.is_break() {
+                return Ok(());
+            }
+        }
+        // What follows the last event is read so that the connection can be used again; nobody waits for it.
+        let rest = async { while let Ok(Some(_)) = answer.chunk(None, |_| {}).await {} };
+        let _ = timeout(LINGER, rest).await;
+        Ok(())
+    }
+
+    fn silence(&self, elapsed: Duration) {
+        let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
+        self.shared.tell(Notice::Silence { provider, model, elapsed });
+    }
+
+    /// A success without a single event: a login page, a proxy's notice, an error in disguise.
+    fn not_a_stream(&self, answer: &Answer, head: &[u8]) -> Fault {
+        let body = String::from_utf8_lossy(head);
+        let body = body.trim();
+        if let Some(error) = error_member(body) {
+            let code = error["code"].as_str().or(error["type"].as_str());
+            return Fault::reported(&self.call.model.provider, code, cut(&error.to_string(), wire::MAX_ERROR_CHARS));
+        }
+        let (kind, shown) = (answer.content_type(), cut(body, 500));
+        Fault::new(ErrorKind::Protocol, format!("Expected an event stream, got {kind}: {shown}"))
+    }
+}

@@ -1,0 +1,81 @@
+//! Connections, addresses and headers as gateways have them.
+
+use std::sync::Arc;
+
+use pith_agent::ModelClient;
+use pith_protocol::{AssistantMessage, ErrorKind, LlmCall, Model, StopReason};
+use tokio_util::sync::CancellationToken;
+
+use super::server::{Act, Server, ask, end, event_stream, failure, providers, question, serve, whole};
+use crate::client::{ClientOptions, Providers};
+use crate::testing::fixture;
+
+async fn answer(providers: &Providers, call: LlmCall) -> AssistantMessage {
+    end(providers.stream(call, CancellationToken::new())).await
+}
+
+#[tokio::test]
+async fn many_headers_are_no_reason_to_fail() {
+    let headers: String = (0..400).map(|n| format!("llm_provider-x-{n}: {n}\r\n")).collect();
+    let acts = whole("200 OK", &format!("content-type: text/event-stream\r\n{headers}"), &fixture("anthropic.sse"));
+    assert_eq!(ask(ClientOptions::default(), acts).await.stop_reason, StopReason::ToolUse);
+}
+
+#[tokio::test]
+async fn a_gateway_hands_on_when_to_come_back() {
+    let message = ask(ClientOptions::default(), whole("429 Slow", "llm_provider-retry-after: 7\r\n", "slow")).await;
+    assert_eq!(message.error.expect("a failure").retry_after_ms, Some(7000));
+    let both = "retry-after: 2\r\nllm_provider-retry-after: 7\r\n";
+    let message = ask(ClientOptions::default(), whole("429 Slow", both, "slow")).await;
+    assert_eq!(message.error.expect("a failure").retry_after_ms, Some(2000));
+}
+
+fn at(server: &Server, api: &str, base_url: String) -> LlmCall {
+    let mut call = question(server, api);
+    call.model = Arc::new(Model { base_url, ..(*call.model).clone() });
+    call
+}
+
+#[tokio::test]
+async fn credentials_in_the_address_are_used_and_hidden() {
+    let server = serve(|n, body| match n {
+        1 => whole("307 Moved", "location: /elsewhere\r\n", ""),
+        2 => event_stream(&fixture("completions.sse")),
+        _ => whole("500 Oops", "", &format!("cGl0aDpwYXNzIHdvcmQ= pass%20word pass word {}", body["model"])),
+    })
+    .await;
+    let base_url = server.base_url.replace("http://", "http://pith:pass%20word@");
+    let providers = providers(ClientOptions::default());
+    let message = answer(&providers, at(&server, "openai-completions", base_url.clone())).await;
+    assert_eq!(message.stop_reason, StopReason::ToolUse);
+    for n in 0..2 {
+        assert!(server.head(n).contains("authorization: basic cgl0adpwyxnzihdvcmq="), "{}", server.head(n));
+    }
+    let message = answer(&providers, at(&server, "anthropic-messages", base_url)).await;
+    assert!(server.head(2).contains("authorization: basic ") && server.head(2).contains("x-api-key: "));
+    assert_eq!(failure(&message).1, "500 [redacted] [redacted] [redacted] \"m\"");
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_dies_is_replaced_once() {
+    for death in [Act::Close, Act::Reset] {
+        let server = serve(move |n, _| match n {
+            1 | 3 => event_stream(&fixture("anthropic.sse")),
+            _ => vec![death.clone()],
+        })
+        .await;
+        let providers = providers(ClientOptions::default());
+        for n_requests in [1, 3] {
+            let message = answer(&providers, question(&server, "anthropic-messages")).await;
+            assert_eq!(message.stop_reason, StopReason::ToolUse, "{:?}", message.error_message);
+            assert_eq!(server.n_requests(), n_requests);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_connection_that_dies_is_a_fault() {
+    let server = serve(|_, _| vec![Act::Close]).await;
+    let message = answer(&providers(ClientOptions::default()), question(&server, "anthropic-messages")).await;
+    assert_eq!((failure(&message).0, server.n_requests()), (ErrorKind::Network, 1));
+}

@@ -1,0 +1,86 @@
+//! Why no answer came: the errors of the libraries below, told apart by what a
+//! person can do about them.
+
+use std::error::Error;
+use std::io;
+
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+
+/// A kind of trouble with a connection.
+#[derive(Debug, PartialEq)]
+pub(super) enum Trouble {
+    /// The server's certificate cannot be accepted.
+    Certificate(CertificateError),
+    /// The server answers in something else than TLS.
+    NotTls,
+    /// The two sides have no way of speaking TLS in common, or the server wants to know who is calling.
+    Handshake(String),
+    /// The proxy wants a password, or another one.
+    ProxyPassword,
+    /// The proxy does not let the connection through.
+    ProxyRefusal,
+    /// Nobody could be reached.
+    Unreachable,
+    /// The server was reached and said nothing.
+    NoAnswer,
+}
+
+impl Trouble {
+    /// What an error of a request means.
+    pub fn of(error: &reqwest::Error) -> Self {
+        if let Some(found) = causes(error).find_map(|cause| tls(cause).or_else(|| proxy(cause))) {
+            return found;
+        }
+        if error.is_connect() || error.is_timeout() { Trouble::Unreachable } else { Trouble::NoAnswer }
+    }
+
+    /// Whether another try meets the same trouble.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Trouble::Certificate(_) | Trouble::NotTls | Trouble::Handshake(_) | Trouble::ProxyPassword => true,
+            Trouble::ProxyRefusal | Trouble::Unreachable | Trouble::NoAnswer => false,
+        }
+    }
+}
+
+/// An error and everything it came from. What an `io::Error` carries is not among its sources, so it is looked into.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+        let inner = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
+        inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
+    }
+    std::iter::successors(Some(error), |error| cause(*error))
+}
+
+fn tls(cause: &(dyn Error + 'static)) -> Option<Trouble> {
+    use rustls::Error as Tls;
+    Some(match cause.downcast_ref::<Tls>()? {
+        Tls::InvalidCertificate(error) => Trouble::Certificate(error.clone()),
+        Tls::InvalidMessage(InvalidMessage::InvalidContentType) => Trouble::NotTls,
+        Tls::AlertReceived(alert) if is_passing(*alert) => return None,
+        error @ (Tls::AlertReceived(_)
+        | Tls::PeerIncompatible(_)
+        | Tls::PeerMisbehaved(_)
+        | Tls::InvalidMessage(_)
+        | Tls::NoCertificatesPresented
+        | Tls::NoApplicationProtocol) => Trouble::Handshake(error.to_string()),
+        _ => return None,
+    })
+}
+
+fn is_passing(alert: AlertDescription) -> bool {
+    matches!(alert, AlertDescription::CloseNotify | AlertDescription::InternalError | AlertDescription::UserCanceled)
+}
+
+/// The errors of tunnels have no type that could be named.
+fn proxy(cause: &(dyn Error + 'static)) -> Option<Trouble> {
+    let text = cause.to_string();
+    let is_socks = text.starts_with("SOCKS error");
+    match text.as_str() {
+        "tunnel error: proxy authorization required" => Some(Trouble::ProxyPassword),
+        "tunnel error: unsuccessful" => Some(Trouble::ProxyRefusal),
+        text if is_socks && text.ends_with("credentials not accepted") => Some(Trouble::ProxyPassword),
+        text if is_socks && text.ends_with("user/pass authentication") => Some(Trouble::ProxyPassword),
+        _ => None,
+    }
+}
