@@ -27,6 +27,7 @@ use std::process::ExitCode;
 
 use cli::{Action, Cli, Mode};
 use pith_tools::process::{GUARD_ARGUMENT, guard_main};
+use pith_visible::{visible, write_stderr};
 use program::Program;
 
 /// Runs the program of this process.
@@ -87,7 +88,9 @@ fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     }
 }
 
+/// Prints what was asked for: on a terminal in its visible form, for a script as it is.
 fn show(text: &str) -> anyhow::Result<u8> {
+    let text = if io::stdout().is_terminal() { visible(text) } else { text.into() };
     match io::stdout().write_all(text.as_bytes()) {
         // A pager that has seen enough is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
@@ -97,6 +100,5 @@ fn show(text: &str) -> anyhow::Result<u8> {
 
 /// One line for a person, on stderr.
 fn warn(text: &str) {
-    // Nobody is left to tell that stderr cannot be written; `eprintln` would panic.
-    let _ = writeln!(io::stderr(), "{text}");
+    write_stderr(&format!("{text}\n"));
 }

@@ -3,6 +3,7 @@
 mod chat;
 mod config;
 mod help;
+mod hostile;
 mod json;
 mod print;
 mod support;

@@ -255,7 +255,9 @@ async fn ended(client: &mut Client) {
 /// Shows questions of extensions.
 fn on_screen(screen: Screen) -> impl Fn(Shown) + Send {
     move |shown| match shown {
-        Shown::Question(text) => screen.show(Show::Question(text)),
+        Shown::Question(text, typing) => {
+            screen.show(Show::Question { text, replaces_editor: typing == Typing::Elsewhere });
+        }
         Shown::Done => screen.show(Show::QuestionOver),
         Shown::Declined => screen.show(Show::Note("no answer".to_owned())),
         Shown::Withdrawn => screen.show(Show::Note("the question was withdrawn".to_owned())),
