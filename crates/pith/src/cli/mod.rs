@@ -134,6 +134,7 @@ impl Cli {
                 }
                 Subcommand::Tour => Action::Tour,
                 Subcommand::Man => Action::Man,
+                Subcommand::Doctor => Action::ConfigCheck,
                 Subcommand::Auth => return Ok(Cli { action: Action::Auth(arguments.collect()), ..cli }),
                 Subcommand::Refused(text) => return Ok(Cli { action: Action::Refuse(text), ..cli }),
                 Subcommand::Completions(shell) => {

@@ -24,6 +24,7 @@ pub const SUBCOMMANDS: &[Described] = &[
         help: "check settings, models, keys and resources",
         words: &["check"],
     },
+    Described { name: "doctor", usage: "doctor", help: "the same as config check", words: &[] },
     Described {
         name: "auth",
         usage: "auth <check|print-api-key|...>",
@@ -48,6 +49,8 @@ pub enum Subcommand {
     Tour,
     Rpc,
     ConfigCheck,
+    /// Another name for `config check`.
+    Doctor,
     Auth,
     Completions(Shell),
     Man,
@@ -70,6 +73,7 @@ impl Subcommand {
             ("tour", _) => Subcommand::Tour,
             ("rpc", _) => Subcommand::Rpc,
             ("man", _) => Subcommand::Man,
+            ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,
             ("config", Some("check")) => Subcommand::ConfigCheck,
             ("config", _) => Subcommand::Refused("usage: pith config check".to_owned()),
