@@ -22,7 +22,7 @@ pub use names::check_tools;
 pub fn help(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
-    let cwd = std::env::current_dir()?;
+    let cwd = crate::current_dir()?;
     let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
     let (survey, _) = surveyor.look()?;
     show(&cli::help(&survey.flags, survey.is_complete && survey.errors.is_empty()))
@@ -32,7 +32,7 @@ pub fn help(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
-    let cwd = std::env::current_dir()?;
+    let cwd = crate::current_dir()?;
     let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
     let (survey, registry) = surveyor.look()?;
     if let Some(refusal) = survey.refusal {
@@ -53,7 +53,7 @@ pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
-    let cwd = std::env::current_dir()?;
+    let cwd = crate::current_dir()?;
     let mut report = Report::default();
     let mut project = Project::new(cli, &agent_dir, &environment, None);
     project.trust(&cwd);

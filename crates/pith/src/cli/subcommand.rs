@@ -40,6 +40,13 @@ pub const SUBCOMMANDS: &[Described] = &[
     Described { name: "man", usage: "man", help: "the manual page, on stdout: pith man | man -l -", words: &[] },
 ];
 
+/// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has a text of its own.
+pub fn usage(name: &str) -> Option<String> {
+    let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
+    let has_own = ["rpc", "auth"].contains(&name);
+    (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
+}
+
 /// Package management of other agents.
 const PACKAGE_WORDS: [&str; 5] = ["install", "remove", "uninstall", "update", "list"];
 

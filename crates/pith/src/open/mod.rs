@@ -8,7 +8,6 @@ mod options;
 mod tools;
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -87,9 +86,9 @@ pub struct OpenedSession {
 
 impl OpenRequest {
     /// A request for the directory and environment of this process.
-    pub fn of_process(arguments: Cli, dialect: &'static Dialect, mode: pith_ext::Mode) -> io::Result<Self> {
+    pub fn of_process(arguments: Cli, dialect: &'static Dialect, mode: pith_ext::Mode) -> anyhow::Result<Self> {
         Ok(OpenRequest {
-            cwd: std::env::current_dir()?,
+            cwd: crate::current_dir()?,
             environment: Environment::of_process(),
             arguments,
             dialect,

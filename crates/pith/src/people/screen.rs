@@ -72,7 +72,7 @@ pub struct Streams {
     /// Only drawn on when it is a terminal.
     pub activity_on: Abilities,
     /// Called once when answers cannot be written any more.
-    pub on_broken: Box<dyn Fn() + Send>,
+    pub on_broken: Box<dyn Fn(&io::Error) + Send>,
 }
 
 /// Hands things to the thread. The thread ends with the last of its handles.
@@ -333,8 +333,10 @@ impl Painter {
     fn write(&mut self, text: &Styled) {
         let answers = &mut self.streams.answers;
         let written = answers.write_all(text.as_str().as_bytes()).and_then(|()| answers.flush());
-        if written.is_err() && !std::mem::replace(&mut self.is_broken, true) {
-            (self.streams.on_broken)();
+        if let Err(error) = written
+            && !std::mem::replace(&mut self.is_broken, true)
+        {
+            (self.streams.on_broken)(&error);
         }
     }
 }

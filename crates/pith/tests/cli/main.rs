@@ -5,5 +5,6 @@ mod config;
 mod help;
 mod hostile;
 mod json;
+mod mistakes;
 mod print;
 mod support;
