@@ -29,6 +29,7 @@ pub mod fuzz;
 mod hooks;
 pub mod http;
 pub mod limits;
+pub mod near;
 pub mod prepare;
 pub mod repair;
 pub mod schema;

@@ -1,7 +1,7 @@
 //! What the extension host is started with.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -127,8 +127,7 @@ impl Output {
 
 impl Default for Output {
     fn default() -> Self {
-        // A closed standard error is no reason to stop.
-        Output::new(|text| drop(std::io::stderr().write_all(text.as_bytes())))
+        Output::new(pith_visible::write_stderr)
     }
 }
 

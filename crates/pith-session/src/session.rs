@@ -317,7 +317,5 @@ pub(crate) async fn until(moment: Option<Instant>) {
 
 /// Writes one line to stderr, for the person who reads logs.
 pub(crate) fn log_line(text: &str) {
-    use std::io::Write;
-    // Nobody is left to tell that stderr cannot be written; `eprintln` would panic.
-    let _ = writeln!(std::io::stderr(), "pith: {text}");
+    pith_visible::write_stderr(&format!("pith: {text}\n"));
 }

@@ -89,6 +89,11 @@ impl Terminal {
         plain(&self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Everything that was written to the terminal so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Waits for the end and returns the exit code.
     #[track_caller]
     pub fn exit_code(&mut self) -> i32 {

@@ -35,6 +35,9 @@ use std::sync::Arc;
 
 use pith_agent::Tool;
 
+/// Names of the built-in tools.
+pub const BUILTIN_NAMES: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
+
 /// All built-in tools: read, bash, edit, write, grep, find, ls.
 pub fn builtin_tools(workbench: &Arc<Workbench>) -> Vec<Arc<dyn Tool>> {
     let shared = || Arc::clone(workbench);

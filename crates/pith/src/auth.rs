@@ -53,7 +53,7 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     let wanted = Wanted::parse(arguments).map_err(anyhow::Error::msg)?;
     let environment = Environment::of_process();
     let agent_dir = agent_dir(rpc::dialect(&Cli::default(), program)?, &environment);
-    let settings = settings::load(&agent_dir, &std::env::current_dir()?, false).settings;
+    let settings = settings::load(&agent_dir, &crate::current_dir()?, false).settings;
     let registry = Registry::load(&agent_dir, environment, &settings);
     let provider = match wanted.provider(&registry) {
         Ok(provider) => provider,

@@ -1,5 +1,7 @@
 //! `pith config check` and `--list-models`: what the files say, and what is wrong with them.
 
+mod names;
+
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -14,12 +16,13 @@ use crate::extensions::{Survey, Surveyor};
 use crate::open::agent_dir;
 use crate::project::Project;
 use crate::{show, warn};
+pub use names::check_tools;
 
 /// `--help`, with the flags of extensions. One that is broken is no reason to leave people without help.
 pub fn help(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
-    let cwd = std::env::current_dir()?;
+    let cwd = crate::current_dir()?;
     let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
     let (survey, _) = surveyor.look()?;
     show(&cli::help(&survey.flags, survey.is_complete && survey.errors.is_empty()))
@@ -29,7 +32,7 @@ pub fn help(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
-    let cwd = std::env::current_dir()?;
+    let cwd = crate::current_dir()?;
     let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
     let (survey, registry) = surveyor.look()?;
     if let Some(refusal) = survey.refusal {
@@ -50,14 +53,14 @@ pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
-    let cwd = std::env::current_dir()?;
+    let cwd = crate::current_dir()?;
     let mut report = Report::default();
     let mut project = Project::new(cli, &agent_dir, &environment, None);
     project.trust(&cwd);
     let loaded = project.settings(&cwd);
     let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
     let (survey, registry) = surveyor.look()?;
-    for found in loaded.diagnostics.into_iter().chain(registry.diagnostics()) {
+    for found in loaded.diagnostics.iter().cloned().chain(registry.diagnostics()) {
         report.problem(found.path, &found.message);
     }
     check_modes(&agent_dir, &mut report);
@@ -72,6 +75,12 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         }
     }
     check_extensions(&survey, &mut report);
+    let tools: Vec<String> = survey.loaded.iter().flat_map(|extension| extension.tools.clone()).collect();
+    if let Err(text) = check_tools(cli.tools.as_deref().unwrap_or_default(), &tools, !survey.loaded.is_empty()) {
+        report.problem(None, &text);
+    }
+    names::Known { agent_dir: &agent_dir, cwd: &cwd, settings: &loaded.settings, registry: &registry, tools: &tools }
+        .check(&mut report);
     let files = [
         agent_dir.settings_file(),
         agent_dir.project_settings_file(&cwd),

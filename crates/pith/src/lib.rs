@@ -23,10 +23,13 @@ mod tour;
 mod transport;
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use cli::{Action, Cli, Mode};
 use pith_tools::process::{GUARD_ARGUMENT, guard_main};
+use pith_visible::{visible, write_stderr};
 use program::Program;
 
 /// Runs the program of this process.
@@ -65,6 +68,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
         Action::Export(file) => export::page(file, cli.messages.first(), rpc::dialect(&cli, program)?),
+        Action::Usage(text) => show(text),
         Action::Refuse(text) => {
             warn(text);
             Ok(2)
@@ -87,16 +91,27 @@ fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     }
 }
 
+/// Prints what was asked for: on a terminal in its visible form, for a script as it is.
 fn show(text: &str) -> anyhow::Result<u8> {
+    let text = if io::stdout().is_terminal() { visible(text) } else { text.into() };
     match io::stdout().write_all(text.as_bytes()) {
         // A pager that has seen enough is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        written => written.map(|()| 0).map_err(Into::into),
+        written => written.map(|()| 0).context("cannot write to stdout"),
     }
+}
+
+/// The directory pith was started in.
+fn current_dir() -> anyhow::Result<PathBuf> {
+    std::env::current_dir().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            anyhow::anyhow!("the current directory has been deleted; change to another one and start pith again")
+        }
+        _ => anyhow::Error::new(error).context("cannot tell the current directory"),
+    })
 }
 
 /// One line for a person, on stderr.
 fn warn(text: &str) {
-    // Nobody is left to tell that stderr cannot be written; `eprintln` would panic.
-    let _ = writeln!(io::stderr(), "{text}");
+    write_stderr(&format!("{text}\n"));
 }

@@ -16,6 +16,10 @@ use crate::warn;
 pub struct SessionFlags {
     /// `--session`
     pub open: Option<String>,
+    /// `--create`
+    pub may_create_directory: bool,
+    /// Whether a host reads the refusals, and chooses the paths.
+    pub serves_host: bool,
     /// `--session-id`
     pub id: Option<String>,
     /// `--fork`
@@ -89,8 +93,11 @@ impl SessionFlags {
         if let Some(argument) = self.open.as_ref().or(self.resume.as_ref()) {
             anyhow::ensure!(!argument.is_empty() || self.open.is_some(), NO_PICKER);
             return match found(argument)? {
-                FoundSession::Path(path) => SessionStore::resume_or_create(&path, cwd).map_err(plain),
-                FoundSession::Here(path) => SessionStore::resume(&path, cwd).map_err(plain),
+                FoundSession::Path(path) => {
+                    self.check_directory(&path)?;
+                    SessionStore::resume_or_create(&path, cwd).map_err(|error| self.advised(error))
+                }
+                FoundSession::Here(path) => SessionStore::resume(&path, cwd).map_err(|error| self.advised(error)),
                 FoundSession::Elsewhere { path, cwd } => {
                     let path = path.display();
                     anyhow::bail!(
@@ -102,7 +109,7 @@ impl SessionFlags {
         if self.is_latest
             && let Some(path) = latest(&places.dir, cwd)
         {
-            return SessionStore::resume(&path, cwd).map_err(plain);
+            return SessionStore::resume(&path, cwd).map_err(|error| self.advised(error));
         }
         if let Some(id) = &self.id {
             match find_by_id(id, &places.dir, cwd) {
@@ -113,6 +120,44 @@ impl SessionFlags {
             }
         }
         Ok(SessionStore::create(new(self.id.clone())))
+    }
+}
+
+impl SessionFlags {
+    /// A new session in a directory that is not there is more often a slip than a wish.
+    fn check_directory(&self, path: &Path) -> anyhow::Result<()> {
+        if let Some(directory) = path.parent()
+            && !(self.may_create_directory || self.serves_host)
+            && !directory.is_dir()
+        {
+            anyhow::bail!(
+                "There is no directory {} for the session. Check the path, or add --create to make it",
+                directory.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// The refusal, with what a person can do about it. Hosts get the text that they compare.
+    fn advised(&self, error: StoreError) -> anyhow::Error {
+        match &error {
+            _ if self.serves_host => plain(error),
+            StoreError::MissingCwd { path, .. } => {
+                let text = format!("{error}\nUse --fork {} to go on with a copy of it here.", path.display());
+                Plain(text).into()
+            }
+            StoreError::InUse { .. } => anyhow::anyhow!(in_use_advice(&error.to_string())),
+            _ => plain(error),
+        }
+    }
+}
+
+/// Adds to the text about a session in use what a person can do; leaves other texts as they are.
+pub fn in_use_advice(text: &str) -> String {
+    if text.starts_with("Session is in use by another process") {
+        format!("{text}. Wait until it is done, or use --fork with that path to go on in a copy")
+    } else {
+        text.to_owned()
     }
 }
 

@@ -62,6 +62,38 @@ fn every_module_says_what_it_is_for() {
 }
 
 #[test]
+fn text_reaches_a_terminal_only_where_it_is_made_visible() {
+    const WRITERS: [&str; 9] = [
+        "pith-visible/src/lib.rs",
+        // Programs and open files of extensions have the process's stderr itself.
+        "pith-ext/src/ops/fs.rs",
+        "pith-ext/src/ops/process.rs",
+        // Plays a script of pith's own.
+        "pith/src/tour.rs",
+        "pith/src/lib.rs",
+        "pith/src/people/screen.rs",
+        "pith/src/people/one_shot.rs",
+        "pith/src/people/chat/mod.rs",
+        "pith/src/transport/mod.rs",
+    ];
+    let mut found = Vec::new();
+    for directory in fs::read_dir(root().join("crates")).expect("crates").flatten() {
+        // Tests have a terminal of their own.
+        if !directory.file_name().to_string_lossy().ends_with("testkit") {
+            sources(&directory.path().join("src"), &mut found);
+        }
+    }
+    let writes = |path: &&PathBuf| {
+        let text = fs::read_to_string(path).expect("UTF-8 source");
+        let logic = text.split("#[cfg(test)]").next().unwrap_or_default();
+        ["io::stdout()", "io::stderr()", "println!(", "eprint!("].iter().any(|word| logic.contains(word))
+    };
+    let strays: Vec<_> =
+        found.iter().filter(writes).filter(|path| !WRITERS.iter().any(|writer| path.ends_with(writer))).collect();
+    assert!(strays.is_empty(), "these write to a terminal past pith_visible: {strays:?}");
+}
+
+#[test]
 fn every_difference_between_dialects_has_its_proof() {
     let docs = fs::read_to_string(root().join("docs/dialects.md")).expect("docs/dialects.md");
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{CacheWarming, DefaultTrust, Fsync, HandoffThinking, InterruptMode, QueueMode, Transport};
 use crate::diagnostic::Diagnostic;
+use crate::near::near;
 
 /// Which file a document came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +118,23 @@ const KEYS: &[Key] = &[
     user_key("apiKeys", Kind::Each(&Kind::Text)),
 ];
 
+/// Keys of interactive agents that share the file; pith has no use for them.
+const INTERACTIVE: &[&str] = &[
+    "autocompleteMaxVisible",
+    "collapseChangelog",
+    "doubleEscapeAction",
+    "editorPaddingX",
+    "hideThinkingBlock",
+    "lastChangelogVersion",
+    "markdown",
+    "quietStartup",
+    "showHardwareCursor",
+    "terminal",
+    "theme",
+    "treeFilterMode",
+    "warnings",
+];
+
 /// Removes what cannot be used, saying so, and brings numbers into one form.
 pub(super) fn check(document: &mut Map<String, Value>, file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) {
     for key in KEYS {
@@ -136,6 +154,44 @@ pub(super) fn check(document: &mut Map<String, Value>, file: &Path, scope: Scope
             parent.shift_remove(name);
         }
     }
+}
+
+/// A key that no setting has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownKey {
+    /// With the keys of the objects around it, separated by dots.
+    pub path: String,
+    /// The key that was probably meant.
+    pub near: Option<&'static str>,
+}
+
+/// Returns the keys of a document that no setting has.
+pub(super) fn unknown(document: &Map<String, Value>) -> Vec<UnknownKey> {
+    let mut found = Vec::new();
+    collect_unknown("", document, &mut found);
+    found
+}
+
+fn collect_unknown(prefix: &str, object: &Map<String, Value>, found: &mut Vec<UnknownKey>) {
+    for (name, value) in object {
+        let path = format!("{prefix}{name}");
+        let inside = format!("{path}.");
+        if KEYS.iter().any(|key| key.path == path) || INTERACTIVE.contains(&&*path) {
+            continue;
+        }
+        if !KEYS.iter().any(|key| key.path.starts_with(&inside)) {
+            let near = near(&path, KEYS.iter().map(|key| key.path)).or_else(|| misplaced(name));
+            found.push(UnknownKey { path, near });
+        } else if let Value::Object(members) = value {
+            collect_unknown(&inside, members, found);
+        }
+    }
+}
+
+/// The only setting that has this name in another object.
+fn misplaced(name: &str) -> Option<&'static str> {
+    let mut paths = KEYS.iter().map(|key| key.path).filter(|path| path.rsplit('.').next() == Some(name));
+    paths.next().filter(|_| paths.next().is_none())
 }
 
 fn complaint(path: &str, value: &Value, expected: &str, file: &Path) -> String {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Settings;
-use super::keys::{self, Scope};
+use super::keys::{self, Scope, UnknownKey};
 use super::migrate::migrate;
 use crate::agent_dir::AgentDir;
 use crate::diagnostic::Diagnostic;
@@ -44,6 +44,20 @@ pub fn session_dir(agent: &AgentDir, cwd: &Path) -> Option<String> {
         let document = scope(&file, owner, &mut ignored);
         document.get("sessionDir")?.as_str().map(str::to_owned)
     })
+}
+
+/// The keys of a settings file that no setting has; none if it cannot be read.
+pub fn unknown_keys(file: &Path) -> Vec<UnknownKey> {
+    let Ok(Some(Value::Object(mut document))) = locked_file::read(file) else { return Vec::new() };
+    migrate(&mut document);
+    keys::unknown(&document)
+}
+
+/// The file whose value of a top-level key is in force: the project's if it has one, else the user's.
+pub fn file_with(agent: &AgentDir, cwd: &Path, key: &str) -> PathBuf {
+    let file = agent.project_settings_file(cwd);
+    let document = scope(&file, Scope::Project, &mut Vec::new());
+    if document.contains_key(key) { file } else { agent.settings_file() }
 }
 
 /// One file, migrated and checked; empty when it is missing or cannot be read.

@@ -14,7 +14,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub use crate::limits::ThinkingBudgets;
-pub use load::{LoadedSettings, load, session_dir};
+pub use keys::UnknownKey;
+pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys};
 
 /// Every setting a headless agent acts on, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

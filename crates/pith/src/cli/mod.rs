@@ -91,6 +91,8 @@ pub enum Action {
     Auth(Vec<String>),
     Completions(Shell),
     Man,
+    /// `-h` of a subcommand.
+    Usage(String),
     /// Something pith does not do; the text says so.
     Refuse(String),
 }
@@ -124,6 +126,12 @@ impl Cli {
         let arguments: Vec<String> = arguments.into_iter().collect();
         let first = arguments.first().and_then(|first| Subcommand::of(first, arguments.get(1).map(String::as_str)));
         let mut cli = Cli { mode, ..Cli::default() };
+        if let [name, rest @ ..] = arguments.as_slice()
+            && rest.iter().any(|argument| argument == "-h" || argument == "--help")
+            && let Some(usage) = subcommand::usage(name)
+        {
+            return Ok(Cli { action: Action::Usage(usage), ..cli });
+        }
         let mut arguments = arguments.into_iter().peekable();
         if let Some(subcommand) = first {
             arguments.next();
@@ -134,6 +142,7 @@ impl Cli {
                 }
                 Subcommand::Tour => Action::Tour,
                 Subcommand::Man => Action::Man,
+                Subcommand::Doctor => Action::ConfigCheck,
                 Subcommand::Auth => return Ok(Cli { action: Action::Auth(arguments.collect()), ..cli }),
                 Subcommand::Refused(text) => return Ok(Cli { action: Action::Refuse(text), ..cli }),
                 Subcommand::Completions(shell) => {
@@ -253,6 +262,7 @@ impl Cli {
             "--continue" => self.sessions.is_latest = true,
             "--session" if value.is_empty() => self.sessions.resume = Some(value),
             "--session" => self.sessions.open = Some(value),
+            "--create" => self.sessions.may_create_directory = true,
             "--session-id" => self.sessions.id = Some(value),
             "--fork" => self.sessions.fork = Some(value),
             "--resume" => self.sessions.resume = Some(value),
@@ -315,6 +325,8 @@ impl Cli {
             _ => return Ok(()),
         }
         self.sessions.check()?;
+        // Other agents make directories for their hosts, too.
+        self.sessions.serves_host = is_rpc;
         if is_rpc && !self.files.is_empty() {
             return Err("@file arguments are not supported in RPC mode".to_owned());
         }

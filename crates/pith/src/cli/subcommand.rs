@@ -24,6 +24,7 @@ pub const SUBCOMMANDS: &[Described] = &[
         help: "check settings, models, keys and resources",
         words: &["check"],
     },
+    Described { name: "doctor", usage: "doctor", help: "the same as config check", words: &[] },
     Described {
         name: "auth",
         usage: "auth <check|print-api-key|...>",
@@ -39,6 +40,13 @@ pub const SUBCOMMANDS: &[Described] = &[
     Described { name: "man", usage: "man", help: "the manual page, on stdout: pith man | man -l -", words: &[] },
 ];
 
+/// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has a text of its own.
+pub fn usage(name: &str) -> Option<String> {
+    let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
+    let has_own = ["rpc", "auth"].contains(&name);
+    (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
+}
+
 /// Package management of other agents.
 const PACKAGE_WORDS: [&str; 5] = ["install", "remove", "uninstall", "update", "list"];
 
@@ -48,6 +56,8 @@ pub enum Subcommand {
     Tour,
     Rpc,
     ConfigCheck,
+    /// Another name for `config check`.
+    Doctor,
     Auth,
     Completions(Shell),
     Man,
@@ -70,6 +80,7 @@ impl Subcommand {
             ("tour", _) => Subcommand::Tour,
             ("rpc", _) => Subcommand::Rpc,
             ("man", _) => Subcommand::Man,
+            ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,
             ("config", Some("check")) => Subcommand::ConfigCheck,
             ("config", _) => Subcommand::Refused("usage: pith config check".to_owned()),

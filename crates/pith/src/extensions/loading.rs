@@ -17,6 +17,7 @@ use pith_ext::{
 };
 use pith_protocol::host::UiAnswer;
 use pith_session::{LoadingExtensions, RunningExtensions, register_provider, serve_fetch};
+use pith_visible::write_stderr;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -305,13 +306,11 @@ async fn answered(questions: &mut Option<Questions>) -> (String, UiAnswer) {
 
 /// There is no screen yet, and standard output may be somebody else's.
 fn on_stderr(shown: Shown) {
-    use std::io::Write;
     let text = match shown {
-        Shown::Question(text) => text,
+        Shown::Question(text, _) => text,
         Shown::Done => return,
         Shown::Declined | Shown::Withdrawn => "\n".to_owned(),
     };
-    let mut stderr = std::io::stderr().lock();
     // A terminal that is gone is noticed elsewhere.
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    write_stderr(&text);
 }

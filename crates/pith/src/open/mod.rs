@@ -8,7 +8,6 @@ mod options;
 mod tools;
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,6 +30,7 @@ use pith_tools::image;
 use pith_tools::process::Guard;
 use serde_json::Value;
 
+use crate::check::check_tools;
 use crate::cli::{Cli, Judged, Mode, Strangers};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
@@ -86,9 +86,9 @@ pub struct OpenedSession {
 
 impl OpenRequest {
     /// A request for the directory and environment of this process.
-    pub fn of_process(arguments: Cli, dialect: &'static Dialect, mode: pith_ext::Mode) -> io::Result<Self> {
+    pub fn of_process(arguments: Cli, dialect: &'static Dialect, mode: pith_ext::Mode) -> anyhow::Result<Self> {
         Ok(OpenRequest {
-            cwd: std::env::current_dir()?,
+            cwd: crate::current_dir()?,
             environment: Environment::of_process(),
             arguments,
             dialect,
@@ -133,6 +133,13 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let mut loader = Loader::new(&extensions, &cwd);
     let loaded = judge_and_load(&extensions, &mut loader, &mut project, &cwd).await;
     loader.check()?;
+    // Hosts name tools that they bring later.
+    if cli.mode != Some(Mode::Rpc)
+        && let Some(names) = &cli.tools
+    {
+        let tools: Vec<String> = loader.loaded().iter().flat_map(|extension| extension.tools.clone()).collect();
+        check_tools(names, &tools, !loader.loaded().is_empty()).map_err(anyhow::Error::msg)?;
+    }
     let registered = loader.registry();
     let flags = registered.as_deref().map_or(&[][..], |registry| &registry.flags);
     let Judged { values: extension_flags, warnings } =

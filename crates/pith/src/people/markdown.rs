@@ -3,6 +3,8 @@
 //! Marks become styles; the text itself is never reordered or withheld for
 //! longer than it takes to recognise a mark.
 
+use super::styled::Styled;
+
 const BOLD: &str = "\x1b[1m";
 const CODE: &str = "\x1b[36m";
 const DIM: &str = "\x1b[2m";
@@ -30,7 +32,7 @@ enum Place {
 
 impl Markdown {
     /// Appends the styled form of a piece.
-    pub fn push(&mut self, piece: &str, out: &mut String) {
+    pub fn push(&mut self, piece: &str, out: &mut Styled) {
         for char in piece.chars() {
             match (char, self.place) {
                 ('\n', _) => self.end_line(out),
@@ -41,17 +43,17 @@ impl Markdown {
     }
 
     /// Ends the text; nothing of it stays behind and no style stays on.
-    pub fn finish(&mut self, out: &mut String) {
+    pub fn finish(&mut self, out: &mut Styled) {
         self.settle(out);
         self.flush_star(out);
         if self.is_heading || self.is_bold || self.is_code || self.is_fenced {
-            out.push_str(OFF);
+            out.push_own(OFF);
         }
         *self = Markdown::default();
     }
 
     /// Holds back what may be the mark of a heading, a list, a quote or a fence.
-    fn at_line_start(&mut self, char: char, out: &mut String) {
+    fn at_line_start(&mut self, char: char, out: &mut Styled) {
         self.pending.push(char);
         let mark = self.pending.trim_start();
         let is_open = match mark {
@@ -65,38 +67,38 @@ impl Markdown {
     }
 
     /// Decides what the held back beginning of a line is.
-    fn settle(&mut self, out: &mut String) {
+    fn settle(&mut self, out: &mut Styled) {
         self.place = Place::Inline;
         let held = std::mem::take(&mut self.pending);
         let mark = held.trim_start();
         let indent = &held[..held.len() - mark.len()];
         if self.is_fenced || mark.starts_with("```") {
-            out.push_str(&held);
+            out.push(&held);
             return;
         }
-        out.push_str(indent);
+        out.push(indent);
         let hashes = mark.bytes().take_while(|byte| *byte == b'#').count();
         if hashes > 0 && mark[hashes..].starts_with(' ') {
             self.is_heading = true;
-            out.push_str(HEADING);
+            out.push_own(HEADING);
             return mark[hashes..].trim_start().chars().for_each(|char| self.inline(char, out));
         }
         match mark.strip_prefix(['-', '*', '+']).filter(|rest| rest.starts_with(' ')) {
             Some(rest) => {
-                out.push('•');
+                out.push_own("•");
                 rest.chars().for_each(|char| self.inline(char, out));
             }
             None if mark.starts_with('>') => {
-                out.push_str(&format!("{DIM}│{OFF}"));
+                [DIM, "│", OFF].into_iter().for_each(|own| out.push_own(own));
                 mark[1..].chars().for_each(|char| self.inline(char, out));
             }
             None => mark.chars().for_each(|char| self.inline(char, out)),
         }
     }
 
-    fn inline(&mut self, char: char, out: &mut String) {
+    fn inline(&mut self, char: char, out: &mut Styled) {
         if self.is_fenced {
-            return out.push(char);
+            return out.push_char(char);
         }
         match char {
             '`' => {
@@ -112,30 +114,30 @@ impl Markdown {
             '*' if !self.is_code => self.pending.push('*'),
             char => {
                 self.flush_star(out);
-                out.push(char);
+                out.push_char(char);
             }
         }
     }
 
     /// A single star is a star.
-    fn flush_star(&mut self, out: &mut String) {
-        out.push_str(&std::mem::take(&mut self.pending));
+    fn flush_star(&mut self, out: &mut Styled) {
+        out.push(&std::mem::take(&mut self.pending));
     }
 
-    fn restyle(&self, out: &mut String) {
-        out.push_str(OFF);
+    fn restyle(&self, out: &mut Styled) {
+        out.push_own(OFF);
         if self.is_heading {
-            out.push_str(HEADING);
+            out.push_own(HEADING);
         }
         if self.is_bold {
-            out.push_str(BOLD);
+            out.push_own(BOLD);
         }
         if self.is_code {
-            out.push_str(CODE);
+            out.push_own(CODE);
         }
     }
 
-    fn end_line(&mut self, out: &mut String) {
+    fn end_line(&mut self, out: &mut Styled) {
         if self.place == Place::LineStart {
             if self.pending.trim_start().starts_with("```") {
                 return self.fence(out);
@@ -145,25 +147,31 @@ impl Markdown {
         self.flush_star(out);
         // Styles end with their line, whatever the model forgot to close.
         if self.is_heading || self.is_bold || self.is_code {
-            out.push_str(OFF);
+            out.push_own(OFF);
         }
         (self.is_heading, self.is_bold, self.is_code) = (false, false, false);
         self.next_line(out);
     }
 
     /// The line is a fence: code begins or ends.
-    fn fence(&mut self, out: &mut String) {
+    fn fence(&mut self, out: &mut Styled) {
         let line = std::mem::take(&mut self.pending);
-        match self.is_fenced {
-            true => out.push_str(&format!("{OFF}{DIM}{line}{OFF}\n")),
-            false => out.push_str(&format!("{DIM}{line}{OFF}\n{CODE}")),
+        if self.is_fenced {
+            out.push_own(OFF);
+        }
+        out.push_own(DIM);
+        out.push(&line);
+        out.push_own(OFF);
+        out.push_own("\n");
+        if !self.is_fenced {
+            out.push_own(CODE);
         }
         self.is_fenced = !self.is_fenced;
         self.place = Place::LineStart;
     }
 
-    fn next_line(&mut self, out: &mut String) {
-        out.push('\n');
+    fn next_line(&mut self, out: &mut Styled) {
+        out.push_own("\n");
         self.place = Place::LineStart;
     }
 }
@@ -173,11 +181,11 @@ mod tests {
     use super::*;
 
     fn render(pieces: &[&str]) -> String {
-        let (mut markdown, mut out) = (Markdown::default(), String::new());
+        let (mut markdown, mut out) = (Markdown::default(), Styled::new(true));
         pieces.iter().for_each(|piece| markdown.push(piece, &mut out));
         markdown.finish(&mut out);
         let names = [(OFF, "<off>"), (BOLD, "<b>"), (CODE, "<c>"), (DIM, "<d>"), (HEADING, "<h>")];
-        names.iter().fold(out, |text, (code, name)| text.replace(code, name))
+        names.iter().fold(out.as_str().to_owned(), |text, (code, name)| text.replace(code, name))
     }
 
     #[test]
@@ -195,6 +203,8 @@ mod tests {
         check("-5 and #5", "-5 and #5");
         check("an open `code\nnext", "an open <off><c>code<off>\nnext");
         check("*", "*");
+        check("- \x1b[2J **\u{9b}b**", "• ␛[2J <off><b>\\u{9b}b<off>");
+        check("\x1b]0;t\x07\n```\x1b[8m\n\x1bc", "␛]0;t␇\n<d>```␛[8m<off>\n<c>␛c<off>");
         check("```\nopen", "<d>```<off>\n<c>open<off>");
     }
 

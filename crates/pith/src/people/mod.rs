@@ -13,6 +13,7 @@ mod panel;
 pub mod questions;
 mod screen;
 mod screen_outbox;
+mod styled;
 mod terminal;
 mod tool_line;
 

@@ -22,6 +22,7 @@ use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
 use crate::open::{OpenRequest, OpenedSession, Shared};
 use crate::outbox::WireOutbox;
+use crate::sessions::in_use_advice;
 use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
 use crate::{open, warn};
@@ -30,6 +31,7 @@ use crate::{open, warn};
 pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
+    let has_messages = !words.messages.is_empty();
     let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -37,7 +39,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Print)?))?;
     let prompts = words.prompts(start.image_rules())?;
     if prompts.is_empty() {
-        return Ok(nothing_to_do(asked_for));
+        return nothing_to_do(asked_for, has_messages);
     }
     let problems = start.resource_problems();
     let ending = Ending::default();
@@ -46,7 +48,13 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         answers: Box::new(stdout),
         answers_on: abilities.0,
         activity_on: abilities.1,
-        on_broken: Box::new(move || on_broken.host_gone()),
+        on_broken: Box::new(move |error| {
+            // A reader that has seen enough is no failure to talk about.
+            if error.kind() != std::io::ErrorKind::BrokenPipe {
+                warn(&format!("Error: cannot write the answer to stdout: {error}"));
+            }
+            on_broken.host_gone();
+        }),
     })?;
     problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
     let (follower, notices) = Follower::new();
@@ -68,6 +76,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
     let words = Words::of(&cli);
+    let has_messages = !words.messages.is_empty();
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let start = runtime
@@ -82,7 +91,7 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     if prompts.is_empty() {
         queue.close();
         finish(writer);
-        return Ok(nothing_to_do(asked_for));
+        return nothing_to_do(asked_for, has_messages);
     }
     let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
     queue.close();
@@ -156,7 +165,7 @@ async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Undone> {
             Notice::Answer { result: Err(text), .. } if text == NO_MODEL => {
                 return Err(Undone::Refused(NO_KEY.to_owned()));
             }
-            Notice::Answer { result: Err(text), .. } => return Err(Undone::Refused(text)),
+            Notice::Answer { result: Err(text), .. } => return Err(Undone::Refused(in_use_advice(&text))),
             Notice::Answer { id, result: Ok(data) } if id == sent && is_handled(&data) => {
                 asked = Some(client.send(json!({"type": "get_state"})).await);
             }
@@ -183,12 +192,13 @@ fn leave(ending: &Ending, failure: Option<String>) -> anyhow::Result<u8> {
     Ok(1)
 }
 
-/// That is no failure, but maybe not what was meant.
-fn nothing_to_do(asked_for: bool) -> u8 {
+/// Nothing at all is no failure, but maybe not what was meant; an empty message is a script's variable that is not set.
+fn nothing_to_do(asked_for: bool, has_messages: bool) -> anyhow::Result<u8> {
+    anyhow::ensure!(!has_messages, "the message is empty; give some text, as in pith -p \"What is this?\", or pipe it");
     if !asked_for {
         warn("nothing to do: give a message, pipe some text, or use --mode rpc; see pith --help");
     }
-    0
+    Ok(0)
 }
 
 /// What the command line wants to be said.
@@ -204,7 +214,7 @@ impl Words {
 
     /// Piped text, files and the first message make the first prompt.
     fn prompts(self, rules: Rules) -> anyhow::Result<Vec<Value>> {
-        let cwd = std::env::current_dir()?;
+        let cwd = crate::current_dir()?;
         let home = std::env::home_dir().unwrap_or_default();
         let mut first = Draft::default();
         if !std::io::stdin().is_terminal() {

@@ -39,8 +39,8 @@ pub struct Questions {
 
 /// What the screen is told.
 pub enum Shown {
-    /// A question, with the cursor behind it.
-    Question(String),
+    /// A question, with the cursor behind it, or above the editor's line if answers are typed there.
+    Question(String, Typing),
     /// It has been answered with a line.
     Done,
     /// There is no answer.
@@ -154,15 +154,11 @@ impl Questions {
             && !std::mem::replace(&mut self.is_shown, true)
         {
             let text = text(&request.method);
-            (self.show)(Shown::Question(match self.typing {
-                Typing::Here => {
-                    // What was typed before the question was asked is no consent.
-                    let _ = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
-                    text
-                }
-                // The editor's line is below it and drawn again with the next key.
-                Typing::Elsewhere => format!("\r{text}\n"),
-            }));
+            if self.typing == Typing::Here {
+                // What was typed before the question was asked is no consent.
+                let _ = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+            }
+            (self.show)(Shown::Question(text, self.typing));
         }
     }
 

@@ -9,9 +9,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pith_protocol::Usage;
+use pith_visible::visible;
 use tokio::sync::oneshot;
 
 use super::markdown::Markdown;
+use super::styled::Styled;
 use super::terminal::{self, Abilities};
 use super::tool_line::cut;
 
@@ -46,7 +48,11 @@ pub enum Show {
     /// A text of the driver's own, whatever the streams are.
     Say(String),
     /// A question; the cursor stays behind it until the person has answered.
-    Question(String),
+    Question {
+        text: String,
+        /// An editor's line is on the screen: the question takes its place, and the editor draws it again below.
+        replaces_editor: bool,
+    },
     /// The answer has ended the question's line.
     QuestionOver,
     /// For the terminal's window.
@@ -66,7 +72,7 @@ pub struct Streams {
     /// Only drawn on when it is a terminal.
     pub activity_on: Abilities,
     /// Called once when answers cannot be written any more.
-    pub on_broken: Box<dyn Fn() + Send>,
+    pub on_broken: Box<dyn Fn(&io::Error) + Send>,
 }
 
 /// Hands things to the thread. The thread ends with the last of its handles.
@@ -171,11 +177,13 @@ impl Painter {
             }
             Show::Note(text) => self.note(&cut(&text)),
             Show::Say(text) => self.say(&text),
-            Show::Question(text) => {
+            Show::Question { text, replaces_editor } => {
                 self.end_answer();
                 self.wipe();
-                self.is_mid_line = !text.ends_with('\n');
-                self.write(&text);
+                self.is_mid_line = !replaces_editor && !text.ends_with('\n');
+                let (before, after) = if replaces_editor { ("\r", "\n") } else { ("", "") };
+                let styled = self.for_answers().own(before).text(&text).own(after);
+                self.write(&styled);
             }
             Show::QuestionOver => self.is_mid_line = false,
             Show::Title(title) => self.title(&title),
@@ -205,10 +213,11 @@ impl Painter {
             return;
         }
         self.wipe();
-        let mut styled = String::new();
-        match self.streams.answers_on.has_colour {
-            true => self.markdown.push(text, &mut styled),
-            false => styled.push_str(text),
+        let mut styled = self.for_answers();
+        if self.streams.answers_on.has_colour {
+            self.markdown.push(text, &mut styled);
+        } else {
+            styled.push(text);
         }
         if let Some(last) = text.chars().last() {
             self.is_mid_line = last != '\n';
@@ -218,12 +227,12 @@ impl Painter {
 
     /// The answer's last line is completed before anything else is shown.
     fn end_answer(&mut self) {
-        let mut styled = String::new();
+        let mut styled = self.for_answers();
         self.markdown.finish(&mut styled);
         if std::mem::take(&mut self.is_mid_line) {
-            styled.push('\n');
+            styled.push_own("\n");
         }
-        if !styled.is_empty() {
+        if !styled.as_str().is_empty() {
             self.write(&styled);
         }
     }
@@ -238,19 +247,17 @@ impl Painter {
         let problem = problem.map_or_else(String::new, |problem| format!(": {problem}"));
         let (mark, colour) = if problem.is_empty() { ("✓", GREEN) } else { ("✗", RED) };
         let text = format!("{line}{took}{problem}");
-        let line = match self.streams.activity_on.has_colour {
-            true => format!("{colour}{mark}{OFF} {DIM}{text}{OFF}"),
-            false => format!("{mark} {text}"),
-        };
-        self.activity(&line);
+        let shown = Styled::new(true);
+        self.activity(if self.streams.activity_on.has_colour {
+            shown.own(colour).own(mark).own(OFF).own(" ").own(DIM).text(&text).own(OFF)
+        } else {
+            shown.own(mark).own(" ").text(&text)
+        });
     }
 
     fn note(&mut self, text: &str) {
-        let line = match self.streams.activity_on.has_colour {
-            true => format!("{DIM}· {text}{OFF}"),
-            false => format!("· {text}"),
-        };
-        self.activity(&line);
+        let (dim, off) = if self.streams.activity_on.has_colour { (DIM, OFF) } else { ("", "") };
+        self.activity(Styled::new(true).own(dim).own("· ").text(text).own(off));
     }
 
     fn show_totals(&mut self) {
@@ -261,26 +268,27 @@ impl Painter {
     }
 
     /// A line about what goes on; only a person at a terminal gets it.
-    fn activity(&mut self, line: &str) {
+    fn activity(&mut self, line: Styled) {
         if !self.streams.activity_on.is_terminal {
             return;
         }
         self.end_answer();
         self.wipe();
-        self.draw(&format!("{line}\n"));
+        self.draw(&line.own("\n"));
     }
 
     fn say(&mut self, text: &str) {
         self.end_answer();
         self.wipe();
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        self.write(&format!("{text}{end}"));
+        let styled = self.for_answers().text(text).own(end);
+        self.write(&styled);
     }
 
     fn title(&mut self, title: &str) {
         if self.streams.answers_on.can_redraw {
-            let title: String = title.chars().filter(|character| !character.is_control()).collect();
-            self.write(&format!("\x1b]0;{title}\x07"));
+            let styled = self.for_answers().own("\x1b]0;").text(&title.replace(['\n', '\t'], " ")).own("\x07");
+            self.write(&styled);
         }
     }
 
@@ -296,30 +304,39 @@ impl Painter {
         };
         self.frame = (self.frame + 1) % FRAMES.len();
         let room = terminal::width(io::stderr()).saturating_sub(12);
-        let what: String = what.chars().take(room).collect();
+        // The visible form may be longer, and a line that wraps cannot be wiped.
+        let what: String = visible(&what).chars().take(room).collect();
         let took = duration(since.elapsed());
         self.has_spinner = true;
         let (dim, off) = if self.streams.activity_on.has_colour { (DIM, OFF) } else { ("", "") };
-        self.draw(&format!("\r\x1b[K{} {dim}{what} {took}{off}", FRAMES[self.frame]));
+        let line = Styled::new(true).own("\r\x1b[K").own(FRAMES[self.frame]).own(" ").own(dim);
+        self.draw(&line.text(&what).own(" ").text(&took).own(off));
     }
 
     fn wipe(&mut self) {
         if std::mem::take(&mut self.has_spinner) {
-            self.draw("\r\x1b[K");
+            self.draw(&Styled::new(true).own("\r\x1b[K"));
         }
     }
 
     /// A terminal that is gone is noticed elsewhere: by a signal, or when answers cannot be written.
-    fn draw(&mut self, text: &str) {
+    fn draw(&mut self, text: &Styled) {
         let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+        let _ = stderr.write_all(text.as_str().as_bytes()).and_then(|()| stderr.flush());
     }
 
-    fn write(&mut self, text: &str) {
+    /// Begins a text for the stream of answers.
+    fn for_answers(&self) -> Styled {
+        Styled::new(self.streams.answers_on.is_terminal)
+    }
+
+    fn write(&mut self, text: &Styled) {
         let answers = &mut self.streams.answers;
-        let written = answers.write_all(text.as_bytes()).and_then(|()| answers.flush());
-        if written.is_err() && !std::mem::replace(&mut self.is_broken, true) {
-            (self.streams.on_broken)();
+        let written = answers.write_all(text.as_str().as_bytes()).and_then(|()| answers.flush());
+        if let Err(error) = written
+            && !std::mem::replace(&mut self.is_broken, true)
+        {
+            (self.streams.on_broken)(&error);
         }
     }
 }

@@ -27,12 +27,11 @@ pub fn first_line(text: &str) -> String {
     cut(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
 }
 
-/// One line without control characters, at most [`MAX_CHARS`] long.
+/// One line without tabs, at most [`MAX_CHARS`] long.
 pub fn cut(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let is_whole = line.len() == text.trim_end().len() && line.chars().count() <= MAX_CHARS;
-    let mut shown: String =
-        line.chars().take(MAX_CHARS).map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let mut shown: String = line.chars().take(MAX_CHARS).map(|char| if char == '\t' { ' ' } else { char }).collect();
     if !is_whole {
         shown.push('…');
     }
@@ -55,7 +54,7 @@ mod tests {
         check("find", serde_json::json!({"pattern": "*.rs"}), "find *.rs");
         check("weather", serde_json::json!({"days": 2, "city": "Oslo"}), "weather Oslo");
         check("noop", serde_json::json!({}), "noop");
-        check("bash", serde_json::json!({"command": "a\u{1b}[2Jb"}), "$ a [2Jb");
+        check("bash", serde_json::json!({"command": "a\tb\u{1b}[2J"}), "$ a b\u{1b}[2J");
         assert_eq!(cut(&"x".repeat(200)).chars().count(), MAX_CHARS + 1);
         assert_eq!(first_line("\n  \n boom \nmore"), "boom");
     }

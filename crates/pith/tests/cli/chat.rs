@@ -38,10 +38,12 @@ fn a_message_is_answered_and_the_next_one_waited_for() {
 
 #[test]
 fn ctrl_c_stops_the_turn_and_not_the_chat() {
-    let (home, _server) = scene([Turn::silent(), Turn::text("still here")]);
+    let (home, server) = scene([Turn::silent(), Turn::text("still here")]);
     let mut terminal = open(&home, &model());
     terminal.type_keys("hang\r");
     terminal.wait("waiting for the model");
+    // The silent turn is for this request; one that is stopped before it is sent would leave it to the next.
+    server.wait_request(0);
     terminal.type_keys("\x03");
     terminal.wait("✗ ");
     terminal.wait("› ");

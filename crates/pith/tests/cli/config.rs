@@ -4,10 +4,10 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use pith_testkit::{Api, TempHome};
+use pith_testkit::{Api, TempHome, Turn};
 use serde_json::{Value, json};
 
-use super::support::{finish, run, scene, start_in};
+use super::support::{finish, model, run, scene, start_in};
 
 #[test]
 fn a_sound_set_up_passes() {
@@ -89,6 +89,73 @@ fn the_recipes_of_the_documentation_load_and_have_usable_models() {
 }
 
 #[test]
+fn names_that_nobody_has_are_listed_with_the_near_one() {
+    let (home, _server) = scene([]);
+    home.write_settings(&json!({
+        "defualtModel": "x", "retry": {"maxRetrys": 3}, "inheritSecrets": true, "frobnication": 1, "theme": "dark",
+        "defaultProvider": "anthropc", "defaultModel": "x", "defaultTools": ["read", "gerp"],
+    }));
+    let auth = home.agent().join("auth.json");
+    let entries = json!({"anthropic": {"key": "k"}, "opnai": {"type": "api_key", "key": "k"}});
+    std::fs::write(&auth, entries.to_string()).expect("write");
+    std::fs::set_permissions(&auth, Permissions::from_mode(0o600)).expect("chmod");
+    std::fs::write(home.agent().join("oauth.json"), "{}").expect("write");
+    for command in [&["config", "check"][..], &["doctor"]] {
+        let output = run(&home, command);
+        assert_eq!((output.code, output.stderr.as_str()), (1, ""));
+        for part in [
+            "problem: unknown key defualtModel; did you mean \"defaultModel\"?\n",
+            "problem: unknown key retry.maxRetrys; did you mean \"retry.maxRetries\"?\n",
+            "problem: unknown key inheritSecrets; did you mean \"bash.inheritSecrets\"?\n",
+            "remark: pith does not use the key frobnication\n",
+            "problem: defaultProvider \"anthropc\" is no provider; did you mean \"anthropic\"?\n",
+            "problem: defaultTools: there is no tool \"gerp\"; did you mean \"grep\"?\n",
+            "problem: the entry of anthropic is not used: missing \"type\"\n",
+            "problem: \"opnai\" is no provider; did you mean \"openai\"?\n",
+            "remark: not read, because auth.json is there\n",
+        ] {
+            assert!(output.stdout.contains(part), "{part} is missing in {}", output.stdout);
+        }
+        assert!(!output.stdout.contains("theme"), "{}", output.stdout);
+    }
+}
+
+#[test]
+<<<<<<< HEAD
+=======
+fn a_default_model_that_fits_nothing_is_a_problem() {
+    let (home, _server) = scene([]);
+    let (provider, model) = (Api::Anthropic.provider(), Api::Anthropic.model());
+    let check = |settings: Value, code: i32, expected: &str| {
+        home.write_settings(&settings);
+        let output = run(&home, ["config", "check"]);
+        assert_eq!(output.code, code, "{}", output.stdout);
+        assert!(output.stdout.contains(expected), "{expected} is missing in {}", output.stdout);
+    };
+    check(json!({"defaultProvider": provider, "defaultModel": model}), 0, "settings.json: ok\n");
+    let slip = format!("{model}x");
+    let text = format!("defaultModel \"{slip}\" is no model of {provider}; did you mean \"{model}\"?\n");
+    check(json!({"defaultProvider": provider, "defaultModel": slip}), 1, &text);
+    check(json!({"defaultModel": model}), 1, "defaultModel has no effect without defaultProvider\n");
+    let unusable = json!({"defaultProvider": "openai", "defaultModel": "gpt-5.4"});
+    check(unusable, 0, "remark: the default model cannot be used: ");
+}
+
+#[test]
+fn tools_that_nobody_has_are_refused() {
+    let (home, _server) = scene([Turn::text("fine")]);
+    let arguments = |tools: &'static str| [&["--tools", tools][..], &model(), &["-p", "go"]].concat();
+    run(&home, arguments("read,raed")).refused("Error: --tools: there is no tool \"raed\"; did you mean \"read\"?\n");
+    let known = "read, bash, edit, write, grep, find, ls, todo_write";
+    run(&home, arguments("deploy"))
+        .refused(&format!("Error: --tools: there is no tool \"deploy\". There are {known}\n"));
+    assert_eq!(run(&home, arguments("read,grep")).quiet(), "fine\n");
+    let output = run(&home, ["config", "check", "--tools", "raed"]);
+    assert!(output.code == 1 && output.stdout.contains("did you mean \"read\"?"), "{}", output.stdout);
+}
+
+#[test]
+>>>>>>> words
 fn auth_tells_scripts_whether_a_provider_is_ready() {
     let (home, _server) = scene([]);
     let provider = Api::Anthropic.provider();

@@ -3,6 +3,8 @@
 mod chat;
 mod config;
 mod help;
+mod hostile;
 mod json;
+mod mistakes;
 mod print;
 mod support;

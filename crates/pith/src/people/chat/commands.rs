@@ -82,9 +82,13 @@ impl Chat {
 
     /// A message; `@file` in it attaches the file if there is one.
     fn message(&mut self, line: &str) -> Next {
-        let words = line.split_whitespace().filter_map(|word| word.strip_prefix('@'));
+        let words = line.split_whitespace().filter_map(|word| word.strip_prefix('@')).filter(|word| !word.is_empty());
         let is_file = |word: &&str| super::resolve(word, &self.cwd, &self.home).is_file();
-        let files: Vec<String> = words.filter(is_file).map(str::to_owned).collect();
+        let (files, others): (Vec<&str>, Vec<&str>) = words.partition(is_file);
+        for other in others {
+            self.say(&format!("! there is no file {other}; @{other} is sent as text"));
+        }
+        let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
         match self.draft(line, &files) {
             Ok(Some(command)) => Next::Turn { command, stop: json!({"type": "abort"}) },
             Ok(None) => Next::Nothing,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use pith_visible::{is_order, visible};
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -43,7 +44,9 @@ pub struct Words(Arc<RwLock<Vec<String>>>);
 
 impl Words {
     pub fn set(&self, words: Vec<String>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = words;
+        // A name that a terminal would obey cannot be typed either.
+        let typable = words.into_iter().filter(|word| !word.contains(is_order)).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = typable;
     }
 
     fn starting_with(&self, start: &str) -> Vec<String> {
@@ -77,7 +80,7 @@ impl Lines {
 
     /// The next line, which begins with `draft`. Asking again after giving up on an answer gets that answer.
     pub async fn next(&mut self, draft: String) -> Typed {
-        if self.wanted.send(draft).is_err() {
+        if self.wanted.send(visible(&draft).into_owned()).is_err() {
             return Typed::End;
         }
         self.typed.recv().await.unwrap_or(Typed::End)

@@ -26,6 +26,7 @@ use crate::cli::Cli;
 use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
 use crate::open::{self, OpenRequest, Shared};
+use crate::sessions::in_use_advice;
 use crate::transport::finish;
 use crate::warn;
 
@@ -54,7 +55,7 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         answers: Box::new(std::io::stdout()),
         answers_on: on,
         activity_on: on,
-        on_broken: Box::new(move || on_broken.host_gone()),
+        on_broken: Box::new(move |_| on_broken.host_gone()),
     })?;
     std::fs::create_dir_all(agent_dir.path())?;
     let mut chat = Chat {
@@ -233,7 +234,7 @@ impl Chat {
     }
 
     fn complain(&self, text: &str) {
-        self.say(&format!("✗ {text}"));
+        self.say(&format!("✗ {}", in_use_advice(text)));
     }
 }
 
@@ -255,7 +256,9 @@ async fn ended(client: &mut Client) {
 /// Shows questions of extensions.
 fn on_screen(screen: Screen) -> impl Fn(Shown) + Send {
     move |shown| match shown {
-        Shown::Question(text) => screen.show(Show::Question(text)),
+        Shown::Question(text, typing) => {
+            screen.show(Show::Question { text, replaces_editor: typing == Typing::Elsewhere });
+        }
         Shown::Done => screen.show(Show::QuestionOver),
         Shown::Declined => screen.show(Show::Note("no answer".to_owned())),
         Shown::Withdrawn => screen.show(Show::Note("the question was withdrawn".to_owned())),

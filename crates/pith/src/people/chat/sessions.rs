@@ -1,10 +1,11 @@
 //! Earlier conversations in the same directory, and whether a project is trusted.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pith_resources::Question;
 use pith_store::SessionSummary;
+use pith_visible::write_stderr;
 use serde_json::json;
 
 use super::Chat;
@@ -89,9 +90,7 @@ fn ago(modified: i64) -> String {
 
 /// Asks the person at the terminal; anything but yes or no is no answer.
 pub fn ask(question: &Question) -> Option<bool> {
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "{}\n{}\n\nTrust it from now on? [y/n] ", question.title, question.message).ok()?;
-    stderr.flush().ok()?;
+    write_stderr(&format!("{}\n{}\n\nTrust it from now on? [y/n] ", question.title, question.message));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).ok()?;
     match answer.trim().to_lowercase().as_str() {

@@ -1,0 +1,154 @@
+//! Names in files and flags that nobody has: keys of settings, providers, models, tools.
+
+use std::path::Path;
+
+use pith_ai::agent_dir::AgentDir;
+use pith_ai::auth_file::Stored;
+use pith_ai::near::{near, suggestion};
+use pith_ai::registry::Registry;
+use pith_ai::settings::{self, Settings};
+use pith_tools::BUILTIN_NAMES;
+
+use super::Report;
+
+/// Kept by the session itself, so not among the built-in tools.
+const TODO_WRITE: &str = "todo_write";
+
+/// What the files are compared with.
+pub(super) struct Known<'a> {
+    pub agent_dir: &'a AgentDir,
+    pub cwd: &'a Path,
+    pub settings: &'a Settings,
+    pub registry: &'a Registry,
+    /// Tools of extensions.
+    pub tools: &'a [String],
+}
+
+impl Known<'_> {
+    /// Reports every name that is wrong.
+    pub(super) fn check(&self, report: &mut Report) {
+        self.check_keys(report);
+        self.check_default_model(report);
+        self.check_default_tools(report);
+        self.check_credentials(report);
+        self.check_replaced_files(report);
+    }
+
+    /// A slip is a problem; a key that is like none of pith's is probably another agent's.
+    fn check_keys(&self, report: &mut Report) {
+        for file in [self.agent_dir.settings_file(), self.agent_dir.project_settings_file(self.cwd)] {
+            for key in settings::unknown_keys(&file) {
+                match key.near {
+                    Some(near) => report
+                        .problem(Some(file.clone()), &format!("unknown key {}; did you mean \"{near}\"?", key.path)),
+                    None => report.remark(Some(file.clone()), &format!("pith does not use the key {}", key.path)),
+                }
+            }
+        }
+    }
+
+    fn check_default_model(&self, report: &mut Report) {
+        let file = |key: &str| Some(settings::file_with(self.agent_dir, self.cwd, key));
+        let (provider, model) = (&self.settings.default_provider, &self.settings.default_model);
+        if let Some(provider) = provider
+            && !self.registry.is_listed(provider)
+        {
+            let ids = self.registry.provider_ids();
+            let near = suggestion(provider, ids.iter().map(String::as_str));
+            let text = format!("defaultProvider \"{provider}\" is no provider{near}");
+            return report.problem(file("defaultProvider"), &text);
+        }
+        match (provider, model) {
+            (None, None) => {}
+            (Some(_), None) => {
+                report.problem(file("defaultProvider"), "defaultProvider has no effect without defaultModel");
+            }
+            (None, Some(_)) => {
+                report.problem(file("defaultModel"), "defaultModel has no effect without defaultProvider");
+            }
+            (Some(provider), Some(model)) => {
+                let models = self.registry.models_of(provider);
+                match self.registry.find(provider, model) {
+                    Some(model) => {
+                        if let Err(why) = self.registry.check(&model) {
+                            report.remark(file("defaultModel"), &format!("the default model cannot be used: {why}"));
+                        }
+                    }
+                    // A local server says what it has only when it is asked.
+                    None if models.is_empty() => {}
+                    None => {
+                        let near = suggestion(model, models.iter().map(|model| &*model.id));
+                        let text = format!("defaultModel \"{model}\" is no model of {provider}{near}");
+                        report.problem(file("defaultModel"), &text);
+                    }
+                }
+            }
+        }
+    }
+
+    fn check_default_tools(&self, report: &mut Report) {
+        let file = settings::file_with(self.agent_dir, self.cwd, "defaultTools");
+        for name in self.settings.default_tools.iter().flatten() {
+            if !is_tool(name, self.tools) {
+                let near = suggestion(name, tool_names(self.tools));
+                report.problem(Some(file.clone()), &format!("defaultTools: there is no tool \"{name}\"{near}"));
+            }
+        }
+    }
+
+    fn check_credentials(&self, report: &mut Report) {
+        let auth = self.registry.auth_file();
+        let ids = self.registry.provider_ids();
+        for (provider, entry) in auth.entries().iter() {
+            if let Stored::Unreadable(why) = entry {
+                report.problem(Some(auth.path().to_owned()), &format!("the entry of {provider} is not used: {why}"));
+            }
+            if !self.registry.is_listed(provider)
+                && let Some(near) = near(provider, ids.iter().map(String::as_str))
+            {
+                let text = format!("\"{provider}\" is no provider; did you mean \"{near}\"?");
+                report.problem(Some(auth.path().to_owned()), &text);
+            }
+        }
+    }
+
+    /// `auth.json` takes the place of what older releases wrote.
+    fn check_replaced_files(&self, report: &mut Report) {
+        let auth = self.agent_dir.auth_file();
+        if !auth.exists() {
+            return;
+        }
+        let logins = auth.with_file_name("oauth.json");
+        if logins.exists() {
+            report.remark(Some(logins), "not read, because auth.json is there");
+        }
+        if !self.settings.api_keys.is_empty() {
+            let file = settings::file_with(self.agent_dir, self.cwd, "apiKeys");
+            report.remark(Some(file), "apiKeys is not used, because auth.json is there");
+        }
+    }
+}
+
+/// Refuses a name in `--tools` that no tool has. Extensions may register more tools later, so with any of them only
+/// a slip is refused.
+pub fn check_tools(names: &[String], extension_tools: &[String], has_extensions: bool) -> Result<(), String> {
+    for name in names.iter().filter(|name| !is_tool(name, extension_tools)) {
+        let near = suggestion(name, tool_names(extension_tools));
+        if !near.is_empty() {
+            return Err(format!("--tools: there is no tool \"{name}\"{near}"));
+        }
+        if !has_extensions {
+            let known = tool_names(extension_tools).collect::<Vec<_>>().join(", ");
+            return Err(format!("--tools: there is no tool \"{name}\". There are {known}"));
+        }
+    }
+    Ok(())
+}
+
+fn is_tool(name: &str, extension_tools: &[String]) -> bool {
+    tool_names(extension_tools).any(|known| known == name)
+}
+
+fn tool_names(extension_tools: &[String]) -> impl Iterator<Item = &str> {
+    BUILTIN_NAMES.into_iter().chain([TODO_WRITE]).chain(extension_tools.iter().map(String::as_str))
+}
