@@ -258,7 +258,7 @@ async fn urls_and_structures() {
             ("(() => { try { assert.deepStrictEqual({ a: 1 }, { a: 2 }); } catch (e) { return e.code; } })()", r#""ERR_ASSERTION""#),
             ("createRequire(import.meta.url)('node:path') === path", "true"),
             ("typeof require('worker_threads').Worker + (await failure(() => new (require('net').Socket)()))", r#""functionERR_FEATURE_UNAVAILABLE_ON_PLATFORM""#),
-            ("[process.platform, typeof process.pid, process.argv.length, process.env.HOME === os.homedir(), process.stdout.isTTY, process.cwd() === process.cwd()]", r#"["linux","number",1,true,false,true]"#),
+            ("[process.platform, typeof process.pid, process.argv.slice(1), process.env.HOME === os.homedir(), process.stdout.isTTY, process.cwd() === process.cwd()]", r#"["linux","number",["/$bunfs/root/pi","--mode","rpc"],true,false,true]"#),
             ("(process.env.NEW_ONE = 5, [process.env.NEW_ONE, process.env.MISSING])", r#"["5",null]"#),
             ("[os.EOL, os.tmpdir().length > 0, os.cpus().length > 0, os.platform(), typeof os.hostname()]", r#"["\n",true,true,"linux","string"]"#),
             ("await failure(() => process.chdir('/'))", r#""ERR_WORKER_UNSUPPORTED_OPERATION""#),

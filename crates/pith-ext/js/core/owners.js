@@ -72,6 +72,18 @@ exports.text = (error) => {
   }
 };
 
+// Something an extension wanted and did not get. A gate that is deciding meanwhile may have depended on it, whatever it
+// makes of the error.
+exports.lack = (why, ext = exports.now()) => {
+  for (const gate of ext?.gates ?? []) gate.lacks ??= why;
+};
+
+// The error for something pith does not have.
+exports.unavailable = (what, why = "is not available in pith") => {
+  exports.lack(`${what} ${why}`);
+  return Object.assign(new Error(`${what} ${why}`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+};
+
 // Time an extension spends waiting for people, processes or the network does not count against it.
 exports.excuse = (ext) => {
   if (!ext) return () => {};

@@ -1,5 +1,7 @@
 // Built-ins pith does not have: importing them works, using them says what is missing.
 
+const owners = require("internal/owners");
+
 const shapes = {
   net: ["createServer", "createConnection", "connect", "Socket", "Server", "isIP", "isIPv4", "isIPv6"],
   tls: ["connect", "createServer", "createSecureContext", "TLSSocket"],
@@ -34,7 +36,7 @@ exports.make = (name) => {
   const made = {};
   for (const member of shapes[name] ?? []) {
     made[member] = values[name]?.[member] ?? function () {
-      throw Object.assign(new Error(`${name}.${member} is not available in pith`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+      throw owners.unavailable(`${name}.${member}`);
     };
   }
   if (name === "dns") made.promises = exports.make("dns/promises");

@@ -258,7 +258,7 @@ function execSync(command, options = {}) {
 }
 
 const fork = () => {
-  throw new Error("child_process.fork is not available in pith: there is no Node to start");
+  throw require("internal/owners").unavailable("child_process.fork", "is not available in pith: there is no Node to start");
 };
 
 module.exports = { ChildProcess, spawn, exec, execFile, spawnSync, execFileSync, execSync, fork };

@@ -349,14 +349,14 @@ fn an_extension_can_run_pith_itself() {
         format!(
             "import {{ basename }} from 'node:path'; \
              export default (pi) => pi.registerCommand('sub', {{ handler: async () => {{ \
-               const ran = await pi.exec(process.execPath, {arguments}); \
+               const ran = await pi.exec(process.execPath, [process.argv[1], ...{arguments}]); \
                const types = ran.stdout.trim().split('\\n').map((line) => JSON.parse(line).type); \
-               console.error('<' + [basename(process.execPath), process.argv.length, ran.code, types[0], types.at(-1)].join(' ') + '>'); \
+               console.error('<' + [basename(process.execPath), process.argv[2], ran.code, types[0], types.at(-1)].join(' ') + '>'); \
              }} }});"
         ),
     );
     let ran = run(&home, once(&["-p", "/sub", "-e", "sub.ts"]));
-    assert!(ran.code == 0 && ran.stderr.contains("<pith 1 0 session agent_settled>"), "{}", ran.stderr);
+    assert!(ran.code == 0 && ran.stderr.contains("<pith --provider 0 session agent_settled>"), "{}", ran.stderr);
     assert_eq!(server.requests().len(), 1);
     assert_eq!(home.sessions().len(), 0);
 }
