@@ -2,6 +2,7 @@
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
+const runs = require("internal/runs");
 const state = require("internal/state");
 const timers = require("internal/timers");
 const { assertActive } = require("internal/api");
@@ -23,7 +24,7 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
   const id = host.uuid();
   const limit = Number(timeout) > 0 ? Number(timeout) : undefined;
   const excused = owners.excuse(ext);
-  const inRun = scope === "event" && require("internal/context").isRunning();
+  const inRun = scope === "session" && require("internal/context").isRunning() && !runs.isCommand(ext);
   if (depth++ === 0) announce("ui_prompt_start", method, fields.title);
   return new Promise((resolve) => {
     const entry = { ext, inRun, id, op: 0, close: null };
