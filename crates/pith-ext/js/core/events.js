@@ -261,7 +261,7 @@ const composed = {
     };
     const onError = (error, ext, isDisabled) => {
       ext.gates.delete(gate);
-      const reason = error instanceof Error ? error.message : `Extension failed, blocking execution: ${owners.text(error)}`;
+      const reason = error instanceof Error ? owners.text(error) : `Extension failed, blocking execution: ${owners.text(error)}`;
       verdict = { block: true, reason, terminate: false };
       if (!isDisabled) owners.report(ext.path, "tool_call", error);
       return true;

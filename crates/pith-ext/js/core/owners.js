@@ -61,10 +61,14 @@ exports.relieve = (error) => {
   host.exhausted();
 };
 
+// The engine does not say what it was that could not be called; the source does.
+const nameless = new Set(["not a function", "not a constructor"]);
+
 // The text of whatever was thrown.
 exports.text = (error) => {
   try {
     if (error === null) return "out of memory";
+    if (error instanceof TypeError && nameless.has(error.message)) return host.named(error.message, stackOf(error)) ?? error.message;
     if (error instanceof Error || (error && typeof error.message === "string")) return error.message || error.name || "Error";
     return String(error);
   } catch {
