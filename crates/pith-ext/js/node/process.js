@@ -136,6 +136,10 @@ Object.assign(process, {
   getegid: () => facts.gid,
   getgroups: () => [facts.gid],
   setMaxListeners: () => process,
+  dlopen(_module, filename) {
+    const { unavailable } = require("internal/owners");
+    throw Object.assign(unavailable(`${filename}: native add-ons`, "are not available in pith"), { code: "ERR_DLOPEN_FAILED" });
+  },
   binding(name) {
     throw new Error(`No such module: ${name}`);
   },

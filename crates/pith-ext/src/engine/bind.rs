@@ -115,7 +115,8 @@ fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str, filename: &str) -
         return Ok(script);
     }
     if path.ends_with(".node") {
-        return Err(throw(ctx, "ERR_DLOPEN_FAILED", &format!("{path}: native add-ons cannot be loaded by pith")));
+        let why = format!("{path}: native add-ons are not available in pith: there is no Node to load them into");
+        return Err(throw(ctx, "ERR_DLOPEN_FAILED", &why));
     }
     // Reading and compiling is pith's work, not the extension's.
     let found = state.block(|| state.script(Path::new(path))).map_err(|why| throw(ctx, "ERR_LOAD", &why))?;
