@@ -12,6 +12,10 @@ use serde_json::Value;
 
 use crate::registry::SourceInfo;
 
+/// What `process.argv[1]` says: the script of a pi that was compiled into one file. There is no such file, so code that
+/// wants to start the agent again takes `process.execPath` alone, or passes this on as the first argument.
+pub const SCRIPT: &str = "/$bunfs/root/pi";
+
 /// One extension to load. The order of a list of sources is the order of handlers.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -182,6 +186,8 @@ pub struct ExtensionConfig {
     pub output: Output,
     /// The variables extensions and their programs see; `None` stands for those of this process.
     pub environment: Option<Vec<(String, String)>>,
+    /// The arguments of the process, as `process.argv` shows them after the program and [`SCRIPT`].
+    pub arguments: Vec<String>,
     /// Without one, programs are children like any other.
     pub launcher: Option<Arc<dyn Launcher>>,
 }

@@ -216,7 +216,7 @@ impl Choice {
 }
 
 /// A list of patterns: plain ones choose, `!` ones take away again; `+path` and `-path` mean one file.
-fn selected(patterns: &[String], file: &Path, base: &Path) -> bool {
+pub(crate) fn selected(patterns: &[String], file: &Path, base: &Path) -> bool {
     let matching = |pattern: &str| glob(pattern).is_some_and(|glob| matches(&glob, file, base));
     let is_exactly = |path: &str| crate::modules::resolve::normalized(&base.join(path)) == file;
     let marked = |mark: char| patterns.iter().filter_map(move |pattern| pattern.strip_prefix(mark));
@@ -230,7 +230,7 @@ fn selected(patterns: &[String], file: &Path, base: &Path) -> bool {
 }
 
 /// A pattern that does not parse matches nothing.
-fn glob(pattern: &str) -> Option<GlobMatcher> {
+pub(crate) fn glob(pattern: &str) -> Option<GlobMatcher> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
 }

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobSetBuilder};
+use globset::GlobMatcher;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde_json::Value;
+
+use crate::discovery::{glob, selected};
 
 /// Extension files of a directory: what its manifest names, its index, or whatever lies in it.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
@@ -39,16 +41,23 @@ pub fn manifest_entries(directory: &Path) -> Option<Vec<PathBuf>> {
     let listed = manifest.get("pi")?.as_object()?.get("extensions")?.as_array()?;
     // One entry that is not a text spoils the list.
     let listed: Vec<&str> = listed.iter().map(Value::as_str).collect::<Option<_>>()?;
-    let (excluded, included): (Vec<&str>, Vec<&str>) = listed.into_iter().partition(|entry| entry.starts_with('!'));
-    let mut found: Vec<PathBuf> = included.iter().flat_map(|entry| listed_entry(directory, entry)).collect();
-    let excluded: Vec<&str> = excluded.iter().map(|entry| &entry[1..]).collect();
-    let excluded = globs(&excluded);
-    found.retain(|file| !file.strip_prefix(directory).is_ok_and(|relative| excluded.is_match(relative)));
+    let (overrides, named): (Vec<&str>, Vec<&str>) =
+        listed.into_iter().partition(|entry| entry.starts_with(['!', '+', '-']));
+    let mut found: Vec<PathBuf> = Vec::new();
+    for file in named.iter().flat_map(|entry| listed_entry(directory, &manifest, entry)) {
+        if !found.contains(&file) {
+            found.push(file);
+        }
+    }
+    let overrides: Vec<String> = overrides.into_iter().map(str::to_owned).collect();
+    found.retain(|file| overrides.is_empty() || selected(&overrides, file, directory));
     Some(found)
 }
 
+/// What a directory is by itself. A manifest whose entries lead nowhere does not keep an index from counting.
 fn own_entries(directory: &Path) -> Option<Vec<PathBuf>> {
-    manifest_entries(directory).or_else(|| Some(vec![index_file(directory)?]))
+    let listed = manifest_entries(directory).filter(|listed| !listed.is_empty());
+    listed.or_else(|| Some(vec![index_file(directory)?]))
 }
 
 /// The index of a directory that no manifest speaks for.
@@ -64,42 +73,43 @@ fn index_file(directory: &Path) -> Option<PathBuf> {
 }
 
 /// A file, a directory or a pattern.
-fn listed_entry(directory: &Path, entry: &str) -> Vec<PathBuf> {
+fn listed_entry(directory: &Path, manifest: &Value, entry: &str) -> Vec<PathBuf> {
     let path = crate::modules::resolve::normalized(&directory.join(entry));
     if path.is_file() {
         return vec![path];
     }
-    if path.is_dir() {
-        // A manifest that names its own directory would never end.
-        return if path == directory { Vec::new() } else { entries(&path) };
+    if path == crate::modules::resolve::normalized(directory) {
+        // A manifest that names its own directory means the package as others import it.
+        return main_file(directory, manifest).into_iter().collect();
     }
-    let pattern = globs(&[entry]);
+    if path.is_dir() {
+        return entries(&path);
+    }
     let mut found = Vec::new();
-    walk(directory, &mut |file| {
-        if file.strip_prefix(directory).is_ok_and(|relative| pattern.is_match(relative)) && is_script(file) {
-            found.push(file.to_owned());
-        }
-    });
+    if let Some(pattern) = glob(entry.strip_suffix('/').unwrap_or(entry)) {
+        matching(directory, directory, &pattern, &mut found);
+    }
     found
 }
 
-fn globs(patterns: &[&str]) -> globset::GlobSet {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-        if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
-            set.add(glob);
-        }
-    }
-    // Every glob in it has parsed.
-    set.build().unwrap_or_default()
+/// What `main` of a manifest names, or else the index.
+fn main_file(directory: &Path, manifest: &Value) -> Option<PathBuf> {
+    let main = manifest.get("main").and_then(Value::as_str);
+    let main = main.map(|main| crate::modules::resolve::normalized(&directory.join(main)));
+    main.filter(|main| main.is_file()).or_else(|| index_file(directory))
 }
 
-fn walk(directory: &Path, visit: &mut impl FnMut(&Path)) {
+/// Files that a pattern names, and those of directories it names.
+fn matching(root: &Path, directory: &Path, pattern: &GlobMatcher, found: &mut Vec<PathBuf>) {
     for child in children(directory) {
-        match child.is_dir() {
-            true => walk(&child, visit),
-            false => visit(&child),
+        let is_named = child.strip_prefix(root).is_ok_and(|relative| pattern.is_match(relative));
+        if child.is_dir() {
+            if is_named {
+                found.extend(entries(&child));
+            }
+            matching(root, &child, pattern, found);
+        } else if is_named && is_script(&child) {
+            found.push(child);
         }
     }
 }
@@ -165,7 +175,30 @@ mod tests {
             &[r#"package.json={"pi":{"extensions":["ext/*.ts","!ext/b.ts"]}}"#, "ext/a.ts", "ext/b.ts"],
             &["ext/a.ts"],
         );
-        check(&[r#"package.json={"pi":{"extensions":["."]}}"#, "a.ts"], &[]);
+        for itself in ["./", ".", "./."] {
+            let manifest = format!(r#"package.json={{"pi":{{"extensions":["{itself}"]}},"main":"./dist/main.js"}}"#);
+            check(&[&manifest, "index.ts", "a.ts"], &["index.ts"]);
+            check(&[&manifest, "dist/main.js", "index.ts"], &["dist/main.js"]);
+            check(&[&manifest, "a.ts"], &["a.ts"]);
+        }
+        let manifest = |entries: &str| format!(r#"package.json={{"pi":{{"extensions":{entries}}}}}"#);
+        check(&[&manifest(r#"["./ext/"]"#), "ext/a.ts", "ext/b/index.ts"], &["ext/a.ts", "ext/b/index.ts"]);
+        check(
+            &[&manifest(r#"["./ext/*"]"#), "ext/a.ts", "ext/b/index.ts", "ext/c.md"],
+            &["ext/a.ts", "ext/b/index.ts"],
+        );
+        check(&[&manifest(r#"["ext/*/"]"#), "ext/b/index.ts", "other/index.ts"], &["ext/b/index.ts"]);
+        check(
+            &[&manifest(r#"["**/*.ext.ts"]"#), "a.ext.ts", "deep/er/b.ext.ts", "c.ts"],
+            &["a.ext.ts", "deep/er/b.ext.ts"],
+        );
+        check(&[&manifest(r#"["{a,b}.ts","a.ts"]"#), "a.ts", "b.ts", "c.ts"], &["a.ts", "b.ts"]);
+        check(&[&manifest(r#"["ext/*.ts","-ext/a.ts"]"#), "ext/a.ts", "ext/b.ts"], &["ext/b.ts"]);
+        check(
+            &[&manifest(r#"["ext/*.ts","!**/a*","+ext/ab.ts"]"#), "ext/a.ts", "ext/ab.ts", "ext/b.ts"],
+            &["ext/ab.ts", "ext/b.ts"],
+        );
+        check(&[&manifest(r#"["gone.ts"]"#), "index.ts"], &["index.ts"]);
         check(&["package.json=\u{feff}{\"pi\":{\"extensions\":[\"ext\"]}}", "ext/a.ts"], &["ext/a.ts"]);
     }
 

@@ -26,7 +26,7 @@ mod shared;
 pub mod tools;
 
 pub use config::{
-    BuiltinTool, ExtensionConfig, ExtensionSource, Launched, Launcher, Limits, Mode, Output, Surroundings,
+    BuiltinTool, ExtensionConfig, ExtensionSource, Launched, Launcher, Limits, Mode, Output, SCRIPT, Surroundings,
 };
 pub use discovery::{Discovery, PackagePlace, Place, Places, discover};
 pub use events::EventName;

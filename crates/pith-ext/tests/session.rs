@@ -6,6 +6,7 @@ mod support;
 use pith_ext::{EventName, Loading};
 use serde_json::json;
 use support::Harness;
+use tokio_util::sync::CancellationToken;
 
 /// Runs a body as a command and returns what it notified.
 async fn run(body: &str) -> Harness {
@@ -280,4 +281,24 @@ async fn helpers_of_the_packages_work() {
         ],
     )
     .await;
+}
+
+#[tokio::test]
+async fn events_tools_and_commands_show_the_same_objects() {
+    let harness = Harness::start();
+    let text = "const seen = []; const note = (ctx) => seen.push([ctx.sessionManager, ctx.modelRegistry, ctx.ui]); \
+        export default (pi) => { globalThis.all ??= []; globalThis.all.push(seen); \
+          pi.on('agent_start', (event, ctx) => note(ctx)); \
+          pi.registerTool({ name: 'NAME', description: '', parameters: { type: 'object' }, execute: async (id, params, signal, update, ctx) => { note(ctx); return { content: [] }; } }); \
+          pi.registerCommand('NAME', { handler: async (args, ctx) => { note(ctx); \
+            const same = seen.every((parts) => parts.every((part, index) => part === seen[0][index])); \
+            const shared = globalThis.all.every(([first]) => !first || first.slice(0, 2).every((part, index) => part === seen[0][index])); \
+            ctx.ui.notify([seen.length, same, shared, new WeakMap([[ctx.sessionManager, 1]]).has(seen[0][0])].join(' ')); } }); };";
+    harness.run(&[("a.ts", &text.replace("NAME", "a")), ("b.ts", &text.replace("NAME", "b"))]).await;
+    harness.handle.notify(EventName::AgentStart, json!({})).await;
+    harness.command("a", "").await;
+    harness.handle.run_tool("a", "t", serde_json::Map::new(), &CancellationToken::new(), |_| {}).await;
+    harness.command("a", "").await;
+    harness.command("b", "").await;
+    assert_eq!(harness.notifications(), ["2 true true true", "4 true true true", "2 true true true"]);
 }

@@ -32,7 +32,8 @@ mod tools;
 mod extensions;
 
 pub use extensions::{
-    ExtensionSetup, FindExtensions, LoadingExtensions, RunningExtensions, register_provider, serve_fetch,
+    ExtensionSetup, FindExtensions, LoadingExtensions, RunningExtensions, answer_from_registry, model_auth,
+    register_provider, serve_fetch,
 };
 pub use outbox::{Outbox, Room};
 pub use parts::{SessionOptions, SessionParts, SessionPlaces};

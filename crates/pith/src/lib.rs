@@ -40,6 +40,8 @@ pub fn main() -> ExitCode {
     if arguments.next_if(|first| first == GUARD_ARGUMENT).is_some() {
         return guard_main(arguments);
     }
+    // An extension that starts the agent again as Node would passes on the script it was told of.
+    let _ = arguments.next_if(|first| first == pith_ext::SCRIPT);
     lifecycle::outlive_file_size_limit();
     match run(&program, arguments.collect()) {
         Ok(code) => ExitCode::from(code),

@@ -23,14 +23,16 @@ exports.isRunning = () => run !== null;
 
 const lazy = (target, name, get) => Object.defineProperty(target, name, { get, enumerable: true, configurable: true });
 
-function makeContext(ext, scope) {
+function makeContext(ext) {
   const live = () => assertActive(ext);
+  // Whoever got one of these from an extension may go on using it until the next generation.
+  const isCurrent = () => assertActive({ isFailed: false, generation: ext.generation });
   const look = () => {
     live();
     return ops.query("state");
   };
-  const parts = {};
-  const part = (name, make) => () => {
+  // One object each, in events, tools and commands: extensions compare them and keep things by them.
+  const part = (parts, name, make) => () => {
     live();
     return (parts[name] ??= make());
   };
@@ -62,12 +64,12 @@ function makeContext(ext, scope) {
       );
     },
   };
-  lazy(ctx, "ui", part("ui", () => require("internal/ui").makeUi(ext, scope)));
+  lazy(ctx, "ui", part({}, "ui", () => require("internal/ui").makeUi(ext, "session")));
   lazy(ctx, "mode", () => (live(), state.config.mode));
   lazy(ctx, "hasUI", () => (live(), state.config.hasUI));
   lazy(ctx, "cwd", () => (live(), state.config.cwd));
-  lazy(ctx, "sessionManager", part("sessionManager", () => require("internal/session").makeView(live)));
-  lazy(ctx, "modelRegistry", part("modelRegistry", () => require("internal/models").makeRegistry(ext, live)));
+  lazy(ctx, "sessionManager", part(ext.generation.parts, "sessionManager", () => require("internal/session").makeView(isCurrent)));
+  lazy(ctx, "modelRegistry", part(ext.generation.parts, "modelRegistry", () => require("internal/models").makeRegistry(ext, isCurrent)));
   lazy(ctx, "model", () => look().model ?? undefined);
   lazy(ctx, "scopedModels", () => look().scopedModels ?? []);
   lazy(ctx, "thinkingLevel", () => look().thinkingLevel);
@@ -76,7 +78,7 @@ function makeContext(ext, scope) {
 }
 
 // One per extension and generation; everything in it is looked up when read.
-state.contextFor = (ext) => (ext.context ??= makeContext(ext, "event"));
+state.contextFor = (ext) => (ext.context ??= makeContext(ext));
 
 const NO_RUNTIME = () => {};
 
@@ -98,7 +100,7 @@ async function replace(ext, kind, payload, withSession) {
 
 // What only commands may do: elsewhere it would wait for itself.
 exports.commandContext = (ext) => {
-  const ctx = makeContext(ext, "command");
+  const ctx = state.contextFor(ext);
   const live = () => assertActive(ext);
   return Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(ctx)), {
     getSystemPromptOptions: () => (live(), ops.query("system_prompt").options),

@@ -240,19 +240,33 @@ const composed = {
 
   tool_call(event, done) {
     let verdict = null;
-    const onResult = (value) => {
-      if (value?.block !== true) return false;
+    let gate = null;
+    const handlers = handlersOf("tool_call").map(({ ext, fn }) => ({
+      ext,
+      fn: (...given) => {
+        gate = { lacks: null };
+        ext.gates.add(gate);
+        return fn(...given);
+      },
+    }));
+    const onResult = (value, ext) => {
+      ext.gates.delete(gate);
+      if (!value?.block) {
+        if (gate.lacks) throw new Error(`Blocked: the extension could not decide about the call: ${gate.lacks}`);
+        return false;
+      }
       const reason = typeof value.reason === "string" && value.reason ? value.reason : "Tool execution was blocked";
       verdict = { block: true, reason, terminate: value.terminate === true };
       return true;
     };
     const onError = (error, ext, isDisabled) => {
-      const reason = error instanceof Error ? error.message : `Extension failed, blocking execution: ${owners.text(error)}`;
+      ext.gates.delete(gate);
+      const reason = error instanceof Error ? owners.text(error) : `Extension failed, blocking execution: ${owners.text(error)}`;
       verdict = { block: true, reason, terminate: false };
       if (!isDisabled) owners.report(ext.path, "tool_call", error);
       return true;
     };
-    sequence("tool_call", event, { onResult, onError }, () => done(verdict ?? { block: false, input: event.input }));
+    sequence("tool_call", event, { onResult, onError, handlers }, () => done(verdict ?? { block: false, input: event.input }));
   },
 
   tool_result(event, done) {

@@ -29,6 +29,7 @@ class Extension {
     this.context = null;
     // Bookkeeping of runs.js and owners.js.
     this.runs = new Set();
+    this.gates = new Set(); // calls of its `tool_call` handlers that have not decided yet
     this.strikes = 0;
     this.waits = 0;
     this.waitsSince = 0;

@@ -77,6 +77,8 @@ class Modules {
     // Two extensions may share a file; stack traces tell their copies apart.
     let filename = record.path;
     for (let copy = 2; owners.isClaimed(filename); copy++) filename = `${record.path}#${copy}`;
+    // A gate that wanted an add-on cannot go on without it.
+    if (record.path.endsWith(".node")) owners.lack(`${record.path}: native add-ons are not available in pith`, this.ext);
     const script = host.readModule(record.path, filename);
     record.kind = script.kind;
     if (script.kind === "json") {

@@ -3,6 +3,7 @@
 const owners = require("internal/owners");
 const ops = require("internal/ops");
 
+// `ext` stands for whoever cannot be told from the stack.
 exports.makeRegistry = (ext, live) => {
   const providers = () => require("internal/providers");
   const ask = (kind, payload) => {
@@ -28,8 +29,8 @@ exports.makeRegistry = (ext, live) => {
     getApiKey: async (model) => (await auth(model)).apiKey,
     getApiKeyForProvider: async (provider) => (await ask("model_auth", { provider, model: null })).apiKey,
     refresh: () => ask("refresh_models"),
-    registerProvider: (provider, config) => (live(), providers().register(ext, provider, config)),
-    unregisterProvider: (name) => (live(), providers().unregister(ext, name)),
+    registerProvider: (provider, config) => (live(), providers().register(owners.now() ?? ext, provider, config)),
+    unregisterProvider: (name) => (live(), providers().unregister(owners.now() ?? ext, name)),
     stream: (model, context, options) => (live(), exports.stream(model, context, options)),
     streamSimple: (model, context, options) => (live(), exports.stream(model, context, options)),
     complete: (model, context, options) => (live(), exports.stream(model, context, options).result()),

@@ -40,7 +40,14 @@ exports.ask = (kind, payload) => exports.park((op) => host.ask(op, kind, JSON.st
 exports.send = (kind, payload) => host.send(kind, JSON.stringify(payload ?? null));
 
 // Looks something up in the session; answered at once.
-exports.query = (kind, payload) => JSON.parse(host.query(kind, JSON.stringify(payload ?? null)));
+exports.query = (kind, payload) => {
+  try {
+    return JSON.parse(host.query(kind, JSON.stringify(payload ?? null)));
+  } catch (error) {
+    owners.lack(owners.text(error));
+    throw error;
+  }
+};
 
 // An operation with pieces: `onPiece` sees each, `signal` ends it early.
 exports.open = (kind, payload, onPiece, signal) => {

@@ -61,15 +61,31 @@ exports.relieve = (error) => {
   host.exhausted();
 };
 
+// The engine does not say what it was that could not be called; the source does.
+const nameless = new Set(["not a function", "not a constructor"]);
+
 // The text of whatever was thrown.
 exports.text = (error) => {
   try {
     if (error === null) return "out of memory";
+    if (error instanceof TypeError && nameless.has(error.message)) return host.named(error.message, stackOf(error)) ?? error.message;
     if (error instanceof Error || (error && typeof error.message === "string")) return error.message || error.name || "Error";
     return String(error);
   } catch {
     return "unknown error";
   }
+};
+
+// Something an extension wanted and did not get. A gate that is deciding meanwhile may have depended on it, whatever it
+// makes of the error.
+exports.lack = (why, ext = exports.now()) => {
+  for (const gate of ext?.gates ?? []) gate.lacks ??= why;
+};
+
+// The error for something pith does not have.
+exports.unavailable = (what, why = "is not available in pith") => {
+  exports.lack(`${what} ${why}`);
+  return Object.assign(new Error(`${what} ${why}`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
 };
 
 // Time an extension spends waiting for people, processes or the network does not count against it.

@@ -13,8 +13,9 @@ const STRIKES = 3;
 const active = new Set(); // runs that have not settled
 
 class Run {
-  constructor(ext, settle) {
+  constructor(ext, settle, kind) {
     this.ext = ext;
+    this.kind = kind;
     this.onSettle = settle;
     this.isDone = false;
     this.timer = null;
@@ -35,9 +36,9 @@ class Run {
 }
 
 // Calls `fn` on behalf of `ext`; `settle` gets { ok, value } or { ok: false, error, isTimeout }.
-// `budget` in milliseconds counts only the time the extension itself uses.
-exports.start = (ext, fn, settle, budget) => {
-  const run = new Run(ext, settle);
+// `budget` in milliseconds counts only the time the extension itself uses; `kind` is "command" for commands.
+exports.start = (ext, fn, settle, budget, kind = null) => {
+  const run = new Run(ext, settle, kind);
   const before = owners.current;
   owners.current = { ext, run };
   let result;
@@ -64,6 +65,12 @@ exports.start = (ext, fn, settle, budget) => {
     run.settle({ ok: false, error });
   }
   return run;
+};
+
+// Whether it is a command of the extension that runs now. After an await that is only known if nothing else runs.
+exports.isCommand = (ext) => {
+  const running = owners.current?.ext === ext && owners.current.run ? [owners.current.run] : [...ext.runs];
+  return running.length > 0 && running.every((run) => run.kind === "command");
 };
 
 function watch(run, budget) {

@@ -11,6 +11,7 @@ class Generation {
     this.extensions = [];
     this.bus = new Map(); // channel -> Set of { fn, ext }
     this.flagValues = new Map();
+    this.parts = {}; // what contexts of all extensions show: the session, the models
   }
 }
 

@@ -76,7 +76,7 @@ methods.command = (call, { name, args }) => {
     call.reply({ found: true });
   };
   const context = require("internal/context").commandContext(command.ext);
-  runs.start(command.ext, () => command.definition.handler(args, context), settle);
+  runs.start(command.ext, () => command.definition.handler(args, context), settle, undefined, "command");
 };
 
 methods.completions = (call, { name, prefix }) => {

@@ -2,6 +2,7 @@
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
+const runs = require("internal/runs");
 const state = require("internal/state");
 const timers = require("internal/timers");
 const { assertActive } = require("internal/api");
@@ -23,7 +24,7 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
   const id = host.uuid();
   const limit = Number(timeout) > 0 ? Number(timeout) : undefined;
   const excused = owners.excuse(ext);
-  const inRun = scope === "event" && require("internal/context").isRunning();
+  const inRun = scope === "session" && require("internal/context").isRunning() && !runs.isCommand(ext);
   if (depth++ === 0) announce("ui_prompt_start", method, fields.title);
   return new Promise((resolve) => {
     const entry = { ext, inRun, id, op: 0, close: null };
@@ -46,7 +47,10 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
     entry.op = op;
     promise.then(
       (answer) => entry.close(read(answer) ?? fallback, false),
-      () => entry.close(fallback, false),
+      () => {
+        owners.lack("nobody can answer its question", ext);
+        entry.close(fallback, false);
+      },
     );
     if (limit) timer = timers.setTimeout(withdraw, limit);
     signal?.addEventListener?.("abort", withdraw);
@@ -54,7 +58,11 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
 }
 
 const closeWhere = (test) => {
-  for (const entry of [...open]) if (test(entry)) entry.close(undefined, true);
+  for (const entry of [...open]) {
+    if (!test(entry)) continue;
+    owners.lack("its question was withdrawn", entry.ext);
+    entry.close(undefined, true);
+  }
 };
 
 // Dialogs that belong to a run end with it.
@@ -98,7 +106,11 @@ exports.makeUi = (ext, scope) => {
     getEditorText: () => (live(), ""),
     getToolsExpanded: () => (live(), false),
     getEditorComponent: () => (live(), undefined),
-    custom: async () => (live(), undefined),
+    custom: async () => {
+      live();
+      // Elsewhere nothing is shown under pi either.
+      if (state.config.mode === "tui") owners.lack("ctx.ui.custom is not available in pith", ext);
+    },
     get theme() {
       live();
       return require("internal/theme").theme;

@@ -1,18 +1,20 @@
 // Built-ins pith does not have: importing them works, using them says what is missing.
 
+const owners = require("internal/owners");
+
 const shapes = {
   net: ["createServer", "createConnection", "connect", "Socket", "Server", "isIP", "isIPv4", "isIPv6"],
   tls: ["connect", "createServer", "createSecureContext", "TLSSocket"],
   dgram: ["createSocket"],
   dns: ["lookup", "resolve", "resolve4", "resolve6", "reverse", "promises"],
   "dns/promises": ["lookup", "resolve", "resolve4", "resolve6", "reverse"],
-  worker_threads: ["Worker", "parentPort", "workerData", "isMainThread", "threadId", "MessageChannel"],
+  worker_threads: ["Worker", "parentPort", "workerData", "isMainThread", "threadId", "resourceLimits", "SHARE_ENV", "MessageChannel", "MessagePort", "BroadcastChannel", "markAsUntransferable", "moveMessagePortToContext", "receiveMessageOnPort", "getEnvironmentData", "setEnvironmentData"],
   vm: ["runInNewContext", "runInContext", "runInThisContext", "createContext", "Script", "SourceTextModule"],
   v8: ["getHeapStatistics", "serialize", "deserialize", "setFlagsFromString"],
   sqlite: ["DatabaseSync", "StatementSync"],
   cluster: ["fork", "isMaster", "isPrimary"],
   inspector: ["Session", "open", "url"],
-  http2: ["connect", "createServer"],
+  http2: ["connect", "createServer", "createSecureServer", "getDefaultSettings", "getPackedSettings", "getUnpackedSettings", "Http2ServerRequest", "Http2ServerResponse"],
   zlib: ["gzip", "gunzip", "gzipSync", "gunzipSync", "deflate", "inflate", "deflateSync", "inflateSync", "deflateRawSync", "inflateRawSync", "brotliCompressSync", "brotliDecompressSync", "createGzip", "createGunzip", "createDeflate", "createInflate", "constants"],
   wasi: ["WASI"],
   repl: ["start"],
@@ -21,7 +23,7 @@ const shapes = {
 };
 
 const values = {
-  worker_threads: { isMainThread: true, parentPort: null, workerData: null, threadId: 0 },
+  worker_threads: { isMainThread: true, parentPort: null, workerData: null, threadId: 0, resourceLimits: {}, SHARE_ENV: Symbol.for("nodejs.worker_threads.SHARE_ENV"), getEnvironmentData: () => undefined, setEnvironmentData: () => {} },
   v8: { getHeapStatistics: () => ({ heap_size_limit: 256 << 20, used_heap_size: host.memory().heapUsed, total_heap_size: host.memory().heapUsed }), serialize: (value) => require("buffer").Buffer.from(JSON.stringify(value)), deserialize: (bytes) => JSON.parse(String(bytes)) },
   net: { isIP: (text) => (/^\d{1,3}(\.\d{1,3}){3}$/.test(text) ? 4 : /^[0-9a-f:]+$/i.test(text) && text.includes(":") ? 6 : 0), isIPv4: (text) => /^\d{1,3}(\.\d{1,3}){3}$/.test(text), isIPv6: (text) => /^[0-9a-f:]+$/i.test(text) && text.includes(":") },
   cluster: { isMaster: true, isPrimary: true },
@@ -33,10 +35,14 @@ const values = {
 exports.make = (name) => {
   const made = {};
   for (const member of shapes[name] ?? []) {
-    made[member] = values[name]?.[member] ?? function () {
-      throw Object.assign(new Error(`${name}.${member} is not available in pith`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+    // What is null in Node, such as the port of the main thread, is null here.
+    const known = Object.hasOwn(values, name) && Object.hasOwn(values[name], member);
+    made[member] = known ? values[name][member] : function () {
+      throw owners.unavailable(`${name}.${member}`);
     };
   }
+  // A long list, made when somebody looks.
+  if (name === "http2") Object.defineProperty(made, "constants", { get: () => require("internal/http2-constants").constants, enumerable: true });
   if (name === "dns") made.promises = exports.make("dns/promises");
   return made;
 };

@@ -43,6 +43,9 @@ const requestOf = ({ command, args, options }, isSync) => {
   return { command: line[0], args: line[1], cwd: cwdOf(options.cwd), env: envOf(options.env), stdio: stdioOf(options.stdio, isSync), detached: !!detached, argv0 };
 };
 
+// What Node tells the listeners of "error"; everything else it throws, such as a working directory that is a file.
+const REPORTED = ["EACCES", "EAGAIN", "EMFILE", "ENFILE", "ENOENT"];
+
 const spawnError = (failure, command, args) => Object.assign(new Error(`spawn ${command} ${failure.code}`), { errno: failure.errno, code: failure.code, syscall: `spawn ${command}`, path: command, spawnargs: args });
 
 class ChildProcess extends EventEmitter {
@@ -92,6 +95,7 @@ class ChildProcess extends EventEmitter {
       ops.forget(op);
       const error = spawnError(JSON.parse(failure), call.command, call.args);
       for (const id of Object.values(streams)) ops.settle(id, true, null);
+      if (!REPORTED.includes(error.code)) throw Object.assign(error, { message: `spawn ${error.code}`, syscall: "spawn" });
       outcome = { code: error.errno, signal: null };
       queueMicrotask(() => {
         this.emit("error", owners.tag(error, owners.now()));
@@ -258,7 +262,7 @@ function execSync(command, options = {}) {
 }
 
 const fork = () => {
-  throw new Error("child_process.fork is not available in pith: there is no Node to start");
+  throw require("internal/owners").unavailable("child_process.fork", "is not available in pith: there is no Node to start");
 };
 
 module.exports = { ChildProcess, spawn, exec, execFile, spawnSync, execFileSync, execSync, fork };

@@ -169,7 +169,7 @@ class Cipher {
 }
 
 const missing = (name) => () => {
-  throw Object.assign(new Error(`crypto.${name} is not available in pith`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+  throw require("internal/owners").unavailable(`crypto.${name}`);
 };
 
 const subtle = {

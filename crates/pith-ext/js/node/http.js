@@ -87,7 +87,7 @@ class Agent extends EventEmitter {
 }
 
 const noServer = () => {
-  throw Object.assign(new Error("http.createServer is not available in pith"), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
+  throw require("internal/owners").unavailable("http.createServer");
 };
 
 exports.make = (protocol) => {

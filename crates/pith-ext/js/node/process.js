@@ -8,7 +8,7 @@ const { Writable, Readable } = require("stream");
 const facts = JSON.parse(os.process());
 
 // The environment is copied on write: other threads read the real one.
-const env = new Proxy(Object.assign(Object.create(null), facts.env), {
+const env = new Proxy(Object.assign(Object.create(null), facts.env, { PI_CODING_AGENT: "true" }), {
   set: (target, key, value) => {
     target[key] = String(value);
     return true;
@@ -16,12 +16,15 @@ const env = new Proxy(Object.assign(Object.create(null), facts.env), {
   get: (target, key) => target[key],
 });
 
+// A person sits in front of the terminal only in this mode.
+const isTerminal = () => state.config.mode === "tui";
+
 // Standard output carries the protocol, so everything goes to standard error.
 class Output extends Writable {
   constructor(fd) {
     super({ decodeStrings: false });
     this.fd = fd;
-    this.isTTY = false;
+    Object.defineProperty(this, "isTTY", { get: isTerminal, enumerable: true, configurable: true });
     this.columns = undefined;
     this.rows = undefined;
   }
@@ -56,15 +59,16 @@ const lazyStream = (name, make) => Object.defineProperty(process, name, { enumer
 lazyStream("stdout", () => new Output(1));
 lazyStream("stderr", () => new Output(2));
 lazyStream("stdin", () => {
-  const stdin = Object.assign(Readable.from([]), { fd: 0, isTTY: false, isRaw: false });
+  const stdin = Object.assign(Readable.from([]), { fd: 0, isRaw: false });
+  Object.defineProperty(stdin, "isTTY", { get: isTerminal, enumerable: true, configurable: true });
   stdin.setRawMode = () => stdin;
   return stdin;
 });
 
 Object.assign(process, {
   env,
-  // A script that could be run again would be looked for in argv[1].
-  argv: [facts.execPath],
+  // The script is one that does not exist, as in a program compiled into one file: it cannot be run by itself.
+  argv: [facts.execPath, facts.script, ...facts.arguments],
   argv0: facts.execPath,
   execPath: facts.execPath,
   execArgv: [],
@@ -132,6 +136,10 @@ Object.assign(process, {
   getegid: () => facts.gid,
   getgroups: () => [facts.gid],
   setMaxListeners: () => process,
+  dlopen(_module, filename) {
+    const { unavailable } = require("internal/owners");
+    throw Object.assign(unavailable(`${filename}: native add-ons`, "are not available in pith"), { code: "ERR_DLOPEN_FAILED" });
+  },
   binding(name) {
     throw new Error(`No such module: ${name}`);
   },

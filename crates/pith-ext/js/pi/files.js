@@ -1,5 +1,6 @@
 // SettingsManager and SessionManager, as far as reading files goes.
 
+const owners = require("internal/owners");
 const state = require("internal/state");
 
 const readJson = (path) => {
@@ -83,4 +84,74 @@ const SessionManager = {
   ...Object.fromEntries(["create", "continueRecent", "list", "listAll", "forkFrom"].map((name) => [name, missing(name)])),
 };
 
-module.exports = { SettingsManager, SessionManager };
+const authFile = () => require("path").join(state.config.agentDir, "auth.json");
+
+const readStoredCredential = (provider, path = authFile()) => {
+  const found = readJson(path);
+  return Object.hasOwn(found, provider) ? found[provider] : undefined;
+};
+
+// Credentials as `auth.json` has them; writing is left to the agent.
+class AuthStorage {
+  constructor(read) {
+    this.readAll = read;
+    this.given = new Map();
+    for (const name of ["set", "remove", "modify", "delete", "login", "logout"]) {
+      this[name] = () => {
+        throw owners.unavailable(`AuthStorage.${name}`, "is not available to extensions in pith: use \"pith auth\"");
+      };
+    }
+  }
+  static create(path = authFile()) {
+    return new AuthStorage(() => readJson(path));
+  }
+  static inMemory(data = {}) {
+    return new AuthStorage(() => data);
+  }
+  getAll() {
+    return { ...this.readAll() };
+  }
+  get(provider) {
+    return this.getAll()[provider];
+  }
+  async read(provider) {
+    return this.get(provider);
+  }
+  has(provider) {
+    return this.get(provider) !== undefined;
+  }
+  hasAuth(provider) {
+    return this.given.has(provider) || this.has(provider) || require("internal/ops").query("provider", { provider }).hasAuth === true;
+  }
+  list() {
+    return Object.keys(this.getAll());
+  }
+  setRuntimeApiKey(provider, key) {
+    this.given.set(provider, key);
+  }
+  removeRuntimeApiKey(provider) {
+    this.given.delete(provider);
+  }
+  async getApiKey(provider) {
+    return this.given.get(provider) ?? (await require("internal/ops").ask("model_auth", { provider, model: null })).apiKey;
+  }
+  reload() {}
+  drainErrors() {
+    return [];
+  }
+}
+
+// The models of the agent: an extension has no others.
+class ModelRegistry {
+  constructor() {
+    return require("internal/models").makeRegistry(owners.now(), () => {});
+  }
+  static create() {
+    return new ModelRegistry();
+  }
+  static inMemory() {
+    return new ModelRegistry();
+  }
+}
+
+module.exports = { SettingsManager, SessionManager, AuthStorage, ModelRegistry, readStoredCredential };

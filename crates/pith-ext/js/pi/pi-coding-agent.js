@@ -40,7 +40,7 @@ Object.assign(exports, {
   },
 });
 
-for (const name of ["SettingsManager", "SessionManager"]) lazy(name, () => require("internal/files")[name]);
+for (const name of ["SettingsManager", "SessionManager", "AuthStorage", "ModelRegistry", "readStoredCredential"]) lazy(name, () => require("internal/files")[name]);
 
 // What kind of tool an event is about.
 const isTool = (...names) => (event) => names.includes(event?.toolName);
@@ -179,7 +179,7 @@ exports.copyToClipboard = async (text) => {
 
 fill(
   exports,
-  ["AgentSession", "AgentSessionRuntime", "createAgentSession", "createAgentSessionFromServices", "createAgentSessionRuntime", "createAgentSessionServices", "AuthStorage", "FileAuthStorageBackend", "InMemoryAuthStorageBackend", "ModelRegistry", "ModelRuntime", "DefaultPackageManager", "DefaultResourceLoader", "ExtensionRunner", "discoverAndLoadExtensions", "createExtensionRuntime", "wrapRegisteredTool", "wrapRegisteredTools", "loadProjectContextFiles", "loadSkills", "loadSkillsFromDir", "formatSkillsForPrompt", "ProjectTrustStore", "hasTrustRequiringProjectResources", "compact", "generateSummary", "generateSummaryWithUsage", "generateBranchSummary", "findCutPoint", "findTurnStartIndex", "prepareBranchEntries", "collectEntriesForBranchSummary", "resolveCliModel", "resolveModelScopeWithDiagnostics", "readStoredCredential", "CredentialSynchronizationError", "main", "parseArgs", "RpcClient", "runPrintMode", "runRpcMode", "convertToPng", "resizeImage", "formatDimensionNote", "detectSupportedImageMimeTypeFromFile", "generateDiffString", "generateUnifiedPatch", "createLocalPowerShellOperations", "createPowerShellTool", "createPowerShellToolDefinition", "getPowerShellConfig"],
+  ["AgentSession", "AgentSessionRuntime", "createAgentSession", "createAgentSessionFromServices", "createAgentSessionRuntime", "createAgentSessionServices", "FileAuthStorageBackend", "InMemoryAuthStorageBackend", "ModelRuntime", "DefaultPackageManager", "DefaultResourceLoader", "ExtensionRunner", "discoverAndLoadExtensions", "createExtensionRuntime", "wrapRegisteredTool", "wrapRegisteredTools", "loadProjectContextFiles", "loadSkills", "loadSkillsFromDir", "formatSkillsForPrompt", "ProjectTrustStore", "hasTrustRequiringProjectResources", "compact", "generateSummary", "generateSummaryWithUsage", "generateBranchSummary", "findCutPoint", "findTurnStartIndex", "prepareBranchEntries", "collectEntriesForBranchSummary", "resolveCliModel", "resolveModelScopeWithDiagnostics", "CredentialSynchronizationError", "main", "parseArgs", "RpcClient", "runPrintMode", "runRpcMode", "convertToPng", "resizeImage", "formatDimensionNote", "detectSupportedImageMimeTypeFromFile", "generateDiffString", "generateUnifiedPatch", "createLocalPowerShellOperations", "createPowerShellTool", "createPowerShellToolDefinition", "getPowerShellConfig"],
   "is not available to extensions in pith",
 );
 fill(

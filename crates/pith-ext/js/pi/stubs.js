@@ -1,11 +1,13 @@
 // Names that must be importable although nothing stands behind them without a terminal.
 
+const owners = require("internal/owners");
+
 exports.fill = (target, names, why) => {
   for (const name of names) {
     if (name in target) continue;
     // A plain function can be called, constructed and extended; only using it fails.
     const stub = function () {
-      throw new Error(`${name} ${why}`);
+      throw owners.unavailable(name, why);
     };
     Object.defineProperty(stub, "name", { value: name });
     target[name] = stub;

@@ -297,14 +297,14 @@ function transfer(payload, signal, resolve, reject) {
 class WebSocket extends EventTarget {
   constructor() {
     super();
-    throw new Error("WebSocket is not available in pith");
+    throw require("internal/owners").unavailable("WebSocket");
   }
 }
 
 class EventSource extends EventTarget {
   constructor() {
     super();
-    throw new Error("EventSource is not available in pith");
+    throw require("internal/owners").unavailable("EventSource");
   }
 }
 

@@ -15,6 +15,7 @@ use crate::config::ExtensionConfig;
 use crate::modules::embedded;
 use crate::modules::package::Asker;
 use crate::modules::resolve::Target;
+use crate::modules::stack::named;
 use crate::modules::transpile::Kind;
 use crate::ops;
 use crate::ops::text::Text;
@@ -114,7 +115,8 @@ fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str, filename: &str) -
         return Ok(script);
     }
     if path.ends_with(".node") {
-        return Err(throw(ctx, "ERR_DLOPEN_FAILED", &format!("{path}: native add-ons cannot be loaded by pith")));
+        let why = format!("{path}: native add-ons are not available in pith: there is no Node to load them into");
+        return Err(throw(ctx, "ERR_DLOPEN_FAILED", &why));
     }
     // Reading and compiling is pith's work, not the extension's.
     let found = state.block(|| state.script(Path::new(path))).map_err(|why| throw(ctx, "ERR_LOAD", &why))?;
@@ -213,6 +215,8 @@ fn install_misc<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<
     host.set("log", Func::from(move |text: Text| here.output.write(&text.0)))?;
     let here = state.clone();
     host.set("exhausted", Func::from(move || here.note_exhaustion()))?;
+    let here = state.clone();
+    host.set("named", Func::from(move |message: Text, stack: Text| here.block(|| named(&message.0, &stack.0))))?;
     host.set("uuid", Func::from(|| uuid::Uuid::new_v4().to_string()))?;
     host.set("uuid7", Func::from(|| uuid::Uuid::now_v7().to_string()))?;
     host.set("memory", Func::from(memory))?;

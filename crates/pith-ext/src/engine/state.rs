@@ -33,6 +33,8 @@ pub(crate) struct State {
     pub output: Output,
     /// The variables extensions see; `None` stands for those of this process.
     pub environment: Option<Vec<(String, String)>>,
+    /// The arguments of `process.argv`, after the program and the script.
+    pub arguments: Vec<String>,
     pub timers: RefCell<Timers>,
     pub start: Instant,
     pub resolver: Resolver,
@@ -61,6 +63,7 @@ impl State {
             limits: config.limits,
             output: config.output.clone(),
             environment: config.environment.clone(),
+            arguments: config.arguments.clone(),
             timers: RefCell::default(),
             start: Instant::now(),
             resolver: Resolver::default(),

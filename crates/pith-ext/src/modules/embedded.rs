@@ -37,6 +37,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/streams" => "web/streams.js",
     "internal/intl" => "web/intl.js",
     "internal/absent" => "node/absent.js",
+    "internal/http2-constants" => "node/http2-constants.js",
     "internal/args" => "node/args.js",
     "internal/fs-streams" => "node/fs-streams.js",
     "internal/fs-watch" => "node/fs-watch.js",

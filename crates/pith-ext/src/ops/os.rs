@@ -13,16 +13,17 @@ use serde_json::json;
 use super::errno::Failure;
 use super::sys::signal;
 use super::text::Text;
+use crate::config::SCRIPT;
 use crate::engine::State;
 
 pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::Result<()> {
-    let environment = state.environment.clone();
-    group.set("process", Func::from(move || process_facts(environment.clone())))?;
+    let (environment, arguments) = (state.environment.clone(), state.arguments.clone());
+    group.set("process", Func::from(move || process_facts(environment.clone(), &arguments)))?;
     group.set("facts", Func::from(system_facts))?;
     group.set("kill", Func::from(|ctx: Ctx<'js>, pid: i32, name: Text| kill(&ctx, pid, &name.0)))
 }
 
-fn process_facts(environment: Option<Vec<(String, String)>>) -> String {
+fn process_facts(environment: Option<Vec<(String, String)>>, arguments: &[String]) -> String {
     let own = || {
         let text = |value: OsString| value.to_string_lossy().into_owned();
         std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect()
@@ -41,6 +42,8 @@ fn process_facts(environment: Option<Vec<(String, String)>>) -> String {
     json!({
         "env": env,
         "execPath": std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_default(),
+        "script": SCRIPT,
+        "arguments": arguments,
         "pid": std::process::id(),
         "ppid": rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get()),
         "platform": platform,

@@ -96,6 +96,7 @@ impl Harness {
             limits,
             output,
             environment: None,
+            arguments: vec!["--mode".to_owned(), "rpc".to_owned()],
             launcher: None,
         };
         let (handle, requests) = ExtensionHost::start(config);

@@ -98,8 +98,7 @@ impl Session {
             Step::InputSeen { input, verdict } => self.on_input_seen(input, verdict.filter(|_| !was_refused)),
             Step::ModelTold(answer) => self.answer_model(answer),
             Step::ReplacementJudged { is_refused } => self.on_replacement_judged(is_refused || was_refused),
-            Step::SaidGoodbye if self.replacement.is_some() => self.on_left(),
-            Step::SaidGoodbye => self.reload_after_goodbye(),
+            Step::SaidGoodbye => self.on_goodbye(),
             Step::Loaded(report) => self.on_loaded(report),
             Step::SessionAnnounced(found) => self.on_session_announced(found),
             Step::NavigationJudged { call, reply, is_refused, summary } => {

@@ -15,6 +15,7 @@ mod model_request;
 mod observer;
 mod prompt_options;
 mod providers;
+mod registry_questions;
 mod reload;
 mod requests;
 mod sent_messages;
@@ -32,6 +33,7 @@ pub(crate) use observer::{AbortGrace, Observer, Prompted, outcome};
 pub(crate) use prompt_options::RunPrompt;
 pub(crate) use providers::RenewedModels;
 pub use providers::register_provider;
+pub use registry_questions::{answer_from_registry, model_auth};
 pub(crate) use reload::{Reload, ReloadReply};
 pub use services::serve_fetch;
 pub(crate) use summary_questions::CompactionQuestion;
@@ -108,7 +110,7 @@ pub(crate) struct Extensions {
     /// What the process then ends with; the first to name a status decides.
     pub exit_status: Option<u8>,
     /// Whether they were told of the session, and so have to be told of its end.
-    is_greeted: bool,
+    pub is_greeted: bool,
     /// Runs while the process ends and extensions are not there yet.
     start_limit: Option<AbortHandle>,
     /// The last words have been said.

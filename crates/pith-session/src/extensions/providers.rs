@@ -7,12 +7,13 @@ use pith_agent::ModelClient;
 use pith_ai::registry::{Answers, Registry, Service};
 use pith_ext::outgoing::{Answer, ModelAuth, ModelReply, ModelRequest, ProviderRegistration};
 use pith_ext::{ExtensionError, ExtensionHandle, ProviderAction};
-use pith_protocol::{Model, ThinkingLevel};
+use pith_protocol::ThinkingLevel;
 use serde_json::{Value, json};
 
 use super::model_request;
+use super::registry_questions::model_auth;
 use crate::jobs::{Job, JobEnd};
-use crate::models::{Selection, header_object};
+use crate::models::Selection;
 use crate::session::{Session, log_line};
 
 /// What pith remembers of providers that extensions have registered, by name.
@@ -165,16 +166,7 @@ impl Session {
     pub(crate) fn model_auth(&mut self, provider: String, model: Option<Value>, answer: Answer<ModelAuth>) {
         let registry = self.models.registry().clone();
         self.jobs.spawn(Job::Background, async move {
-            let auth = match model.as_ref().map(|model| model_request::model(model, &registry)) {
-                Some(Ok(model)) => auth(&registry, &model).await,
-                Some(Err(error)) => ModelAuth { error: Some(error), ..ModelAuth::default() },
-                None => {
-                    let any = registry.models_of(&provider).into_iter().next();
-                    let model = any.unwrap_or_else(|| Arc::new(Model { provider, ..Model::default() }));
-                    auth(&registry, &model).await
-                }
-            };
-            answer.send(auth);
+            answer.send(model_auth(&registry, provider, model).await);
             JobEnd::Done
         });
     }
@@ -235,19 +227,4 @@ async fn newest_models(
         registry.replace_models(name, models)?;
     }
     Ok(())
-}
-
-async fn auth(registry: &Registry, model: &Model) -> ModelAuth {
-    match registry.credentials_if_any(model).await {
-        Ok(found) if found.api_key.is_none() && found.auth_header => {
-            ModelAuth { error: Some(format!("No API key found for \"{}\"", model.provider)), ..ModelAuth::default() }
-        }
-        Ok(found) => ModelAuth {
-            ok: true,
-            headers: header_object(&found, Vec::new()),
-            api_key: found.api_key,
-            ..ModelAuth::default()
-        },
-        Err(error) => ModelAuth { error: Some(error), ..ModelAuth::default() },
-    }
 }

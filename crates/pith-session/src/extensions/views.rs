@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use pith_agent::Tool;
 use pith_ext::Query;
-use pith_ext::outgoing::{ContextUsage, PromptView, ProviderView, SessionView, StateView, ToolsView};
+use pith_ext::outgoing::{ContextUsage, PromptView, SessionView, StateView, ToolsView};
 use pith_resources::{CommandEntry, Origin, Scope, SourceInfo};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::registry_questions::answer_from_registry;
 use crate::session::Session;
 
 impl Session {
@@ -26,15 +27,9 @@ impl Session {
             Query::Boundary { event, entries, reply } => reply.send(self.boundary_preview(&event, &entries)),
             Query::Tools(reply) => reply.send(self.tools_view()),
             Query::Commands(reply) => reply.send(self.commands().iter().map(|command| json!(command)).collect()),
-            Query::Model { provider, id, reply } => {
-                reply.send(self.models.registry().find(&provider, &id).map(|model| json!(model)));
+            Query::Model { .. } | Query::Models { .. } | Query::Provider { .. } => {
+                answer_from_registry(self.models.registry(), query);
             }
-            Query::Models { only_available, reply } => {
-                let registry = self.models.registry();
-                let models = if only_available { registry.available() } else { registry.models() };
-                reply.send(models.iter().map(|model| json!(model)).collect());
-            }
-            Query::Provider { provider, reply } => reply.send(self.provider_view(provider.as_deref())),
         }
     }
 
@@ -105,21 +100,6 @@ impl Session {
         };
         let active = self.tools.active().specs().iter().map(|tool| tool.name.to_string()).collect();
         ToolsView { active, all: self.tools.all().iter().map(view).collect() }
-    }
-
-    fn provider_view(&self, provider: Option<&str>) -> ProviderView {
-        let registry = self.models.registry();
-        let error = registry.models_error();
-        let Some(id) = provider else { return ProviderView { error, ..ProviderView::default() } };
-        let origin = registry.credential_origin(id);
-        ProviderView {
-            name: Some(registry.display_name(id)),
-            has_auth: origin.is_some(),
-            is_o_auth: origin.as_ref().is_some_and(|origin| origin.is_login),
-            source: origin.as_ref().map(|origin| origin.source.to_owned()),
-            label: origin.and_then(|origin| origin.label),
-            error,
-        }
     }
 
     /// Slash commands of extensions, under the names they are called by.

@@ -64,6 +64,7 @@ impl Extensions {
             output,
             launcher: None,
             environment: None,
+            arguments: Vec::new(),
         };
         Extensions { config, early: early.iter().map(source).collect(), late: late.iter().map(source).collect(), log }
     }

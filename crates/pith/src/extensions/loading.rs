@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_ai::ClientOptions;
+use pith_ai::agent_dir::AgentDir;
+use pith_ai::environment::Environment;
 use pith_ai::http::{Clients, Web};
 use pith_ai::registry::Registry;
 use pith_ai::settings::Settings;
@@ -16,7 +18,9 @@ use pith_ext::{
     LoadReport, LoadedExtension, Loading, Mode, Requests, TrustDecision,
 };
 use pith_protocol::host::UiAnswer;
-use pith_session::{LoadingExtensions, RunningExtensions, register_provider, serve_fetch};
+use pith_session::{
+    LoadingExtensions, RunningExtensions, answer_from_registry, model_auth, register_provider, serve_fetch,
+};
 use pith_visible::write_stderr;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -56,7 +60,33 @@ struct Engine {
     asked: HashMap<String, Answer<UiAnswer>>,
     /// For requests of factories.
     web: Web,
-    fetches: JoinSet<()>,
+    /// Work that factories wait for.
+    services: JoinSet<()>,
+    known: Known,
+}
+
+/// What extensions may ask about before there is a session: models and credentials as the files have them.
+struct Known {
+    agent_dir: AgentDir,
+    environment: Environment,
+    settings: Settings,
+    /// Read for the first who asks.
+    registry: Option<Arc<Registry>>,
+}
+
+impl Known {
+    fn registry(&mut self) -> &Arc<Registry> {
+        let load = || Arc::new(Registry::load(&self.agent_dir, self.environment.clone(), &self.settings));
+        self.registry.get_or_insert_with(load)
+    }
+
+    /// Replaces the settings, which may say more once the project is trusted.
+    fn set_settings(&mut self, settings: &Settings) {
+        if self.settings != *settings {
+            self.settings = settings.clone();
+            self.registry = None;
+        }
+    }
 }
 
 impl<'a> Loader<'a> {
@@ -116,6 +146,7 @@ impl<'a> Loader<'a> {
         }
         let surroundings = self.extensions.surroundings(&self.cwd);
         let engine = self.engine.get_or_insert_with(|| Engine::start(self.extensions, &self.cwd, settings));
+        engine.known.set_settings(settings);
         // What has failed once would fail again, and run again.
         let failed: Vec<&str> = self.errors.iter().map(|error| error.path.as_str()).collect();
         let wanted: Vec<_> =
@@ -194,9 +225,9 @@ impl<'a> Loader<'a> {
 
     /// Everything for the session, which takes over.
     pub fn into_running(self) -> Option<RunningExtensions> {
-        let Engine { handle, requests, early, mut fetches, .. } = self.engine?;
+        let Engine { handle, requests, early, mut services, .. } = self.engine?;
         // Each ends when the extension has lost interest in it, at the latest with the engine.
-        fetches.detach_all();
+        services.detach_all();
         let (sources, errors, loading) = (self.sources, self.errors, self.pending);
         Some(RunningExtensions { handle, requests, sources, errors, early, loading })
     }
@@ -209,8 +240,14 @@ impl Engine {
         let clients = Clients::with_proxy(settings.http_proxy.clone());
         let web = Web::new(Arc::new(clients), ClientOptions::from(settings).patience);
         let questions = (extensions.mode == Mode::Tui).then(|| Questions::new(on_stderr));
-        let (early, complaints, asked, fetches) = Default::default();
-        Engine { handle, requests, early, complaints, questions, asked, web, fetches }
+        let known = Known {
+            agent_dir: extensions.agent_dir.clone(),
+            environment: extensions.environment.clone(),
+            settings: settings.clone(),
+            registry: None,
+        };
+        let (early, complaints, asked, services) = Default::default();
+        Engine { handle, requests, early, complaints, questions, asked, web, services, known }
     }
 
     /// Awaits a call into the extensions and serves them meanwhile.
@@ -236,7 +273,20 @@ impl Engine {
         let request = match (request, &mut self.questions) {
             (FromExtension::Fetch { request, reply }, _) => {
                 let web = self.web.clone();
-                self.fetches.spawn(async move { serve_fetch(&web, request, reply).await });
+                self.services.spawn(async move { serve_fetch(&web, request, reply).await });
+                return;
+            }
+            (FromExtension::Query(query), _) => {
+                // The others are answered with a failure: they are dropped.
+                match registry {
+                    Some(registry) => answer_from_registry(registry, query),
+                    None => answer_from_registry(self.known.registry(), query),
+                };
+                return;
+            }
+            (FromExtension::ModelAuth { provider, model, answer }, _) => {
+                let registry = self.known.registry().clone();
+                self.services.spawn(async move { answer.send(model_auth(&registry, provider, model).await) });
                 return;
             }
             (FromExtension::Dialog { request, answer }, Some(questions)) => {

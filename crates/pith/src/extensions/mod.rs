@@ -7,6 +7,7 @@ mod loading;
 mod survey;
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use pith_ai::http::Web;
 use pith_ai::settings::Settings;
 use pith_ext::{
     BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Launcher, Limits, LoadError, Mode, Output, Place, Places,
-    Surroundings, discover,
+    SCRIPT, Surroundings, discover,
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
 use pith_tools::process::Guard;
@@ -151,6 +152,7 @@ impl Extensions {
             limits,
             output: Output::default(),
             environment: self.environment.variables(),
+            arguments: arguments(self.mode),
             launcher: self.launcher(),
         }
     }
@@ -203,6 +205,23 @@ impl Extensions {
             web,
         }
     }
+}
+
+/// The arguments of this process, as extensions see them: the mode stands among them however pith was told of it.
+fn arguments(mode: Mode) -> Vec<String> {
+    let text = |argument: OsString| argument.to_string_lossy().into_owned();
+    let mut arguments: Vec<String> = std::env::args_os().skip(1).map(text).collect();
+    if arguments.first().is_some_and(|first| first == SCRIPT) {
+        arguments.remove(0);
+    }
+    let names_mode = arguments.iter().any(|argument| argument == "--mode" || argument.starts_with("--mode="));
+    if mode == Mode::Rpc && !names_mode {
+        if arguments.first().is_some_and(|first| first == "rpc") {
+            arguments.remove(0);
+        }
+        arguments.splice(0..0, ["--mode".to_owned(), "rpc".to_owned()]);
+    }
+    arguments
 }
 
 impl Search {

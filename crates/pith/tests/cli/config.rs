@@ -121,8 +121,6 @@ fn names_that_nobody_has_are_listed_with_the_near_one() {
 }
 
 #[test]
-<<<<<<< HEAD
-=======
 fn a_default_model_that_fits_nothing_is_a_problem() {
     let (home, _server) = scene([]);
     let (provider, model) = (Api::Anthropic.provider(), Api::Anthropic.model());
@@ -155,7 +153,6 @@ fn tools_that_nobody_has_are_refused() {
 }
 
 #[test]
->>>>>>> words
 fn auth_tells_scripts_whether_a_provider_is_ready() {
     let (home, _server) = scene([]);
     let provider = Api::Anthropic.provider();

@@ -349,14 +349,14 @@ fn an_extension_can_run_pith_itself() {
         format!(
             "import {{ basename }} from 'node:path'; \
              export default (pi) => pi.registerCommand('sub', {{ handler: async () => {{ \
-               const ran = await pi.exec(process.execPath, {arguments}); \
+               const ran = await pi.exec(process.execPath, [process.argv[1], ...{arguments}]); \
                const types = ran.stdout.trim().split('\\n').map((line) => JSON.parse(line).type); \
-               console.error('<' + [basename(process.execPath), process.argv.length, ran.code, types[0], types.at(-1)].join(' ') + '>'); \
+               console.error('<' + [basename(process.execPath), process.argv[2], ran.code, types[0], types.at(-1)].join(' ') + '>'); \
              }} }});"
         ),
     );
     let ran = run(&home, once(&["-p", "/sub", "-e", "sub.ts"]));
-    assert!(ran.code == 0 && ran.stderr.contains("<pith 1 0 session agent_settled>"), "{}", ran.stderr);
+    assert!(ran.code == 0 && ran.stderr.contains("<pith --provider 0 session agent_settled>"), "{}", ran.stderr);
     assert_eq!(server.requests().len(), 1);
     assert_eq!(home.sessions().len(), 0);
 }
@@ -397,4 +397,40 @@ fn nothing_an_extension_writes_reaches_standard_output() {
     for word in ["one\n", "two\n", "three\n"] {
         assert!(answer.stderr.contains(word), "{word} is missing in {}", answer.stderr);
     }
+}
+
+#[test]
+fn extensions_may_ask_about_models_and_keys_while_they_are_loaded() {
+    let text = |name: &str| {
+        format!(
+            "import {{ getModel, getModels, getProviders }} from '@earendil-works/pi-ai'; \
+             import {{ AuthStorage, ModelRegistry, readStoredCredential }} from '@earendil-works/pi-coding-agent'; \
+             const provider = '{provider}', early = getModels(provider).some(({{ id }}) => id === '{model}'); \
+             export default async (pi) => {{ \
+               const registry = ModelRegistry.create(AuthStorage.create()), model = getModel(provider, '{model}'); \
+               const {{ ok }} = await registry.getApiKeyAndHeaders(model); \
+               const offered = registry.getAvailable().some(({{ id }}) => id === model.id); \
+               const stored = readStoredCredential('stored')?.key; \
+               console.error('<{name} ' + [early, getProviders().includes(provider), ok, offered, stored].join(' ') + '>'); }};",
+            provider = Api::Anthropic.provider(),
+            model = Api::Anthropic.model(),
+        )
+    };
+    let (home, _server) = scene([Turn::text("one"), Turn::text("two")]);
+    home.write_file("named.ts", text("named"));
+    let write = |path: &str, text: String| {
+        let path = home.agent().join(path);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
+        std::fs::write(path, text).expect("written");
+    };
+    write("extensions/own.ts", text("own"));
+    write("npm/node_modules/bundle/package.json", r#"{"pi":{"extensions":["./index.ts"]}}"#.to_owned());
+    write("npm/node_modules/bundle/index.ts", text("bundle"));
+    write("settings.json", json!({ "packages": ["npm:bundle"] }).to_string());
+    write("auth.json", json!({ "stored": { "type": "api_key", "key": "k1" } }).to_string());
+    let ran = run(&home, once(&["-p", "hello", "-e", "named.ts"]));
+    for name in ["named", "own", "bundle"] {
+        assert!(ran.stderr.contains(&format!("<{name} true true true true k1>")), "{name}: {}", ran.stderr);
+    }
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
