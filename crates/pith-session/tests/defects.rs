@@ -463,9 +463,7 @@ const GATE: &str = "export default (pi) => {
 async fn a_session_that_ends_while_extensions_load_says_goodbye_only_to_whom_it_greeted() {
     let mut host = Harness::builder([]).extension("diary.ts", DIARY).late_extension("gate.ts", GATE).start().await;
     host.state().await;
-    host.hang_up();
-    host.settle().await;
-    assert!(!host.is_served(), "the session has ended");
+    assert!(host.end().await, "the session has ended");
     let log = host.log.lines();
     let count = |word: &str| log.iter().filter(|line| line.starts_with(word)).count();
     assert_eq!(count("start"), count("shutdown"), "{log:?}");
@@ -488,8 +486,7 @@ async fn a_session_that_ends_in_the_middle_of_a_change_says_goodbye_once() {
         host.wait_calls(1).await;
         host.hang_up();
         host.model.release();
-        host.settle().await;
-        assert!(!host.is_served(), "the session has ended");
+        assert!(host.end().await, "the session has ended");
         let log = host.log.lines();
         let count = |word: &str| log.iter().filter(|line| line.starts_with(word)).count();
         assert_eq!(count("start"), count("shutdown"), "{command}: {log:?}");

@@ -110,7 +110,7 @@ pub(crate) struct Extensions {
     /// What the process then ends with; the first to name a status decides.
     pub exit_status: Option<u8>,
     /// Whether they were told of the session, and so have to be told of its end.
-    pub is_greeted: bool,
+    is_greeted: bool,
     /// Runs while the process ends and extensions are not there yet.
     start_limit: Option<AbortHandle>,
     /// The last words have been said.

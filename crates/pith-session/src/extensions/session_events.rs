@@ -73,6 +73,7 @@ impl Session {
 
     /// Tells extensions that their time is over; another generation of them follows, or none.
     pub(crate) fn say_goodbye(&mut self, handle: ExtensionHandle, beginning: Beginning, target: Option<String>) {
+        self.extensions.is_greeted = false;
         self.begin_step(async move {
             handle.session_shutdown(beginning.as_str(), target.as_deref()).await;
             handle.invalidate().await;
@@ -82,7 +83,6 @@ impl Session {
 
     /// Called when extensions have said good-bye, to a session that is replaced or reloaded.
     pub(crate) fn on_goodbye(&mut self) {
-        self.extensions.is_greeted = false;
         if self.replacement.is_some() {
             self.on_left();
         } else {

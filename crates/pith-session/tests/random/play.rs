@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use pith_agent::{ToolContext, ToolOutput};
 use pith_ai::settings::Fsync;
+use pith_protocol::Message;
+use pith_store::SessionStore;
 use serde_json::{Value, json};
 
 use crate::case::{Act, Case, Moment, long};
@@ -286,15 +288,35 @@ async fn last_words(host: &mut Harness, table: &Table) -> Vec<String> {
         Some(disposition) if disposition == "started" => {}
         other => violations.push(format!("at rest, a prompt is answered with {other:?}")),
     }
+    let (messages, state) = (host.send(json!({"type": "get_messages"})), host.send(json!({"type": "get_state"})));
     violations.extend(hang_up(host).await);
+    let frames = host.frames();
+    let data =
+        |id: &str| frames.iter().find(|frame| frame["id"] == id).map_or(Value::Null, |frame| frame["data"].clone());
+    violations.extend(difference_of_file(host, &data(&messages), &data(&state)));
     violations
+}
+
+/// What a session has said and what its file says must be the same once it has ended.
+fn difference_of_file(host: &Harness, messages: &Value, state: &Value) -> Option<String> {
+    let path = state["sessionFile"].as_str()?;
+    let store = match SessionStore::resume(path.as_ref(), host.directory()) {
+        Ok(store) => store,
+        Err(error) => return Some(format!("the session's file cannot be read: {error}")),
+    };
+    let (said, written) = (messages["messages"].as_array()?, store.messages());
+    // As the wire writes it: numbers have several forms.
+    let shown = |message: &Message| serde_json::from_str::<Value>(&pith_protocol::json::to_string(message)).ok();
+    let first = said.iter().zip(written).position(|(said, written)| Some(said) != shown(written).as_ref());
+    if first.is_none() && said.len() == written.len() {
+        return None;
+    }
+    let (n_said, n_written) = (said.len(), written.len());
+    Some(format!("{n_said} messages were said and {n_written} were written; the first that differs is {first:?}"))
 }
 
 /// The host goes, and the session with it.
 async fn hang_up(host: &mut Harness) -> Vec<String> {
     host.forget_unsent();
-    host.hang_up();
-    host.pass(Duration::from_secs(20)).await;
-    let is_over = !host.is_served();
-    if is_over { Vec::new() } else { vec!["the session does not end".to_owned()] }
+    if host.end().await { Vec::new() } else { vec!["the session does not end".to_owned()] }
 }

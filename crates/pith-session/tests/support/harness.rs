@@ -59,6 +59,9 @@ pub struct Surroundings {
 /// What real processes may take before a test fails.
 const REAL_PATIENCE: Duration = Duration::from_secs(20);
 
+/// What the thread of an engine that has ended may take to tell so.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Extension code runs in real time: the clock must not run far ahead of it.
 const LONGEST_STEP: Duration = Duration::from_millis(200);
 
@@ -265,12 +268,24 @@ impl Harness {
         self.inbox = None;
     }
 
-    /// Hangs up, waits for the end of the session and checks what every session must have done by then: one answer to
-    /// each command, an end to each start, one `agent_settled` to each accepted prompt.
-    pub async fn finish(mut self) -> Vec<Value> {
+    /// Hangs up and waits for the end of the session; `false` if it does not come.
+    pub async fn end(&mut self) -> bool {
         self.hang_up();
-        self.settle().await;
-        assert!(!self.is_served(), "the session does not end");
+        let began = Instant::now();
+        loop {
+            self.settle().await;
+            if !self.is_served() || began.elapsed() > LAST_PATIENCE {
+                return !self.is_served();
+            }
+            // The engine has ended, and its thread may still be on its way to tell so.
+            self.serve_during(clock::let_processes_work()).await;
+        }
+    }
+
+    /// Hangs up, waits for the end of the session and checks what every session must have done by then: one answer to
+    /// each command, an end to each start.
+    pub async fn finish(mut self) -> Vec<Value> {
+        assert!(self.end().await, "the session does not end");
         let problems = self.problems();
         assert!(problems.is_empty(), "{}", problems.join("\n"));
         self.frames()

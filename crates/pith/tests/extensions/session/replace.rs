@@ -311,7 +311,7 @@ fn the_end_of_the_process_overtakes_a_replacement() {
     assert_eq!(scene.exit_code(), 0);
     assert!(start.elapsed() < Duration::from_secs(5));
     assert_like(&scene.response("n"), &json!({"success": false, "error": "pith is shutting down"}));
-    assert_eq!(scene.home.read_file("farewell").as_deref(), Some("new quit "));
+    assert_eq!(scene.home.read_file("farewell").as_deref(), Some("new "));
 }
 
 #[test]
