@@ -494,6 +494,20 @@ async fn a_session_that_ends_in_the_middle_of_a_change_says_goodbye_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_ends_right_behind_a_change_says_goodbye() {
+    for command in ["reload", "new_session"] {
+        let mut host = Harness::builder([]).extension("diary.ts", DIARY).start().await;
+        host.wait_log("start startup").await;
+        host.settle().await;
+        host.send(json!({"type": command}));
+        assert!(host.end().await, "the session has ended");
+        let log = host.log.lines();
+        let count = |word: &str| log.iter().filter(|line| line.starts_with(word)).count();
+        assert_eq!(count("start"), count("shutdown"), "{command}: {log:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_that_is_replaced_while_extensions_load_begins_and_ends_for_them() {
     let mut host = Harness::builder([]).extension("diary.ts", DIARY).late_extension("gate.ts", GATE).start().await;
     let replaced = host.send(json!({"type": "new_session"}));

@@ -1,6 +1,7 @@
 //! The beginning and the end of extensions in a session.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use pith_ext::{
     DiscoveredPath, DiscoveredResources, ExtensionHandle, ExtensionHost, ExtensionSource, LoadError, LoadReport,
@@ -143,8 +144,9 @@ impl Session {
             return self.on_session_announced(DiscoveredResources::default());
         };
         let cwd = self.store.cwd().to_string_lossy().into_owned();
-        self.extensions.is_greeted = true;
+        let is_greeted = self.extensions.is_greeted.clone();
         self.begin_step(async move {
+            is_greeted.store(true, Ordering::Relaxed);
             handle.session_start(beginning.as_str(), previous.as_deref()).await;
             let reason = if beginning == Beginning::Reload { "reload" } else { "startup" };
             Step::SessionAnnounced(handle.resources_discover(&cwd, reason).await)
@@ -214,7 +216,7 @@ impl Session {
             limit.abort();
         }
         let Some(handle) = self.extensions.handle().cloned() else { return };
-        let is_greeted = self.extensions.is_greeted;
+        let is_greeted = self.extensions.is_greeted.load(Ordering::Relaxed);
         self.jobs.spawn(Job::Background, async move {
             if is_greeted {
                 handle.quit().await;

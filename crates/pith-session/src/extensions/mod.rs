@@ -42,6 +42,8 @@ pub(crate) use user_bash::HostCommand;
 use std::collections::HashMap;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pith_ai::http::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, LoadReport, Requests};
@@ -109,8 +111,9 @@ pub(crate) struct Extensions {
     pub is_leaving: bool,
     /// What the process then ends with; the first to name a status decides.
     pub exit_status: Option<u8>,
-    /// Whether they were told of the session, and so have to be told of its end.
-    is_greeted: bool,
+    /// Whether they were told of the session, and so have to be told of its end. Set by the step that tells them, when
+    /// it does: a step may be given up before it has begun.
+    is_greeted: Arc<AtomicBool>,
     /// Runs while the process ends and extensions are not there yet.
     start_limit: Option<AbortHandle>,
     /// The last words have been said.
@@ -149,7 +152,7 @@ impl Extensions {
             commands: RunningCommands::default(),
             is_leaving: false,
             exit_status: None,
-            is_greeted: false,
+            is_greeted: Arc::default(),
             start_limit: None,
             has_quit: false,
         }

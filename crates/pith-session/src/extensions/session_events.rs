@@ -1,6 +1,7 @@
 //! Replacements of the session, moves in it and compactions: at the wish of extensions, and with their consent.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use pith_ext::outgoing::{self, Answer, ForkPosition};
 use pith_ext::{EventName, ExtensionHandle};
@@ -73,8 +74,9 @@ impl Session {
 
     /// Tells extensions that their time is over; another generation of them follows, or none.
     pub(crate) fn say_goodbye(&mut self, handle: ExtensionHandle, beginning: Beginning, target: Option<String>) {
-        self.extensions.is_greeted = false;
+        let is_greeted = self.extensions.is_greeted.clone();
         self.begin_step(async move {
+            is_greeted.store(false, Ordering::Relaxed);
             handle.session_shutdown(beginning.as_str(), target.as_deref()).await;
             handle.invalidate().await;
             Step::SaidGoodbye
