@@ -2,8 +2,8 @@
 //! streams the answer.
 
 mod conversation;
-mod learned;
-mod pictures;
+mod images;
+mod quirks;
 mod reading;
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ use crate::settings::{HandoffThinking, Settings};
 use crate::wire::{self, Taste};
 
 use conversation::Conversation;
-use learned::Learned;
+use quirks::Quirks;
 
 /// Events a consumer may lag behind before the socket is left unread.
 const CHANNEL_EVENTS: usize = 256;
@@ -86,8 +86,8 @@ pub enum Notice {
     FieldRefused { provider: String, model: String, text: String },
     /// The server cannot take the output limit the model's entry allows; requests ask for less from now on.
     LimitRefused { provider: String, model: String, limit: u64, text: String },
-    /// The server refuses pictures of the conversation; a note takes their place from now on.
-    PictureRefused { provider: String, model: String, count: usize, text: String },
+    /// The server refuses images of the conversation; a note takes their place from now on.
+    ImageRefused { provider: String, model: String, count: usize, text: String },
 }
 
 impl fmt::Display for Notice {
@@ -99,7 +99,7 @@ impl fmt::Display for Notice {
             Notice::FieldRefused { provider, model, text } => {
                 write!(f, "{provider}/{model} refuses an optional field, which is left out from now on: {text}")
             }
-            Notice::PictureRefused { provider, model, count, text } => {
+            Notice::ImageRefused { provider, model, count, text } => {
                 write!(f, "{provider}/{model} refuses {count} image(s), which are left out from now on: {text}")
             }
             Notice::LimitRefused { provider, model, limit, text } => write!(
@@ -122,8 +122,8 @@ struct Shared {
     options: ClientOptions,
     sender: Sender,
     scripts: Scripts,
-    /// What servers have taught this process, by address and model. Held for a few lines at a time.
-    learned: Mutex<HashMap<String, Learned>>,
+    /// What servers have refused in this process, by address and model. Held for a few lines at a time.
+    quirks: Mutex<HashMap<String, Quirks>>,
 }
 
 impl Providers {
@@ -146,7 +146,7 @@ impl Providers {
         clients: Arc<Clients>,
     ) -> Self {
         let sender = Sender::new(clients, options.patience, options.tape.clone());
-        Providers { shared: Arc::new(Shared { source, options, sender, scripts, learned: Mutex::default() }) }
+        Providers { shared: Arc::new(Shared { source, options, sender, scripts, quirks: Mutex::default() }) }
     }
 }
 

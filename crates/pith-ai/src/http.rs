@@ -4,13 +4,13 @@
 //! abort works, and why nothing here needs to be told about one.
 
 mod clients;
+mod connection_error;
 mod connections;
 mod fault;
 mod fetch;
 mod record;
 mod redirect;
 mod retry_after;
-mod trouble;
 mod web;
 
 use std::fmt;
@@ -35,10 +35,10 @@ pub use fetch::fetch_json;
 pub use record::Tape;
 pub use web::{Redirect, Web, WebRequest, WebResponse};
 
+use connection_error::ConnectionError;
 use record::{Counter, Recorded, Recording};
 use redirect::Target;
 pub(crate) use retry_after::server_delay;
-use trouble::Trouble;
 
 /// Kept connections that may turn out to be dead before a request is given up.
 const MAX_DEAD_CONNECTIONS: usize = 8;
@@ -147,6 +147,15 @@ pub struct Refusal {
     pub answer: Option<(u16, Box<str>)>,
     /// Headers of that answer.
     pub headers: Box<[(String, String)]>,
+}
+
+impl Refusal {
+    /// The same without secrets that the server has echoed.
+    pub fn redacted(mut self, secrets: &[String]) -> Self {
+        self.fault.text = redact(self.fault.text, secrets);
+        self.answer = self.answer.map(|(status, body)| (status, redact(body.into(), secrets).into()));
+        self
+    }
 }
 
 impl From<Fault> for Refusal {
@@ -277,7 +286,10 @@ impl Sender {
                     // A connection kept from before may have been closed while this request was on its way. Nothing
                     // has come back, so it is sent once more, until it has had a connection of its own.
                     let is_kept = self.clients.n_connections() == n_connections;
-                    if is_kept && n_dead < MAX_DEAD_CONNECTIONS && Trouble::of(&error) == Trouble::NoAnswer {
+                    if is_kept
+                        && n_dead < MAX_DEAD_CONNECTIONS
+                        && ConnectionError::of(&error) == ConnectionError::NoAnswer
+                    {
                         n_dead += 1;
                         continue;
                     }

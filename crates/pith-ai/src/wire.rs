@@ -5,12 +5,12 @@ pub mod anthropic;
 pub mod body;
 pub mod common;
 pub mod completions;
-mod ending;
 pub mod google;
 pub mod headers;
 pub mod refused;
 pub mod responses;
-pub mod undivided;
+mod stop_reason;
+pub mod unstreamed;
 
 use bytes::Bytes;
 use pith_protocol::{ErrorKind, LlmCall, Model};
@@ -39,7 +39,7 @@ pub trait Wire: Send + Sync {
     fn decoder(&self) -> Box<dyn Decoder>;
 
     /// The events that stand for a whole answer; nothing if the document is none.
-    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>>;
+    fn unstreamed(&self, document: Value) -> Option<Vec<unstreamed::Event>>;
 
     /// The text of an error answer.
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String;

@@ -9,13 +9,13 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::learned::{Course, Learned, Lesson};
+use super::quirks::{Adjuster, Adjustment, Quirks};
 use super::reading::Reading;
 use super::{Notice, Shared, deliver};
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::hooks;
-use crate::http::{Answer, Credentials, redact, secrets};
+use crate::http::{Answer, Credentials, secrets};
 use crate::limits::with_exact_limit;
 use crate::network;
 use crate::wire::{self, Order, Wire, cut, error_member};
@@ -39,11 +39,11 @@ impl Conversation<'_> {
         let server = format!("{} {}", model.base_url, model.id);
         let secrets = secrets(self.credentials, &model.base_url);
         let on_silence = |elapsed| self.silence(elapsed);
-        let mut learned = self.learned().get(&server).cloned().unwrap_or_default();
+        let mut quirks = self.quirks().get(&server).cloned().unwrap_or_default();
         let mut exact_limit = None;
-        let mut course = Course::default();
+        let mut adjuster = Adjuster::default();
         loop {
-            let corrected = learned.correct(self.call);
+            let corrected = quirks.correct(self.call);
             let corrected = match exact_limit {
                 Some(limit) => Some(with_exact_limit(corrected.as_ref().unwrap_or(self.call), limit)),
                 None => corrected,
@@ -53,7 +53,7 @@ impl Conversation<'_> {
                 call,
                 credentials: self.credentials,
                 taste: &self.shared.options.taste,
-                refused: &learned.refused,
+                refused: &quirks.refused,
                 input_tokens: self.input_tokens,
             };
             let request = self.wire.request(&order).map_err(|fault| self.explain(fault, None))?;
@@ -64,25 +64,25 @@ impl Conversation<'_> {
                     hooks::arrived(call, answer.status(), answer.headers()).await;
                     return Ok(answer);
                 }
-                Err(refusal) => refusal,
+                Err(refusal) => refusal.redacted(&secrets),
             };
             if let Some((status, _)) = &refusal.answer {
                 hooks::arrived(call, *status, &refusal.headers).await;
             }
-            let lesson = course.learn(&mut learned, call, self.wire, &request, &refusal, self.input_tokens);
-            if let Some(window) = learned.limits.window {
+            let adjustment = adjuster.adjust(&mut quirks, call, self.wire, &request, &refusal, self.input_tokens);
+            if let Some(window) = quirks.limits.window {
                 self.shared.source.on_window(model, window);
             }
-            self.learned().insert(server.clone(), learned.clone());
-            let Some(lesson) = lesson else { return Err(self.explain(refusal.fault, Some(&request.url))) };
-            match &lesson {
-                Lesson::Field => {}
-                Lesson::Limit(limit) => exact_limit = Some(*limit),
-                Lesson::Pictures(count, reason) => {
+            self.quirks().insert(server.clone(), quirks.clone());
+            let Some(adjustment) = adjustment else { return Err(self.explain(refusal.fault, Some(&request.url))) };
+            match &adjustment {
+                Adjustment::DropField => {}
+                Adjustment::LowerLimit(limit) => exact_limit = Some(*limit),
+                Adjustment::OmitImages(count, reason) => {
                     message.note("imagesOmitted", json!({"count": count, "reason": &**reason}))
                 }
             }
-            self.tell(lesson, redact(refusal.fault.text, &secrets));
+            self.tell(adjustment, refusal.fault.text);
         }
     }
 
@@ -101,17 +101,18 @@ impl Conversation<'_> {
         fault
     }
 
-    fn tell(&self, lesson: Lesson, text: String) {
+    /// Tells whoever listens how the request is made now.
+    fn tell(&self, adjustment: Adjustment, text: String) {
         let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
-        self.shared.tell(match lesson {
-            Lesson::Field => Notice::FieldRefused { provider, model, text },
-            Lesson::Pictures(count, _) => Notice::PictureRefused { provider, model, count, text },
-            Lesson::Limit(limit) => Notice::LimitRefused { provider, model, limit, text },
+        self.shared.tell(match adjustment {
+            Adjustment::DropField => Notice::FieldRefused { provider, model, text },
+            Adjustment::OmitImages(count, _) => Notice::ImageRefused { provider, model, count, text },
+            Adjustment::LowerLimit(limit) => Notice::LimitRefused { provider, model, limit, text },
         });
     }
 
-    fn learned(&self) -> std::sync::MutexGuard<'_, HashMap<String, Learned>> {
-        self.shared.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    fn quirks(&self) -> std::sync::MutexGuard<'_, HashMap<String, Quirks>> {
+        self.shared.quirks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the answer into `message` and hands its events over.
@@ -127,7 +128,7 @@ impl Conversation<'_> {
             match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
                 Ok(Some(bytes)) => reading.push(&bytes, message)?,
                 Ok(None) if reading.is_foreign() => {
-                    if !reading.end_undivided(message) {
+                    if !reading.end_unstreamed(message) {
                         return Err(self.not_a_stream(&answer, &reading.head));
                     }
                 }

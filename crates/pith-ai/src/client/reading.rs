@@ -51,11 +51,11 @@ impl Reading {
     }
 
     /// Takes a response that is no stream for the answer it may be. False if it is none.
-    pub fn end_undivided(&mut self, message: &mut MessageBuilder) -> bool {
+    pub fn end_unstreamed(&mut self, message: &mut MessageBuilder) -> bool {
         let document: Option<Value> = serde_json::from_slice(&self.head).ok();
         let is_error = |document: &Value| document.get("error").is_some_and(|error| !error.is_null());
         let document = document.filter(|document| !is_error(document));
-        let Some(events) = document.and_then(|document| self.wire.undivided(document)) else { return false };
+        let Some(events) = document.and_then(|document| self.wire.unstreamed(document)) else { return false };
         for (name, data) in events {
             if !message.is_finished() {
                 self.decoder.event(SseEvent { name, data: &data.to_string() }, message);

@@ -8,7 +8,7 @@ use pith_protocol::ErrorKind;
 use reqwest::Url;
 use rustls::CertificateError;
 
-use super::trouble::Trouble;
+use super::connection_error::ConnectionError;
 use super::{Credentials, is_secret_name};
 use crate::environment::Environment;
 use crate::failure::Fault;
@@ -16,35 +16,35 @@ use crate::network::{self, Proxy};
 
 /// No connection, or none that answered. `proxy` is the one that stands before the server.
 pub(super) fn unreachable(url: &Url, error: &reqwest::Error, proxy: Option<&Proxy>) -> Fault {
-    let trouble = Trouble::of(error);
-    let kind = match &trouble {
-        Trouble::ProxyPassword => ErrorKind::Auth,
+    let what = ConnectionError::of(error);
+    let kind = match &what {
+        ConnectionError::ProxyPassword => ErrorKind::Auth,
         _ if error.is_timeout() => ErrorKind::Timeout,
         _ => ErrorKind::Network,
     };
     let place = place(url);
-    let reason = match (&trouble, proxy) {
-        (Trouble::Certificate(error), _) => format!("could not reach {place}: {}", certificate(error, url)),
-        (Trouble::NotTls, _) => {
+    let reason = match (&what, proxy) {
+        (ConnectionError::Certificate(error), _) => format!("could not reach {place}: {}", certificate(error, url)),
+        (ConnectionError::NotTls, _) => {
             format!("could not reach {place}: it does not speak TLS. An address of plain HTTP begins with http://")
         }
-        (Trouble::Handshake(reason), _) => format!("could not reach {place}: no TLS connection: {reason}"),
-        (Trouble::ProxyPassword, Some(proxy)) => format!("could not reach {place}: {}", proxy_password(proxy)),
-        (Trouble::ProxyRefusal, Some(proxy)) => {
+        (ConnectionError::Handshake(reason), _) => format!("could not reach {place}: no TLS connection: {reason}"),
+        (ConnectionError::ProxyPassword, Some(proxy)) => format!("could not reach {place}: {}", proxy_password(proxy)),
+        (ConnectionError::ProxyRefusal, Some(proxy)) => {
             format!("could not reach {place}: {} refused to connect to it", shown(proxy))
         }
-        (Trouble::Unreachable, Some(proxy)) => {
+        (ConnectionError::Unreachable, Some(proxy)) => {
             format!("could not reach {}, which is to lead to {place}: {}", shown(proxy), cause(error))
         }
-        (Trouble::NoAnswer, _) => {
+        (ConnectionError::NoAnswer, _) => {
             format!("reached {place}, but the connection closed before the answer: {}", cause(error))
         }
-        (Trouble::Unreachable | Trouble::ProxyPassword | Trouble::ProxyRefusal, _) => {
+        (ConnectionError::Unreachable | ConnectionError::ProxyPassword | ConnectionError::ProxyRefusal, _) => {
             format!("could not reach {place}: {}", cause(error))
         }
     };
     let mut fault = Fault::new(kind, format!("Connection error: {reason}"));
-    fault.failure.should_retry = trouble.is_lasting().then_some(false);
+    fault.failure.should_retry = what.is_lasting().then_some(false);
     fault
 }
 

@@ -1,13 +1,13 @@
 //! The driver against a server that does as told.
 
 mod compressed;
-mod hopeless;
+mod gateways;
+mod images;
+mod lasting;
 mod limits;
-mod odd;
-mod pictures;
 mod redirects;
 mod server;
-mod undivided;
+mod unstreamed;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -7,7 +7,7 @@ use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{
-    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, field, undivided,
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, field, unstreamed,
 };
 use crate::failure::Fault;
 
@@ -35,8 +35,8 @@ impl Wire for Anthropic {
         Box::new(stream::Stream::default())
     }
 
-    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
-        undivided::anthropic(document)
+    fn unstreamed(&self, document: Value) -> Option<Vec<unstreamed::Event>> {
+        unstreamed::anthropic(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

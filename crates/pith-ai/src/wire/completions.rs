@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, error_member, field,
-    undivided,
+    unstreamed,
 };
 use crate::failure::Fault;
 
@@ -54,8 +54,8 @@ impl Wire for Completions {
         Box::new(stream::Stream::default())
     }
 
-    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
-        undivided::completions(document)
+    fn unstreamed(&self, document: Value) -> Option<Vec<unstreamed::Event>> {
+        unstreamed::completions(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

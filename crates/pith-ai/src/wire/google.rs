@@ -7,7 +7,7 @@ mod stream;
 use pith_protocol::Model;
 use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, Wire, bare_status, cut, undivided};
+use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, Wire, bare_status, cut, unstreamed};
 use crate::failure::Fault;
 
 /// What a server may do without.
@@ -38,8 +38,8 @@ impl Wire for Google {
         OPTIONAL
     }
 
-    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
-        undivided::google(document)
+    fn unstreamed(&self, document: Value) -> Option<Vec<unstreamed::Event>> {
+        unstreamed::google(document)
     }
 
     fn error_text(&self, _: &Model, status: u16, body: &str) -> String {

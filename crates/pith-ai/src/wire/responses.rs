@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, error_member, field,
-    undivided,
+    unstreamed,
 };
 use crate::failure::Fault;
 
@@ -38,8 +38,8 @@ impl Wire for Responses {
         Box::new(stream::Stream::default())
     }
 
-    fn undivided(&self, document: Value) -> Option<Vec<undivided::Event>> {
-        undivided::responses(document)
+    fn unstreamed(&self, document: Value) -> Option<Vec<unstreamed::Event>> {
+        unstreamed::responses(document)
     }
 
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String {

@@ -10,7 +10,7 @@ use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::sse::SseEvent;
 use crate::wire::common::{Count, Text};
-use crate::wire::ending::finish_foreign;
+use crate::wire::stop_reason::finish_unknown;
 use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
 
 const REDACTED: &str = "[Reasoning redacted]";
@@ -297,7 +297,7 @@ impl Stream {
             }
             Some("sensitive") => message.fail(refused("The answer was withheld as sensitive".to_owned())),
             Some(other) => {
-                if !finish_foreign(other, message) {
+                if !finish_unknown(other, message) {
                     message.fail(Fault::new(ErrorKind::Protocol, format!("Unhandled stop reason: {other}")));
                 }
             }

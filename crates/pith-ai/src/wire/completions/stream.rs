@@ -14,7 +14,7 @@ use crate::assemble::MessageBuilder;
 use crate::failure::{Fault, kind_of_status};
 use crate::sse::SseEvent;
 use crate::wire::common::{Text, flag};
-use crate::wire::ending::finish_foreign;
+use crate::wire::stop_reason::finish_unknown;
 use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
 
 /// State of one stream.
@@ -70,7 +70,7 @@ impl Decoder for Stream {
             (Some("length"), _) => StopReason::Length,
             (Some("tool_calls" | "function_call"), _) => StopReason::ToolUse,
             (Some(other), _) => {
-                if finish_foreign(other, message) {
+                if finish_unknown(other, message) {
                     return;
                 }
                 let text = format!("Provider finish_reason: {other}");

@@ -12,7 +12,7 @@ use crate::assemble::{MessageBuilder, now_ms};
 use crate::failure::{Fault, kind_of_status};
 use crate::sse::SseEvent;
 use crate::wire::common::{Count, First, Text};
-use crate::wire::ending::finish_foreign;
+use crate::wire::stop_reason::finish_unknown;
 use crate::wire::{Decoder, MAX_ERROR_CHARS, cut, parse};
 
 #[derive(Deserialize)]
@@ -121,7 +121,7 @@ impl Decoder for Stream {
             "STOP" => message.finish(StopReason::Stop),
             "MAX_TOKENS" => message.finish(StopReason::Length),
             other => {
-                if finish_foreign(other, message) {
+                if finish_unknown(other, message) {
                     return;
                 }
                 let more = explanation.map(|text| format!(": {text}")).unwrap_or_default();

@@ -9,7 +9,7 @@ use super::server::{ask, end, failure, providers, question, serve, whole};
 use crate::client::ClientOptions;
 
 /// The answer to a question of an API that is given as one JSON document.
-async fn undivided(api: &str, body: Value) -> AssistantMessage {
+async fn unstreamed(api: &str, body: Value) -> AssistantMessage {
     // Set with blanks and line ends, as some servers do.
     let body = serde_json::to_string_pretty(&body).expect("JSON");
     let server = serve(move |_, _| whole("200 OK", "content-type: application/json\r\n", &body)).await;
@@ -32,7 +32,7 @@ fn gist(message: &AssistantMessage) -> (StopReason, Vec<Value>, u64) {
 async fn whole_answers_where_a_stream_was_asked_for() {
     let call = json!({"name": "ls", "arguments": {"p": 1}});
     let expected = (StopReason::ToolUse, vec![json!(["hm"]), json!("hi"), call], 7);
-    let message = undivided(
+    let message = unstreamed(
         "openai-completions",
         json!({"id": "c1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "finish_reason": "tool_calls",
             "message": {"role": "assistant", "content": "hi", "reasoning_content": "hm", "tool_calls": [
@@ -41,7 +41,7 @@ async fn whole_answers_where_a_stream_was_asked_for() {
     )
     .await;
     assert_eq!((gist(&message), message.response_id.as_deref()), (expected.clone(), Some("c1")));
-    let message = undivided(
+    let message = unstreamed(
         "anthropic-messages",
         json!({"id": "m1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use", "content": [
             {"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "hi"},
@@ -50,7 +50,7 @@ async fn whole_answers_where_a_stream_was_asked_for() {
     )
     .await;
     assert_eq!((gist(&message), message.response_id.as_deref()), (expected.clone(), Some("m1")));
-    let message = undivided(
+    let message = unstreamed(
         "openai-responses",
         json!({"id": "r1", "object": "response", "status": "completed", "output": [
             {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "hm"}]},
@@ -65,7 +65,7 @@ async fn whole_answers_where_a_stream_was_asked_for() {
     let response = json!({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}], "responseId": "g1",
         "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 7}});
     for body in [response.clone(), json!([{"candidates": []}, response])] {
-        let message = undivided("google-generative-ai", body).await;
+        let message = unstreamed("google-generative-ai", body).await;
         assert_eq!((gist(&message), message.response_id.as_deref()), (expected.clone(), Some("g1")));
     }
 }
@@ -73,10 +73,10 @@ async fn whole_answers_where_a_stream_was_asked_for() {
 #[tokio::test]
 async fn whole_answers_that_are_none() {
     let message =
-        undivided("openai-completions", json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}))
+        unstreamed("openai-completions", json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}))
             .await;
     assert_eq!(failure(&message).0, ErrorKind::RateLimit);
-    let message = undivided("openai-completions", json!({"status": "ok"})).await;
+    let message = unstreamed("openai-completions", json!({"status": "ok"})).await;
     assert_eq!(failure(&message).0, ErrorKind::Protocol);
     let half = whole("200 OK", "content-type: application/json\r\n", r#"{"choices":[{"message":{"content":"hi"#);
     assert_eq!(failure(&ask(ClientOptions::default(), half).await).0, ErrorKind::Protocol);

@@ -66,7 +66,7 @@ async fn a_refused_picture_becomes_a_note() {
     let expected = json!({"count": 1, "reason": "Could not process image"});
     assert_eq!(answer.diagnostics.expect("the host is told")["imagesOmitted"], expected);
     let heard = heard.lock().expect("no panics").clone();
-    assert!(matches!(&heard[..], [Notice::PictureRefused { count: 1, .. }]), "{heard:?}");
+    assert!(matches!(&heard[..], [Notice::ImageRefused { count: 1, .. }]), "{heard:?}");
     // Later requests do not try it again.
     let answer = ask(&providers, ask_about(&server, history)).await;
     assert_eq!((answer.stop_reason, server.n_requests(), answer.diagnostics), (StopReason::ToolUse, 3, None));
@@ -102,6 +102,17 @@ async fn the_picture_that_is_named_is_the_one_that_is_meant() {
     let answer = ask(&providers(ClientOptions::default()), call).await;
     assert_eq!((answer.stop_reason, server.n_requests()), (StopReason::ToolUse, 2));
     assert!(text_of(&server, 1).contains("R09PRA"));
+}
+
+#[tokio::test]
+async fn a_key_that_the_server_echoes_gets_into_no_note() {
+    let error = json!({"error": {"message": "Could not process image of sk-secret-123456"}});
+    let server = picky("QkFE", "400 Bad Request", error).await;
+    let call = ask_about(&server, |_| vec![with_pictures(&["QkFE"])]);
+    let answer = ask(&providers(ClientOptions::default()), call).await;
+    let reason = answer.diagnostics.expect("the host is told")["imagesOmitted"]["reason"].clone();
+    assert_eq!(reason, "Could not process image of [redacted]");
+    assert!(!text_of(&server, 1).contains("sk-secret"), "{}", text_of(&server, 1));
 }
 
 #[tokio::test]

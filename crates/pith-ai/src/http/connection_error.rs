@@ -1,14 +1,14 @@
-//! Why no answer came: the errors of the libraries below, told apart by what a
-//! person can do about them.
+//! Why a request got no answer: the errors of the libraries below, told apart by
+//! what a person can do about them.
 
 use std::error::Error;
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, InvalidMessage};
 
-/// A kind of trouble with a connection.
+/// What went wrong with a connection.
 #[derive(Debug, PartialEq)]
-pub(super) enum Trouble {
+pub(super) enum ConnectionError {
     /// The server's certificate cannot be accepted.
     Certificate(CertificateError),
     /// The server answers in something else than TLS.
@@ -25,20 +25,23 @@ pub(super) enum Trouble {
     NoAnswer,
 }
 
-impl Trouble {
+impl ConnectionError {
     /// What an error of a request means.
     pub fn of(error: &reqwest::Error) -> Self {
         if let Some(found) = causes(error).find_map(|cause| tls(cause).or_else(|| proxy(cause))) {
             return found;
         }
-        if error.is_connect() || error.is_timeout() { Trouble::Unreachable } else { Trouble::NoAnswer }
+        if error.is_connect() || error.is_timeout() { ConnectionError::Unreachable } else { ConnectionError::NoAnswer }
     }
 
-    /// Whether another try meets the same trouble.
+    /// Whether another try would fail in the same way.
     pub fn is_lasting(&self) -> bool {
         match self {
-            Trouble::Certificate(_) | Trouble::NotTls | Trouble::Handshake(_) | Trouble::ProxyPassword => true,
-            Trouble::ProxyRefusal | Trouble::Unreachable | Trouble::NoAnswer => false,
+            ConnectionError::Certificate(_)
+            | ConnectionError::NotTls
+            | ConnectionError::Handshake(_)
+            | ConnectionError::ProxyPassword => true,
+            ConnectionError::ProxyRefusal | ConnectionError::Unreachable | ConnectionError::NoAnswer => false,
         }
     }
 }
@@ -52,18 +55,18 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
     std::iter::successors(Some(error), |error| cause(*error))
 }
 
-fn tls(cause: &(dyn Error + 'static)) -> Option<Trouble> {
+fn tls(cause: &(dyn Error + 'static)) -> Option<ConnectionError> {
     use rustls::Error as Tls;
     Some(match cause.downcast_ref::<Tls>()? {
-        Tls::InvalidCertificate(error) => Trouble::Certificate(error.clone()),
-        Tls::InvalidMessage(InvalidMessage::InvalidContentType) => Trouble::NotTls,
+        Tls::InvalidCertificate(error) => ConnectionError::Certificate(error.clone()),
+        Tls::InvalidMessage(InvalidMessage::InvalidContentType) => ConnectionError::NotTls,
         Tls::AlertReceived(alert) if is_passing(*alert) => return None,
         error @ (Tls::AlertReceived(_)
         | Tls::PeerIncompatible(_)
         | Tls::PeerMisbehaved(_)
         | Tls::InvalidMessage(_)
         | Tls::NoCertificatesPresented
-        | Tls::NoApplicationProtocol) => Trouble::Handshake(error.to_string()),
+        | Tls::NoApplicationProtocol) => ConnectionError::Handshake(error.to_string()),
         _ => return None,
     })
 }
@@ -73,14 +76,14 @@ fn is_passing(alert: AlertDescription) -> bool {
 }
 
 /// The errors of tunnels have no type that could be named.
-fn proxy(cause: &(dyn Error + 'static)) -> Option<Trouble> {
+fn proxy(cause: &(dyn Error + 'static)) -> Option<ConnectionError> {
     let text = cause.to_string();
     let is_socks = text.starts_with("SOCKS error");
     match text.as_str() {
-        "tunnel error: proxy authorization required" => Some(Trouble::ProxyPassword),
-        "tunnel error: unsuccessful" => Some(Trouble::ProxyRefusal),
-        text if is_socks && text.ends_with("credentials not accepted") => Some(Trouble::ProxyPassword),
-        text if is_socks && text.ends_with("user/pass authentication") => Some(Trouble::ProxyPassword),
+        "tunnel error: proxy authorization required" => Some(ConnectionError::ProxyPassword),
+        "tunnel error: unsuccessful" => Some(ConnectionError::ProxyRefusal),
+        text if is_socks && text.ends_with("credentials not accepted") => Some(ConnectionError::ProxyPassword),
+        text if is_socks && text.ends_with("user/pass authentication") => Some(ConnectionError::ProxyPassword),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
-//! Pictures that servers refuse.
+//! Images that servers refuse.
 //!
-//! A picture is part of the conversation and sent with every request, so one
+//! An image is part of the conversation and sent with every request, so one
 //! that a server cannot take would end the session. Once refused it is replaced
 //! by a note that tells the model what happened.
 
@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::wire::cut;
 
-/// How servers say that a model takes no pictures at all.
-const NO_PICTURES: &[&str] = &[
+/// How servers say that a model takes no images at all.
+const NO_IMAGES: &[&str] = &[
     // llama.cpp, xAI, Mistral, Fireworks
     r"\b(images?|vision)( inputs?| content| understanding)?( is| are)?( not|n't) (supported|enabled|allowed)",
     // Ollama, OpenRouter, gateways
@@ -31,8 +31,8 @@ const NO_PICTURES: &[&str] = &[
     r"unknown variant `image_url`",
 ];
 
-/// How servers say that they cannot take a picture.
-const BAD_PICTURE: &[&str] = &[
+/// How servers say that they cannot take an image.
+const BAD_IMAGE: &[&str] = &[
     // Anthropic
     r"could not process image",
     r"image exceeds .{0,20}maximum",
@@ -57,9 +57,9 @@ const BAD_PICTURE: &[&str] = &[
     r"at most \d+ image",
 ];
 
-static NONE_AT_ALL: LazyLock<RegexSet> = LazyLock::new(|| set(NO_PICTURES));
-static NOT_THIS: LazyLock<RegexSet> = LazyLock::new(|| set(BAD_PICTURE));
-/// Where in the request the trouble is: `messages.3.content.1.image`, `input[2].content[1]`.
+static NONE_AT_ALL: LazyLock<RegexSet> = LazyLock::new(|| set(NO_IMAGES));
+static NOT_THIS: LazyLock<RegexSet> = LazyLock::new(|| set(BAD_IMAGE));
+/// Where in the request the refused part is: `messages.3.content.1.image`, `input[2].content[1]`.
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b(messages|input|contents)[.\[][\w.\[\]]*").expect("the pattern is a constant"));
 
@@ -67,38 +67,38 @@ fn set(patterns: &[&str]) -> RegexSet {
     RegexSet::new(patterns.iter().map(|pattern| format!("(?i){pattern}"))).expect("the patterns are constants")
 }
 
-/// The pictures one server has refused for one model.
+/// The images one server has refused for one model.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RefusedPictures {
-    /// Why, by the hash of a picture's data.
+pub(super) struct RefusedImages {
+    /// Why, by the hash of an image's data.
     reasons: HashMap<u64, Arc<str>>,
     /// Why none is taken.
     none: Option<Arc<str>>,
 }
 
-impl RefusedPictures {
-    /// Looks for refused pictures in an error answer. Returns how many there are and why.
+impl RefusedImages {
+    /// Looks for refused images in an error answer. Returns how many there are and why.
     pub fn learn(&mut self, call: &LlmCall, request: &[u8], status: u16, body: &str) -> Option<(usize, Arc<str>)> {
         let is_refusal = matches!(status, 400 | 404 | 413 | 415 | 422 | 500 | 501);
         let takes_none = NONE_AT_ALL.is_match(body);
         if !is_refusal || call.block_images || !(takes_none || NOT_THIS.is_match(body)) {
             return None;
         }
-        let pictures: Vec<_> = pictures(call).filter(|(_, image)| self.reason(image).is_none()).collect();
-        if pictures.is_empty() {
+        let images: Vec<_> = images_of_call(call).filter(|(_, image)| self.reason(image).is_none()).collect();
+        if images.is_empty() {
             return None;
         }
         let reason: Arc<str> = cut(&reason(body), 200).into();
         if takes_none {
             self.none = Some(reason.clone());
-            return Some((pictures.len(), reason));
+            return Some((images.len(), reason));
         }
-        let suspects = suspects(call, &pictures, request, body);
+        let suspects = suspects(call, &images, request, body);
         self.reasons.extend(suspects.iter().map(|image| (hash(image), reason.clone())));
         Some((suspects.len(), reason))
     }
 
-    /// The messages with notes instead of refused pictures; nothing if there are none.
+    /// The messages with notes instead of refused images; nothing if there are none.
     pub fn replace(&self, messages: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
         if self.reasons.is_empty() && self.none.is_none() {
             return None;
@@ -116,7 +116,7 @@ impl RefusedPictures {
     }
 
     fn replace_in(&self, message: &Message) -> Option<Message> {
-        if !images(message).iter().any(|image| self.reason(image).is_some()) {
+        if !images_of(message).iter().any(|image| self.reason(image).is_some()) {
             return None;
         }
         let mut message = message.clone();
@@ -129,7 +129,7 @@ impl RefusedPictures {
         Some(message)
     }
 
-    /// Puts notes into the place of refused pictures; neighbours with the same reason share one.
+    /// Puts notes into the place of refused images; neighbours with the same reason share one.
     fn replace_blocks(&self, blocks: &mut Vec<Block>, what: &str) {
         let mut last: Option<Arc<str>> = None;
         blocks.retain_mut(|block| {
@@ -155,16 +155,11 @@ fn content_blocks(content: &mut Content) -> Option<&mut Vec<Block>> {
     }
 }
 
-/// The pictures a refusal is about: the one it names, else those that no answer has followed yet, else all.
-fn suspects<'a>(
-    call: &LlmCall,
-    pictures: &[(usize, &'a ImageBlock)],
-    request: &[u8],
-    body: &str,
-) -> Vec<&'a ImageBlock> {
+/// The images a refusal is about: the one it names, else those that no answer has followed yet, else all.
+fn suspects<'a>(call: &LlmCall, images: &[(usize, &'a ImageBlock)], request: &[u8], body: &str) -> Vec<&'a ImageBlock> {
     let texts = named_texts(request, body);
     let is_named = |image: &&ImageBlock| texts.iter().any(|text| text.ends_with(&image.data));
-    let named: Vec<_> = pictures.iter().map(|(_, image)| *image).filter(is_named).collect();
+    let named: Vec<_> = images.iter().map(|(_, image)| *image).filter(is_named).collect();
     if !named.is_empty() {
         return named;
     }
@@ -174,15 +169,15 @@ fn suspects<'a>(
             is_own && !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
         })
     });
-    let new: Vec<_> = pictures
+    let new: Vec<_> = images
         .iter()
         .filter(|(at, _)| answered.is_none_or(|answered| *at > answered))
         .map(|(_, image)| *image)
         .collect();
-    if new.is_empty() { pictures.iter().map(|(_, image)| *image).collect() } else { new }
+    if new.is_empty() { images.iter().map(|(_, image)| *image).collect() } else { new }
 }
 
-/// The texts at the place of the request that a refusal names, a picture's data among them.
+/// The texts at the place of the request that a refusal names, an image's data among them.
 fn named_texts(request: &[u8], body: &str) -> Vec<String> {
     let Some(path) = PATH.find(body) else { return Vec::new() };
     let request: Value = serde_json::from_slice(request).unwrap_or_default();
@@ -209,13 +204,13 @@ fn collect_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// The pictures of a call, each with the place of its message.
-fn pictures(call: &LlmCall) -> impl Iterator<Item = (usize, &ImageBlock)> {
-    let images = |(at, message)| images(message).into_iter().map(move |image| (at, image));
+/// The images of a call, each with the place of its message.
+fn images_of_call(call: &LlmCall) -> impl Iterator<Item = (usize, &ImageBlock)> {
+    let images = |(at, message)| images_of(message).into_iter().map(move |image| (at, image));
     call.messages.iter().map(|message| &**message).enumerate().flat_map(images)
 }
 
-fn images(message: &Message) -> Vec<&ImageBlock> {
+fn images_of(message: &Message) -> Vec<&ImageBlock> {
     let blocks = match message {
         Message::User(message) => &message.content,
         Message::Custom(message) => &message.content,
@@ -251,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_of_pictures_are_told_apart() {
+    fn refusals_of_images_are_told_apart() {
         for text in [
             "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
             "Image inputs are not supported by this model.",
@@ -295,6 +290,6 @@ mod tests {
         let named = |body: &str| named_texts(request, body);
         assert_eq!(named("messages.0.content.1.image.source.base64: too large"), ["DATA"]);
         assert_eq!(named("bad input[0].content[0].image_url"), ["data:image/png;base64,OTHER"]);
-        assert!(named("bad picture").is_empty());
+        assert!(named("bad image").is_empty());
     }
 }
