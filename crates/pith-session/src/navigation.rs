@@ -177,7 +177,7 @@ impl Session {
         let material = BranchMaterial::new(
             &messages,
             self.files_of_summaries(&left),
-            model.context_window,
+            self.models.window(&model),
             self.settings.branch_summary.reserve_tokens,
             call.custom_instructions.as_deref(),
             call.replace_instructions.unwrap_or(false),

@@ -92,7 +92,7 @@ impl Session {
     /// How full the window is. In a long session the last count and what follows it say so,
     /// and the rest need not be read.
     fn context_usage(&self) -> Option<ContextUsage> {
-        let window = self.models.current().map_or(0, |model| model.context_window);
+        let window = self.models.current().map_or(0, |model| self.models.window(model));
         let is_counted = |message: &Message| message.as_assistant().is_some_and(has_count);
         let recent = self.store.messages_since(is_counted).filter(|_| self.store.rewritten_to() == 0);
         match recent {

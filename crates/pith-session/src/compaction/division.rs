@@ -15,10 +15,10 @@ pub(crate) struct Division {
 }
 
 impl Division {
-    /// By the settings, within what a small window allows.
-    pub fn of(model: &Model, settings: &Settings) -> Self {
+    /// By the settings for this model, within what its window allows.
+    pub fn of(model: &Model, window: u64, settings: &Settings) -> Self {
         let (reserve, keep) = settings.compaction.tokens_for(&model.provider, &model.id);
-        Division::new(model.context_window, reserve, keep)
+        Division::new(window, reserve, keep)
     }
 
     fn new(window: u64, reserve: u64, keep: u64) -> Self {

@@ -65,7 +65,7 @@ impl Material {
             let instructions = Instructions {
                 first: prompts::history(focus),
                 further: prompts::update(focus),
-                max_tokens: summariser.reserve * 8 / 10,
+                max_tokens: summariser.division.reserve * 8 / 10,
             };
             summariser.fold(history, self.previous, &instructions).await?
         };
@@ -76,7 +76,7 @@ impl Material {
             let instructions = Instructions {
                 first: prompts::turn_prefix(),
                 further: prompts::turn_prefix_update(),
-                max_tokens: summariser.reserve / 2,
+                max_tokens: summariser.division.reserve / 2,
             };
             Some(summariser.fold(prefix, None, &instructions).await?)
         };

@@ -158,7 +158,7 @@ impl Session {
         let may_compact = self.options.auto_compaction && !is_stopping && !has_failed;
         let model = self.models.usable().ok().filter(|_| may_compact).cloned();
         let is_full = |model: &Arc<Model>| {
-            let threshold = Division::of(model, &self.settings).threshold();
+            let threshold = self.division(model).threshold();
             threshold.is_some_and(|threshold| self.context().tokens() > threshold)
         };
         let plan = model.filter(is_full).and_then(|model| {
@@ -201,6 +201,11 @@ impl Session {
         Context { messages: &[], rewritten_to: 0, prompt: self.project.prompt(), tools: self.tools.active().specs() }
     }
 
+    /// How this model's window is divided in this session.
+    pub(crate) fn division(&self, model: &Model) -> Division {
+        Division::of(model, self.models.window(model), &self.settings)
+    }
+
     /// What an answer asks for, unless it is older than the latest compaction.
     fn due(&self, answer: &AssistantMessage) -> Option<(Arc<Model>, Due)> {
         let model = self.models.usable().ok().filter(|_| self.options.auto_compaction)?.clone();
@@ -208,7 +213,7 @@ impl Session {
         if !context.is_newer(answer) {
             return None;
         }
-        let found = due(answer, &model, Division::of(&model, &self.settings), || context.tokens());
+        let found = due(answer, &model, self.division(&model), || context.tokens());
         Some((model, found))
     }
 

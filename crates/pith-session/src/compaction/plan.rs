@@ -8,7 +8,7 @@ use super::context::estimate;
 use super::cut::find as find_cut;
 use super::material::{request_text, split_previous};
 use super::shorten::{shorten, shorten_tail};
-use super::{Division, FileLists, Material};
+use super::{FileLists, Material};
 use crate::session::Session;
 
 /// What a compaction leaves as it is.
@@ -21,7 +21,7 @@ pub(crate) struct Kept {
 impl Session {
     /// Where the conversation is cut and what is to be summarised; `None` if nothing is.
     pub(crate) fn plan(&self, model: &Model, focus: Option<String>) -> Option<(Kept, Material)> {
-        let division = Division::of(model, &self.settings);
+        let division = self.division(model);
         let messages = self.store.messages();
         // Beside what stays, the window holds the system prompt, the tools and the summary.
         let taken = self.context().fixed_tokens() + division.reserve;
@@ -92,7 +92,7 @@ impl Session {
 
     /// Takes the middle out of messages too large for the window; `false` if that changes nothing.
     pub(crate) fn shorten_messages(&mut self, model: &Model, n_fixed: usize) -> bool {
-        let division = Division::of(model, &self.settings);
+        let division = self.division(model);
         let Some(threshold) = division.threshold() else { return false };
         let context = self.context();
         let room = threshold.saturating_sub(context.fixed_tokens() + estimate(&context.messages[..n_fixed]));

@@ -14,6 +14,7 @@ use pith_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::Division;
 use super::pieces::pieces;
 use super::prompts;
 use super::shorten::shorten;
@@ -24,8 +25,8 @@ pub(crate) struct Summariser {
     pub client: Arc<dyn ModelClient>,
     pub model: Arc<Model>,
     pub thinking: ThinkingLevel,
-    /// Kept free in the model's window; summaries are a part of it.
-    pub reserve: u64,
+    /// Summaries are a part of what is kept free in the model's window.
+    pub division: Division,
     pub retry: RetryPolicy,
     /// A routing id that is not the session's.
     pub session_id: Arc<str>,
@@ -114,7 +115,7 @@ impl Summariser {
 
     /// How many bytes of text one request takes beside everything else in it.
     fn piece_limit(&self, max_tokens: u64) -> usize {
-        let window = self.model.context_window;
+        let window = self.division.window;
         if window == 0 {
             return usize::MAX;
         }
@@ -167,7 +168,7 @@ impl Summariser {
         match answer.stop_reason {
             StopReason::Error => {
                 let why = answer.error_message.clone().unwrap_or_else(|| "the model gave no answer".to_owned());
-                if is_overflow(answer, self.model.context_window) {
+                if is_overflow(answer, self.division.window) {
                     return Err(Refusal::TooLong(why));
                 }
                 Err(Refusal::Final(SummaryFailure::Failed(why)))

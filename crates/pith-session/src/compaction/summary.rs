@@ -9,7 +9,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::summariser::{Summariser, SummaryNews};
-use super::{BranchMaterial, Division, Material, Summary, SummaryFailure};
+use super::{BranchMaterial, Material, Summary, SummaryFailure};
 use crate::extensions::CompactionQuestion;
 use crate::jobs::{Job, JobEnd};
 use crate::session::Session;
@@ -51,7 +51,7 @@ impl Session {
         let summariser = Summariser {
             client: self.models.client().clone(),
             thinking: self.models.level(),
-            reserve: Division::of(&model, &self.settings).reserve,
+            division: self.division(&model),
             model,
             retry: self.options.retry.clone(),
             session_id: new_session_id().into(),

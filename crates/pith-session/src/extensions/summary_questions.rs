@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session_events::is_cancel;
 use crate::admission::Step;
-use crate::compaction::{Author, Division, Kept, Material, Summary, SummaryFailure};
+use crate::compaction::{Author, Kept, Material, Summary, SummaryFailure};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
@@ -56,7 +56,7 @@ impl Session {
         will_retry: bool,
     ) -> Option<CompactionQuestion> {
         let handle = self.listeners(EventName::SessionBeforeCompact)?;
-        let division = Division::of(model, &self.settings);
+        let division = self.division(model);
         let mut event = json!({
             "preparation": {
                 "firstKeptEntryId": &*kept.first_entry,

@@ -34,7 +34,7 @@ impl Session {
     }
 
     fn state_view(&self) -> StateView {
-        let window = self.models.current().map_or(0, |model| model.context_window);
+        let window = self.models.current().map_or(0, |model| self.models.window(model));
         let usage = self.context().usage(window).map(|usage| ContextUsage {
             tokens: usage.tokens,
             context_window: usage.context_window,

@@ -62,6 +62,11 @@ impl Models {
         self.current.as_ref()
     }
 
+    /// The model's context window, as its server has corrected it.
+    pub fn window(&self, model: &Model) -> u64 {
+        self.registry.context_window(model)
+    }
+
     /// Answers every call of the session.
     pub fn client(&self) -> &Arc<dyn ModelClient> {
         &self.client

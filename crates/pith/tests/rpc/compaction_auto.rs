@@ -225,6 +225,31 @@ fn small_windows_work_with_default_settings() {
 }
 
 #[test]
+fn a_window_that_the_server_names_counts_from_then_on() {
+    let script = Script::of([
+        Turn::text(long("alpha", 1400)),
+        Turn::text(long("beta", 1400)),
+        overflow(),
+        Turn::text("fits now"),
+    ]);
+    // What a minimal entry of `models.json` is taken to have. By that, nothing would have to be cut.
+    let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum")]), 128_000, &json!({}));
+    scene.run(&long("one", 600));
+    scene.run(&long("two", 600));
+    let window =
+        |scene: &mut Scene| scene.data(json!({"type": "get_session_stats"}))["contextUsage"]["contextWindow"].clone();
+    assert_eq!(window(&mut scene), 128_000);
+    let frames = scene.run(&long("three", 600));
+    assert_like(
+        of_type(&frames, "compaction_end")[0],
+        &json!({"reason": "overflow", "result": {"summary": "sum"}, "willRetry": true}),
+    );
+    assert_eq!(scene.data(json!({"type": "get_last_assistant_text"}))["text"], "fits now");
+    assert_eq!(window(&mut scene), 8000);
+    scene.finish();
+}
+
+#[test]
 fn the_current_request_survives_verbatim() {
     // Kept as a message: it is larger than what is kept usually.
     let script = Script::of([Turn::text(long("alpha", 500)), overflow(), Turn::text("ok")]);
