@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pith_files::FileLock;
+use pith_config::{FileLock, document, locked_file};
 use serde_json::{Map, Value};
 
-use crate::document;
-use crate::locked_file;
 use crate::values::CredentialEnv;
 
 /// A stored credential. It owns its provider: no other source is asked.

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pith_agent::{Given, ModelClient};
+use pith_config::settings::{HandoffThinking, Settings};
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -25,7 +26,6 @@ use crate::http::{Clients, CredentialSource, Credentials, Patience, Sender, Tape
 use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
-use crate::settings::{HandoffThinking, Settings};
 use crate::wire::{self, Taste};
 
 use conversation::Conversation;

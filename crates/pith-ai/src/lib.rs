@@ -4,21 +4,15 @@
 //! `AssistantEvent`s. It knows nothing of sessions, tools or the RPC protocol.
 
 // which models exist, and who may use them
-pub mod agent_dir;
 pub mod auth_file;
 pub mod catalogue;
 pub mod command;
-pub mod diagnostic;
 pub mod discovery;
-pub mod document;
-pub mod environment;
-pub mod locked_file;
 pub mod models_file;
 pub mod network;
 pub mod registry;
 pub mod secrets;
 pub mod select;
-pub mod settings;
 pub mod values;
 
 // how they are spoken to
@@ -29,7 +23,6 @@ pub mod fuzz;
 mod hooks;
 pub mod http;
 pub mod limits;
-pub mod near;
 pub mod prepare;
 pub mod repair;
 pub mod schema;

@@ -3,8 +3,7 @@
 
 mod refused;
 
-use pith_protocol::{AssistantMessage, Block, Content, LlmCall, Message, Model, ThinkingLevel};
-use serde::Deserialize;
+use pith_protocol::{AssistantMessage, Block, Content, LlmCall, Message, Model};
 
 pub use refused::{LearnedLimits, asked_for, with_exact_limit};
 
@@ -19,35 +18,6 @@ pub const ANSWER_TOKENS: u64 = 1024;
 
 /// The limit of a model whose description has none.
 const DEFAULT_MAX_TOKENS: u64 = 16384;
-
-/// Tokens a model may think, per level, for APIs that take a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ThinkingBudgets {
-    pub minimal: u64,
-    pub low: u64,
-    pub medium: u64,
-    pub high: u64,
-}
-
-impl Default for ThinkingBudgets {
-    fn default() -> Self {
-        ThinkingBudgets { minimal: 1024, low: 2048, medium: 8192, high: 16384 }
-    }
-}
-
-impl ThinkingBudgets {
-    /// The budget of a level; `xhigh` and `max` count as `high`.
-    pub fn of(&self, level: ThinkingLevel) -> u64 {
-        match level {
-            ThinkingLevel::Off => 0,
-            ThinkingLevel::Minimal => self.minimal,
-            ThinkingLevel::Low => self.low,
-            ThinkingLevel::Medium => self.medium,
-            ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => self.high,
-        }
-    }
-}
 
 /// The output limit of a request whose input is about `input` tokens.
 pub fn output_limit(call: &LlmCall, input: u64) -> u64 {

@@ -7,10 +7,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper_util::client::proxy::matcher::Matcher;
 use percent_encoding::percent_decode_str;
+use pith_config::{Diagnostic, Environment};
 use url::{ParseError, Url};
-
-use crate::diagnostic::Diagnostic;
-use crate::environment::Environment;
 
 /// Variables that name a proxy, first those of one scheme. The first that is set counts.
 const PROXIES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];

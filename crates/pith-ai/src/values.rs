@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use pith_config::Environment;
+
 use crate::command::{Commands, Reuse};
-use crate::environment::Environment;
 
 /// Variables a stored credential brings along; they win over the environment.
 pub type CredentialEnv = BTreeMap<String, String>;

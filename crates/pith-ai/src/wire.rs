@@ -13,6 +13,7 @@ mod stop_reason;
 pub mod unstreamed;
 
 use bytes::Bytes;
+use pith_config::settings::ThinkingBudgets;
 use pith_protocol::{ErrorKind, LlmCall, Model};
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +21,6 @@ use serde_json::Value;
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
 use crate::http::Credentials;
-use crate::limits::ThinkingBudgets;
 use crate::prepare::ForeignThinking;
 use crate::repair::repair;
 use crate::sse::SseEvent;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use pith_files::Temporary;
+use pith_config::TemporaryFile;
 
 use crate::page::{Page, render};
 
@@ -39,13 +39,13 @@ fn write(page: &Page<'_>, target: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let directory = target.parent().unwrap_or(Path::new(""));
-    pith_files::remove_stale_in(directory, &[TEMPORARY]);
-    let mut temporary = Temporary::create(directory, TEMPORARY, uuid::Uuid::new_v4().as_u128())?;
+    pith_config::remove_stale_in(directory, &[TEMPORARY]);
+    let mut temporary = TemporaryFile::create(directory, TEMPORARY)?;
     let mut out = BufWriter::with_capacity(64 * 1024, temporary.file());
     render(page, &mut out)?;
     out.flush()?;
     drop(out);
-    temporary.put_in_place(&target)
+    temporary.persist(&target)
 }
 
 /// The file to be replaced. A link stands for the file it leads to; devices and pipes cannot be replaced.

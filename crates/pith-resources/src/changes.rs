@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use pith_config::optional_path_text;
 use serde::Serialize;
 
-use crate::diagnostic::optional_path_text;
 use crate::notes::Stamp;
 use crate::resources::Resources;
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use pith_config::path_text;
 use serde::Serialize;
 
-use crate::diagnostic::path_text;
 use crate::skills::Skill;
 use crate::source_info::SourceInfo;
 use crate::templates::PromptTemplate;

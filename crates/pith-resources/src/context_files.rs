@@ -6,7 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::Diagnostic;
+use pith_config::Diagnostic;
+
 use crate::notes::Notes;
 use crate::text::{self, Text};
 

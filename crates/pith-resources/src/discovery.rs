@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::Diagnostic;
+use pith_config::Diagnostic;
+use pith_config::settings::ResourceLists;
+
 use crate::notes::Notes;
-use crate::options::{ResourceLists, ResourceOptions};
+use crate::options::ResourceOptions;
 use crate::packages;
-use crate::paths;
 use crate::scan::{self, Candidate, How, Rule, is_markdown};
 use crate::selection::Selection;
 use crate::source_info::{Origin, Scope, SourceInfo};
@@ -144,7 +145,7 @@ impl<'a> Search<'a> {
             Resource::Prompt => &options.contributed_prompts,
         };
         for entry in contributed {
-            let path = paths::resolve(&entry.path, &options.cwd, options.home.as_deref());
+            let path = pith_config::resolve(&entry.path, &options.cwd, options.home.as_deref());
             for candidate in self.named(&path, self.resource.named_rule(), Missing::Warning) {
                 self.place(candidate, entry.source.clone().into(), Scope::Temporary, entry.base_dir.clone());
             }
@@ -158,7 +159,7 @@ impl<'a> Search<'a> {
             Resource::Prompt => &options.prompt_paths,
         };
         for value in values {
-            let path = paths::resolve(value, &options.cwd, options.home.as_deref());
+            let path = pith_config::resolve(value, &options.cwd, options.home.as_deref());
             for candidate in self.named(&path, self.resource.named_rule(), Missing::Error) {
                 let (scope, base) = self.explicit_scope(&candidate.path);
                 self.place(candidate, "local".into(), scope, base);

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use pith_config::document::{self, YamlBooleans};
 use serde_json::{Map, Value};
 
 use crate::notes::Notes;
@@ -117,26 +118,7 @@ fn has_whole_head(bytes: &[u8]) -> bool {
 
 /// The fields of a head.
 pub(crate) fn fields(yaml: &str) -> Result<Map<String, Value>, HeadError> {
-    if yaml.trim().is_empty() {
-        return Ok(Map::new());
-    }
-    // A head is small; anchors that multiply it are refused early.
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_events: 20_000,
-            max_aliases: 100,
-            max_anchors: 100,
-            max_depth: 32,
-            max_nodes: 10_000,
-        },
-        // A skill may be called `on` or `no`.
-        strict_booleans: true,
-        // JSON has no infinity; it becomes null instead of costing the whole head.
-        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
-        with_snippet: false,
-    };
-    let value: Value =
-        serde_saphyr::from_str_with_options(yaml, options).map_err(|error| HeadError::Yaml(error.to_string()))?;
+    let value = document::parse_yaml(yaml, YamlBooleans::Strict).map_err(HeadError::Yaml)?;
     match value {
         Value::Object(fields) => Ok(fields),
         Value::Null => Ok(Map::new()),

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use pith_config::Diagnostic;
 
-use crate::diagnostic::Diagnostic;
 use crate::notes::Notes;
 use crate::text;
 

@@ -6,7 +6,6 @@
 mod changes;
 mod commands;
 mod context_files;
-mod diagnostic;
 mod discovery;
 mod front_matter;
 mod ignore_files;
@@ -30,14 +29,11 @@ mod trust;
 pub use changes::{Change, ResourceChange};
 pub use commands::{CommandEntry, CommandSource};
 pub use context_files::ContextFile;
-pub use diagnostic::{Collision, Diagnostic, DiagnosticKind};
-pub use options::{ContributedPath, PackageResources, ResourceLists, ResourceOptions};
+pub use options::{ContributedPath, PackageResources, ResourceOptions};
 pub use resources::{Expansion, ExpansionFailure, Resources};
 pub use rules::{StreamRule, load_rules};
 pub use skills::Skill;
 pub use source_info::{Origin, Scope, SourceInfo};
 pub use system_prompt::{ActiveTool, ListedSkill, PromptParts, Section, is_section_name, language_line};
 pub use templates::PromptTemplate;
-pub use trust::{
-    DefaultTrust, GatedResources, HOST_ANSWER_LIMIT, Question, TrustError, TrustFile, TrustInputs, Verdict, decide,
-};
+pub use trust::{GatedResources, HOST_ANSWER_LIMIT, Question, TrustError, TrustFile, TrustInputs, Verdict, decide};

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::diagnostic::Diagnostic;
+use pith_config::Diagnostic;
 
 /// Diagnostics and stamps of one load.
 #[derive(Debug, Default)]

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use pith_config::settings::ResourceLists;
+
 use crate::source_info::Scope;
 
 /// Everything a load depends on besides the files themselves.
@@ -43,13 +45,6 @@ pub struct ResourceOptions {
     pub system_prompt: Option<String>,
     /// `--append-system-prompt`, each a text or the path of a file.
     pub append_system_prompt: Vec<String>,
-}
-
-/// Resource lists of one settings file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResourceLists {
-    pub skills: Vec<String>,
-    pub prompts: Vec<String>,
 }
 
 /// An installed package and which of its resources are wanted: `None` is all, an empty list none.

@@ -4,10 +4,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::diagnostic::Diagnostic;
+use pith_config::Diagnostic;
+
 use crate::notes::Notes;
 use crate::options::ResourceOptions;
-use crate::paths;
 use crate::text;
 
 /// A prompt beyond this size is a mistake.
@@ -54,7 +54,7 @@ fn first_file(name: &str, options: &ResourceOptions, notes: &mut Notes) -> Optio
 
 /// The content of the file a flag names, else the flag's text itself.
 fn text_or_file(value: &str, options: &ResourceOptions, notes: &mut Notes) -> Option<String> {
-    let path = paths::resolve(value, &options.cwd, options.home.as_deref());
+    let path = pith_config::resolve(value, &options.cwd, options.home.as_deref());
     // A long text is no possible name, and a word may happen to name a directory: these are texts.
     let is_name = !value.trim().is_empty() && notes.look(&path).is_ok_and(|metadata| !metadata.is_dir());
     if !is_name {

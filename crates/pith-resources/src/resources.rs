@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobMatcher};
+use pith_config::{Collision, Diagnostic, DiagnosticKind};
 
 use crate::changes::{self, ResourceChange};
 use crate::commands::CommandEntry;
 use crate::context_files::{self, ContextFile};
-use crate::diagnostic::{Collision, Diagnostic, DiagnosticKind};
 use crate::discovery::{self, Placed, Resource};
 use crate::notes::Notes;
 use crate::options::ResourceOptions;

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pith_config::Diagnostic;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::Diagnostic;
 use crate::{front_matter, text};
 
 /// What of a file is read at most; a rule is a page, not a book.
@@ -19,7 +19,7 @@ const MAX_FILES: usize = 500;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StreamRule {
     pub name: String,
-    #[serde(serialize_with = "crate::diagnostic::path_text")]
+    #[serde(serialize_with = "pith_config::path_text")]
     pub path: PathBuf,
     /// What the model is told.
     pub content: String,

@@ -7,7 +7,8 @@ use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::Diagnostic;
+use pith_config::Diagnostic;
+
 use crate::ignore_files::{self, Ignores};
 use crate::notes::Notes;
 

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use pith_config::Diagnostic;
 
-use crate::diagnostic::Diagnostic;
 use crate::notes::Notes;
 use crate::paths;
 use crate::scan::SKILL_FILE;
@@ -32,13 +32,14 @@ impl Selection {
         let (mut wanted, mut excluded) = (Vec::new(), Vec::new());
         for entry in entries.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty()) {
             // A home directory can be meant in every kind of entry.
-            let text = |rest: &str| paths::slashed(&paths::expand_home(rest.strip_prefix("./").unwrap_or(rest), home));
+            let text =
+                |rest: &str| paths::slashed(&pith_config::expand_home(rest.strip_prefix("./").unwrap_or(rest), home));
             match entry.split_at_checked(1) {
                 Some(("!", rest)) => excluded.push(text(rest)),
                 Some(("+", rest)) => selection.forced_in.push(text(rest)),
                 Some(("-", rest)) => selection.forced_out.push(text(rest)),
                 _ if is_glob(entry, base, home) => wanted.push(text(entry)),
-                _ => selection.added.push(paths::resolve(entry, base, home)),
+                _ => selection.added.push(pith_config::resolve(entry, base, home)),
             }
         }
         selection.wanted = globs(&wanted, base, notes);
@@ -120,7 +121,7 @@ impl Names {
 /// Brackets and braces are legal in directory names, so they only count where no such path exists.
 fn is_glob(entry: &str, base: &Path, home: Option<&Path>) -> bool {
     entry.contains(['*', '?'])
-        || (entry.contains(['[', '{']) && std::fs::symlink_metadata(paths::resolve(entry, base, home)).is_err())
+        || (entry.contains(['[', '{']) && std::fs::symlink_metadata(pith_config::resolve(entry, base, home)).is_err())
 }
 
 fn globs(patterns: &[String], base: &Path, notes: &mut Notes) -> Option<GlobSet> {

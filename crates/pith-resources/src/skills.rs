@@ -4,9 +4,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pith_config::Diagnostic;
 use serde_json::{Map, Value};
 
-use crate::diagnostic::Diagnostic;
 use crate::front_matter::{self, HeadError, text_field};
 use crate::notes::Notes;
 use crate::scan::{Candidate, How};

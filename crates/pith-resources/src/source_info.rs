@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use pith_config::{optional_path_text, path_text};
 use serde::Serialize;
-
-use crate::diagnostic::{optional_path_text, path_text};
 
 /// Origin of a command, skill, template or extension.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

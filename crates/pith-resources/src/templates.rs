@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::Diagnostic;
+use pith_config::Diagnostic;
+
 use crate::front_matter;
 use crate::notes::Notes;
 use crate::scan::Candidate;

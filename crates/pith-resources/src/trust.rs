@@ -9,7 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pith_files::FileLock;
+use pith_config::FileLock;
+use pith_config::settings::DefaultTrust;
 use serde_json::Value;
 
 use crate::discovery::{OLD_PROMPTS, is_users_own};
@@ -49,15 +50,6 @@ pub struct TrustInputs {
     pub saved: Option<bool>,
     /// `defaultProjectTrust`.
     pub default: DefaultTrust,
-}
-
-/// What to do about projects nobody has decided on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DefaultTrust {
-    #[default]
-    Ask,
-    Always,
-    Never,
 }
 
 /// The judgement.
@@ -177,7 +169,7 @@ impl TrustFile {
         let real = canonical(cwd);
         let Some(key) = real.to_str() else { return Err(TrustError::NotUnicode(real)) };
         let failed = |error| TrustError::Io { path: self.path.clone(), error };
-        pith_files::create_private_parent(&self.path).map_err(failed)?;
+        self.path.parent().map_or(Ok(()), pith_config::create_private_directory).map_err(failed)?;
         let _lock = FileLock::acquire(&self.path).map_err(failed)?;
         let mut decisions = match self.path.exists() {
             true => self.read()?,
@@ -186,7 +178,7 @@ impl TrustFile {
         decisions.insert(key.to_owned(), Some(trusted));
         let mut text = serde_json::to_vec_pretty(&decisions).expect("a map of texts always serializes");
         text.push(b'\n');
-        pith_files::replace(&self.path, &text).map_err(failed)
+        pith_config::replace(&self.path, &text).map_err(failed)
     }
 
     fn read(&self) -> Result<Decisions, TrustError> {

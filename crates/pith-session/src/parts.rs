@@ -7,7 +7,7 @@ use std::time::Duration;
 use pith_agent::{ModelClient, Tool};
 use pith_ai::registry::Registry;
 use pith_ai::select::Start;
-use pith_ai::settings::Fsync;
+use pith_config::settings::Fsync;
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_store::SessionStore;
 use pith_tools::Workbench;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::settings::Settings;
+use pith_config::Settings;
 use pith_ext::FromExtension;
 use pith_protocol::{Inbound, Response};
 use pith_store::SessionStore;

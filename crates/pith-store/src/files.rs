@@ -1,21 +1,11 @@
 //! Files and directories only their owner can read: sessions contain file
 //! contents and command output. Modes of what already exists stay as they are.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use pith_files::Temporary;
-use uuid::Uuid;
-
-/// Creates a directory and its parents, mode 0700.
-pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
+use pith_config::TemporaryFile;
 
 /// Creates a file that must not exist, for reading and appending, mode 0600.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
@@ -50,15 +40,6 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Makes names created in a directory survive a power loss.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    File::open(path)?.sync_all()?;
-    #[cfg(not(unix))]
-    let _ = path;
-    Ok(())
-}
-
 /// Which file it is, whatever its name.
 #[cfg(unix)]
 pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
@@ -88,7 +69,7 @@ const OURS: [&str; 3] = [".jsonl.tmp-", ".jsonl.leaf.tmp-", ".pith-index.json.tm
 
 /// A file that appears under its name only when it is complete.
 pub(crate) struct Replacement {
-    temporary: Temporary,
+    temporary: TemporaryFile,
     target: PathBuf,
 }
 
@@ -97,7 +78,7 @@ impl Replacement {
     pub fn start(target: &Path) -> io::Result<Self> {
         let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         let directory = target.parent().unwrap_or(Path::new(""));
-        let temporary = Temporary::create(directory, &format!("{name}{TEMPORARY}"), Uuid::new_v4().as_u128())?;
+        let temporary = TemporaryFile::create(directory, &format!("{name}{TEMPORARY}"))?;
         Ok(Replacement { temporary, target: target.to_owned() })
     }
 
@@ -108,16 +89,12 @@ impl Replacement {
 
     /// Puts the content in place without waiting for the disk.
     pub fn finish_soon(&mut self) -> io::Result<()> {
-        self.temporary.put_in_place(&self.target)
+        self.temporary.persist(&self.target)
     }
 
     /// Puts the content in place and makes that durable. The file stays open for appending.
     pub fn finish(mut self) -> io::Result<File> {
-        self.file().sync_all()?;
-        self.finish_soon()?;
-        if let Some(directory) = self.target.parent() {
-            sync_directory(directory)?;
-        }
+        self.temporary.persist_durably(&self.target)?;
         self.file().try_clone()
     }
 }
@@ -134,10 +111,10 @@ impl Write for Replacement {
 
 /// Removes what killed processes left in a directory of files they were about to put in place.
 pub(crate) fn remove_stale_replacements(directory: &Path) {
-    pith_files::remove_stale_in(directory, &OURS);
+    pith_config::remove_stale_in(directory, &OURS);
 }
 
 /// Does the same for one file of a directory.
 pub(crate) fn remove_if_stale_replacement(path: &Path) {
-    pith_files::remove_if_stale(path, &OURS);
+    pith_config::remove_if_stale(path, &OURS);
 }

@@ -282,7 +282,7 @@ impl Copying {
 impl NewFile {
     fn start(path: &Path, tree: &EntryTree) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
-            files::create_directory(directory)?;
+            pith_config::create_private_directory(directory)?;
             files::remove_stale_replacements(directory);
         }
         let mut file = NewFile { out: BufWriter::new(Replacement::start(path)?), len: 0 };

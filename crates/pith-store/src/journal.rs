@@ -185,7 +185,7 @@ impl Journal {
 
     /// Makes the directory the file is to be in.
     pub fn create_directory(&self) -> io::Result<()> {
-        self.path.parent().map_or(Ok(()), files::create_directory)
+        self.path.parent().map_or(Ok(()), pith_config::create_private_directory)
     }
 
     /// Creates the file with the header and all entries so far.
@@ -358,7 +358,7 @@ impl SyncTask {
     /// Waits until the data is on the disk.
     pub fn run(self) -> Result<(), StoreReport> {
         let directory = self.path.parent().filter(|_| self.is_new);
-        let result = self.file.sync_data().and_then(|()| directory.map_or(Ok(()), files::sync_directory));
+        let result = self.file.sync_data().and_then(|()| directory.map_or(Ok(()), pith_config::sync_directory));
         result.map_err(|error| StoreReport {
             kind: ReportKind::Write,
             message: format!("session file {}: cannot sync: {error}", self.path.display()),

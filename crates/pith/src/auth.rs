@@ -3,9 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use pith_ai::auth_file::Stored;
-use pith_ai::environment::Environment;
 use pith_ai::registry::{AuthStatus, Registry};
-use pith_ai::{Credentials, select, settings};
+use pith_ai::{Credentials, select};
+use pith_config::{Environment, settings};
 use pith_protocol::json;
 use serde::Serialize;
 

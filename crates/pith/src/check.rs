@@ -5,10 +5,9 @@ mod names;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::environment::Environment;
 use pith_ai::registry::model_table;
-use pith_resources::{DiagnosticKind, TrustFile};
+use pith_config::{AgentDir, DiagnosticKind, Environment};
+use pith_resources::TrustFile;
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;

@@ -3,7 +3,7 @@
 //! Each field is a row of the table in `docs/dialects.md`, which names the
 //! transcript that proves it.
 
-use pith_ai::agent_dir::Layout;
+use pith_config::Layout;
 use pith_protocol::host::UiMethod;
 use pith_protocol::{CompactionReason, Event, ThinkingLevel};
 use serde::Serialize;

@@ -7,7 +7,7 @@
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
-use pith_ai::environment::Environment;
+use pith_config::Environment;
 use pith_session::{Session, SessionExit};
 use pith_tools::process::{Guard, SHUTDOWN_GRACE};
 use tokio_util::sync::CancellationToken;

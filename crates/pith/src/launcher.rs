@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pith_ai::environment::Environment;
+use pith_config::Environment;
 use pith_ext::{Launched, Launcher};
 use pith_tools::process::{CommandLine, Guard, Job, Jobs};
 use tokio::runtime::Handle;

@@ -4,9 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::diagnostic::Diagnostic;
-use pith_ai::settings::Settings;
+use pith_config::{AgentDir, Diagnostic, Settings};
 use pith_ext::PackagePlace;
 use pith_resources::{PackageResources, Scope};
 use serde_json::{Map, Value};

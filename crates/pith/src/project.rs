@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::diagnostic::Diagnostic;
-use pith_ai::environment::Environment;
-use pith_ai::settings::{self, DefaultTrust as Setting, LoadedSettings, Settings};
+use pith_config::settings::{self, LoadedSettings, Settings};
+use pith_config::{AgentDir, Diagnostic, Environment};
 use pith_ext::TrustDecision;
 use pith_resources::{
-    DefaultTrust, GatedResources, PackageResources, Question, ResourceLists, ResourceOptions, Resources, Scope,
-    TrustFile, TrustInputs, Verdict, decide,
+    GatedResources, PackageResources, Question, ResourceOptions, Resources, Scope, TrustFile, TrustInputs, Verdict,
+    decide,
 };
 use pith_session::{Contributed, ProjectFiles, SessionOptions, StreamRules};
 
@@ -196,8 +194,8 @@ impl Project {
             contributed_prompts: contributed.prompts.clone(),
             cwd: cwd.to_owned(),
             trusted: self.trusts(cwd),
-            user_lists: lists(&settings.user_resources),
-            project_lists: lists(&settings.project_resources),
+            user_lists: settings.user_resources.clone(),
+            project_lists: settings.project_resources.clone(),
             packages: self.packages(cwd, settings),
             ..self.flags.clone()
         })
@@ -255,11 +253,7 @@ impl Project {
             flag: self.approve,
             extension: said.map(|said| said.trusted),
             saved,
-            default: match user.default_project_trust {
-                Setting::Ask => DefaultTrust::Ask,
-                Setting::Always => DefaultTrust::Always,
-                Setting::Never => DefaultTrust::Never,
-            },
+            default: user.default_project_trust,
         });
         if let Some(said) = said.filter(|said| said.remember) {
             self.save(cwd, said.trusted, &file, problems);
@@ -296,8 +290,4 @@ impl Project {
             problems.push(Diagnostic::warning("trust_file", self.agent_dir.trust_file(), error.to_string()));
         }
     }
-}
-
-fn lists(settings: &settings::ResourceLists) -> ResourceLists {
-    ResourceLists { skills: settings.skills.clone(), prompts: settings.prompts.clone() }
 }

@@ -1,6 +1,6 @@
 //! `--mode rpc`: everything put together, exit, and taken apart again.
 
-use pith_ai::environment::Environment;
+use pith_config::Environment;
 use pith_session::{Session, SessionExit, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 

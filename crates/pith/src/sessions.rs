@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::environment::Environment;
+use pith_config::{AgentDir, Environment};
 use pith_session::SessionPlaces;
 use pith_store::{
     FoundSession, NewSession, Places, SessionStore, StoreError, find_by_id, find_session, is_session_id, latest,

@@ -4,13 +4,13 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use pith_config::Environment;
 use pith_protocol::ErrorKind;
 use reqwest::Url;
 use rustls::CertificateError;
 
 use super::connection_error::ConnectionError;
 use super::{Credentials, is_secret_name};
-use crate::environment::Environment;
 use crate::failure::Fault;
 use crate::network::{self, Proxy};
 

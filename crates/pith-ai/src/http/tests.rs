@@ -337,7 +337,7 @@ async fn a_whole_request_can_be_limited() {
 
 #[test]
 fn settings_become_options() {
-    let mut settings = crate::settings::Settings::default();
+    let mut settings = pith_config::Settings::default();
     settings.retry.provider.max_retries = 2;
     settings.http_idle_timeout = None;
     settings.thinking_budgets.high = 5;

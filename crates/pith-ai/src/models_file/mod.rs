@@ -11,11 +11,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use pith_config::{Diagnostic, document};
 use pith_protocol::{ModelCost, PriceTier, PromptCache, ThinkingLevel};
 use serde_json::{Map, Value};
-
-use crate::diagnostic::Diagnostic;
-use crate::document;
 
 pub(crate) use parse::described;
 

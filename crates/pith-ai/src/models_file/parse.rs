@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use pith_config::Diagnostic;
 use pith_protocol::{InputLimits, PriceTier, PromptCache, ThinkingLevel};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
 use super::{CostFields, Discovery, ModelConfig, ModelFields, ModelsFile, ProviderConfig};
-use crate::diagnostic::Diagnostic;
 use crate::network;
 
 /// One of these gives a provider entry a meaning.

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pith_agent::blocking;
-use pith_files::FileLock;
+use pith_config::FileLock;
 use serde_json::Value;
 use tokio::time::{Instant, interval, sleep};
 

@@ -19,18 +19,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use pith_config::{AgentDir, Diagnostic, Environment, Settings};
 use pith_protocol::Model;
 
-use crate::agent_dir::AgentDir;
 use crate::auth_file::{AuthFile, Entries};
 use crate::catalogue;
 use crate::command::Commands;
-use crate::diagnostic::Diagnostic;
-use crate::environment::Environment;
 use crate::models_file::ProviderConfig;
 use crate::network;
 use crate::secrets::Secrets;
-use crate::settings::Settings;
 use crate::values;
 
 pub use auth::{NO_KEY, NO_MODEL};

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use pith_config::Diagnostic;
 use tokio::task::JoinSet;
 
 use super::provider::Provider;
 use super::{Registry, Tables, support};
 use crate::catalogue;
-use crate::diagnostic::Diagnostic;
 use crate::discovery::{self, Fetch};
 use crate::models_file::{self, ModelConfig, ProviderConfig};
 

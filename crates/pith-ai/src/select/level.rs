@@ -1,8 +1,7 @@
 //! Thinking levels: reading them, and which one follows a change.
 
+use pith_config::Settings;
 use pith_protocol::{Model, ThinkingLevel};
-
-use crate::settings::Settings;
 
 /// A level as a person writes it, in any case.
 pub fn parse_level(name: &str) -> Option<ThinkingLevel> {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use pith_config::Settings;
 use pith_protocol::{Model, ThinkingLevel};
 
 use super::level::of_model;
 use super::named::{Choice, by_name};
 use super::scope::{Scope, resolve_scope};
 use crate::registry::Registry;
-use crate::settings::Settings;
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,13 +1,11 @@
 //! Rules and texts of choosing a model, against the real catalogue.
 
+use pith_config::{AgentDir, Environment, Layout, Settings};
 use pith_protocol::ThinkingLevel;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent_dir::{AgentDir, Layout};
-use crate::environment::Environment;
 use crate::registry::Registry;
-use crate::settings::Settings;
 
 /// A registry with these variables set and these providers in `models.json`.
 fn registry(variables: &[&'static str], providers: Value) -> Registry {

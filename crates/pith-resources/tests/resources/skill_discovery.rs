@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use pith_resources::{ContributedPath, ResourceLists};
+use pith_config::settings::ResourceLists;
+use pith_resources::ContributedPath;
 
 use crate::world::World;
 
@@ -248,7 +249,7 @@ fn lists_add_and_filter() {
         let mut world = World::new();
         world.skill("@/skills/auto-a/SKILL.md", "auto-a").skill("@/skills/auto-b/SKILL.md", "auto-b");
         world.skill("~/more/x/SKILL.md", "x").skill("~/more/y/SKILL.md", "y").skill("@/own/z.md", "z");
-        world.options.user_lists = ResourceLists { skills: texts(list), prompts: vec![] };
+        world.options.user_lists = ResourceLists { skills: texts(list), ..ResourceLists::default() };
         let resources = world.load();
         let names: Vec<&str> = resources.skills().iter().map(|skill| &*skill.name).collect();
         assert_eq!(names, expected, "{list:?}");

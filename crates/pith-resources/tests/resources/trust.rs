@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use pith_resources::{DefaultTrust, GatedResources, TrustFile, TrustInputs, Verdict, decide};
+use pith_config::settings::DefaultTrust;
+use pith_resources::{GatedResources, TrustFile, TrustInputs, Verdict, decide};
 
 use crate::world::World;
 

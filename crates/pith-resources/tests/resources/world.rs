@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pith_resources::{Diagnostic, ResourceOptions, Resources};
+use pith_config::Diagnostic;
+use pith_resources::{ResourceOptions, Resources};
 use tempfile::TempDir;
 
 /// Directories of one test, gone with it.

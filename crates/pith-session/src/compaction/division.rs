@@ -1,6 +1,6 @@
 //! How a model's window is divided between the answer, what stays, and what is summarised.
 
-use pith_ai::settings::Settings;
+use pith_config::Settings;
 use pith_protocol::Model;
 
 /// How a model's window is divided.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pith_agent::ModelClient;
 use pith_ai::registry::{NO_MODEL, Registry};
 use pith_ai::select::{self as selection, Scoped};
-use pith_ai::settings::Settings;
+use pith_config::Settings;
 use pith_protocol::{Model, ThinkingLevel};
 use pith_store::BranchSettings;
 

@@ -8,8 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pith_agent::{Queue, Tool};
-use pith_ai::diagnostic::Diagnostic;
-use pith_ai::settings::Settings;
+use pith_config::{Diagnostic, Settings};
 use pith_protocol::Event;
 use pith_protocol::commands::{GetCommands, GetDiagnostics};
 use pith_resources::{ActiveTool, CommandEntry, ContributedPath, PromptParts, Question, Resources};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pith_agent::link::Call;
 use pith_agent::{RunEvent, ToolOutput};
-use pith_ai::settings::Fsync;
+use pith_config::settings::Fsync;
 use pith_protocol::{Event, Message, ToolResult};
 use pith_store::{EntryId, SyncTask};
 use tokio::sync::oneshot;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pith_agent::{Tool, Toolset};
-use pith_ai::settings::Settings;
+use pith_config::Settings;
 use pith_tools::Workbench;
 
 use crate::session::Session;

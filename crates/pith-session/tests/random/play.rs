@@ -8,7 +8,7 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use pith_agent::{ToolContext, ToolOutput};
-use pith_ai::settings::Fsync;
+use pith_config::settings::Fsync;
 use pith_protocol::Message;
 use pith_store::SessionStore;
 use serde_json::{Value, json};

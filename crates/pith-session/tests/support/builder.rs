@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_ai::settings::Settings;
+use pith_config::Settings;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio::sync::oneshot;

@@ -6,12 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use pith_agent::Tool;
-use pith_ai::agent_dir::{AgentDir, Layout};
-use pith_ai::environment::Environment;
 use pith_ai::models_file::{ModelConfig, ModelFields, ProviderConfig};
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::select::Start;
-use pith_ai::settings::Settings;
+use pith_config::{AgentDir, Environment, Layout, Settings};
 use pith_ext::Loading;
 use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{

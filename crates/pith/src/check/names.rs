@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use pith_ai::agent_dir::AgentDir;
 use pith_ai::auth_file::Stored;
-use pith_ai::near::{near, suggestion};
 use pith_ai::registry::Registry;
-use pith_ai::settings::{self, Settings};
+use pith_config::settings::{self, Settings};
+use pith_config::{AgentDir, near, suggestion};
 use pith_tools::BUILTIN_NAMES;
 
 use super::Report;

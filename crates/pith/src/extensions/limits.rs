@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pith_ai::settings::ExtensionLimits;
+use pith_config::settings::ExtensionLimits;
 use pith_ext::Limits;
 
 /// The least memory an engine can be started with.

@@ -7,11 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_ai::ClientOptions;
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::environment::Environment;
 use pith_ai::http::{Clients, Web};
 use pith_ai::registry::Registry;
-use pith_ai::settings::Settings;
+use pith_config::{AgentDir, Environment, Settings};
 use pith_ext::outgoing::Answer;
 use pith_ext::{
     Discovery, EventName, ExtensionError, ExtensionHandle, ExtensionHost, ExtensionSource, FromExtension, LoadError,

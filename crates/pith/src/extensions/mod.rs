@@ -11,10 +11,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::environment::Environment;
 use pith_ai::http::Web;
-use pith_ai::settings::Settings;
+use pith_config::{AgentDir, Environment, Settings};
 use pith_ext::{
     BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Launcher, Limits, LoadError, Mode, Output, Place, Places,
     SCRIPT, Surroundings, discover,

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::environment::Environment;
 use pith_ai::registry::Registry;
+use pith_config::{AgentDir, Environment};
 use pith_ext::registry::FlagInfo;
 use pith_ext::{ExtensionError, LoadError, LoadedExtension, Mode};
 

@@ -11,14 +11,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::environment::Environment;
 use pith_ai::http::Clients;
 use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
 use pith_ai::select::{self, Recorded, Start, Wanted};
-use pith_ai::settings::{self, LoadedSettings, Settings};
 use pith_ai::{ClientOptions, Notice, Providers, Scripts};
+use pith_config::settings::{self, LoadedSettings, Settings};
+use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;
 use pith_protocol::ThinkingLevel;
 use pith_session::{
@@ -357,7 +356,7 @@ impl OpenedSession {
 
     /// What is wrong with the resources, for people.
     pub fn resource_problems(&self) -> Vec<String> {
-        let one = |found: &pith_resources::Diagnostic| match &found.path {
+        let one = |found: &pith_config::Diagnostic| match &found.path {
             Some(path) => format!("{}: {}", path.display(), found.message),
             None => found.message.clone(),
         };

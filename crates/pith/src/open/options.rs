@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use pith_ai::environment::Environment;
-use pith_ai::settings::{self, Settings};
-use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates};
+use pith_config::{Environment, Settings};
+use pith_protocol::{CacheRetention, StreamUpdates};
 use pith_session::{RetryPolicy, SessionOptions};
 
 use crate::cli::{self, Cli};
@@ -37,12 +36,9 @@ impl Choices {
 
     pub fn options(&self, settings: &Settings) -> SessionOptions {
         SessionOptions {
-            steering_mode: queue_mode(settings.steering_mode),
-            follow_up_mode: queue_mode(settings.follow_up_mode),
-            interrupt_mode: match settings.interrupt_mode {
-                settings::InterruptMode::Immediate => InterruptMode::Immediate,
-                settings::InterruptMode::Wait => InterruptMode::Wait,
-            },
+            steering_mode: settings.steering_mode,
+            follow_up_mode: settings.follow_up_mode,
+            interrupt_mode: settings.interrupt_mode,
             stream_updates: self.stream_updates,
             auto_compaction: settings.compaction.enabled,
             retry: RetryPolicy {
@@ -70,13 +66,6 @@ impl Choices {
             fsync: settings.session.fsync,
             name: self.name.clone(),
         }
-    }
-}
-
-fn queue_mode(mode: settings::QueueMode) -> QueueMode {
-    match mode {
-        settings::QueueMode::All => QueueMode::All,
-        settings::QueueMode::OneAtATime => QueueMode::OneAtATime,
     }
 }
 

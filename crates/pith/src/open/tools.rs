@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pith_ai::agent_dir::AgentDir;
-use pith_ai::environment::Environment;
 use pith_ai::registry::Registry;
-use pith_ai::settings::Settings;
+use pith_config::{AgentDir, Environment, Settings};
 use pith_session::MakeTools;
 use pith_tools::process::Guard;
 use pith_tools::shell::Shell;

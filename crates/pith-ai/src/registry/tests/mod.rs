@@ -7,11 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pith_config::Layout;
 use pith_protocol::ThinkingLevel;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::agent_dir::Layout;
 use crate::http::Credentials;
 use crate::models_file;
 

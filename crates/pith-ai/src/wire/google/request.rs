@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use pith_config::settings::ThinkingBudgets;
 use pith_protocol::{LlmCall, ThinkingLevel};
 use regex::Regex;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Fault;
-use crate::limits::{ThinkingBudgets, output_limit};
+use crate::limits::output_limit;
 use crate::prepare::{self, Answer, CallResult, IdRule, Manner, Piece, Turn, prepare, sanitise, shorten};
 use crate::wire::common::{KeyStyle, base_url, flag, headers, joined_text, strict_schema};
 use crate::wire::{HttpRequest, Order};

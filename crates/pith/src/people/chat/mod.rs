@@ -6,7 +6,7 @@ mod sessions;
 
 use std::path::{Path, PathBuf};
 
-use pith_ai::environment::Environment;
+use pith_config::Environment;
 use pith_protocol::host::UiAnswer;
 use pith_tools::image::Rules;
 use serde_json::{Value, json};

@@ -1,13 +1,13 @@
-//! JSON objects in files shared with other agents: read whole, changed under the lock.
+//! JSON objects in files that other agents write too: read whole, changed under the lock.
 
 use std::io;
 use std::path::Path;
 
-pub use pith_files::FileLock;
-use pith_files::{create_private_parent, replace};
 use serde_json::{Map, Value};
 
+use crate::atomic_file::{create_private_directory, replace};
 use crate::document;
+use crate::file_lock::FileLock;
 
 /// Reads a file others write in place. Half of a text never parses, so only a text that does not parse
 /// has to be looked at again under the lock.
@@ -22,13 +22,13 @@ pub fn read(file: &Path) -> Result<Option<Value>, String> {
 /// Changes a JSON object on disk under its lock. What `edit` does not touch survives, and a file that
 /// cannot be read is never overwritten.
 pub fn update(file: &Path, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
-    create_private_parent(file)?;
+    file.parent().map_or(Ok(()), create_private_directory)?;
     let lock = FileLock::acquire(file)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
     update_locked(&lock, file, edit)
 }
 
-/// The same for whoever has the lock already.
+/// Does the same for a caller that has the lock already.
 pub fn update_locked(_lock: &FileLock, file: &Path, edit: impl FnOnce(&mut Map<String, Value>)) -> io::Result<()> {
     let mut object = match document::read(file) {
         Ok(None) => Map::new(),

@@ -1,15 +1,15 @@
-//! What was found wrong with resources, in a form hosts can read.
+//! What was found wrong with configuration and resources, in a form hosts can read.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-/// One finding about a file, a directory or a setting.
+/// One finding about a file, a directory, a setting or a flag.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     #[serde(rename = "type")]
     pub kind: DiagnosticKind,
-    /// What is wrong; the path is not repeated in it.
+    /// What is wrong, without the `Warning: ` prefix a terminal shows.
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "optional_path_text")]
     pub path: Option<PathBuf>,
@@ -24,9 +24,9 @@ pub struct Diagnostic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiagnosticKind {
-    /// Something was ignored or mended.
+    /// Something was ignored or mended; the rest applies.
     Warning,
-    /// Something the user asked for by name is not there.
+    /// A whole file or provider does not apply, or something the user asked for by name is missing.
     Error,
     /// Two resources want the same name.
     Collision,
@@ -46,28 +46,33 @@ pub struct Collision {
 }
 
 impl Diagnostic {
-    /// Something was ignored or mended, and the rest stays in force.
-    pub fn warning(code: &'static str, path: &Path, message: impl Into<String>) -> Diagnostic {
+    /// Reports something that was ignored or mended.
+    pub fn warning(code: &'static str, path: impl Into<PathBuf>, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(DiagnosticKind::Warning, code, path, message)
     }
 
-    /// Something the user asked for by name cannot be had.
-    pub fn error(code: &'static str, path: &Path, message: impl Into<String>) -> Diagnostic {
+    /// Reports something that does not apply at all.
+    pub fn error(code: &'static str, path: impl Into<PathBuf>, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(DiagnosticKind::Error, code, path, message)
     }
 
-    fn new(kind: DiagnosticKind, code: &'static str, path: &Path, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { kind, message: message.into(), path: Some(path.to_path_buf()), code, collision: None }
+    fn new(
+        kind: DiagnosticKind,
+        code: &'static str,
+        path: impl Into<PathBuf>,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic { kind, message: message.into(), path: Some(path.into()), code, collision: None }
     }
 }
 
 /// Writes a path as text. Names that are not Unicode are shown as well as possible; serde would refuse them.
-pub(crate) fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// As [`path_text`].
-pub(crate) fn optional_path_text<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+/// Does what [`path_text`] does, for a path that may be missing.
+pub fn optional_path_text<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
     match path {
         Some(path) => path_text(path, serializer),
         None => serializer.serialize_none(),

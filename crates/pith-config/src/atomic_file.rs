@@ -1,10 +1,15 @@
-//! Files being written that are not under their name yet, and what killed processes left of them.
+//! Files that appear under their name only when they are complete, and the removal of what killed processes left.
+//!
+//! The file tools replace files in their own way (`pith-tools/src/replace.rs`): they must stay below a directory
+//! that is already open, and keep owners.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use uuid::Uuid;
 
 /// A file is locked right after it was created; younger ones may be about to be.
 const YOUNG: Duration = Duration::from_secs(60);
@@ -12,20 +17,58 @@ const YOUNG: Duration = Duration::from_secs(60);
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// Hex digits that make a name unique.
 const N_DIGITS: usize = 32;
+/// The name of a file that [`replace`] is writing, without its digits.
+const REPLACING: &str = ".pith-config-";
 
-/// A private file that goes away unless it is put in place. Locked for as long as this process writes it, so that
+/// Replaces a file in one step: readers see the old or the new text, never a part. Mode and symbolic
+/// links stay; a new file is private.
+pub fn replace(file: &Path, text: &[u8]) -> io::Result<()> {
+    let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
+    let directory = directory_of(&file);
+    remove_stale_in(directory, &[REPLACING]);
+    let mut temporary = TemporaryFile::create(directory, REPLACING)?;
+    temporary.file().write_all(text)?;
+    if let Ok(metadata) = fs::metadata(&file) {
+        temporary.file().set_permissions(metadata.permissions())?;
+    }
+    temporary.persist_durably(&file)
+}
+
+/// Creates a directory and its parents, readable only by their owner.
+pub fn create_private_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes names created in a directory survive a power loss, where directories can be synced.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
+fn directory_of(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A private file that is removed unless it is persisted. Locked for as long as this process writes it, so that
 /// others can tell it from one that a killed process left behind.
 #[derive(Debug)]
-pub struct Temporary {
+pub struct TemporaryFile {
     file: File,
-    /// `None` once it is in place.
+    /// `None` once it has its final name.
     path: Option<PathBuf>,
 }
 
-impl Temporary {
+impl TemporaryFile {
     /// Creates the file, for reading and appending. Its name is the marker, which says whose it is, and 32 hex digits.
-    pub fn create(directory: &Path, marker: &str, digits: u128) -> io::Result<Self> {
-        let path = directory.join(format!("{marker}{digits:032x}"));
+    pub fn create(directory: &Path, marker: &str) -> io::Result<Self> {
+        let path = directory.join(format!("{marker}{}", Uuid::new_v4().simple()));
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true);
         #[cfg(unix)]
@@ -33,7 +76,7 @@ impl Temporary {
         let file = options.open(&path)?;
         // Without a lock, it is only known by its age to be in use.
         let _ = file.try_lock();
-        Ok(Temporary { file, path: Some(path) })
+        Ok(TemporaryFile { file, path: Some(path) })
     }
 
     /// The file itself.
@@ -42,7 +85,7 @@ impl Temporary {
     }
 
     /// Gives the file its final name, in the same directory, replacing what has it.
-    pub fn put_in_place(&mut self, target: &Path) -> io::Result<()> {
+    pub fn persist(&mut self, target: &Path) -> io::Result<()> {
         if let Some(path) = &self.path {
             fs::rename(path, target)?;
             self.path = None;
@@ -50,9 +93,16 @@ impl Temporary {
         }
         Ok(())
     }
+
+    /// Does the same and waits until both the content and the name are on the disk.
+    pub fn persist_durably(&mut self, target: &Path) -> io::Result<()> {
+        self.file.sync_all()?;
+        self.persist(target)?;
+        sync_directory(directory_of(target))
+    }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             let _ = fs::remove_file(path);
@@ -116,8 +166,8 @@ mod tests {
     fn a_file_in_use_stays_and_one_left_behind_goes() {
         let directory = tempfile::tempdir().expect("temp dir");
         let directory = directory.path();
-        let mut in_use = Temporary::create(directory, MARKER, 1).expect("create");
-        let mut left = Temporary::create(directory, MARKER, 2).expect("create");
+        let mut in_use = TemporaryFile::create(directory, MARKER).expect("create");
+        let mut left = TemporaryFile::create(directory, MARKER).expect("create");
         let paths = [in_use.path.clone().expect("a path"), left.path.take().expect("a path")];
         // As when its process is killed: nobody has it open, and it is still there.
         drop(left);
@@ -125,8 +175,8 @@ mod tests {
         assert_eq!(names(directory).len(), 2, "both are young");
         paths.iter().for_each(|path| age(path, 3600));
         remove_stale_in(directory, &[MARKER]);
-        assert_eq!(names(directory), [format!("{MARKER}{:032x}", 1)]);
-        in_use.put_in_place(&directory.join("done")).expect("rename");
+        assert_eq!(names(directory), [paths[0].file_name().expect("a name").to_string_lossy()]);
+        in_use.persist(&directory.join("done")).expect("rename");
         remove_stale_in(directory, &[MARKER]);
         assert_eq!(names(directory), ["done"]);
     }
@@ -159,5 +209,46 @@ mod tests {
         age(&directory.join(format!("s{MARKER}{digits}")), 3600);
         remove_stale_in(directory, &[MARKER]);
         assert_eq!(names(directory), before);
+    }
+
+    /// Runs in a process of its own for the next test; alone it has nothing to do.
+    #[cfg(unix)]
+    #[test]
+    fn endless_writer() {
+        let Ok(file) = std::env::var("PITH_TEST_ENDLESS_WRITER") else { return };
+        let long = "x".repeat(200_000);
+        for n in 0u64.. {
+            replace(Path::new(&file), format!("{{{n}{long}}}").as_bytes()).expect("replace");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_killed_writer_leaves_a_whole_file() {
+        let directory = tempfile::tempdir().expect("temp dir");
+        let file = directory.path().join("settings.json");
+        let program = std::env::current_exe().expect("test program");
+        for _ in 0..5 {
+            let mut writer = std::process::Command::new(&program)
+                .args(["--exact", "atomic_file::tests::endless_writer", "--nocapture"])
+                .env("PITH_TEST_ENDLESS_WRITER", &file)
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .expect("spawn");
+            let before = fs::metadata(&file).and_then(|metadata| metadata.modified()).ok();
+            // Wait until this writer has replaced the file a few times, then kill it wherever it is.
+            let mut seen = 0;
+            let mut last = before;
+            while seen < 3 {
+                let now = fs::metadata(&file).and_then(|metadata| metadata.modified()).ok();
+                seen += u32::from(now != last);
+                last = now;
+                std::thread::yield_now();
+            }
+            writer.kill().expect("kill");
+            writer.wait().expect("wait");
+            let text = fs::read_to_string(&file).expect("read");
+            assert!(text.starts_with('{') && text.ends_with("x}"), "a part of {} bytes", text.len());
+        }
     }
 }

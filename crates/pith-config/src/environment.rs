@@ -8,6 +8,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::paths;
+
 /// Answers the value of a variable.
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
@@ -73,18 +75,10 @@ impl Environment {
         &self.home
     }
 
-    /// A path with a leading `~` or `~/` replaced by the home directory and a `file://` prefix removed.
+    /// Returns the path a value names: a leading `~` is replaced by the home directory, and `file://` addresses are
+    /// understood.
     pub fn expand(&self, path: &str) -> PathBuf {
-        if path == "~" {
-            return self.home.to_path_buf();
-        }
-        if let Some(rest) = path.strip_prefix("~/").or_else(|| path.strip_prefix("~\\")) {
-            return self.home.join(rest);
-        }
-        match path.strip_prefix("file://") {
-            Some(url) => PathBuf::from(percent_decode(url)),
-            None => PathBuf::from(path),
-        }
+        paths::expand(path, Some(&self.home))
     }
 }
 
@@ -93,26 +87,6 @@ impl fmt::Debug for Environment {
         // The variables stay out: they hold secrets.
         f.debug_struct("Environment").field("home", &self.home).finish_non_exhaustive()
     }
-}
-
-/// The text with every `%xx` replaced by its byte; anything malformed stays.
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.get(..2).filter(|_| *first == b'%').and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub fn read(path: &Path) -> Result<Option<Value>, String> {
 pub fn parse(path: &Path, text: &str) -> Result<Value, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("yml" | "yaml") => parse_yaml(text),
+        Some("yml" | "yaml") => parse_yaml(text, YamlBooleans::Lenient),
         _ => parse_json(text),
     }
 }
@@ -47,11 +47,21 @@ fn parse_json(text: &str) -> Result<Value, String> {
         .or_else(|_| serde_json::from_str(&strip_comments(text)).map_err(|error| error.to_string()))
 }
 
-fn parse_yaml(text: &str) -> Result<Value, String> {
+/// Whose rules decide which words of a YAML text are booleans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum YamlBooleans {
+    /// `yes`, `no`, `on` and `off` count too, as people expect of a settings file.
+    Lenient,
+    /// Only `true` and `false`: a skill may be called `on` or `no`.
+    Strict,
+}
+
+/// Parses a YAML text. Infinite numbers become null, which is what JSON has for them.
+pub fn parse_yaml(text: &str, booleans: YamlBooleans) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }
-    // Configuration is small; anchors that multiply it are refused early.
+    // What people write is small; anchors that multiply it are refused early.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_events: 200_000,
@@ -60,6 +70,8 @@ fn parse_yaml(text: &str) -> Result<Value, String> {
             max_depth: 64,
             max_nodes: 100_000,
         },
+        strict_booleans: booleans == YamlBooleans::Strict,
+        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
         with_snippet: false,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())

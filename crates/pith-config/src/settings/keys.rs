@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use pith_protocol::ThinkingLevel;
+use pith_protocol::{InterruptMode, QueueMode, ThinkingLevel};
 use serde_json::{Map, Value};
 
-use super::{CacheWarming, DefaultTrust, Fsync, HandoffThinking, InterruptMode, QueueMode, Transport};
+use super::{CacheWarming, DefaultTrust, Fsync, HandoffThinking, Transport};
 use crate::diagnostic::Diagnostic;
 use crate::near::near;
 
@@ -53,6 +53,20 @@ const fn user_key(path: &'static str, kind: Kind) -> Key {
     Key { path, kind, scope: Some(Scope::User) }
 }
 
+const QUEUE_MODES: [&str; QueueMode::WORDS.len()] = words(QueueMode::WORDS);
+const INTERRUPT_MODES: [&str; InterruptMode::WORDS.len()] = words(InterruptMode::WORDS);
+
+/// The words of a choice that the protocol has too.
+const fn words<T, const N: usize>(table: &[(&'static str, T)]) -> [&'static str; N] {
+    let mut words = [""; N];
+    let mut at = 0;
+    while at < N {
+        words[at] = table[at].0;
+        at += 1;
+    }
+    words
+}
+
 const KEYS: &[Key] = &[
     key("defaultProvider", Kind::Text),
     key("defaultModel", Kind::Text),
@@ -64,9 +78,9 @@ const KEYS: &[Key] = &[
     key("thinkingBudgets.high", Kind::Count),
     key("enabledModels", Kind::Texts),
     user_key("cacheWarming", Kind::Word(CacheWarming::WORDS)),
-    key("steeringMode", Kind::Word(QueueMode::WORDS)),
-    key("followUpMode", Kind::Word(QueueMode::WORDS)),
-    key("interruptMode", Kind::Word(InterruptMode::WORDS)),
+    key("steeringMode", Kind::Word(&QUEUE_MODES)),
+    key("followUpMode", Kind::Word(&QUEUE_MODES)),
+    key("interruptMode", Kind::Word(&INTERRUPT_MODES)),
     key("defaultTools", Kind::Texts),
     key("sessionDir", Kind::Text),
     key("session.fsync", Kind::Word(Fsync::WORDS)),

@@ -9,11 +9,10 @@ mod migrate;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pith_protocol::ThinkingLevel;
+use pith_protocol::{InterruptMode, QueueMode, ThinkingLevel};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-pub use crate::limits::ThinkingBudgets;
 pub use keys::UnknownKey;
 pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys};
 
@@ -82,9 +81,9 @@ impl Default for Settings {
             thinking_budgets: ThinkingBudgets::default(),
             enabled_models: None,
             cache_warming: CacheWarming::default(),
-            steering_mode: QueueMode::default(),
-            follow_up_mode: QueueMode::default(),
-            interrupt_mode: InterruptMode::default(),
+            steering_mode: QueueMode::OneAtATime,
+            follow_up_mode: QueueMode::OneAtATime,
+            interrupt_mode: InterruptMode::Wait,
             default_tools: None,
             session_dir: None,
             session: SessionFiles::default(),
@@ -123,6 +122,35 @@ pub struct ResourceLists {
     pub themes: Vec<String>,
     /// Sources, or objects with a `source` and what to take of it. Not checked.
     pub packages: Vec<Value>,
+}
+
+/// Tokens a model may think, per level, for APIs that take a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ThinkingBudgets {
+    pub minimal: u64,
+    pub low: u64,
+    pub medium: u64,
+    pub high: u64,
+}
+
+impl Default for ThinkingBudgets {
+    fn default() -> Self {
+        ThinkingBudgets { minimal: 1024, low: 2048, medium: 8192, high: 16384 }
+    }
+}
+
+impl ThinkingBudgets {
+    /// The budget of a level; `xhigh` and `max` count as `high`.
+    pub fn of(&self, level: ThinkingLevel) -> u64 {
+        match level {
+            ThinkingLevel::Off => 0,
+            ThinkingLevel::Minimal => self.minimal,
+            ThinkingLevel::Low => self.low,
+            ThinkingLevel::Medium => self.medium,
+            ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => self.high,
+        }
+    }
 }
 
 /// When the context is summarised.
@@ -334,14 +362,6 @@ macro_rules! choice {
     };
 }
 
-choice! {
-    /// How many queued messages are delivered at once.
-    QueueMode { All = "all", #[default] OneAtATime = "one-at-a-time" }
-}
-choice! {
-    /// Whether steering cuts a tool batch short.
-    InterruptMode { Immediate = "immediate", #[default] Wait = "wait" }
-}
 choice! {
     /// When prompt caches are kept warm.
     CacheWarming { #[default] Off = "off", Streaming = "streaming", Idle = "idle" }

@@ -1,0 +1,76 @@
+//! The lock that agents agree on for files they share.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+/// A lock this old belongs to a process that died.
+const STALE: Duration = Duration::from_secs(10);
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Holds `<file>.lock`, a directory, until dropped. pi uses the same directory.
+#[derive(Debug)]
+pub struct FileLock {
+    directory: PathBuf,
+}
+
+impl FileLock {
+    /// Waits up to 200 ms for the lock. A dead owner's lock is taken over.
+    pub fn acquire(file: &Path) -> io::Result<FileLock> {
+        let mut name = file.as_os_str().to_owned();
+        name.push(".lock");
+        let directory = PathBuf::from(name);
+        for attempt in 0..=ATTEMPTS {
+            match fs::create_dir(&directory) {
+                Ok(()) => return Ok(FileLock { directory }),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Err(_) if is_stale(&directory) => drop(fs::remove_dir(&directory)),
+                Err(_) if attempt < ATTEMPTS => thread::sleep(PAUSE),
+                Err(_) => {}
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::WouldBlock, "locked by another process"))
+    }
+
+    /// Tells others that the owner is still alive. Needed by work that takes seconds.
+    pub fn refresh(&self) -> io::Result<()> {
+        File::open(&self.directory)?.set_modified(SystemTime::now())
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+fn is_stale(directory: &Path) -> bool {
+    let modified = fs::metadata(directory).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > STALE))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_lock_is_respected_and_a_stale_one_taken_over() {
+        let directory = tempfile::tempdir().expect("temp dir");
+        let file = directory.path().join("auth.json");
+        let held = FileLock::acquire(&file).expect("first");
+        let refused = FileLock::acquire(&file).expect_err("second");
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        let old = SystemTime::now() - Duration::from_secs(11);
+        File::open(directory.path().join("auth.json.lock")).expect("open").set_modified(old).expect("age");
+        let taken = FileLock::acquire(&file).expect("stale");
+        File::open(directory.path().join("auth.json.lock")).expect("open").set_modified(old).expect("age");
+        taken.refresh().expect("refresh");
+        assert!(FileLock::acquire(&file).is_err(), "a refreshed lock is alive");
+        drop(taken);
+        drop(held);
+        FileLock::acquire(&file).expect("free again");
+    }
+}
