@@ -323,7 +323,7 @@ impl Session {
             None | Some(Stage::Compacting(..)) => {}
             Some(Stage::Running(run)) => {
                 run.cancel.cancel();
-                if let Some(handle) = self.extensions.handle() {
+                if let Some(handle) = self.extension_handle() {
                     handle.abort_run();
                 }
                 self.rules.forget_pending();

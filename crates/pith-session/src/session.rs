@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::{Activity, AfterSettled};
 use crate::admission::{Admission, Queues};
 use crate::compaction::{SummaryNews, SummarySource};
-use crate::extensions::{CLOSING, Extensions};
+use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
@@ -32,6 +32,9 @@ use crate::todos::{TODO_WRITE, TodoWrite, Todos};
 use crate::tools::host::{DISCONNECTED, HostTools};
 use crate::tools::shell::{FromShell, Shell};
 use crate::tools::{FromTool, Tools};
+
+/// The answer to whatever comes too late.
+pub(crate) const CLOSING: &str = "pith is shutting down";
 
 /// After this long without anything to do the session is at rest.
 const REST: Duration = Duration::from_millis(200);
@@ -221,7 +224,9 @@ impl Session {
         if !self.is_still() {
             return;
         }
-        self.answer_idle();
+        if self.extension_handle().is_some() {
+            self.answer_idle();
+        }
         if self.extensions.is_leaving && self.extensions.commands.is_empty() {
             self.close();
         }

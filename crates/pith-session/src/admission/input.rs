@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
-use pith_ext::{EventName, InputVerdict};
+use pith_ext::{EventName, ExtensionHandle, InputVerdict};
 use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::commands::{Abort, AbortAndPrompt, ClearQueue, Prompt};
 use pith_protocol::{Block, ImageBlock, Message, StreamingBehavior, UserMessage};
@@ -12,9 +12,8 @@ use pith_store::InputKind;
 use super::place::{Busy, Placement, place};
 use super::queue::UserInput;
 use crate::activity::{AfterSettled, RunStart, Work};
-use crate::extensions::CLOSING;
 use crate::reply::{InputReply, Reply};
-use crate::session::Session;
+use crate::session::{CLOSING, Session};
 
 /// The answer to a prompt while only a summary is written.
 pub(crate) const COMPACTING: &str =
@@ -28,6 +27,13 @@ pub(crate) struct Input {
     pub content: UserInput,
     pub source: Source,
     pub target: InputTarget,
+}
+
+/// A slash command of an extension, as a text calls it.
+pub(crate) struct ExtensionCommand {
+    pub handle: ExtensionHandle,
+    pub name: String,
+    pub args: String,
 }
 
 /// What an input is for, and who is answered.
@@ -73,9 +79,19 @@ impl InputTarget {
 
 impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
-        if let Some(InputReply::Prompt(reply)) = self.run_slash_command(&call.message, InputReply::Prompt(reply)) {
-            self.submit_prompt(call, Source::Host, Wording::Expanded, reply);
+        match self.extension_command(&call.message) {
+            Some(command) => self.run_extension_command(command, InputReply::Prompt(reply)),
+            None => self.submit_prompt(call, Source::Host, Wording::Expanded, reply),
         }
+    }
+
+    /// The slash command of an extension that a text calls.
+    pub(crate) fn extension_command(&self, text: &str) -> Option<ExtensionCommand> {
+        let handle = self.extension_handle()?;
+        let text = text.strip_prefix('/')?;
+        let (name, args) = text.split_once(' ').unwrap_or((text, ""));
+        handle.registry().command(name)?;
+        Some(ExtensionCommand { handle: handle.clone(), name: name.to_owned(), args: args.to_owned() })
     }
 
     /// Takes a prompt that is no slash command.
@@ -90,7 +106,7 @@ impl Session {
 
     /// Takes a message for a queue.
     pub(crate) fn submit_queued(&mut self, queue: Queue, content: UserInput, reply: InputReply) {
-        if let Some((name, _)) = self.extension_command(&content.text) {
+        if let Some(ExtensionCommand { name, .. }) = self.extension_command(&content.text) {
             let why = format!(
                 "Extension command \"/{name}\" cannot be queued. Use prompt() or execute the command when not streaming."
             );
@@ -100,8 +116,9 @@ impl Session {
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
-        let reply = InputReply::AbortAndPrompt(reply);
-        let Some(InputReply::AbortAndPrompt(reply)) = self.run_slash_command(&call.message, reply) else { return };
+        if let Some(command) = self.extension_command(&call.message) {
+            return self.run_extension_command(command, InputReply::AbortAndPrompt(reply));
+        }
         if self.activity.is_busy() {
             self.stop_activity();
         }
@@ -219,7 +236,7 @@ impl Session {
         let message = UserMessage::new(input.text, input.images, now_ms());
         let message = UserMessage { attribution: self.options.attribution.map(str::to_owned), ..message };
         let mut prompts = vec![Arc::new(Message::User(message))];
-        prompts.extend(self.extensions.deferred.for_next_turn());
+        prompts.extend(self.queues.deferred.take_for_prompt());
         let start = RunStart { opening: Opening::Prompts(prompts), prompted, input: Some(id) };
         self.compact_or_start(Box::new(Work { accepted, ..Work::default() }), start);
     }

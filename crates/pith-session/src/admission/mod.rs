@@ -3,6 +3,7 @@
 //! While handlers decide about one command, the commands whose order matters wait behind it, and all others are
 //! served as ever. Without extensions nothing ever waits here but commands that follow a replacement of the session.
 
+mod deferred;
 mod input;
 mod place;
 mod queue;
@@ -11,13 +12,13 @@ mod step;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use pith_ext::{EventName, FromExtension};
+use pith_ext::{EventName, ExtensionHandle, FromExtension};
 use pith_protocol::{Command, Id, Response};
 use tokio::time::Instant;
 
-use crate::extensions::{CLOSING, Reload};
-use crate::session::{Session, until};
-pub(crate) use input::{ABORTED, COMPACTING, Input, InputTarget, Source, Wording, pictures};
+use crate::extensions::Reload;
+use crate::session::{CLOSING, Session, until};
+pub(crate) use input::{ABORTED, COMPACTING, ExtensionCommand, Input, InputTarget, Source, Wording, pictures};
 pub(crate) use queue::{Queued, Queues, UserInput};
 use step::RunningStep;
 pub(crate) use step::Step;
@@ -152,10 +153,20 @@ fn lists_extensions(command: &Command) -> bool {
 }
 
 impl Session {
+    /// The way to the extensions, if there are any. What follows without them calls nothing under `extensions/`.
+    pub(crate) fn extension_handle(&self) -> Option<&ExtensionHandle> {
+        self.extensions.engine.as_ref().map(|engine| &engine.handle)
+    }
+
+    /// The extensions that listen for an event. Ask before building its payload.
+    pub(crate) fn listeners(&self, event: EventName) -> Option<ExtensionHandle> {
+        self.extension_handle().filter(|handle| handle.listens(event)).cloned()
+    }
+
     /// Whether lines are read. While a session is replaced by another one, later commands wait for that one: unread,
     /// or in the line of [`Admission`] if extensions have a say, since they may ask for answers of the host.
     pub(crate) fn reads_input(&self) -> bool {
-        !self.is_closing && (self.replacement.is_none() || self.extensions.handle().is_some())
+        !self.is_closing && (self.replacement.is_none() || self.extension_handle().is_some())
     }
 
     /// Whether commands whose order matters have to wait.

@@ -8,12 +8,14 @@ use pith_protocol::answers;
 use pith_protocol::{CustomMessage, Event, ImageBlock, Message, QueueMode, UserMessage};
 use pith_store::InputId;
 
+use super::deferred::DeferredMessages;
 use crate::outbox::Outbox;
 
 /// Messages waiting for a run.
 pub(crate) struct Queues {
     steering: Line,
     follow_up: Line,
+    pub deferred: DeferredMessages,
 }
 
 struct Line {
@@ -76,7 +78,7 @@ impl Line {
 impl Queues {
     pub fn new(steering: QueueMode, follow_up: QueueMode) -> Self {
         let line = |mode| Line { items: VecDeque::new(), leaving: VecDeque::new(), mode };
-        Queues { steering: line(steering), follow_up: line(follow_up) }
+        Queues { steering: line(steering), follow_up: line(follow_up), deferred: DeferredMessages::default() }
     }
 
     pub fn push(&mut self, queue: Queue, input: UserInput, id: InputId, out: &mut dyn Outbox) {

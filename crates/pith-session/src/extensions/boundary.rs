@@ -15,17 +15,16 @@ use crate::admission::{Queued, UserInput};
 use crate::session::Session;
 use crate::tools::images;
 
+/// The extensions as hooks of a model request, if any of them wants to see it on its way.
+pub(crate) fn request_hooks(handle: &ExtensionHandle) -> Option<Arc<dyn RequestHooks>> {
+    let parts = [RequestPart::Headers, RequestPart::Payload, RequestPart::Response];
+    parts.into_iter().any(|part| handle.sees(part)).then(|| Arc::new(handle.clone()) as Arc<dyn RequestHooks>)
+}
+
 impl Session {
     /// Extensions as they look at every tool call.
     pub(crate) fn tool_call_hook(&self, handle: &ExtensionHandle) -> Arc<dyn Guard> {
         Arc::new(Fitted { handle: handle.clone(), rules: self.workbench().image_rules() })
-    }
-
-    /// Extensions that want to see requests on their way.
-    pub(crate) fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
-        let handle = self.extensions.handle()?;
-        let parts = [RequestPart::Headers, RequestPart::Payload, RequestPart::Response];
-        parts.into_iter().any(|part| handle.sees(part)).then(|| Arc::new(handle.clone()) as Arc<dyn RequestHooks>)
     }
 
     /// Writes down what extensions propose. `true` if the run is to go on for it.
@@ -80,7 +79,7 @@ impl Session {
         let ends_in_answer = seen.is_some_and(|message| message.as_assistant().is_some());
         let has_queued = self.queues.has(Queue::Steering) || self.queues.has(Queue::FollowUp);
         let is_runnable = seen.is_some() && !ends_in_answer;
-        let has_waiting = self.extensions.deferred.at_turn_end().next().is_some();
+        let has_waiting = !self.queues.deferred.at_turn_end.is_empty();
         is_runnable || has_waiting || has_queued && (event == EventName::TurnEnd || ends_in_answer)
     }
 
@@ -94,7 +93,7 @@ impl Session {
             Queued::User(input, _) => user(input),
             Queued::Custom(message) => json!(message),
         });
-        queued.chain(self.extensions.deferred.at_turn_end().map(|message| json!(message))).collect()
+        queued.chain(self.queues.deferred.at_turn_end.iter().map(|message| json!(message))).collect()
     }
 
     fn tell_boundary(&mut self, path: String, event: EventName, error: String) {

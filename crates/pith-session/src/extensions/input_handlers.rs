@@ -4,7 +4,7 @@ use pith_ext::ExtensionHandle;
 use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::{Block, StreamingBehavior};
 
-use crate::admission::{Input, InputTarget, Source, Step};
+use crate::admission::{ExtensionCommand, Input, InputTarget, Source, Step};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::InputReply;
 use crate::session::Session;
@@ -37,11 +37,9 @@ impl RunningCommands {
 }
 
 impl Session {
-    /// Runs the slash command a text names. Gives the reply back if no extension has one of that name.
-    pub(crate) fn run_slash_command(&mut self, text: &str, reply: InputReply) -> Option<InputReply> {
-        let Some((name, args)) = self.extension_command(text) else { return Some(reply) };
-        let Some(handle) = self.extensions.handle().cloned() else { return Some(reply) };
-        let (name, args) = (name.to_owned(), args.to_owned());
+    /// Runs a slash command; the reply is answered when it has ended.
+    pub(crate) fn run_extension_command(&mut self, command: ExtensionCommand, reply: InputReply) {
+        let ExtensionCommand { handle, name, args } = command;
         // Where hosts are told of late failures they are not kept waiting either.
         let is_answered = self.options.tells_late_failures && reply.command().is_some();
         let reply = if is_answered {
@@ -55,7 +53,6 @@ impl Session {
             handle.run_command(&name, &args).await;
             JobEnd::CommandRan(key)
         });
-        None
     }
 
     /// Called when a slash command has ended, in whatever way.
@@ -73,14 +70,6 @@ impl Session {
                 reply.send(&mut *self.out, Err(COMMAND_ABORTED.to_owned()));
             }
         }
-    }
-
-    /// The extension command a text names, and its arguments.
-    pub(crate) fn extension_command<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
-        let handle = self.extensions.handle()?;
-        let text = text.strip_prefix('/')?;
-        let (name, args) = text.split_once(' ').unwrap_or((text, ""));
-        handle.registry().command(name).map(|_| (name, args))
     }
 
     /// Lets `input` handlers see an input; later inputs wait.

@@ -10,7 +10,7 @@ use pith_ext::{
 use pith_protocol::Event;
 use pith_resources::ContributedPath;
 
-use super::{Live, LoadingExtensions};
+use super::{Engine, LoadingExtensions};
 use crate::admission::{Hold, Step};
 use crate::jobs::{Job, JobEnd};
 use crate::project::{Contributed, ReloadReason};
@@ -43,9 +43,9 @@ impl Session {
     /// Tells what could not be loaded and lets the rest begin.
     pub(crate) fn begin_extensions(&mut self) {
         self.tell_load_errors();
-        let Some(live) = &mut self.extensions.live else { return self.rest_soon() };
-        let early = std::mem::take(&mut live.early);
-        let loading = live.loading.take();
+        let Some(engine) = &mut self.extensions.engine else { return self.rest_soon() };
+        let early = std::mem::take(&mut engine.early);
+        let loading = engine.loading.take();
         early.into_iter().for_each(|request| self.on_extension(request));
         match loading {
             Some(loading) => self.await_extensions(loading),
@@ -59,7 +59,7 @@ impl Session {
 
     /// Waits for extensions that take their time: what needs them waits, the host is served.
     fn await_extensions(&mut self, loading: LoadingExtensions) {
-        let Some(handle) = self.extensions.handle().cloned() else { return };
+        let Some(handle) = self.extension_handle().cloned() else { return };
         let surroundings = (self.extensions.config)(self.store.cwd()).surroundings;
         let flags = self.extensions.flags.clone();
         self.admission.hold(Hold::Loading);
@@ -84,15 +84,15 @@ impl Session {
     fn engine(&mut self, cwd: &Path) -> (ExtensionHandle, pith_ext::Surroundings) {
         let config = (self.extensions.config)(cwd);
         let surroundings = config.surroundings.clone();
-        if let Some(handle) = self.extensions.handle().filter(|handle| handle.is_alive()) {
+        if let Some(handle) = self.extension_handle().filter(|handle| handle.is_alive()) {
             return (handle.clone(), surroundings);
         }
         // What a dead engine has registered is of no use to this one.
         self.forget_providers();
         let (handle, requests) = ExtensionHost::start(config);
         let (sources, early) = Default::default();
-        let live = Live { handle: handle.clone(), requests, sources, early, loading: None };
-        self.extensions.live = Some(live);
+        let engine = Engine { handle: handle.clone(), requests, sources, early, loading: None };
+        self.extensions.engine = Some(engine);
         (handle, surroundings)
     }
 
@@ -111,8 +111,8 @@ impl Session {
                 return self.announce_session(Beginning::Startup, None);
             }
         };
-        if let Some(live) = &mut self.extensions.live {
-            live.sources = sources;
+        if let Some(engine) = &mut self.extensions.engine {
+            engine.sources = sources;
         }
         self.extensions.errors = report.errors;
         self.on_registry_changed();
@@ -140,7 +140,7 @@ impl Session {
             self.tools.forget_choice();
         }
         self.begin_extension_tools();
-        let Some(handle) = self.extensions.handle().cloned() else {
+        let Some(handle) = self.extension_handle().cloned() else {
             return self.on_session_announced(DiscoveredResources::default());
         };
         let cwd = self.store.cwd().to_string_lossy().into_owned();
@@ -173,7 +173,7 @@ impl Session {
 
     /// Called when the process ends: extensions that are not there yet get as long as they would have for their end.
     pub(crate) fn limit_start(&mut self) {
-        let Some(handle) = self.extensions.handle().filter(|_| self.announces_session()) else { return };
+        let Some(handle) = self.extension_handle().filter(|_| self.announces_session()) else { return };
         let limit = handle.shutdown_limit();
         let wait = self.jobs.spawn(Job::Background, async move {
             tokio::time::sleep(limit).await;
@@ -196,11 +196,11 @@ impl Session {
     /// Ends the engine: there is nothing left to run in it.
     pub(crate) fn stop_extensions(&mut self) {
         self.extensions.errors.clear();
-        let Some(live) = self.extensions.live.take() else { return };
+        let Some(engine) = self.extensions.engine.take() else { return };
         self.forget_providers();
         self.on_registry_changed();
         self.jobs.spawn(Job::Background, async move {
-            live.handle.close().await;
+            engine.handle.close().await;
             JobEnd::Done
         });
     }
@@ -215,7 +215,7 @@ impl Session {
         if let Some(limit) = self.extensions.start_limit.take() {
             limit.abort();
         }
-        let Some(handle) = self.extensions.handle().cloned() else { return };
+        let Some(handle) = self.extension_handle().cloned() else { return };
         let is_greeted = self.extensions.is_greeted.load(Ordering::Relaxed);
         self.jobs.spawn(Job::Background, async move {
             if is_greeted {

@@ -27,6 +27,7 @@ mod transcript;
 mod user_bash;
 mod views;
 
+pub(crate) use boundary::request_hooks;
 pub(crate) use drafts::custom_message;
 pub(crate) use loading::Beginning;
 pub(crate) use observer::{AbortGrace, Observer, Prompted, outcome};
@@ -50,14 +51,10 @@ use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension,
 use serde_json::Value;
 use tokio::task::AbortHandle;
 
-use crate::session::Session;
 use dialogs::Dialogs;
 use input_handlers::RunningCommands;
 use providers::Providers;
-use sent_messages::DeferredMessages;
-
-/// The answer to whatever comes too late.
-pub(crate) const CLOSING: &str = "pith is shutting down";
+use sent_messages::IdleWaiters;
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
@@ -97,11 +94,12 @@ pub(crate) struct Extensions {
     pub find: FindExtensions,
     pub config: Box<dyn Fn(&Path) -> ExtensionConfig + Send>,
     pub flags: HashMap<String, Value>,
-    live: Option<Live>,
+    /// Nothing where no extension is loaded.
+    pub engine: Option<Engine>,
     /// What could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
-    pub deferred: DeferredMessages,
+    pub idle_waiters: IdleWaiters,
     /// Providers they have registered.
     pub providers: Providers,
     pub web: Web,
@@ -121,8 +119,8 @@ pub(crate) struct Extensions {
 }
 
 /// An engine and what it says.
-struct Live {
-    handle: ExtensionHandle,
+pub(crate) struct Engine {
+    pub handle: ExtensionHandle,
     requests: Requests,
     /// What it has loaded.
     sources: Vec<ExtensionSource>,
@@ -132,10 +130,10 @@ struct Live {
 
 impl Extensions {
     pub fn new(setup: ExtensionSetup) -> Self {
-        let (live, errors) = match setup.running {
+        let (engine, errors) = match setup.running {
             Some(running) => {
                 let RunningExtensions { handle, requests, sources, errors, early, loading } = running;
-                (Some(Live { handle, requests, sources, early, loading }), errors)
+                (Some(Engine { handle, requests, sources, early, loading }), errors)
             }
             None => (None, Vec::new()),
         };
@@ -143,10 +141,10 @@ impl Extensions {
             find: setup.find,
             config: setup.config,
             flags: setup.flags,
-            live,
+            engine,
             errors,
             dialogs: Dialogs::default(),
-            deferred: DeferredMessages::default(),
+            idle_waiters: IdleWaiters::default(),
             providers: Providers::new(),
             web: setup.web,
             commands: RunningCommands::default(),
@@ -158,28 +156,16 @@ impl Extensions {
         }
     }
 
-    /// The way to the extensions, if there are any.
-    pub fn handle(&self) -> Option<&ExtensionHandle> {
-        self.live.as_ref().map(|live| &live.handle)
-    }
-
     /// What is loaded.
     pub fn sources(&self) -> &[ExtensionSource] {
-        self.live.as_ref().map_or(&[], |live| &live.sources)
+        self.engine.as_ref().map_or(&[], |engine| &engine.sources)
     }
 
     /// The next request; never, without extensions. Cancel safe.
     pub async fn next(&mut self) -> Option<FromExtension> {
-        match &mut self.live {
-            Some(live) => live.requests.recv().await,
+        match &mut self.engine {
+            Some(engine) => engine.requests.recv().await,
             None => std::future::pending().await,
         }
-    }
-}
-
-impl Session {
-    /// The extensions that listen for an event. Ask before building its payload.
-    pub(crate) fn listeners(&self, event: pith_ext::EventName) -> Option<ExtensionHandle> {
-        self.extensions.handle().filter(|handle| handle.listens(event)).cloned()
     }
 }

@@ -59,7 +59,7 @@ pub fn register_provider(registry: &Registry, registration: &ProviderRegistratio
 
 impl Session {
     pub(crate) fn register_provider(&mut self, registration: ProviderRegistration) {
-        self.models.router().connect(self.extensions.handle());
+        self.models.router().connect(self.extension_handle());
         let known = register_provider(self.models.registry(), &registration);
         let ProviderRegistration { name, extension_path, refreshes, oauth, .. } = registration;
         if let Err(error) = known {
@@ -109,7 +109,7 @@ impl Session {
 
     /// Asks extensions for the newest models of their providers, then answers whoever waits for that.
     fn renew_models(&mut self, names: Vec<String>, answer: Option<Answer<()>>) {
-        let Some(handle) = self.extensions.handle().cloned() else {
+        let Some(handle) = self.extension_handle().cloned() else {
             return self.on_models_renewed(RenewedModels { renewed: Vec::new(), answer });
         };
         let registry = self.models.registry().clone();

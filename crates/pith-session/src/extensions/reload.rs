@@ -32,7 +32,7 @@ impl Session {
     pub(crate) fn reload(&mut self, reply: ReloadReply) {
         let (changes, sources) = Default::default();
         self.admission.hold(Hold::Reloading(Reload { reply, changes, sources }));
-        match self.extensions.handle().cloned() {
+        match self.extension_handle().cloned() {
             Some(handle) => self.say_goodbye(handle, Beginning::Reload, None),
             None => self.reload_after_goodbye(),
         }

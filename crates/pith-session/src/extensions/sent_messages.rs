@@ -16,39 +16,17 @@ use crate::admission::{COMPACTING, Source, Wording, pictures};
 use crate::reply::{InputReply, Reply};
 use crate::session::Session;
 
-/// Messages of extensions that wait for their moment, and who waits until nothing runs.
-pub(crate) struct DeferredMessages {
-    /// Go along with the next prompt.
-    next_turn: Vec<CustomMessage>,
-    /// Belong behind the turn that is under way.
-    at_turn_end: Vec<CustomMessage>,
-    /// Requests to be answered once nothing runs; lives as long as the session.
-    when_idle: mpsc::UnboundedSender<Answer<()>>,
-    idle: mpsc::UnboundedReceiver<Answer<()>>,
+/// Extensions that wait until nothing runs.
+pub(crate) struct IdleWaiters {
+    /// Cloned into the answers of prompts; lives as long as the session.
+    sender: mpsc::UnboundedSender<Answer<()>>,
+    waiting: mpsc::UnboundedReceiver<Answer<()>>,
 }
 
-impl Default for DeferredMessages {
+impl Default for IdleWaiters {
     fn default() -> Self {
-        let (when_idle, idle) = mpsc::unbounded_channel();
-        DeferredMessages { next_turn: Vec::new(), at_turn_end: Vec::new(), when_idle, idle }
-    }
-}
-
-impl DeferredMessages {
-    /// What goes along with a prompt that starts now.
-    pub fn for_next_turn(&mut self) -> impl Iterator<Item = Arc<Message>> {
-        std::mem::take(&mut self.next_turn).into_iter().map(|message| Arc::new(Message::Custom(message)))
-    }
-
-    /// What will be appended when the turn has ended.
-    pub fn at_turn_end(&self) -> impl Iterator<Item = &CustomMessage> {
-        self.at_turn_end.iter()
-    }
-
-    /// The session they were meant for is gone.
-    pub fn forget(&mut self) {
-        self.next_turn.clear();
-        self.at_turn_end.clear();
+        let (sender, waiting) = mpsc::unbounded_channel();
+        IdleWaiters { sender, waiting }
     }
 }
 
@@ -62,15 +40,15 @@ impl Session {
         let (trigger_turn, deliver_as) = (draft.trigger_turn, draft.deliver_as);
         let message = message(draft);
         match (deliver_as, is_running, trigger_turn) {
-            (Some(Delivery::NextTurn), _, _) => self.extensions.deferred.next_turn.push(message),
+            (Some(Delivery::NextTurn), _, _) => self.queues.deferred.next_turn.push(message),
             (Some(Delivery::FollowUp), true, None | Some(true)) => self.queues.push_custom(Queue::FollowUp, message),
             (Some(Delivery::Steer) | None, true, None | Some(true)) => {
                 self.queues.push_custom(Queue::Steering, message);
             }
             (_, false, Some(true)) => return self.start_with(message, answer),
             // Between a call and its result there is no place for it.
-            _ if self.activity.is_busy() => self.extensions.deferred.at_turn_end.push(message),
-            _ => self.append_message_now(message),
+            _ if self.activity.is_busy() => self.queues.deferred.at_turn_end.push(message),
+            _ => self.append_custom_message(message),
         }
         answer.send(());
     }
@@ -89,39 +67,22 @@ impl Session {
         self.compact_or_start(Box::new(Work::default()), RunStart::with(opening));
     }
 
-    /// Called when a turn has ended: messages that waited for that enter the history.
-    pub(crate) fn append_deferred_messages(&mut self) {
-        for message in std::mem::take(&mut self.extensions.deferred.at_turn_end) {
-            self.append_message_now(message);
-        }
-    }
-
-    fn append_message_now(&mut self, message: CustomMessage) {
-        let message = Arc::new(Message::Custom(message));
-        self.store.append_message(&message);
-        self.report_store();
-        self.out.event(&Event::MessageStart { message: &message });
-        self.out.event(&Event::MessageEnd { message: &message });
-    }
-
     /// A prompt of an extension: as if a host had sent it, except that its text means what it says.
     pub(crate) fn send_user_message(&mut self, draft: UserDraft, answer: Answer<()>) {
         if self.is_held() {
             return self.hold_request(FromExtension::SendUserMessage { message: draft, answer });
         }
-        let when_idle = self.extensions.deferred.when_idle.clone();
+        let when_idle = self.extensions.idle_waiters.sender.clone();
         let reply = Reply::<Prompt>::to_extension(move |placed| match placed {
             // An extension that waits for its own prompt waits until the model is done with it.
             Ok(PromptDisposition { disposition: Disposition::Started }) => drop(when_idle.send(answer)),
             Ok(_) => answer.send(()),
             Err(why) => answer.fail(why),
         });
-        let (wording, reply) = if draft.expand {
-            (Wording::Expanded, self.run_slash_command(&draft.text, InputReply::Prompt(reply)))
-        } else {
-            (Wording::Literal, Some(InputReply::Prompt(reply)))
-        };
-        let Some(InputReply::Prompt(reply)) = reply else { return };
+        let wording = if draft.expand { Wording::Expanded } else { Wording::Literal };
+        if let Some(command) = self.extension_command(&draft.text).filter(|_| draft.expand) {
+            return self.run_extension_command(command, InputReply::Prompt(reply));
+        }
         let streaming_behavior = draft.deliver_as.and_then(|delivery| match delivery {
             Delivery::Steer => Some(StreamingBehavior::Steer),
             Delivery::FollowUp => Some(StreamingBehavior::FollowUp),
@@ -163,13 +124,13 @@ impl Session {
 
     pub(crate) fn answer_when_idle(&mut self, answer: Answer<()>) {
         // The receiver is beside the sender, so it is there.
-        drop(self.extensions.deferred.when_idle.send(answer));
+        drop(self.extensions.idle_waiters.sender.send(answer));
         self.rest_if_still();
     }
 
     /// Answers those who waited until nothing runs. Nothing does.
     pub(crate) fn answer_idle(&mut self) {
-        while let Ok(answer) = self.extensions.deferred.idle.try_recv() {
+        while let Ok(answer) = self.extensions.idle_waiters.waiting.try_recv() {
             answer.send(());
         }
     }

@@ -84,7 +84,7 @@ impl Session {
 
     /// Works for extensions as long as there are any.
     pub(super) fn serve_extension(&mut self, work: impl Future<Output = ()> + Send + 'static) {
-        let Some(handle) = self.extensions.handle().cloned() else { return };
+        let Some(handle) = self.extension_handle().cloned() else { return };
         self.jobs.spawn(Job::Background, async move {
             tokio::select! {
                 biased;

@@ -30,7 +30,7 @@ impl Session {
 
     fn take_extension_tools(&mut self, arrival: Arrival) {
         let rules = self.workbench().image_rules();
-        let tools = self.extensions.handle().map(|handle| handle.tools()).unwrap_or_default();
+        let tools = self.extension_handle().map(|handle| handle.tools()).unwrap_or_default();
         let tools = tools.into_iter().map(|inner| Arc::new(Fitting { inner, rules }) as Arc<dyn Tool>);
         self.tools.set_extensions(tools.collect(), arrival);
         self.assemble_prompt();

@@ -81,7 +81,7 @@ impl Session {
     }
 
     fn tools_view(&self) -> ToolsView {
-        let registered = self.extensions.handle().map(|handle| handle.registry()).unwrap_or_default();
+        let registered = self.extension_handle().map(|handle| handle.registry()).unwrap_or_default();
         let of_extension = |name: &str| {
             registered.tool(name).map(|tool| {
                 json!({
@@ -104,7 +104,7 @@ impl Session {
 
     /// Slash commands of extensions, under the names they are called by.
     pub(crate) fn extension_commands(&self) -> Vec<CommandEntry> {
-        let Some(handle) = self.extensions.handle() else { return Vec::new() };
+        let Some(handle) = self.extension_handle() else { return Vec::new() };
         let entry = |command: &pith_ext::registry::CommandInfo| {
             CommandEntry::extension(
                 command.name.clone(),

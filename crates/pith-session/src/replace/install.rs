@@ -20,7 +20,7 @@ impl Session {
             None => self.store.refresh(),
         }
         self.shell.forget_deferred();
-        self.extensions.deferred.forget();
+        self.queues.deferred.forget();
         self.rest_soon();
         if self.workbench().base.cwd != self.store.cwd() {
             self.move_to_directory();

@@ -19,10 +19,10 @@ use pith_store::{Kind, Role, SessionStore, StoreError};
 use serde_json::Value;
 
 use crate::activity::AfterSettled;
-use crate::extensions::{Beginning, CLOSING};
+use crate::extensions::Beginning;
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
-use crate::session::Session;
+use crate::session::{CLOSING, Session};
 pub(crate) use reply::{Replaced, ReplacementReply};
 
 /// A replacement under way.
@@ -252,7 +252,7 @@ impl Session {
             (self.extensions.find)(&cwd)
         };
         let outcome = Replaced::Done { text: successor.text.clone() };
-        let leaving = self.extensions.handle().cloned();
+        let leaving = self.extension_handle().cloned();
         if leaving.is_none() && sources.is_empty() {
             self.install(successor);
             return self.end_replacement(reply, Ok(outcome));

@@ -8,6 +8,7 @@ use pith_ai::registry::NO_MODEL;
 use pith_protocol::{AssistantMessage, ErrorKind, LlmCall, Model};
 
 use crate::activity::Work;
+use crate::extensions::request_hooks;
 use crate::session::Session;
 
 impl Session {
@@ -28,7 +29,7 @@ impl Session {
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
         };
-        let guard = self.extensions.handle().map(|handle| self.tool_call_hook(handle));
+        let guard = self.extension_handle().map(|handle| self.tool_call_hook(handle));
         let limits = Limits { reports_aborted_calls: self.options.reports_aborted_calls, ..Limits::default() };
         Turn { blank, call, tools: self.tools.active().clone(), guard, limits }
     }
@@ -44,7 +45,7 @@ impl Session {
             session_id: Some(self.store.id().into()),
             cache: self.options.cache,
             block_images: self.options.block_images,
-            hooks: self.request_hooks(),
+            hooks: self.extension_handle().and_then(request_hooks),
         }
     }
 

@@ -12,11 +12,11 @@ use pith_tools::shell::UserBash;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::extensions::{CLOSING, HostCommand};
+use crate::extensions::HostCommand;
 use crate::jobs::{Job, JobEnd};
 use crate::outbox::Room;
 use crate::reply::Reply;
-use crate::session::Session;
+use crate::session::{CLOSING, Session};
 
 /// What a shell command sends to the session.
 pub(crate) enum FromShell {
