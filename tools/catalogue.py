@@ -89,7 +89,7 @@ def rust_list(values):
     return ["        variables: &["] + [f"            {rust_text(value)}," for value in values] + ["        ],"]
 
 
-def rust(index, counts):
+def rust(index, checksums):
     """The Rust table of providers."""
     lines = [
         "//! The built-in providers. Written by `tools/catalogue.py`; change its source data instead.",
@@ -101,16 +101,14 @@ def rust(index, counts):
     ]
     for provider in index["providers"]:
         name = provider["id"]
-        login = f"Some({rust_text(provider['oauth'])})" if provider["oauth"] else "None"
         lines += [
             "    BuiltIn {",
             f"        id: {rust_text(name)},",
             f"        name: {rust_text(provider['name'])},",
             *rust_list(provider["envVars"]),
-            f"        login: {login},",
             f"        default_model: {rust_text(provider['defaultModel'])},",
-            f"        n_models: {counts[name][0]},",
-            f"        checksum: 0x{counts[name][1]:016x},",
+            "        #[cfg(test)]",
+            f"        checksum: 0x{checksums[name]:016x},",
             f'        table: include_str!("../../data/{name}.json"),',
             "    },",
         ]
@@ -131,15 +129,15 @@ def main():
         sys.exit(__doc__)
     source = pathlib.Path(arguments[0])
     index = json.loads((source / "providers.json").read_text())
-    files, counts = {}, {}
+    files, checksums = {}, {}
     for provider in index["providers"]:
         name = provider["id"]
         models = json.loads((source / "models" / f"{name}.json").read_text())
         text = table(models)
         assert list(map(canonical, expand(name, text))) == list(map(canonical, models)), name
         files[CRATE / "data" / f"{name}.json"] = text
-        counts[name] = (len(models), checksum(models))
-    files[CRATE / "src" / "catalogue" / "providers.rs"] = rust(index, counts)
+        checksums[name] = checksum(models)
+    files[CRATE / "src" / "catalogue" / "providers.rs"] = rust(index, checksums)
     stale = [path for path in sorted((CRATE / "data").glob("*.json")) if path not in files]
     if "--check" in sys.argv:
         changed = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
@@ -152,7 +150,7 @@ def main():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     total = sum(len(text.encode()) for text in files.values())
-    print(f"{len(counts)} providers, {sum(count for count, _ in counts.values())} models, {total} bytes")
+    print(f"{len(checksums)} providers, {total} bytes")
 
 
 if __name__ == "__main__":

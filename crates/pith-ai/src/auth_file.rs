@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use pith_config::{FileLock, document, locked_file};
 use serde_json::{Map, Value};
 
-use crate::values::CredentialEnv;
+use crate::config_value::CredentialEnv;
 
 /// A stored credential. It owns its provider: no other source is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

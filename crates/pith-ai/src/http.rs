@@ -33,7 +33,7 @@ pub(crate) use fault::timed_out;
 pub use fault::{redact, secrets};
 pub use fetch::fetch_json;
 pub use record::Tape;
-pub use web::{Redirect, Web, WebRequest, WebResponse};
+pub use web::{Redirect, Web, WebRequest};
 
 use connection_error::ConnectionError;
 use record::{Counter, Recorded, Recording};

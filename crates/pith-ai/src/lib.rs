@@ -1,37 +1,51 @@
 //! Talking to models: which exist, who may use them, and how they are spoken to.
 //!
-//! Everything here leads from settings and keys to a stream of
+//! Everything here leads from configuration and keys to a stream of
 //! `AssistantEvent`s. It knows nothing of sessions, tools or the RPC protocol.
 
-// which models exist, and who may use them
-pub mod auth_file;
-pub mod catalogue;
-pub mod command;
-pub mod discovery;
-pub mod models_file;
-pub mod network;
-pub mod registry;
-pub mod secrets;
+// Which models exist.
+mod catalogue;
+mod discovery;
+mod models_file;
+mod registry;
 pub mod select;
-pub mod values;
 
-// how they are spoken to
-pub mod assemble;
-pub mod client;
-pub mod failure;
-pub mod fuzz;
+// Who may use them.
+mod auth_file;
+mod config_value;
+mod key_command;
+mod secrets;
+
+// How they are spoken to: from a call to a request body, over HTTP, back to events.
+mod assemble;
+mod client;
+mod failure;
 mod hooks;
-pub mod http;
-pub mod limits;
-pub mod prepare;
-pub mod repair;
-pub mod schema;
+mod http;
+mod limits;
+mod network;
+mod prepare;
+mod repair;
+mod schema;
+mod sse;
+mod wire;
+
+// Models that are no servers, and tests.
+#[doc(hidden)]
+pub mod fuzz;
 pub mod scripted;
-pub mod sse;
 #[cfg(test)]
 mod testing;
-pub mod wire;
 
+pub use assemble::MessageBuilder;
+pub use auth_file::Stored;
 pub use client::{ClientOptions, Notice, Providers};
-pub use http::{CredentialSource, Credentials, Patience, Tape};
+pub use failure::{Fault, failure, is_overflow, is_retryable};
+pub use http::{Clients, CredentialSource, Credentials, Patience, Redirect, Tape, Web, WebRequest};
+pub use limits::{message_tokens, safety_tokens};
+pub use models_file::{ModelConfig, ModelFields, ProviderConfig};
+pub use prepare::{as_model_sees, bash_text};
+pub use registry::{
+    Answers, AuthStatus, Logins, NO_KEY, NO_MODEL, Registry, Service, Visibility, Working, model_table,
+};
 pub use scripted::Scripts;

@@ -41,12 +41,12 @@ fn fit(wanted: u64, model: &Model, input: u64) -> u64 {
     }
     let free = model.context_window.saturating_sub(input);
     // In a small window the fixed amount would leave nothing to answer with.
-    let least = free.saturating_sub(safety(model.context_window)).min(ANSWER_TOKENS);
+    let least = free.saturating_sub(safety_tokens(model.context_window)).min(ANSWER_TOKENS);
     wanted.min(free.saturating_sub(SAFETY_TOKENS).max(least).max(1))
 }
 
 /// The least room between an estimate and the end of a window: less than usual in a small one.
-pub fn safety(window: u64) -> u64 {
+pub fn safety_tokens(window: u64) -> u64 {
     SAFETY_TOKENS.min(window / 8)
 }
 

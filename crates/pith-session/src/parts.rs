@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_agent::{ModelClient, Tool};
-use pith_ai::registry::Registry;
+use pith_ai::Registry;
 use pith_ai::select::Start;
 use pith_config::settings::Fsync;
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};

@@ -2,9 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use pith_ai::auth_file::Stored;
-use pith_ai::registry::{AuthStatus, Registry};
-use pith_ai::{Credentials, select};
+use pith_ai::{AuthStatus, Credentials, Registry, Stored, select};
 use pith_config::{Environment, settings};
 use pith_protocol::json;
 use serde::Serialize;

@@ -5,7 +5,7 @@ mod names;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use pith_ai::registry::model_table;
+use pith_ai::model_table;
 use pith_config::{AgentDir, DiagnosticKind, Environment};
 use pith_resources::TrustFile;
 

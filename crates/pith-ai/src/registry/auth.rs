@@ -11,11 +11,11 @@ use super::offers::{Offer, placeholders};
 use super::provider::Provider;
 use super::{CredentialOrigin, Registry, Tables};
 use crate::auth_file::{Entries, Stored};
-use crate::command::Reuse;
+use crate::config_value::{self, Names};
 use crate::http::{CredentialSource, Credentials};
+use crate::key_command::Reuse;
 use crate::models_file::{Headers, ProviderConfig};
 use crate::network;
-use crate::values::{self, Names};
 
 /// Why there is no credential.
 #[derive(Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Registry {
         names: Names<'_>,
     ) -> Result<(Option<String>, bool), String> {
         let subject = || format!("API key for provider \"{}\"", provider.id);
-        let resolve = |value, reuse| values::resolve(value, names, &self.commands, reuse);
+        let resolve = |value, reuse| config_value::resolve(value, names, &self.commands, reuse);
         match source {
             Source::Given(key) => Ok((Some(key), false)),
             Source::Token(token) => Ok((Some(token.to_owned()), true)),
@@ -190,7 +190,7 @@ impl Registry {
         if value.is_empty() {
             return Ok(Some(String::new()));
         }
-        let text = values::resolve(value, names, &self.commands, Reuse::Never).await;
+        let text = config_value::resolve(value, names, &self.commands, Reuse::Never).await;
         let text = text.map_err(|unresolved| unresolved.about(subject()))?;
         if text != value || is_auth_header(name) {
             self.secrets.remember(text.strip_prefix("Bearer ").unwrap_or(&text));
@@ -238,7 +238,7 @@ impl Registry {
             Source::Given(_) => ("runtime", None),
             Source::Stored(_) | Source::Token(_) | Source::Login => ("stored", None),
             Source::Configured(value, _) if value.starts_with('!') => ("models_json_command", None),
-            Source::Configured(value, _) => match (values::variables(value), &provider.registered) {
+            Source::Configured(value, _) => match (config_value::variables(value), &provider.registered) {
                 (names, _) if !names.is_empty() => ("environment", Some(names.join(", "))),
                 (_, Some(registered)) if registered.config.api_key.is_some() => ("fallback", None),
                 _ => ("models_json_key", None),
@@ -275,7 +275,7 @@ impl Registry {
         }
         let subject = || format!("API key for provider \"{}\"", provider.id);
         if let Some((key, config)) = provider.configs().find_map(|config| Some((config.api_key.as_deref()?, config))) {
-            return match values::is_configured(key, names) {
+            return match config_value::is_configured(key, names) {
                 true => Ok(Source::Configured(key, config)),
                 false => Err(Missing::Unusable(unset(key, names).about(subject()))),
             };
@@ -287,7 +287,7 @@ impl Registry {
 fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Names<'_>) -> Result<Source<'a>, Missing> {
     let id = &provider.id;
     match stored {
-        Stored::ApiKey { key: Some(key), .. } if values::is_configured(key, names) => Ok(Source::Stored(key)),
+        Stored::ApiKey { key: Some(key), .. } if config_value::is_configured(key, names) => Ok(Source::Stored(key)),
         Stored::ApiKey { key: Some(key), .. } => {
             Err(Missing::Unusable(unset(key, names).about(format!("API key for provider \"{id}\""))))
         }
@@ -302,11 +302,12 @@ fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Names<'_>) 
     }
 }
 
-fn unset(value: &str, names: Names<'_>) -> values::Unresolved {
-    let missing: Vec<String> = values::variables(value).into_iter().filter(|name| names.get(name).is_none()).collect();
+fn unset(value: &str, names: Names<'_>) -> config_value::Unresolved {
+    let missing: Vec<String> =
+        config_value::variables(value).into_iter().filter(|name| names.get(name).is_none()).collect();
     match missing.is_empty() {
-        true => values::Unresolved::Empty,
-        false => values::Unresolved::Variables(missing),
+        true => config_value::Unresolved::Empty,
+        false => config_value::Unresolved::Variables(missing),
     }
 }
 

@@ -24,11 +24,11 @@ use pith_protocol::Model;
 
 use crate::auth_file::{AuthFile, Entries};
 use crate::catalogue;
-use crate::command::Commands;
+use crate::config_value;
+use crate::key_command::Commands;
 use crate::models_file::ProviderConfig;
 use crate::network;
 use crate::secrets::Secrets;
-use crate::values;
 
 pub use auth::{NO_KEY, NO_MODEL};
 pub use listing::model_table;
@@ -272,7 +272,7 @@ impl Registry {
             names.extend(built_in.flat_map(|name| name.split('+')).map(str::to_owned));
             for config in provider.configs() {
                 let headers = config.headers.iter().filter_map(|(_, value)| value.as_deref());
-                names.extend(config.api_key.as_deref().into_iter().chain(headers).flat_map(values::variables));
+                names.extend(config.api_key.as_deref().into_iter().chain(headers).flat_map(config_value::variables));
             }
         }
         names.sort();

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::provider::Provider;
+use crate::config_value::Names;
 use crate::models_file::{Headers, ModelConfig, ModelFields, ProviderConfig};
-use crate::values::Names;
 
 /// A model and the headers its requests carry.
 pub(super) struct Offer {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::offers::{self, Offer};
 use super::registration::Service;
 use crate::catalogue::BuiltIn;
+use crate::config_value::Names;
 use crate::models_file::{ModelConfig, ProviderConfig};
-use crate::values::Names;
 
 /// Who gets to see a registered provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

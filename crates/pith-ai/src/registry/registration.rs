@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::Registry;
 use super::offers;
 use super::provider::{Provider, Registered, Visibility};
+use crate::config_value::Names;
 use crate::models_file;
-use crate::values::Names;
 
 /// What whoever registered a provider does for it, besides describing it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -26,6 +26,7 @@ impl Headers {
     }
 
     /// The value of a header.
+    #[cfg(test)]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_ai::limits::message_tokens;
+use pith_ai::message_tokens;
 use pith_protocol::answers::ContextUsage;
 use pith_protocol::{AssistantMessage, Message, ToolSpec, json};
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pith_ai::limits::message_tokens;
+use pith_ai::message_tokens;
 use pith_protocol::Message;
 
 /// A cut through the projected messages.

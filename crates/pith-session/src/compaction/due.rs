@@ -1,6 +1,6 @@
 //! Whether an answer shows that the conversation has to be shortened.
 
-use pith_ai::failure::is_overflow;
+use pith_ai::is_overflow;
 use pith_protocol::{AssistantMessage, Model, StopReason};
 
 use super::Division;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pith_ai::prepare::bash_text;
+use pith_ai::bash_text;
 use pith_protocol::{AssistantMessage, Block, Content, Message, json};
 
 /// Characters of a tool result that are shown.

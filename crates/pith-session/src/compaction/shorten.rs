@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pith_ai::limits::message_tokens;
+use pith_ai::message_tokens;
 use pith_protocol::{Block, Content, Message};
 
 /// Keeps a text in a file; `None` if that is not possible.

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_agent::{ModelClient, now_ms};
-use pith_ai::failure::is_overflow;
-use pith_ai::limits;
+use pith_ai::{is_overflow, safety_tokens};
 use pith_protocol::{
     AssistantEvent, AssistantMessage, Block, CacheRetention, LlmCall, Message, Model, StopReason, ThinkingLevel, Usage,
     UserMessage,
@@ -120,7 +119,7 @@ impl Summariser {
             return usize::MAX;
         }
         const FIXED_TOKENS: u64 = 700;
-        let free = window.saturating_sub(max_tokens + FIXED_TOKENS + limits::safety(window));
+        let free = window.saturating_sub(max_tokens + FIXED_TOKENS + safety_tokens(window));
         // Three bytes a token instead of four: transcripts are denser than prose.
         usize::try_from(free * 3).unwrap_or(usize::MAX).max(LEAST_PIECE)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pith_agent::now_ms;
-use pith_ai::prepare;
+use pith_ai::as_model_sees;
 use pith_protocol::{CompactionSummary, Content, CustomMessage, Message, Usage};
 use pith_store::{CompactionEntry, EntryId, Kind, SessionStore, with_content};
 use serde::Deserialize;
@@ -183,6 +183,6 @@ impl Preview {
 
     /// As models get them.
     pub fn llm_messages(&self) -> Vec<Value> {
-        self.messages().iter().filter_map(|message| prepare::as_model_sees(message)).collect()
+        self.messages().iter().filter_map(|message| as_model_sees(message)).collect()
     }
 }

@@ -46,7 +46,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use pith_ai::http::Web;
+use pith_ai::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, LoadReport, Requests};
 use serde_json::Value;
 use tokio::task::AbortHandle;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pith_agent::Given;
-use pith_ai::registry::Registry;
+use pith_ai::Registry;
 use pith_ext::outgoing::ModelRequest;
 use pith_protocol::{Block, CacheRetention, Content, LlmCall, Message, Model, ThinkingLevel, ToolSpec};
 use serde::Deserialize;

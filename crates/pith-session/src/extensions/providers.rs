@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pith_agent::ModelClient;
-use pith_ai::registry::{Answers, Registry, Service};
+use pith_ai::{Answers, Registry, Service};
 use pith_ext::outgoing::{Answer, ModelAuth, ModelReply, ModelRequest, ProviderRegistration};
 use pith_ext::{ExtensionError, ExtensionHandle, ProviderAction};
 use pith_protocol::ThinkingLevel;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_ai::registry::Registry;
+use pith_ai::Registry;
 use pith_ext::Query;
 use pith_ext::outgoing::{ModelAuth, ProviderView};
 use pith_protocol::Model;

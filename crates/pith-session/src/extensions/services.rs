@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pith_agent::{ToolContext, ToolOutput};
-use pith_ai::http::{Redirect, Web, WebRequest};
+use pith_ai::{Redirect, Web, WebRequest};
 use pith_ext::outgoing::{FetchHead, FetchReply, FetchRequest, ToolReply, ToolRequest};
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, builtin_tool};

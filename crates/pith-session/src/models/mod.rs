@@ -6,8 +6,8 @@ mod select;
 use std::sync::Arc;
 
 use pith_agent::ModelClient;
-use pith_ai::registry::{NO_MODEL, Registry};
 use pith_ai::select::{self as selection, Scoped};
+use pith_ai::{NO_MODEL, Registry};
 use pith_config::Settings;
 use pith_protocol::{Model, ThinkingLevel};
 use pith_store::BranchSettings;

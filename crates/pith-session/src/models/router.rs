@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_agent::{Given, ModelClient};
-use pith_ai::Credentials;
-use pith_ai::registry::{Logins, Registry, Working};
+use pith_ai::{Credentials, Logins, Registry, Working};
 use pith_ext::{ExtensionHandle, ExtensionModels, ProviderAction};
 use pith_protocol::{AssistantEvent, LlmCall, Model};
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pith_agent::link::Limits;
 use pith_agent::{Turn, now_ms};
-use pith_ai::registry::NO_MODEL;
+use pith_ai::NO_MODEL;
 use pith_protocol::{AssistantMessage, ErrorKind, LlmCall, Model};
 
 use crate::activity::Work;
@@ -23,7 +23,7 @@ impl Session {
         });
         let call = match (model, self.turn_limit()) {
             (_, Some(limit)) => {
-                blank.error = Some(pith_ai::failure::failure(ErrorKind::Limit));
+                blank.error = Some(pith_ai::failure(ErrorKind::Limit));
                 Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns)."))
             }
             (None, None) => Err(NO_MODEL.to_owned()),

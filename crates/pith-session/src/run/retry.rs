@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pith_agent::Opening;
-use pith_ai::failure::is_retryable;
+use pith_ai::is_retryable;
 use pith_protocol::commands::AbortRetry;
 use pith_protocol::{AssistantMessage, Event, Message, StopReason};
 

@@ -6,9 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use pith_agent::Tool;
-use pith_ai::models_file::{ModelConfig, ModelFields, ProviderConfig};
-use pith_ai::registry::{Registry, Visibility};
 use pith_ai::select::Start;
+use pith_ai::{ModelConfig, ModelFields, ProviderConfig, Registry, Visibility};
 use pith_config::{AgentDir, Environment, Layout, Settings};
 use pith_ext::Loading;
 use pith_protocol::host::{HostToolFrame, UiRequest};

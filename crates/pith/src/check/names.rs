@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use pith_ai::auth_file::Stored;
-use pith_ai::registry::Registry;
+use pith_ai::{Registry, Stored};
 use pith_config::settings::{self, Settings};
 use pith_config::{AgentDir, near, suggestion};
 use pith_tools::BUILTIN_NAMES;

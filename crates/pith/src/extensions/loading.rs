@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::ClientOptions;
-use pith_ai::http::{Clients, Web};
-use pith_ai::registry::Registry;
+use pith_ai::{ClientOptions, Clients, Registry, Web};
 use pith_config::{AgentDir, Environment, Settings};
 use pith_ext::outgoing::Answer;
 use pith_ext::{

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pith_ai::http::Web;
+use pith_ai::Web;
 use pith_config::{AgentDir, Environment, Settings};
 use pith_ext::{
     BuiltinTool, Discovery, ExtensionConfig, ExtensionSource, Launcher, Limits, LoadError, Mode, Output, Place, Places,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
-use pith_ai::registry::Registry;
+use pith_ai::Registry;
 use pith_config::{AgentDir, Environment};
 use pith_ext::registry::FlagInfo;
 use pith_ext::{ExtensionError, LoadError, LoadedExtension, Mode};

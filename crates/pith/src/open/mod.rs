@@ -11,11 +11,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pith_ai::http::Clients;
-use pith_ai::registry::{Registry, Visibility};
 use pith_ai::scripted::{self, SCRIPTED, TOUR};
 use pith_ai::select::{self, Recorded, Start, Wanted};
-use pith_ai::{ClientOptions, Notice, Providers, Scripts};
+use pith_ai::{ClientOptions, Clients, Notice, Providers, Registry, Scripts, Visibility};
 use pith_config::settings::{self, LoadedSettings, Settings};
 use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pith_ai::registry::Registry;
+use pith_ai::Registry;
 use pith_config::{AgentDir, Environment, Settings};
 use pith_session::MakeTools;
 use pith_tools::process::Guard;

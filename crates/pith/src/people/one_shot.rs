@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use pith_ai::registry::{NO_KEY, NO_MODEL};
+use pith_ai::{NO_KEY, NO_MODEL};
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
 use pith_session::{Outbox, Room};
 use pith_tools::image::Rules;

@@ -6,7 +6,7 @@ use std::fmt;
 
 use pith_config::Environment;
 
-use crate::command::{Commands, Reuse};
+use crate::key_command::{Commands, Reuse};
 
 /// Variables a stored credential brings along; they win over the environment.
 pub type CredentialEnv = BTreeMap<String, String>;
