@@ -4,13 +4,13 @@
 //! test waits for what it expects and, if that does not come, fails with all
 //! that did. A host started here never outlives its test.
 
+mod builder;
 mod exchange;
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{PipeReader, PipeWriter, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -25,134 +25,13 @@ use serde_json::Value;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 use crate::home::TempHome;
-use crate::{Api, patience, process};
+use crate::process;
+pub use builder::HostBuilder;
 use exchange::Exchange;
 pub use exchange::Frame;
 
 /// The environment variable every process below a host carries.
 pub const MARKER: &str = "PITH_TESTKIT_HOST";
-
-/// How to start a host.
-pub struct HostBuilder {
-    program: OsString,
-    arguments: Vec<OsString>,
-    environment: BTreeMap<String, String>,
-    home: TempHome,
-    directory: Option<PathBuf>,
-    patience: Duration,
-}
-
-impl HostBuilder {
-    /// Starts another program.
-    pub fn program(mut self, program: impl AsRef<OsStr>) -> Self {
-        self.program = program.as_ref().to_owned();
-        self
-    }
-
-    /// Adds an argument.
-    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
-        self.arguments.push(argument.as_ref().to_owned());
-        self
-    }
-
-    /// Adds arguments.
-    pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
-        self
-    }
-
-    /// `--mode rpc` with the model of a test home that speaks `api`.
-    pub fn rpc(self, api: Api) -> Self {
-        self.args(["--mode", "rpc", "--provider", api.provider(), "--model", api.model()])
-    }
-
-    /// Sets an environment variable; nothing is inherited from the test.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.environment.insert(name.to_owned(), value.to_owned());
-        self
-    }
-
-    /// Uses these directories instead of empty ones.
-    pub fn home(mut self, home: &TempHome) -> Self {
-        self.home = home.clone();
-        self
-    }
-
-    /// Starts somewhere else than in the home's work directory.
-    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.directory = Some(directory.into());
-        self
-    }
-
-    /// Waits this long instead of the usual time.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// Serves in a thread of this process instead of starting the program. `serve` gets what a process would have got,
-    /// and returns when a process would have ended, with its exit code.
-    #[track_caller]
-    pub fn spawn_inside(self, serve: impl FnOnce(Inside) -> i32 + Send + 'static) -> Host {
-        let marker = new_marker();
-        let mut environment = self.home.environment();
-        environment.extend(self.environment);
-        environment.insert(MARKER.to_owned(), marker.clone());
-        let (stdin, to_stdin) = std::io::pipe().expect("a pipe");
-        let (from_stdout, stdout) = std::io::pipe().expect("a pipe");
-        let text = |argument: OsString| argument.into_string().expect("arguments are text");
-        let inside = Inside {
-            program: self.program.into(),
-            arguments: self.arguments.into_iter().map(text).collect(),
-            environment,
-            directory: self.directory.unwrap_or_else(|| self.home.work()),
-            stdin,
-            stdout,
-        };
-        let exchange = Arc::new(Exchange::new());
-        let commands = start_writer(to_stdin);
-        exchange.read_stdout(from_stdout);
-        exchange.read_stderr(std::io::empty());
-        let waiter = Arc::clone(&exchange);
-        thread::spawn(move || waiter.ended(thread::spawn(move || serve(inside)).join().unwrap_or(-1)));
-        let (home, patience) = (self.home, self.patience);
-        Host { exchange, commands: Some(commands), pid: None, marker, home, patience, cursor: 0, n_asked: 0 }
-    }
-
-    /// Starts the program.
-    #[track_caller]
-    pub fn spawn(self) -> Host {
-        let marker = new_marker();
-        let mut environment = self.home.environment();
-        environment.extend(self.environment);
-        environment.insert(MARKER.to_owned(), marker.clone());
-        let directory = self.directory.unwrap_or_else(|| self.home.work());
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments).env_clear().envs(&environment).current_dir(&directory);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.program));
-
-        let pid = Some(child.id().cast_signed());
-        let exchange = Arc::new(Exchange::new());
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let commands = start_writer(stdin.expect("stdin is piped"));
-        exchange.read_stdout(stdout.expect("stdout is piped"));
-        exchange.read_stderr(stderr.expect("stderr is piped"));
-        let waiter = Arc::clone(&exchange);
-        thread::spawn(move || waiter.exited(child.wait()));
-        Host {
-            exchange,
-            commands: Some(commands),
-            pid,
-            marker,
-            home: self.home,
-            patience: self.patience,
-            cursor: 0,
-            n_asked: 0,
-        }
-    }
-}
 
 /// What a session served in a thread of the test is given instead of a process.
 pub struct Inside {
@@ -183,14 +62,7 @@ pub struct Host {
 impl Host {
     /// A host of its own home; see [`HostBuilder::home`] for a prepared one.
     pub fn builder(program: impl AsRef<OsStr>) -> HostBuilder {
-        HostBuilder {
-            program: program.as_ref().to_owned(),
-            arguments: Vec::new(),
-            environment: BTreeMap::new(),
-            home: TempHome::new(),
-            directory: None,
-            patience: patience(),
-        }
+        HostBuilder::new(program.as_ref())
     }
 
     /// Sends one command line.

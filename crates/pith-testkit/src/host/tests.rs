@@ -1,4 +1,5 @@
 use super::*;
+use crate::patience;
 use crate::process::{no_process_with, wait_for, with_marker};
 use serde_json::json;
 
