@@ -1,7 +1,7 @@
-//! The outside world as configuration sees it: variables and the home directory.
+//! The environment that configuration is read in: variables and the home directory.
 //!
-//! Everything below takes an [`Environment`] instead of asking the process, so
-//! two sessions may differ and tests share nothing.
+//! All code takes an [`Environment`] instead of asking the process, so that
+//! sessions in one process may differ and tests share nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::paths;
 
-/// Answers the value of a variable.
+/// Returns the value of a variable.
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 /// Variables and home directory. Cheap to clone.
@@ -23,7 +23,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// An environment answering from `lookup`.
+    /// Makes an environment whose variables come from `lookup`.
     pub fn new(
         home: impl Into<PathBuf>,
         lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -31,19 +31,19 @@ impl Environment {
         Environment { lookup: Arc::new(lookup), home: home.into().into(), variables: None }
     }
 
-    /// The environment of this process.
+    /// Makes the environment of this process.
     pub fn of_process() -> Environment {
         let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
         Environment::new(home, |name| std::env::var(name).ok())
     }
 
-    /// A fixed set of variables.
+    /// Makes an environment of a fixed set of variables.
     pub fn of<const N: usize>(home: impl Into<PathBuf>, variables: [(&str, &str); N]) -> Environment {
         let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         Environment::of_variables(home, variables.into_iter().map(owned))
     }
 
-    /// The same from any list.
+    /// Makes an environment of a list of variables.
     pub fn of_variables(
         home: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -54,13 +54,13 @@ impl Environment {
         Environment { variables: Some(variables), ..environment }
     }
 
-    /// What commands and extensions inherit; `None` stands for the variables of this process.
+    /// Returns the variables that commands and extensions inherit; `None` stands for those of this process.
     pub fn variables(&self) -> Option<Vec<(String, String)>> {
         let variables = self.variables.as_ref()?;
         Some(variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// A variable; an empty one counts as unset.
+    /// Returns a variable; an empty one counts as unset.
     pub fn get(&self, name: &str) -> Option<String> {
         (self.lookup)(name).filter(|value| !value.is_empty())
     }

@@ -1,4 +1,4 @@
-//! The name somebody probably meant.
+//! Suggestions for mistyped names.
 
 /// Returns the known name that is closest to a mistyped one, if one is close enough to be a slip.
 pub fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use pith_protocol::{InterruptMode, QueueMode, ThinkingLevel};
 use serde_json::{Map, Value};
 
-use super::{CacheWarming, DefaultTrust, Fsync, HandoffThinking, Transport};
+use super::{DefaultTrust, Fsync, HandoffThinking};
 use crate::diagnostic::Diagnostic;
 use crate::near::near;
 
@@ -77,7 +77,6 @@ const KEYS: &[Key] = &[
     key("thinkingBudgets.medium", Kind::Count),
     key("thinkingBudgets.high", Kind::Count),
     key("enabledModels", Kind::Texts),
-    user_key("cacheWarming", Kind::Word(CacheWarming::WORDS)),
     key("steeringMode", Kind::Word(&QUEUE_MODES)),
     key("followUpMode", Kind::Word(&QUEUE_MODES)),
     key("interruptMode", Kind::Word(&INTERRUPT_MODES)),
@@ -92,7 +91,6 @@ const KEYS: &[Key] = &[
         Kind::EachOf(&[("reserveTokens", Kind::Count), ("keepRecentTokens", Kind::Count)]),
     ),
     key("branchSummary.reserveTokens", Kind::Count),
-    key("branchSummary.skipPrompt", Kind::Flag),
     key("retry.enabled", Kind::Flag),
     key("retry.maxRetries", Kind::Count),
     key("retry.baseDelayMs", Kind::Count),
@@ -102,7 +100,6 @@ const KEYS: &[Key] = &[
     key("retry.provider.maxRetryDelayMs", Kind::Count),
     user_key("httpProxy", Kind::Text),
     key("httpIdleTimeoutMs", Kind::Timeout),
-    key("transport", Kind::Word(Transport::WORDS)),
     key("images.autoResize", Kind::Flag),
     key("images.blockImages", Kind::Flag),
     key("shellPath", Kind::Text),
@@ -121,23 +118,24 @@ const KEYS: &[Key] = &[
     user_key("extensionLimits.abortMs", Kind::Count),
     user_key("extensionLimits.hangMs", Kind::Count),
     user_key("extensionLimits.memoryMb", Kind::Count),
-    key("enableSkillCommands", Kind::Flag),
     key("skills", Kind::Texts),
     key("prompts", Kind::Texts),
     key("extensions", Kind::Texts),
-    key("themes", Kind::Texts),
     key("packages", Kind::List),
     key("enableInstallTelemetry", Kind::Flag),
     key("handoff.thinking", Kind::Word(HandoffThinking::WORDS)),
     user_key("apiKeys", Kind::Each(&Kind::Text)),
 ];
 
-/// Keys of interactive agents that share the file; pith has no use for them.
-const INTERACTIVE: &[&str] = &[
+/// Keys of other agents that share the file. They are valid, and pith has no use for them.
+const UNUSED: &[&str] = &[
     "autocompleteMaxVisible",
+    "branchSummary.skipPrompt",
+    "cacheWarming",
     "collapseChangelog",
     "doubleEscapeAction",
     "editorPaddingX",
+    "enableSkillCommands",
     "hideThinkingBlock",
     "lastChangelogVersion",
     "markdown",
@@ -145,11 +143,14 @@ const INTERACTIVE: &[&str] = &[
     "showHardwareCursor",
     "terminal",
     "theme",
+    "themes",
+    "transport",
     "treeFilterMode",
     "warnings",
+    "websockets",
 ];
 
-/// Removes what cannot be used, saying so, and brings numbers into one form.
+/// Removes and reports the values that cannot be used, and turns numbers into one form.
 pub(super) fn check(document: &mut Map<String, Value>, file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) {
     for key in KEYS {
         let misplaced = key.scope.is_some_and(|owner| owner != scope);
@@ -164,13 +165,13 @@ pub(super) fn check(document: &mut Map<String, Value>, file: &Path, scope: Scope
             parent.shift_remove(name);
             continue;
         }
-        if !key.kind.settle(key.path, value, &mut report) {
+        if !key.kind.accept(key.path, value, &mut report) {
             parent.shift_remove(name);
         }
     }
 }
 
-/// A key that no setting has.
+/// A key that is no setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownKey {
     /// With the keys of the objects around it, separated by dots.
@@ -179,7 +180,7 @@ pub struct UnknownKey {
     pub near: Option<&'static str>,
 }
 
-/// Returns the keys of a document that no setting has.
+/// Returns the keys of a document that are no settings.
 pub(super) fn unknown(document: &Map<String, Value>) -> Vec<UnknownKey> {
     let mut found = Vec::new();
     collect_unknown("", document, &mut found);
@@ -190,7 +191,7 @@ fn collect_unknown(prefix: &str, object: &Map<String, Value>, found: &mut Vec<Un
     for (name, value) in object {
         let path = format!("{prefix}{name}");
         let inside = format!("{path}.");
-        if KEYS.iter().any(|key| key.path == path) || INTERACTIVE.contains(&&*path) {
+        if KEYS.iter().any(|key| key.path == path) || UNUSED.contains(&&*path) {
             continue;
         }
         if !KEYS.iter().any(|key| key.path.starts_with(&inside)) {
@@ -244,8 +245,8 @@ fn parent_of<'a>(
 }
 
 impl Kind {
-    /// Whether the value may stay. `null` means unset and goes without a word.
-    fn settle(&self, path: &str, value: &mut Value, report: &mut impl FnMut(&str, &Value, &str)) -> bool {
+    /// Whether the value may stay. `null` means unset and is removed without a report.
+    fn accept(&self, path: &str, value: &mut Value, report: &mut impl FnMut(&str, &Value, &str)) -> bool {
         if value.is_null() {
             return false;
         }
@@ -260,11 +261,11 @@ impl Kind {
             Kind::Level => value.as_str().is_some_and(|name| ThinkingLevel::parse(name).is_some()),
             Kind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Kind::Each(kind) => {
-                return settle_members(path, value, report, |path, member, report| kind.settle(path, member, report));
+                return check_members(path, value, report, |path, member, report| kind.accept(path, member, report));
             }
             Kind::EachOf(kinds) => {
-                return settle_members(path, value, report, |path, member, report| {
-                    settle_fields(kinds, path, member, report)
+                return check_members(path, value, report, |path, member, report| {
+                    check_fields(kinds, path, member, report)
                 });
             }
         };
@@ -290,22 +291,22 @@ impl Kind {
     }
 }
 
-/// Checks every member of an object on its own; only the wrong ones go.
-fn settle_members<R: FnMut(&str, &Value, &str)>(
+/// Checks every member of an object on its own and removes the wrong ones.
+fn check_members<R: FnMut(&str, &Value, &str)>(
     path: &str,
     value: &mut Value,
     report: &mut R,
-    mut settle: impl FnMut(&str, &mut Value, &mut R) -> bool,
+    mut check: impl FnMut(&str, &mut Value, &mut R) -> bool,
 ) -> bool {
     let Value::Object(members) = value else {
         report(path, value, "an object");
         return false;
     };
-    members.retain(|name, member| settle(&format!("{path}[{name:?}]"), member, report));
+    members.retain(|name, member| check(&format!("{path}[{name:?}]"), member, report));
     true
 }
 
-fn settle_fields<R: FnMut(&str, &Value, &str)>(
+fn check_fields<R: FnMut(&str, &Value, &str)>(
     kinds: &[(&str, Kind)],
     path: &str,
     value: &mut Value,
@@ -317,7 +318,7 @@ fn settle_fields<R: FnMut(&str, &Value, &str)>(
     };
     for (name, kind) in kinds {
         let Some(field) = fields.get_mut(*name) else { continue };
-        if !kind.settle(&format!("{path}.{name}"), field, report) {
+        if !kind.accept(&format!("{path}.{name}"), field, report) {
             fields.shift_remove(*name);
         }
     }

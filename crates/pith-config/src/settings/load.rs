@@ -22,10 +22,11 @@ pub struct LoadedSettings {
 /// Reads the user's settings and, for a trusted project, those of `cwd`.
 pub fn load(agent: &AgentDir, cwd: &Path, trusted: bool) -> LoadedSettings {
     let mut diagnostics = Vec::new();
-    let user = scope(&agent.settings_file(), Scope::User, &mut diagnostics);
-    let project = match trusted {
-        true => scope(&agent.project_settings_file(cwd), Scope::Project, &mut diagnostics),
-        false => Map::new(),
+    let user = read_scope(&agent.settings_file(), Scope::User, &mut diagnostics);
+    let project = if trusted {
+        read_scope(&agent.project_settings_file(cwd), Scope::Project, &mut diagnostics)
+    } else {
+        Map::new()
     };
     let user_resources = decode(&user, agent.settings_file(), &mut diagnostics);
     let project_resources = decode(&project, agent.project_settings_file(cwd), &mut diagnostics);
@@ -36,32 +37,32 @@ pub fn load(agent: &AgentDir, cwd: &Path, trusted: bool) -> LoadedSettings {
     LoadedSettings { settings: Settings { user_resources, project_resources, ..settings }, diagnostics }
 }
 
-/// The `sessionDir` of both scopes, which is needed before trust can be decided.
+/// Returns the `sessionDir` of the project or the user, which is needed before trust can be decided.
 pub fn session_dir(agent: &AgentDir, cwd: &Path) -> Option<String> {
     let mut ignored = Vec::new();
     let files = [(agent.project_settings_file(cwd), Scope::Project), (agent.settings_file(), Scope::User)];
     files.into_iter().find_map(|(file, owner)| {
-        let document = scope(&file, owner, &mut ignored);
+        let document = read_scope(&file, owner, &mut ignored);
         document.get("sessionDir")?.as_str().map(str::to_owned)
     })
 }
 
-/// The keys of a settings file that no setting has; none if it cannot be read.
+/// Returns the keys of a settings file that are no settings; none if it cannot be read.
 pub fn unknown_keys(file: &Path) -> Vec<UnknownKey> {
     let Ok(Some(Value::Object(mut document))) = locked_file::read(file) else { return Vec::new() };
     migrate(&mut document);
     keys::unknown(&document)
 }
 
-/// The file whose value of a top-level key is in force: the project's if it has one, else the user's.
+/// Returns the file whose value of a top-level key applies: the project's if it has one, else the user's.
 pub fn file_with(agent: &AgentDir, cwd: &Path, key: &str) -> PathBuf {
     let file = agent.project_settings_file(cwd);
-    let document = scope(&file, Scope::Project, &mut Vec::new());
+    let document = read_scope(&file, Scope::Project, &mut Vec::new());
     if document.contains_key(key) { file } else { agent.settings_file() }
 }
 
-/// One file, migrated and checked; empty when it is missing or cannot be read.
-fn scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<String, Value> {
+/// Reads one file, migrated and checked; empty when it is missing or cannot be read.
+fn read_scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<String, Value> {
     let reason = match locked_file::read(file) {
         Ok(None) => return Map::new(),
         Ok(Some(Value::Object(mut document))) => {
@@ -77,7 +78,7 @@ fn scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<String, 
     Map::new()
 }
 
-/// Objects merge key by key; any other value replaces the one below it.
+/// Merges objects key by key; any other value replaces the one below it.
 fn merge(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {

@@ -7,11 +7,6 @@ pub(super) fn migrate(document: &mut Map<String, Value>) {
     if let Some(mode) = document.shift_remove("queueMode") {
         document.entry("steeringMode").or_insert(mode);
     }
-    if let Some(Value::Bool(websockets)) = document.get("websockets") {
-        let transport = if *websockets { "websocket" } else { "sse" };
-        document.shift_remove("websockets");
-        document.entry("transport").or_insert_with(|| transport.into());
-    }
     skills(document);
     if let Some(Value::Object(retry)) = document.get_mut("retry")
         && let Some(delay) = retry.shift_remove("maxDelayMs")
@@ -21,16 +16,11 @@ pub(super) fn migrate(document: &mut Map<String, Value>) {
     }
 }
 
-/// `skills` was an object with directories and a switch.
+/// `skills` was an object with directories in it.
 fn skills(document: &mut Map<String, Value>) {
     let Some(Value::Object(old)) = document.get_mut("skills") else { return };
-    let switch = old.shift_remove("enableSkillCommands");
-    let directories = old.shift_remove("customDirectories");
-    match directories {
+    match old.shift_remove("customDirectories") {
         Some(directories) => document.insert("skills".into(), directories),
         None => document.shift_remove("skills"),
     };
-    if let Some(switch) = switch {
-        document.entry("enableSkillCommands").or_insert(switch);
-    }
 }

@@ -29,7 +29,6 @@ pub struct Settings {
     pub thinking_budgets: ThinkingBudgets,
     /// The model scope, as `--models` would give it.
     pub enabled_models: Option<Vec<String>>,
-    pub cache_warming: CacheWarming,
     pub steering_mode: QueueMode,
     pub follow_up_mode: QueueMode,
     pub interrupt_mode: InterruptMode,
@@ -42,31 +41,29 @@ pub struct Settings {
     pub branch_summary: BranchSummary,
     pub retry: Retry,
     pub http_proxy: Option<String>,
-    /// Longest silence of a server; `None` waits for ever.
+    /// Longest silence of a server; `None` means no limit.
     #[serde(rename = "httpIdleTimeoutMs", deserialize_with = "idle_timeout")]
     pub http_idle_timeout: Option<Duration>,
-    pub transport: Transport,
     pub images: Images,
     /// As written; `~` is not expanded yet.
     pub shell_path: Option<String>,
     pub shell_command_prefix: Option<String>,
     pub bash: Bash,
     pub tools: Tools,
-    /// Most turns of one run; unlimited when absent.
+    /// The most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
     pub tasks: Tasks,
     pub default_project_trust: DefaultTrust,
     pub extension_limits: ExtensionLimits,
-    pub enable_skill_commands: bool,
     /// Whether attribution headers are sent.
     pub enable_install_telemetry: bool,
     pub handoff: Handoff,
-    /// Keys an old settings file holds itself; `auth.json` has taken their place.
+    /// Keys in an old settings file; today they are in `auth.json`.
     pub api_keys: BTreeMap<String, String>,
     /// Resource lists of the user's file.
     #[serde(skip)]
     pub user_resources: ResourceLists,
-    /// Resource lists of the project's file. They add to the user's and never replace them.
+    /// Resource lists of the project's file, which are used besides the user's.
     #[serde(skip)]
     pub project_resources: ResourceLists,
 }
@@ -80,7 +77,6 @@ impl Default for Settings {
             model_thinking_levels: BTreeMap::new(),
             thinking_budgets: ThinkingBudgets::default(),
             enabled_models: None,
-            cache_warming: CacheWarming::default(),
             steering_mode: QueueMode::OneAtATime,
             follow_up_mode: QueueMode::OneAtATime,
             interrupt_mode: InterruptMode::Wait,
@@ -92,7 +88,6 @@ impl Default for Settings {
             retry: Retry::default(),
             http_proxy: None,
             http_idle_timeout: Some(Duration::from_secs(300)),
-            transport: Transport::default(),
             images: Images::default(),
             shell_path: None,
             shell_command_prefix: None,
@@ -102,7 +97,6 @@ impl Default for Settings {
             tasks: Tasks::default(),
             default_project_trust: DefaultTrust::default(),
             extension_limits: ExtensionLimits::default(),
-            enable_skill_commands: true,
             enable_install_telemetry: false,
             handoff: Handoff::default(),
             api_keys: BTreeMap::new(),
@@ -119,7 +113,6 @@ pub struct ResourceLists {
     pub skills: Vec<String>,
     pub prompts: Vec<String>,
     pub extensions: Vec<String>,
-    pub themes: Vec<String>,
     /// Sources, or objects with a `source` and what to take of it. Not checked.
     pub packages: Vec<Value>,
 }
@@ -194,12 +187,11 @@ pub struct CompactionOverride {
 #[serde(rename_all = "camelCase", default)]
 pub struct BranchSummary {
     pub reserve_tokens: u64,
-    pub skip_prompt: bool,
 }
 
 impl Default for BranchSummary {
     fn default() -> Self {
-        BranchSummary { reserve_tokens: 16384, skip_prompt: false }
+        BranchSummary { reserve_tokens: 16384 }
     }
 }
 
@@ -277,7 +269,7 @@ impl Default for Bash {
     }
 }
 
-/// Limits on the file tools.
+/// The file tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Tools {
@@ -285,11 +277,11 @@ pub struct Tools {
     pub root: Vec<String>,
 }
 
-/// What becomes of todos.
+/// The todo list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tasks {
-    /// How long a finished todo stays; `None` for ever. Seconds in the file, negative for ever.
+    /// How long a finished todo stays listed; `None` keeps it. Seconds in the file, a negative number for `None`.
     #[serde(deserialize_with = "optional_seconds")]
     pub todo_clear_delay: Option<Duration>,
 }
@@ -300,29 +292,29 @@ impl Default for Tasks {
     }
 }
 
-/// Bounds on extension code; what is absent stays as built in.
+/// Limits on extension code; `None` leaves the built-in limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExtensionLimits {
-    /// Code that does not return.
+    /// How long code may run without returning.
     #[serde(rename = "executionMs", deserialize_with = "optional_millis")]
     pub execution: Option<Duration>,
-    /// An event handler.
+    /// How long an event handler may take.
     #[serde(rename = "handlerMs", deserialize_with = "optional_millis")]
     pub handler: Option<Duration>,
-    /// A handler of an event that comes often.
+    /// The same for a handler of an event that comes often.
     #[serde(rename = "observerMs", deserialize_with = "optional_millis")]
     pub observer: Option<Duration>,
-    /// The function an extension exports.
+    /// How long the function an extension exports may take.
     #[serde(rename = "factoryMs", deserialize_with = "optional_millis")]
     pub factory: Option<Duration>,
-    /// The last handlers when the process ends.
+    /// How long the last handlers may take when the process ends.
     #[serde(rename = "shutdownMs", deserialize_with = "optional_millis")]
     pub shutdown: Option<Duration>,
-    /// A tool call after its abort.
+    /// How long a tool call may go on after its abort.
     #[serde(rename = "abortMs", deserialize_with = "optional_millis")]
     pub abort: Option<Duration>,
-    /// An engine that cannot be interrupted, past `execution`.
+    /// How long past `execution` the engine may take to stop.
     #[serde(rename = "hangMs", deserialize_with = "optional_millis")]
     pub hang: Option<Duration>,
     pub memory_mb: Option<u64>,
@@ -335,7 +327,7 @@ pub struct SessionFiles {
     pub fsync: Fsync,
 }
 
-/// What one model hands to the next.
+/// What a model is shown of the answers of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Handoff {
@@ -363,15 +355,7 @@ macro_rules! choice {
 }
 
 choice! {
-    /// When prompt caches are kept warm.
-    CacheWarming { #[default] Off = "off", Streaming = "streaming", Idle = "idle" }
-}
-choice! {
-    /// The connection kind a provider should prefer.
-    Transport { #[default] Auto = "auto", Sse = "sse", Websocket = "websocket", WebsocketCached = "websocket-cached" }
-}
-choice! {
-    /// What to do with a project nobody decided about.
+    /// Whether a project is trusted that nobody has decided about.
     DefaultTrust { #[default] Ask = "ask", Always = "always", Never = "never" }
 }
 choice! {
@@ -395,7 +379,7 @@ fn optional_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     f64::deserialize(deserializer).map(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
-/// Zero switches the limit off.
+/// Reads a limit that zero switches off.
 fn idle_timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     millis(deserializer).map(|limit| (!limit.is_zero()).then_some(limit))
 }

@@ -40,21 +40,21 @@ fn every_key_reaches_its_field() {
     let settings = user(json!({
         "defaultProvider": "p", "defaultModel": "m", "defaultThinkingLevel": "high",
         "modelThinkingLevels": {"p/m": "max"}, "thinkingBudgets": {"low": 7},
-        "enabledModels": ["a*"], "cacheWarming": "idle", "steeringMode": "all", "followUpMode": "all",
+        "enabledModels": ["a*"], "steeringMode": "all", "followUpMode": "all",
         "interruptMode": "immediate", "defaultTools": [], "sessionDir": "~/s", "session": {"fsync": "never"},
         "compaction": {"enabled": false, "reserveTokens": 1.0, "keepRecentTokens": 2, "modelOverrides": {"p/m": {"reserveTokens": 3}}},
-        "branchSummary": {"reserveTokens": 4, "skipPrompt": true},
+        "branchSummary": {"reserveTokens": 4},
         "retry": {"enabled": false, "maxRetries": 5, "baseDelayMs": 6, "maxAgentDelayMs": 7,
                   "provider": {"timeoutMs": 8, "maxRetries": 9, "maxRetryDelayMs": 0}},
-        "httpProxy": "http://proxy", "httpIdleTimeoutMs": "disabled", "transport": "sse",
+        "httpProxy": "http://proxy", "httpIdleTimeoutMs": "disabled",
         "images": {"autoResize": false, "blockImages": true}, "shellPath": "/bin/zsh", "shellCommandPrefix": "set -e",
         "bash": {"inheritSecrets": false, "keepBackground": false}, "tools": {"root": ["/w"]}, "maxTurns": 12,
         "tasks": {"todoClearDelay": 0.5},
         "extensionLimits": {"executionMs": 11, "handlerMs": 12, "observerMs": 13, "factoryMs": 14, "shutdownMs": 15,
                             "abortMs": 16, "hangMs": 17, "memoryMb": 18},
-        "defaultProjectTrust": "always", "enableSkillCommands": false, "enableInstallTelemetry": true,
+        "defaultProjectTrust": "always", "enableInstallTelemetry": true,
         "handoff": {"thinking": "drop"}, "apiKeys": {"openai": "sk"},
-        "skills": ["s"], "prompts": ["p"], "extensions": ["e"], "themes": ["t"], "theme": "dark", "unknown": {"x": 1},
+        "skills": ["s"], "prompts": ["p"], "extensions": ["e"], "theme": "dark", "unknown": {"x": 1},
     }));
     let milliseconds = Duration::from_millis;
     let expected = Settings {
@@ -64,7 +64,6 @@ fn every_key_reaches_its_field() {
         model_thinking_levels: [("p/m".to_owned(), ThinkingLevel::Max)].into(),
         thinking_budgets: ThinkingBudgets { low: 7, ..ThinkingBudgets::default() },
         enabled_models: Some(vec!["a*".into()]),
-        cache_warming: CacheWarming::Idle,
         steering_mode: QueueMode::All,
         follow_up_mode: QueueMode::All,
         interrupt_mode: InterruptMode::Immediate,
@@ -81,7 +80,7 @@ fn every_key_reaches_its_field() {
             )]
             .into(),
         },
-        branch_summary: BranchSummary { reserve_tokens: 4, skip_prompt: true },
+        branch_summary: BranchSummary { reserve_tokens: 4 },
         retry: Retry {
             enabled: false,
             max_retries: 5,
@@ -95,7 +94,6 @@ fn every_key_reaches_its_field() {
         },
         http_proxy: Some("http://proxy".into()),
         http_idle_timeout: None,
-        transport: Transport::Sse,
         images: Images { auto_resize: false, block_images: true },
         shell_path: Some("/bin/zsh".into()),
         shell_command_prefix: Some("set -e".into()),
@@ -114,7 +112,6 @@ fn every_key_reaches_its_field() {
             hang: Some(milliseconds(17)),
             memory_mb: Some(18),
         },
-        enable_skill_commands: false,
         enable_install_telemetry: true,
         handoff: Handoff { thinking: HandoffThinking::Drop },
         api_keys: [("openai".to_owned(), "sk".to_owned())].into(),
@@ -122,7 +119,6 @@ fn every_key_reaches_its_field() {
             skills: vec!["s".into()],
             prompts: vec!["p".into()],
             extensions: vec!["e".into()],
-            themes: vec!["t".into()],
             packages: vec![],
         },
         project_resources: ResourceLists::default(),
@@ -210,11 +206,8 @@ fn old_shapes_are_understood() {
     assert_eq!(user(json!({"queueMode": "all"})).steering_mode, QueueMode::All);
     let both = user(json!({"queueMode": "all", "steeringMode": "one-at-a-time"}));
     assert_eq!(both.steering_mode, QueueMode::OneAtATime);
-    assert_eq!(user(json!({"websockets": true})).transport, Transport::Websocket);
-    assert_eq!(user(json!({"websockets": false})).transport, Transport::Sse);
     let skills = user(json!({"skills": {"customDirectories": ["~/s"], "enableSkillCommands": false}}));
     assert_eq!(skills.user_resources.skills, ["~/s"]);
-    assert!(!skills.enable_skill_commands);
     let retry = user(json!({"retry": {"maxDelayMs": 1500}})).retry;
     assert_eq!(retry.provider.max_retry_delay, Duration::from_millis(1500));
 }
@@ -234,7 +227,7 @@ fn the_project_overrides_by_recursive_merge() {
 }
 
 #[test]
-fn a_wrong_project_value_leaves_the_users_in_force() {
+fn a_wrong_project_value_leaves_the_users() {
     let loaded = loaded(r#"{"retry":{"maxRetries":1}}"#, r#"{"retry":{"maxRetries":"many"}}"#);
     assert_eq!(loaded.settings.retry.max_retries, 1);
     assert_eq!(loaded.diagnostics.len(), 1);
@@ -243,9 +236,9 @@ fn a_wrong_project_value_leaves_the_users_in_force() {
 
 #[test]
 fn a_project_cannot_set_what_is_the_users() {
-    let loaded = loaded("{}", r#"{"httpProxy":"http://evil","defaultProjectTrust":"always","cacheWarming":"idle"}"#);
+    let loaded = loaded("{}", r#"{"httpProxy":"http://evil","defaultProjectTrust":"always"}"#);
     assert_eq!(loaded.settings, Settings::default());
-    assert_eq!(loaded.diagnostics.len(), 3);
+    assert_eq!(loaded.diagnostics.len(), 2);
 }
 
 #[test]
@@ -268,6 +261,20 @@ fn a_broken_file_contributes_nothing_and_is_named() {
     assert!(message.starts_with("Invalid settings file /"), "{message}");
     assert!(message.contains("settings.json: EOF"), "{message}");
     assert!(self::loaded("[]", "{}").diagnostics[0].message.ends_with("settings.json: expected an object"));
+}
+
+#[test]
+fn keys_of_other_agents_are_valid_and_ignored() {
+    let directory = tempfile::tempdir().expect("temp dir");
+    let file = directory.path().join("settings.json");
+    let document = json!({
+        "cacheWarming": "idle", "transport": "sse", "websockets": true, "branchSummary": {"skipPrompt": true},
+        "enableSkillCommands": false, "themes": ["t"], "theme": "dark", "branchSumary": {},
+    });
+    write(&file, &document.to_string());
+    assert_eq!(user(document), Settings::default());
+    let unknown: Vec<_> = unknown_keys(&file).into_iter().map(|key| key.path).collect();
+    assert_eq!(unknown, ["branchSumary"]);
 }
 
 #[test]
