@@ -29,7 +29,6 @@ mod markdown;
 mod words;
 
 mod html;
-mod sha256;
 
 pub use export::{ExportError, default_name, export};
 pub use page::{Page, render};

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use base64::Engine;
 use pith_protocol::ToolSpec;
 use pith_store::{EntryTree, SessionStore};
 
@@ -13,11 +12,12 @@ use crate::html::Html;
 use crate::navigator::navigator;
 use crate::outline::Outline;
 use crate::raw::{session_file, shape};
-use crate::sha256::sha256;
 use crate::words::file_name;
 
 const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
+/// The SHA-256 of [`SCRIPT`] in base64, as content policies name it. A test prints it when the script has changed.
+const SCRIPT_DIGEST: &str = "q4yrG2lA1X/CZdWeOtWVv79MXAHJ8oLeLzCdQuiVlho=";
 
 /// What a page shows.
 #[derive(Clone, Copy)]
@@ -104,11 +104,10 @@ fn head(html: &mut Html<'_>, page: &Page<'_>, outline: &Outline<'_>) -> io::Resu
     html.markup("</style>\n</head>\n")
 }
 
-/// Nothing is loaded, and nothing runs but the one script.
+/// Returns the policy under which nothing is loaded, and nothing runs but the one script.
 fn policy() -> String {
-    let hash = base64::engine::general_purpose::STANDARD.encode(sha256(SCRIPT.as_bytes()));
     format!(
-        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; \
+        "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_DIGEST}'; \
          base-uri 'none'; form-action 'none'"
     )
 }
@@ -122,4 +121,16 @@ fn bar(html: &mut Html<'_>, page: &Page<'_>) -> io::Result<()> {
     ))?;
     html.attribute("data-name", &name)?;
     html.markup(">Download JSONL</button><span id=elsewhere-note class=note hidden>Another branch. <a id=back href=\"#\">Back to the active one</a></span></div>\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+
+    #[test]
+    fn the_policy_allows_the_script() {
+        let digest = ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes());
+        assert_eq!(base64::engine::general_purpose::STANDARD.encode(digest), SCRIPT_DIGEST);
+    }
 }
