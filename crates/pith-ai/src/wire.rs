@@ -98,15 +98,25 @@ pub struct HttpRequest {
     pub body: Bytes,
 }
 
+/// The API families pith speaks, by the names that models have for them.
+static FAMILIES: [(&str, &dyn Wire); 4] = [
+    ("anthropic-messages", &anthropic::Anthropic),
+    (OPENAI_COMPLETIONS, &completions::Completions),
+    ("openai-responses", &responses::Responses),
+    ("google-generative-ai", &google::Google),
+];
+
+/// The family of servers that say nothing about theirs.
+pub const OPENAI_COMPLETIONS: &str = "openai-completions";
+
+/// The names of all families.
+pub fn api_names() -> [&'static str; FAMILIES.len()] {
+    FAMILIES.map(|(name, _)| name)
+}
+
 /// The module for an API name.
 pub fn for_api(api: &str) -> Option<&'static dyn Wire> {
-    Some(match api {
-        "anthropic-messages" => &anthropic::Anthropic,
-        "openai-completions" => &completions::Completions,
-        "openai-responses" => &responses::Responses,
-        "google-generative-ai" => &google::Google,
-        _ => return None,
-    })
+    FAMILIES.iter().find(|(name, _)| *name == api).map(|(_, wire)| *wire)
 }
 
 /// Parses the data of an event, if need be after mending its strings.

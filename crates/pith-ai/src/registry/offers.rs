@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::provider::Provider;
+use super::support::MISTRAL;
 use crate::config_value::Names;
 use crate::models_file::{Headers, ModelConfig, ModelFields, ProviderConfig};
+use crate::wire::OPENAI_COMPLETIONS;
 
 /// A model and the headers its requests carry.
 pub(super) struct Offer {
@@ -105,7 +107,7 @@ fn define(config: &ProviderConfig, entry: &ModelConfig, others: &[Draft]) -> Dra
     let any = others.first().map(|draft| &draft.model);
     let api = entry.api.clone().or_else(|| config.api.clone()).or_else(|| Some(twin.or(any)?.api.clone()));
     // Whatever lists its models also serves the common chat API.
-    let api = api.or_else(|| config.discovery.map(|_| "openai-completions".to_owned())).unwrap_or_default();
+    let api = api.or_else(|| config.discovery.map(|_| OPENAI_COMPLETIONS.to_owned())).unwrap_or_default();
     let same_api = others.iter().map(|draft| &draft.model).find(|model| model.api == api);
     let configured = entry.base_url.clone().or_else(|| config.base_url.clone());
     let base_url = configured.or_else(|| Some(twin.or(same_api).or(any)?.base_url.clone())).unwrap_or_default();
@@ -198,10 +200,10 @@ fn finish(mut draft: Draft, names: &Names<'_>) -> Offer {
 
 /// Mistral serves `openai-completions` at the same host; its own API is not needed.
 fn speak_completions_to_mistral(model: &mut Model) {
-    if model.api != "mistral-conversations" {
+    if model.api != MISTRAL {
         return;
     }
-    model.api = "openai-completions".into();
+    model.api = OPENAI_COMPLETIONS.into();
     let address = model.base_url.trim_end_matches('/');
     if !address.ends_with("/v1") {
         model.base_url = format!("{address}/v1");

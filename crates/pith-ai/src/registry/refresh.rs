@@ -11,6 +11,7 @@ use super::{Registry, Tables, support};
 use crate::catalogue;
 use crate::discovery::{self, Fetch};
 use crate::models_file::{self, ModelConfig, ProviderConfig};
+use crate::wire;
 
 impl Registry {
     /// Reads the models file again. Registrations, given keys and discovered models stay.
@@ -96,7 +97,7 @@ fn unknown_apis(configs: &[ProviderConfig], file: &Path) -> Vec<Diagnostic> {
         unknown.sort_unstable();
         unknown.dedup();
         for api in unknown {
-            let known = support::SPOKEN.join(", ");
+            let known = wire::api_names().join(", ");
             let message = format!("Provider \"{}\": unknown api \"{api}\"; known are {known}", config.id);
             found.push(Diagnostic::warning("models_api", file, message));
         }

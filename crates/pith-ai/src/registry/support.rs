@@ -4,13 +4,10 @@ use pith_protocol::Model;
 
 use super::provider::Provider;
 use super::{Registry, Tables};
-
-/// The APIs built in.
-pub(super) const SPOKEN: [&str; 4] =
-    ["anthropic-messages", "openai-completions", "openai-responses", "google-generative-ai"];
+use crate::wire;
 
 /// APIs of catalogue models that need more than a key.
-const LATER: [(&str, &str); 5] = [
+const UNSUPPORTED: [(&str, &str); 5] = [
     ("bedrock-converse-stream", "Amazon Bedrock: AWS request signing and its binary event stream"),
     ("google-vertex", "Google Vertex AI: Google Cloud credentials and regional addresses"),
     ("azure-openai-responses", "Azure OpenAI: resource addresses and deployment names"),
@@ -18,9 +15,12 @@ const LATER: [(&str, &str); 5] = [
     ("pi-messages", "the Radius gateway of another agent"),
 ];
 
+/// An API of the catalogue whose servers speak completions as well.
+pub(super) const MISTRAL: &str = "mistral-conversations";
+
 /// Whether nothing in pith knows the API, not even by name.
 pub(super) fn is_unknown(api: &str) -> bool {
-    !SPOKEN.contains(&api) && api != "mistral-conversations" && LATER.iter().all(|(name, _)| *name != api)
+    wire::for_api(api).is_none() && api != MISTRAL && UNSUPPORTED.iter().all(|(name, _)| *name != api)
 }
 
 /// What is missing for this model, as the end of a sentence.
@@ -31,8 +31,8 @@ fn missing(tables: &Tables, provider: Option<&Provider>, model: &Model) -> Optio
     if service.is_some_and(|service| service.answers.covers(api)) {
         return None;
     }
-    if !SPOKEN.contains(&api) && !tables.apis.iter().any(|known| known == api) {
-        let known = LATER.iter().find(|(name, _)| *name == api);
+    if wire::for_api(api).is_none() && !tables.apis.iter().any(|known| known == api) {
+        let known = UNSUPPORTED.iter().find(|(name, _)| *name == api);
         return Some(match known {
             Some((_, what)) => format!("Model {} cannot be used: pith does not support {what}", name()),
             None => format!("No API provider registered for api: {api}"),
