@@ -3,11 +3,10 @@
 //! The questions and the reading of answers are here; how a request travels is
 //! the caller's business.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::models_file::{Discovery, Headers, ModelConfig, ModelFields};
@@ -27,7 +26,7 @@ pub struct Question {
 }
 
 /// Sends a question and returns the JSON answer, or a reason.
-pub type Fetch = Arc<dyn Fn(Question) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> + Send + Sync>;
+pub type Fetch = Arc<dyn Fn(Question) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
 /// The models a server offers, in its order.
 pub async fn discover(

@@ -15,11 +15,11 @@ mod web;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use pith_protocol::{ErrorKind, Model};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
@@ -74,10 +74,7 @@ impl fmt::Debug for Credentials {
 pub trait CredentialSource: Send + Sync {
     /// The credentials for one call, or why there are none. No key is not an error here: the source knows which
     /// servers want none.
-    fn credentials<'a>(
-        &'a self,
-        model: &'a Model,
-    ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>>;
+    fn credentials<'a>(&'a self, model: &'a Model) -> BoxFuture<'a, Result<Credentials, String>>;
 
     /// Where the address of a model is configured, for people who have to change it.
     fn address_place(&self, _model: &Model) -> Option<String> {

@@ -45,7 +45,5 @@ pub use http::{Clients, CredentialSource, Credentials, Patience, Redirect, Tape,
 pub use limits::{message_tokens, safety_tokens};
 pub use models_file::{ModelConfig, ModelFields, ProviderConfig};
 pub use prepare::{as_model_sees, bash_text};
-pub use registry::{
-    Answers, AuthStatus, Logins, NO_KEY, NO_MODEL, Registry, Service, Visibility, Working, model_table,
-};
+pub use registry::{Answers, AuthStatus, Logins, NO_KEY, NO_MODEL, Registry, Service, Visibility, model_table};
 pub use scripted::Scripts;

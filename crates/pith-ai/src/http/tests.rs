@@ -12,6 +12,7 @@ mod unstreamed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use pith_agent::ModelClient;
 use pith_protocol::{AssistantEvent, ErrorKind, Model, StopReason};
 use serde_json::json;
@@ -311,10 +312,7 @@ async fn calls_that_cannot_be_made() {
 
     struct Locked;
     impl CredentialSource for Locked {
-        fn credentials<'a>(
-            &'a self,
-            _: &'a Model,
-        ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
+        fn credentials<'a>(&'a self, _: &'a Model) -> BoxFuture<'a, Result<Credentials, String>> {
             Box::pin(async { Err("No API key found for p.".to_owned()) })
         }
     }

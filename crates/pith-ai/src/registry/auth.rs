@@ -1,9 +1,9 @@
 //! Which credential a request carries, and where it comes from.
 
-use std::pin::Pin;
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
+use futures_util::future::BoxFuture;
 use pith_protocol::Model;
 
 use super::address::is_private;
@@ -343,10 +343,7 @@ fn set(headers: &mut Headers, name: &str, value: Option<String>) {
 }
 
 impl CredentialSource for Registry {
-    fn credentials<'a>(
-        &'a self,
-        model: &'a Model,
-    ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
+    fn credentials<'a>(&'a self, model: &'a Model) -> BoxFuture<'a, Result<Credentials, String>> {
         Box::pin(self.resolve_credentials(model))
     }
 

@@ -1,11 +1,10 @@
 //! Logins of providers that pith does not know: whoever brought the provider
 //! along turns what is stored into a key, and renews it when it has run out.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use futures_util::future::BoxFuture;
 use pith_agent::blocking;
 use pith_config::FileLock;
 use serde_json::Value;
@@ -20,16 +19,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How often others are told that the file is still being worked on.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
 
-/// What an implementation of [`Logins`] works on.
-pub type Working<T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send>>;
-
 /// Understands stored logins. Credentials are what `auth.json` holds for the provider.
 pub trait Logins: Send + Sync {
     /// The key for requests.
-    fn key(&self, provider: &str, credentials: Value) -> Working<String>;
+    fn key(&self, provider: &str, credentials: Value) -> BoxFuture<'static, Result<String, String>>;
 
     /// Credentials in place of those that have run out.
-    fn refresh(&self, provider: &str, credentials: Value) -> Working<Value>;
+    fn refresh(&self, provider: &str, credentials: Value) -> BoxFuture<'static, Result<Value, String>>;
 }
 
 impl Registry {

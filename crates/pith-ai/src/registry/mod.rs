@@ -32,7 +32,7 @@ use crate::secrets::Secrets;
 
 pub use auth::{NO_KEY, NO_MODEL};
 pub use listing::model_table;
-pub use logins::{Logins, Working};
+pub use logins::Logins;
 pub use provider::Visibility;
 use provider::{Provider, Registered};
 pub use registration::{Answers, Service};

@@ -2,21 +2,17 @@ use super::*;
 use crate::client::{ClientOptions, Providers};
 use crate::http::{CredentialSource, Credentials};
 use crate::testing::{call, result, user};
+use futures_util::future::BoxFuture;
 use pith_agent::ModelClient;
 use pith_protocol::AssistantMessage;
 use serde_json::json;
-use std::future::Future;
-use std::pin::Pin;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 struct NoKeys;
 
 impl CredentialSource for NoKeys {
-    fn credentials<'a>(
-        &'a self,
-        _: &'a Model,
-    ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
+    fn credentials<'a>(&'a self, _: &'a Model) -> BoxFuture<'a, Result<Credentials, String>> {
         Box::pin(async { Err("a scripted model needs no key".to_owned()) })
     }
 }

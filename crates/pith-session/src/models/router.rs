@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_util::future::BoxFuture;
 use pith_agent::{Given, ModelClient};
-use pith_ai::{Credentials, Logins, Registry, Working};
+use pith_ai::{Credentials, Logins, Registry};
 use pith_ext::{ExtensionHandle, ExtensionModels, ProviderAction};
 use pith_protocol::{AssistantEvent, LlmCall, Model};
 use serde_json::{Map, Value, json};
@@ -94,7 +95,7 @@ pub(crate) fn header_object(credentials: &Credentials, given: Vec<(String, Optio
 struct ExtensionLogins(ExtensionHandle);
 
 impl Logins for ExtensionLogins {
-    fn key(&self, provider: &str, credentials: Value) -> Working<String> {
+    fn key(&self, provider: &str, credentials: Value) -> BoxFuture<'static, Result<String, String>> {
         let (handle, provider) = (self.0.clone(), provider.to_owned());
         Box::pin(async move {
             let key = handle.provider_action(&provider, ProviderAction::ApiKey { credentials }).await?;
@@ -105,7 +106,7 @@ impl Logins for ExtensionLogins {
         })
     }
 
-    fn refresh(&self, provider: &str, credentials: Value) -> Working<Value> {
+    fn refresh(&self, provider: &str, credentials: Value) -> BoxFuture<'static, Result<Value, String>> {
         let (handle, provider) = (self.0.clone(), provider.to_owned());
         Box::pin(async move { handle.provider_action(&provider, ProviderAction::RefreshToken { credentials }).await })
     }

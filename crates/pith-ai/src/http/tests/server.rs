@@ -1,10 +1,9 @@
 //! A server that does as told, and a client that asks it.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use pith_agent::ModelClient;
 use pith_protocol::{AssistantEvent, AssistantMessage, ErrorKind, LlmCall, Model, StopReason};
 use serde_json::Value;
@@ -138,10 +137,7 @@ pub(super) fn chunk(text: &str) -> Act {
 pub(super) struct Key(pub &'static str);
 
 impl CredentialSource for Key {
-    fn credentials<'a>(
-        &'a self,
-        _: &'a Model,
-    ) -> Pin<Box<dyn Future<Output = Result<Credentials, String>> + Send + 'a>> {
+    fn credentials<'a>(&'a self, _: &'a Model) -> BoxFuture<'a, Result<Credentials, String>> {
         Box::pin(async { Ok(Credentials { api_key: Some(self.0.into()), ..Credentials::default() }) })
     }
 }

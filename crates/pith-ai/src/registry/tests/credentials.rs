@@ -1,5 +1,7 @@
 //! Where keys and headers come from.
 
+use futures_util::future::BoxFuture;
+
 use super::*;
 
 #[test]
@@ -276,12 +278,12 @@ fn variables_that_hold_credentials() {
 struct Known;
 
 impl Logins for Known {
-    fn key(&self, provider: &str, credentials: Value) -> Working<String> {
+    fn key(&self, provider: &str, credentials: Value) -> BoxFuture<'static, Result<String, String>> {
         let key = format!("{provider}:{}", credentials["access"].as_str().unwrap_or_default());
         Box::pin(async move { Ok(key) })
     }
 
-    fn refresh(&self, _: &str, credentials: Value) -> Working<Value> {
+    fn refresh(&self, _: &str, credentials: Value) -> BoxFuture<'static, Result<Value, String>> {
         Box::pin(async move {
             match credentials["refresh"].as_str() {
                 Some("good") => Ok(json!({"access": "new", "refresh": "next", "expires": 9e12, "team": "t"})),
