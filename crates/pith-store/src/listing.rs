@@ -158,7 +158,9 @@ fn read_all<'f>(files: &[&'f Listed]) -> Vec<(&'f Listed, Option<SessionSummary>
     };
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len() / 8 + 1);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (1..n_threads).map(|_| scope.spawn(work)).collect();
+        // Where no thread is to be had this one does it all.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let threads: Vec<_> = (1..n_threads).map_while(start).collect();
         let mut done = work();
         done.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()));
         done
