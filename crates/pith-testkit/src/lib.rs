@@ -6,6 +6,7 @@
 
 pub mod home;
 pub mod host;
+mod output;
 pub mod packages;
 pub mod process;
 pub mod server;
@@ -14,6 +15,7 @@ pub mod transcript;
 
 pub use home::{SessionFile, TempHome};
 pub use host::{Host, HostBuilder, Inside, Signal};
+pub use output::Output;
 pub use server::{Api, Block, Fault, ModelServer, Script, Turn};
 pub use terminal::Terminal;
 

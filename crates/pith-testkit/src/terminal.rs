@@ -37,6 +37,22 @@ impl Terminal {
         Terminal::spawn_with(program, arguments, home, &[])
     }
 
+    /// Starts pith as a chat and waits for its first prompt.
+    #[track_caller]
+    pub fn chat(pith: &str, arguments: &[&str], home: &TempHome) -> Terminal {
+        let mut terminal = Terminal::spawn(pith, arguments, home);
+        terminal.wait("/help lists commands");
+        terminal.wait("› ");
+        terminal
+    }
+
+    /// Leaves the chat. A line is taken whenever it was typed; Ctrl-D counts only on a prompt.
+    #[track_caller]
+    pub fn leave(mut self) {
+        self.type_keys("/quit\r");
+        assert_eq!(self.exit_code(), 0);
+    }
+
     /// The same with further variables in its environment.
     #[track_caller]
     pub fn spawn_with(program: &str, arguments: &[&str], home: &TempHome, variables: &[(&str, &str)]) -> Terminal {

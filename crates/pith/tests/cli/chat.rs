@@ -6,16 +6,7 @@ use serde_json::json;
 use super::support::{PITH, model, scene};
 
 fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
-    let mut terminal = Terminal::spawn(PITH, arguments, home);
-    terminal.wait("/help lists commands");
-    terminal.wait("› ");
-    terminal
-}
-
-/// A line is taken whenever it was typed; Ctrl-D counts only on a prompt.
-fn leave(mut terminal: Terminal) {
-    terminal.type_keys("/quit\r");
-    assert_eq!(terminal.exit_code(), 0);
+    Terminal::chat(PITH, arguments, home)
 }
 
 #[test]
@@ -75,7 +66,7 @@ fn a_message_may_have_several_lines_and_is_remembered() {
     // Two lines up: the command that left, then the message.
     terminal.type_keys("\x1b[A\x1b[A\r");
     terminal.wait("second");
-    leave(terminal);
+    terminal.leave();
 }
 
 #[test]
@@ -108,7 +99,7 @@ fn a_project_is_trusted_after_a_yes() {
     terminal.wait("› ");
     terminal.type_keys("/commands\r");
     terminal.wait("/local");
-    leave(terminal);
+    terminal.leave();
     let trust = std::fs::read_to_string(home.agent().join("trust.json")).expect("saved");
     assert!(trust.contains("true"), "{trust}");
 }
@@ -121,7 +112,7 @@ fn earlier_sessions_are_listed_and_resumed() {
     terminal.wait("1 request");
     terminal.type_keys("/name my errand\r");
     terminal.wait("Named.");
-    leave(terminal);
+    terminal.leave();
 
     let mut terminal = open(&home, &[&model()[..], &["--resume"]].concat());
     assert!(terminal.screen().contains("  1  \"my errand\""), "{}", terminal.screen());
@@ -130,12 +121,12 @@ fn earlier_sessions_are_listed_and_resumed() {
     terminal.type_keys("and the next one\r");
     terminal.wait("the second answer");
     terminal.wait("› ");
-    leave(terminal);
+    terminal.leave();
     assert_eq!(server.requests()[1].body["messages"].as_array().map(Vec::len), Some(3));
 
     let terminal = open(&home, &[&model()[..], &["-c"]].concat());
     assert!(terminal.screen().contains("Continuing a session of 4 messages."), "{}", terminal.screen());
-    leave(terminal);
+    terminal.leave();
 }
 
 #[test]
@@ -148,5 +139,5 @@ fn lines_typed_while_it_works_are_not_lost() {
     server.release(0);
     terminal.wait("two");
     terminal.wait("› ");
-    leave(terminal);
+    terminal.leave();
 }

@@ -4,32 +4,11 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
+pub use pith_testkit::Output;
 use pith_testkit::{Api, ModelServer, Script, TempHome, Turn};
 
 /// The binary under test.
 pub const PITH: &str = env!("CARGO_BIN_EXE_pith");
-
-/// What a finished pith left behind.
-pub struct Output {
-    pub stdout: String,
-    pub stderr: String,
-    pub code: i32,
-}
-
-impl Output {
-    /// Fails unless pith succeeded without a word on stderr.
-    #[track_caller]
-    pub fn quiet(self) -> String {
-        assert_eq!((self.stderr.as_str(), self.code), ("", 0), "stdout: {}", self.stdout);
-        self.stdout
-    }
-
-    /// Fails unless pith refused with this text and nothing else.
-    #[track_caller]
-    pub fn refused(self, stderr: &str) {
-        assert_eq!((self.stdout.as_str(), self.stderr.as_str(), self.code), ("", stderr, 1));
-    }
-}
 
 /// Starts pith in a home, with nothing of the developer's own.
 pub fn start(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Child {
@@ -64,9 +43,7 @@ pub fn run(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr
 
 /// Waits for the end.
 pub fn finish(child: Child) -> Output {
-    let output = child.wait_with_output().expect("pith ends");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8 output");
-    Output { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code().unwrap_or(-1) }
+    Output::of_child(child)
 }
 
 /// A home with a model that gives these answers.

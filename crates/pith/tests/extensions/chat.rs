@@ -6,15 +6,7 @@ use serde_json::json;
 use super::cli::{PITH, once, run, scene};
 
 fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
-    let mut terminal = Terminal::spawn(PITH, &once(arguments), home);
-    terminal.wait("/help lists commands");
-    terminal.wait("› ");
-    terminal
-}
-
-fn leave(mut terminal: Terminal) {
-    terminal.type_keys("/quit\r");
-    assert_eq!(terminal.exit_code(), 0);
+    Terminal::chat(PITH, &once(arguments), home)
 }
 
 const ASKS: &str = "export default (pi) => {
@@ -69,7 +61,7 @@ fn questions_of_extensions_are_put_to_the_person() {
     terminal.wait("got false");
     terminal.wait("› ");
     assert!(terminal.screen().contains("the question was withdrawn"), "{}", terminal.screen());
-    leave(terminal);
+    terminal.leave();
 }
 
 #[test]
@@ -89,7 +81,7 @@ fn a_question_that_comes_later_is_answered_with_the_next_line() {
     terminal.wait("[y/n] ");
     terminal.type_keys("n\r");
     terminal.wait("got false");
-    leave(terminal);
+    terminal.leave();
 }
 
 #[test]
@@ -123,7 +115,7 @@ fn a_longer_text_is_written_in_the_persons_editor() {
     terminal.wait("› ");
     terminal.type_keys("/write\r");
     terminal.wait("got \"edited\"");
-    leave(terminal);
+    terminal.leave();
 }
 
 #[test]
@@ -142,7 +134,7 @@ fn a_gate_asks_while_the_agent_works() {
     terminal.type_keys("y\r");
     terminal.wait("✓ $ echo let through");
     terminal.wait("done");
-    leave(terminal);
+    terminal.leave();
 }
 
 #[test]
@@ -163,7 +155,7 @@ fn trust_handlers_ask_before_the_chat_begins() {
     terminal.wait("[y/n] ");
     terminal.type_keys("y\r");
     terminal.wait("got true");
-    leave(terminal);
+    terminal.leave();
 }
 
 #[test]

@@ -6,34 +6,16 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-use pith_testkit::{Api, Host, ModelServer, Script, TempHome, Turn};
+use pith_testkit::{Api, Host, ModelServer, Output, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
 pub const PITH: &str = env!("CARGO_BIN_EXE_pith");
-
-/// What a finished pith left behind.
-pub struct Output {
-    pub stdout: String,
-    pub stderr: String,
-    pub code: i32,
-}
-
-impl Output {
-    /// Fails unless pith refused with this text at the end of stderr and nothing on stdout.
-    #[track_caller]
-    fn refused(self, text: &str) {
-        assert_eq!((self.stdout.as_str(), self.code), ("", 1), "{}", self.stderr);
-        assert!(self.stderr.ends_with(text), "{}", self.stderr);
-    }
-}
 
 /// Runs pith in a home with an empty stdin, until it ends.
 pub fn run(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     let mut command = Command::new(PITH);
     command.args(arguments).env_clear().envs(home.environment()).current_dir(home.work()).stdin(Stdio::null());
-    let output = command.output().expect("pith runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8 output");
-    Output { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code().unwrap_or(-1) }
+    Output::of(&mut command)
 }
 
 /// A home with a model that gives these answers.
@@ -77,13 +59,15 @@ fn an_extension_of_the_command_line_must_load() {
         let place = format!("({}:1:", home.work().join("bad.ts").display());
         assert!(output.stderr.starts_with(&format!("Error: {text}\n    at ")), "{}", output.stderr);
         assert!(output.stderr.contains(&place) && !output.stderr.contains("pith:"), "{}", output.stderr);
-        output.refused(hint);
+        output.refused_in_the_end(hint);
     }
     let gone = home.work().join("gone.ts");
-    run(&home, once(&["-p", "x", "-e", "gone.ts"]))
-        .refused(&format!("Error: Failed to load extension \"{}\": no such file or directory\n{hint}", gone.display()));
+    run(&home, once(&["-p", "x", "-e", "gone.ts"])).refused_in_the_end(&format!(
+        "Error: Failed to load extension \"{}\": no such file or directory\n{hint}",
+        gone.display()
+    ));
     let place = home.agent().join("npm/node_modules/@me/tools");
-    run(&home, once(&["-p", "x", "-e", "npm:@me/tools@1"])).refused(&format!(
+    run(&home, once(&["-p", "x", "-e", "npm:@me/tools@1"])).refused_in_the_end(&format!(
         "Error: Failed to load extension \"npm:@me/tools@1\": it is not installed at {}, and pith does not install \
          packages\n{hint}",
         place.display()
@@ -106,7 +90,7 @@ fn a_discovered_extension_that_fails_is_reported_and_skipped() {
 
     let fatal = run(&home, once(&["-p", "x", "--extension-errors", "fatal"]));
     assert!(fatal.stderr.starts_with(&format!("Error: {}\n", broken(&path))), "{}", fatal.stderr);
-    fatal.refused("Hint: Start without extensions using \"pith -ne\".\n");
+    fatal.refused_in_the_end("Hint: Start without extensions using \"pith -ne\".\n");
     home.write_file("bad.ts", BROKEN);
     let mut warned = host(&home, &["-e", "bad.ts", "--extension-errors=warn"]);
     assert_eq!(warned.ask(json!({"type": "prompt", "message": "/good"}))["success"], true);
@@ -238,9 +222,9 @@ fn flags_reach_the_extension_that_registered_them() {
     order(&home, &[], &["undefined usual"]);
     order(&home, &["--loud", "--preset", "quick"], &["true quick"]);
     order(&home, &["--preset=a b", "--loud=false"], &["true a b"]);
-    run(&home, once(&["-p", "--preset"])).refused("Error: Extension flag \"--preset\" requires a value\n");
-    run(&home, once(&["-p", "--loudd", "x"])).refused("Error: Unknown option: --loudd\n");
-    run(&home, once(&["-p", "--one", "--two=3"])).refused("Error: Unknown options: --one, --two\n");
+    run(&home, once(&["-p", "--preset"])).refused_in_the_end("Error: Extension flag \"--preset\" requires a value\n");
+    run(&home, once(&["-p", "--loudd", "x"])).refused_in_the_end("Error: Unknown option: --loudd\n");
+    run(&home, once(&["-p", "--one", "--two=3"])).refused_in_the_end("Error: Unknown options: --one, --two\n");
     let host = host(&home, &["--one", "--loud"]);
     host.wait_stderr(|text| {
         text.contains("Warning: ignoring unknown options: --one\n") && text.contains("<true usual>")

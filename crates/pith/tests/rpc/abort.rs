@@ -203,21 +203,21 @@ fn calls_that_have_not_begun_are_not_begun() {
 
 #[test]
 fn a_detached_child_does_not_survive_an_abort() {
-    let endless = endless_command();
-    let command = format!("setsid {endless} & (nohup {endless} >/dev/null 2>&1 &) ; echo began; {endless}");
-    let mut scene = Scene::new([Turn::call("bash", json!({"command": command}))]);
-    scene.prompt("go");
-    scene.wait_output("began");
-    abort(&mut scene);
-    no_process_with(&endless, patience());
-    goes_on(scene);
+    ends_with_an_abort(|endless| {
+        format!("setsid {endless} & (nohup {endless} >/dev/null 2>&1 &) ; echo began; {endless}")
+    });
 }
 
 #[test]
 fn a_command_that_ignores_signals_is_killed() {
+    ends_with_an_abort(|endless| format!("trap '' TERM INT HUP; echo began; while :; do {endless}; done"));
+}
+
+/// Aborts a command that has said `began`; nothing of it may be left.
+#[track_caller]
+fn ends_with_an_abort(command: impl Fn(&str) -> String) {
     let endless = endless_command();
-    let command = format!("trap '' TERM INT HUP; echo began; while :; do {endless}; done");
-    let mut scene = Scene::new([Turn::call("bash", json!({"command": command}))]);
+    let mut scene = Scene::new([Turn::call("bash", json!({"command": command(&endless)}))]);
     scene.prompt("go");
     scene.wait_output("began");
     abort(&mut scene);

@@ -125,14 +125,20 @@ fn a_new_session_in_the_middle_of_a_call_withdraws_it_and_keeps_the_tools() {
     scene.finish();
 }
 
-#[test]
-fn a_picture_that_is_none_becomes_a_remark() {
+/// A run whose tool of the host has answered with this.
+fn with_result(content: &Value) -> Scene {
     let mut scene = Scene::new([Turn::call("host", json!({})), Turn::text("seen")]);
     set(&mut scene, json!([tool("host")]));
     scene.prompt("go");
     let call = scene.wait_type("host_tool_call");
-    let content = json!([{"type": "image", "data": "bm90IGEgcGljdHVyZQ==", "mimeType": "image/png"}]);
     scene.send(json!({"type": "host_tool_result", "id": call["id"], "result": {"content": content}}));
+    scene
+}
+
+#[test]
+fn a_picture_that_is_none_becomes_a_remark() {
+    let content = json!([{"type": "image", "data": "bm90IGEgcGljdHVyZQ==", "mimeType": "image/png"}]);
+    let mut scene = with_result(&content);
     let end = scene.wait_type("tool_execution_end");
     let blocks = end["result"]["content"].as_array().expect("blocks");
     assert!(blocks.len() == 1 && blocks[0]["type"] == "text", "{end}");
@@ -142,14 +148,10 @@ fn a_picture_that_is_none_becomes_a_remark() {
 
 #[test]
 fn pictures_of_the_host_reach_the_model() {
-    let mut scene = Scene::new([Turn::call("host", json!({})), Turn::text("seen")]);
-    set(&mut scene, json!([tool("host")]));
-    scene.prompt("go");
-    let call = scene.wait_type("host_tool_call");
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let content =
         json!([{"type": "text", "text": "a picture"}, {"type": "image", "data": pixel, "mimeType": "image/png"}]);
-    scene.send(json!({"type": "host_tool_result", "id": call["id"], "result": {"content": content}}));
+    let mut scene = with_result(&content);
     scene.wait_type("agent_settled");
     assert!(scene.server.wait_request(1).body.to_string().contains(pixel));
     scene.finish();

@@ -264,6 +264,17 @@ fn a_directory_that_cannot_be_written_stops_nothing() {
     scene.finish();
 }
 
+/// pith started by a shell script that limits it first.
+fn behind_shell(scene: &Scene, script: &str) -> Host {
+    let agent = scene.home.agent().display().to_string();
+    Host::builder("/bin/sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_pith")])
+        .rpc(Api::Anthropic)
+        .home(&scene.home)
+        .env("PITH_AGENT_DIR", &agent)
+        .spawn()
+}
+
 #[test]
 fn a_full_disk_costs_only_what_did_not_fit() {
     let scene = Scene::new([]);
@@ -271,13 +282,7 @@ fn a_full_disk_costs_only_what_did_not_fit() {
     (0..6).for_each(|n| scene.server.push(text(n)));
     // No file may grow beyond 4 KiB: the write that reaches the limit is cut short, the next one fails.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
-    let agent = scene.home.agent().display().to_string();
-    let mut host = Host::builder("/bin/sh")
-        .args(["-c", limited, env!("CARGO_BIN_EXE_pith")])
-        .rpc(Api::Anthropic)
-        .home(&scene.home)
-        .env("PITH_AGENT_DIR", &agent)
-        .spawn();
+    let mut host = behind_shell(&scene, limited);
     for n in 0..6 {
         host.data(json!({"type": "prompt", "message": format!("prompt {n}")}));
         host.wait_type("agent_settled");
@@ -306,13 +311,7 @@ fn the_file_size_limit_is_a_write_error_and_no_end() {
     let scene = Scene::new([Turn::text("word ".repeat(2000)), Turn::text("two")]);
     // Beyond 4 KiB the kernel sends SIGXFSZ, which ends a program that does nothing about it.
     let limited = "ulimit -f 8; exec \"$0\" \"$@\"";
-    let agent = scene.home.agent().display().to_string();
-    let mut host = Host::builder("/bin/sh")
-        .args(["-c", limited, env!("CARGO_BIN_EXE_pith")])
-        .rpc(Api::Anthropic)
-        .home(&scene.home)
-        .env("PITH_AGENT_DIR", &agent)
-        .spawn();
+    let mut host = behind_shell(&scene, limited);
     host.data(json!({"type": "prompt", "message": "first"}));
     let told = host.wait_type("extension_error");
     assert_like(&told, &json!({"extensionPath": "<session>", "event": "session_write"}));
