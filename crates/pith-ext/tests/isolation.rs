@@ -46,7 +46,7 @@ async fn check_within(limits: Limits, body: &str, event: &str, expected: &str) {
     harness.run(&[("bad.ts", &handler(body)), NEIGHBOUR]).await;
     let began = Instant::now();
     harness.handle.notify(EventName::AgentStart, json!({})).await;
-    assert!(began.elapsed() < Duration::from_secs(5), "{body}: {:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{body}: {:?}", began.elapsed());
     let error = harness.error(event).await;
     assert!(error.error.contains(expected), "{body}: {}", error.error);
     assert!(error.path.ends_with("bad.ts"), "{body}: {}", error.path);
@@ -257,7 +257,7 @@ async fn an_engine_stuck_in_native_code_is_given_up() {
     harness.run(&[("stuck.ts", text)]).await;
     let began = Instant::now();
     harness.handle.notify(EventName::AgentStart, json!({})).await;
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     // Either the engine came back in time and was interrupted, or it was given up; both are safe.
     if !harness.handle.is_alive() {
         harness.error("disabled").await;
@@ -287,14 +287,14 @@ async fn waiting_in_a_sync_call_is_neither_a_hang_nor_a_reason_to_wait() {
 
 #[tokio::test]
 async fn the_handle_answers_while_the_engine_is_busy_and_after_it_has_ended() {
-    let harness = Harness::with_limits(Limits { slice: Duration::from_secs(2), ..strict() });
+    let harness = Harness::with_limits(Limits { slice: Duration::from_secs(8), ..strict() });
     harness.run(&[("busy.ts", &handler("for (;;) {}"))]).await;
     harness.handle.announce(EventName::AgentStart, json!({}));
     let began = Instant::now();
     assert_eq!(harness.handle.registry().listening, ["agent_start"]);
     harness.handle.begin_run();
     harness.handle.observe_update(EventName::MessageUpdate, "m", || json!({}));
-    assert!(began.elapsed() < Duration::from_secs(1));
+    assert!(began.elapsed() < Duration::from_secs(6), "it does not wait for the engine");
     harness.handle.stop();
     assert!(!harness.handle.run_command("x", "").await || !harness.handle.is_alive());
     assert_eq!(harness.handle.load(&[], pith_ext::Loading::Add, &harness.surroundings).await.extensions.len(), 0);
@@ -364,7 +364,7 @@ async fn a_session_that_has_gone_is_an_error_not_a_hang() {
     harness.seen.lock().unwrap().is_deaf = true;
     let began = Instant::now();
     harness.command("look", "").await;
-    assert!(began.elapsed() < Duration::from_secs(3));
+    assert!(began.elapsed() < PATIENCE);
     harness.seen.lock().unwrap().is_deaf = false;
     assert!(harness.error("command").await.error.contains("The session did not answer (state)"));
 }

@@ -22,10 +22,11 @@ pub use terminal::Terminal;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long anything is waited for before the test fails; `PITH_TEST_PATIENCE` (seconds) overrides it.
+/// How long anything is waited for before the test fails; `PITH_TEST_PATIENCE` (seconds) overrides it. Long enough for
+/// a machine that does ten other things: only a test that fails waits so long.
 pub fn patience() -> Duration {
     let seconds = std::env::var("PITH_TEST_PATIENCE").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(30))
+    Duration::from_secs(seconds.unwrap_or(120))
 }
 
 /// Waits until something is so that nobody announces.

@@ -20,11 +20,11 @@ const FAMILY: &str = "
     while [ $(wc -l < pids) -lt 4 ]; do :; done
 ";
 
-/// All is over within a second on an idle machine; a busy one may take its time.
-const SOON: Duration = Duration::from_secs(4);
+/// All is over within a second on an idle machine; a busy one may take its time. Far below what the commands take.
+const SOON: Duration = Duration::from_secs(20);
 
 async fn family(bench: &Bench) -> Vec<u32> {
-    eventually_async(Duration::from_secs(20), "the family is complete", || pids(&bench.path("pids"), 4).is_some())
+    eventually_async(Duration::from_secs(60), "the family is complete", || pids(&bench.path("pids"), 4).is_some())
         .await;
     pids(&bench.path("pids"), 4).expect("complete")
 }
@@ -60,7 +60,7 @@ fn processes_that_ignore_sigterm_are_killed() {
             while :; do sleep 1; done
         ";
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
-        eventually_async(Duration::from_secs(20), "both run", || pids(&bench.path("pids"), 2).is_some()).await;
+        eventually_async(Duration::from_secs(60), "both run", || pids(&bench.path("pids"), 2).is_some()).await;
         let pids = pids(&bench.path("pids"), 2).unwrap();
         let aborted = Instant::now();
         bench.cancel.cancel();
@@ -76,7 +76,7 @@ fn sigterm_comes_first_so_that_commands_can_clean_up() {
         let bench = Bench::new();
         let command = "trap 'echo tidied; exit' TERM; echo ready > ready; while :; do sleep 0.01; done";
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
-        eventually_async(Duration::from_secs(20), "it runs", || bench.path("ready").exists()).await;
+        eventually_async(Duration::from_secs(60), "it runs", || bench.path("ready").exists()).await;
         bench.cancel.cancel();
         // bash itself remarks on the sleep that was ended under it.
         let text = text(&call.await.unwrap());
@@ -118,10 +118,10 @@ fn background_jobs_live_until_the_session_ends() {
         let bench = Bench::new();
         let started = Instant::now();
         let output = bench
-            .ok("bash", json!({"command": "sleep 30 & echo $! >> pids; setsid sleep 30 & echo $! >> pids; echo bg"}))
+            .ok("bash", json!({"command": "sleep 120 & echo $! >> pids; setsid sleep 120 & echo $! >> pids; echo bg"}))
             .await;
         assert_eq!(output, "bg\n");
-        assert!(started.elapsed() < Duration::from_secs(20));
+        assert!(started.elapsed() < Duration::from_secs(100));
         let pids = pids(&bench.path("pids"), 2).unwrap();
         assert!(pids.iter().all(|pid| is_alive(*pid)));
         assert_eq!(bench.workbench.jobs.count(), 1);
@@ -205,7 +205,7 @@ fn without_a_guard_groups_and_children_are_still_ended() {
         assert!(none_is_alive(&common::pids(&bench.path("bg"), 1).unwrap()));
         let command = "sleep 60 & echo $! >> pids; setsid sleep 60 & echo $! >> pids; echo $$ >> pids; wait";
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
-        eventually_async(Duration::from_secs(20), "all run", || pids(&bench.path("pids"), 3).is_some()).await;
+        eventually_async(Duration::from_secs(60), "all run", || pids(&bench.path("pids"), 3).is_some()).await;
         let pids = pids(&bench.path("pids"), 3).unwrap();
         bench.cancel.cancel();
         assert_eq!(text(&call.await.unwrap()), "Command aborted");
@@ -223,7 +223,7 @@ fn agent(role: &str, cwd: &Path, subject: &str) -> Child {
 }
 
 fn family_of(dir: &Path) -> Vec<u32> {
-    eventually(Duration::from_secs(20), "the family is complete", || pids(&dir.join("pids"), 4).is_some());
+    eventually(Duration::from_secs(60), "the family is complete", || pids(&dir.join("pids"), 4).is_some());
     pids(&dir.join("pids"), 4).expect("complete")
 }
 

@@ -87,7 +87,7 @@ fn a_cancelled_command_has_no_exit_code() {
         let call = tokio::spawn(async move {
             run_user_command(&workbench, "echo begun; touch begun; sleep 30; echo never", &cancel, |_| true).await
         });
-        eventually_async(Duration::from_secs(20), "it runs", || bench.path("begun").exists()).await;
+        eventually_async(Duration::from_secs(60), "it runs", || bench.path("begun").exists()).await;
         bench.cancel.cancel();
         let result = call.await.unwrap().unwrap();
         assert!(result.cancelled && result.exit_code.is_none() && !result.truncated);

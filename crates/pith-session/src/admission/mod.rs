@@ -147,9 +147,9 @@ fn is_written_down(command: &Command) -> bool {
     )
 }
 
-/// Whether the answer tells what extensions have registered.
+/// Whether the answer tells what extensions have registered, or which of them failed.
 fn lists_extensions(command: &Command) -> bool {
-    matches!(command, Command::GetCommands(_) | Command::GetAvailableModels(_))
+    matches!(command, Command::GetCommands(_) | Command::GetAvailableModels(_) | Command::GetDiagnostics(_))
 }
 
 impl Session {

@@ -57,10 +57,10 @@ pub struct Surroundings {
 }
 
 /// What real processes may take before a test fails.
-const REAL_PATIENCE: Duration = Duration::from_secs(20);
+const REAL_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the thread of an engine that has ended may take to tell so.
-const LAST_PATIENCE: Duration = Duration::from_secs(5);
+const LAST_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Extension code runs in real time: the clock must not run far ahead of it.
 const LONGEST_STEP: Duration = Duration::from_millis(200);

@@ -203,7 +203,12 @@ async fn choose_model(
     let has_talked = store.n_messages() > 0;
     let select = || select::start(registry, &wanted, settings, has_talked.then_some(&recorded));
     let mut start = select();
-    let is_as_wanted = |start: &Start| start.model.is_some() && start.warnings.is_empty();
+    // A default that is not known yet gives way without a warning.
+    let default = settings.default_provider.as_deref().zip(settings.default_model.as_deref());
+    let is_default_known = default.is_none_or(|(provider, id)| registry.find(provider, id).is_some());
+    let needs_default = wanted.model.is_none() && wanted.scope.is_empty() && !has_talked;
+    let is_as_wanted =
+        |start: &Start| start.model.is_some() && start.warnings.is_empty() && (is_default_known || !needs_default);
     if loader.is_pending() && !start.as_ref().is_ok_and(is_as_wanted) {
         loader.finish().await;
         loader.bind(flags, registry).await;

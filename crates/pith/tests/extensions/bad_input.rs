@@ -1,7 +1,6 @@
 //! Extensions that are broken: each costs its own call and nothing else.
 //! All the while pith answers its host, and a second extension works.
 
-use std::time::Duration;
 
 use pith_testkit::{Script, Signal, Turn, process};
 use serde_json::{Value, json};
@@ -414,7 +413,7 @@ fn programs_of_an_extension_end_with_pith_however_it_ends() {
         stage.host.send(json!({"type": "prompt", "message": "/go"}));
         stage.notified(0, "started");
         let marker = stage.host.marker().to_owned();
-        let wait = Duration::from_secs(10);
+        let wait = pith_testkit::patience();
         let running = |seconds: &str| {
             let deadline = std::time::Instant::now() + wait;
             while !process::with_marker(&marker).iter().any(|process| process.command == format!("sleep {seconds}")) {

@@ -12,7 +12,7 @@ use crate::support::builder;
 const PULSE: Duration = Duration::from_millis(15);
 
 /// Far above what a loaded machine needs, far below what anybody takes for an answer.
-const PATIENCE_OF_HOSTS: Duration = Duration::from_secs(5);
+const PATIENCE_OF_HOSTS: Duration = Duration::from_secs(30);
 
 /// An extension that must never be affected by another.
 pub const NEIGHBOUR: (&str, &str) = (

@@ -80,7 +80,7 @@ fn nothing_an_extension_does_keeps_the_process_alive() {
         scene.close_stdin();
         assert_eq!(scene.exit_code(), 0, "{what}");
         let spent = start.elapsed();
-        assert!(spent < Duration::from_secs(5), "{what}: {spent:?}");
+        assert!(spent < Duration::from_secs(60), "{what}: {spent:?}");
     }
 }
 

@@ -71,6 +71,8 @@ fn extensions_come_and_go() {
 #[test]
 fn a_file_that_is_broken_by_then_is_told_and_left_out() {
     let mut scene = scene([], &[("edition.js", &edition(1))]);
+    // Answered once they are loaded.
+    scene.data(json!({"type": "get_commands"}));
     scene.home.write_agent_file("extensions/edition.js", "export default 5;");
     scene.command(json!({"type": "reload"}));
     let frames = scene.host.frames();
