@@ -167,10 +167,7 @@ fn package_files(root: &Path) -> Vec<PathBuf> {
     }
     crate::entries::manifest_entries(root).unwrap_or_else(|| {
         let conventional = ["extensions", "skills", "prompts", "themes"].map(|name| root.join(name));
-        match conventional.iter().any(|directory| directory.is_dir()) {
-            true => entries(&conventional[0]),
-            false => entries(root),
-        }
+        if conventional.iter().any(|directory| directory.is_dir()) { entries(&conventional[0]) } else { entries(root) }
     })
 }
 

@@ -327,10 +327,7 @@ impl ExtensionHandle {
     }
 
     async fn emit<T: serde::de::DeserializeOwned>(&self, event: EventName, payload: Value, turn: Turn) -> Option<T> {
-        match self.listens(event) {
-            true => self.deliver(event, payload, turn, None).await,
-            false => None,
-        }
+        if self.listens(event) { self.deliver(event, payload, turn, None).await } else { None }
     }
 
     async fn deliver<T: serde::de::DeserializeOwned>(

@@ -278,9 +278,10 @@ fn finished(end: JsEnd, blank: &AssistantMessage) -> AssistantMessage {
 }
 
 fn failed(blank: &AssistantMessage, error: &CallError, cancel: &CancellationToken) -> AssistantMessage {
-    let (stop_reason, text) = match cancel.is_cancelled() {
-        true => (StopReason::Aborted, "Request was aborted.".to_owned()),
-        false => (StopReason::Error, error.to_string()),
+    let (stop_reason, text) = if cancel.is_cancelled() {
+        (StopReason::Aborted, "Request was aborted.".to_owned())
+    } else {
+        (StopReason::Error, error.to_string())
     };
     AssistantMessage { stop_reason, error_message: Some(text), ..blank.clone() }
 }

@@ -296,10 +296,7 @@ impl Pulse {
             return Busy::Idle;
         }
         let spent = self.start.elapsed().saturating_sub(Duration::from_millis(entered - 1));
-        match self.is_blocking.load(Ordering::Acquire) {
-            true => Busy::Blocking(spent),
-            false => Busy::Running(spent),
-        }
+        if self.is_blocking.load(Ordering::Acquire) { Busy::Blocking(spent) } else { Busy::Running(spent) }
     }
 }
 

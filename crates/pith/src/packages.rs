@@ -193,9 +193,10 @@ impl Source {
             // A version follows the name, a scope begins it.
             let at =
                 spec.char_indices().skip(1).find(|(_, character)| *character == '@').map_or(spec.len(), |(at, _)| at);
-            return match is_inside(&spec[..at]) {
-                true => Source::Npm { name: spec[..at].to_owned() },
-                false => Source::Local(source.to_owned()),
+            return if is_inside(&spec[..at]) {
+                Source::Npm { name: spec[..at].to_owned() }
+            } else {
+                Source::Local(source.to_owned())
             };
         }
         let is_url = ["https://", "http://", "ssh://", "git://"].iter().any(|scheme| source.starts_with(scheme));

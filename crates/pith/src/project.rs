@@ -241,12 +241,13 @@ impl Project {
             return known;
         }
         let file = TrustFile::in_agent_dir(self.agent_dir.path());
-        let saved = match gated.is_empty() {
-            true => None,
-            false => file.decision(cwd).unwrap_or_else(|error| {
+        let saved = if gated.is_empty() {
+            None
+        } else {
+            file.decision(cwd).unwrap_or_else(|error| {
                 problems.push(Diagnostic::warning("trust_file", self.agent_dir.trust_file(), error.to_string()));
                 None
-            }),
+            })
         };
         let verdict = decide(&TrustInputs {
             is_gated: !gated.is_empty(),

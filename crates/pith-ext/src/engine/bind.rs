@@ -191,10 +191,8 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
 }
 
 fn reply(state: &State, id: u64, is_ok: bool, text: String) {
-    let outcome = match is_ok {
-        true => Ok(text),
-        false => Err(crate::shared::CallError::Failed(crate::json::parse(&text).unwrap_or(text))),
-    };
+    let outcome =
+        if is_ok { Ok(text) } else { Err(crate::shared::CallError::Failed(crate::json::parse(&text).unwrap_or(text))) };
     state.shared.answer(id, outcome);
 }
 

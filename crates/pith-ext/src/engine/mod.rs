@@ -189,12 +189,11 @@ impl Engine {
         if self.state.shared.is_gone() {
             return;
         }
-        let is_reported = match self.state.was_interrupted() {
-            true => {
-                let seconds = self.state.limits.slice.as_secs_f64();
-                self.try_call("interrupted", |_, entry| entry.call((failure.stack, seconds)))
-            }
-            false => self.try_call("crashed", |ctx, entry| entry.call((failure.thrown.restore(ctx)?,))),
+        let is_reported = if self.state.was_interrupted() {
+            let seconds = self.state.limits.slice.as_secs_f64();
+            self.try_call("interrupted", |_, entry| entry.call((failure.stack, seconds)))
+        } else {
+            self.try_call("crashed", |ctx, entry| entry.call((failure.thrown.restore(ctx)?,)))
         };
         match is_reported {
             Ok(()) => {}

@@ -181,9 +181,10 @@ impl Eraser<'_> {
 
     fn class_head(&mut self, class: &Class) {
         if class.r#abstract {
-            match self.source[class.span.start as usize..].starts_with("abstract") {
-                true => self.blank(class.span.start, class.span.start + "abstract".len() as u32),
-                false => self.give_up(),
+            if self.source[class.span.start as usize..].starts_with("abstract") {
+                self.blank(class.span.start, class.span.start + "abstract".len() as u32)
+            } else {
+                self.give_up()
             }
         }
         if class.implements.is_empty() {

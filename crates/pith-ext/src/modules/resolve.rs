@@ -89,9 +89,10 @@ impl Resolver {
         if specifier.starts_with('#') {
             let (root, package) = self.nearest(&directory.join("x"))?;
             let target = package.imported(specifier, asker)?;
-            return match target.starts_with('.') {
-                true => self.file(&normalized(&root.join(target)), asker),
-                false => self.find(&target, &root, asker),
+            return if target.starts_with('.') {
+                self.file(&normalized(&root.join(target)), asker)
+            } else {
+                self.find(&target, &root, asker)
             };
         }
         self.bare(specifier, directory, asker)
@@ -99,9 +100,10 @@ impl Resolver {
 
     fn bare(&self, specifier: &str, directory: &Path, asker: Asker) -> Option<Target> {
         let specifier = specifier.trim_end_matches('/');
-        let split = match specifier.starts_with('@') {
-            true => specifier.match_indices('/').nth(1).map(|(at, _)| at),
-            false => specifier.find('/'),
+        let split = if specifier.starts_with('@') {
+            specifier.match_indices('/').nth(1).map(|(at, _)| at)
+        } else {
+            specifier.find('/')
         };
         let (name, rest) = specifier.split_at(split.unwrap_or(specifier.len()));
         let subpath = format!(".{rest}");

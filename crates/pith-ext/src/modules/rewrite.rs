@@ -322,9 +322,10 @@ fn member(index: usize, name: &str) -> String {
     let is_plain =
         name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_' || character == '$')
             && !name.starts_with(|first: char| first.is_ascii_digit());
-    match is_plain {
-        true => format!("__pith{index}.{name}"),
-        false => format!("__pith{index}[{}]", serde_json::to_string(name).expect("strings serialize")),
+    if is_plain {
+        format!("__pith{index}.{name}")
+    } else {
+        format!("__pith{index}[{}]", serde_json::to_string(name).expect("strings serialize"))
     }
 }
 

@@ -32,9 +32,10 @@ fn callee(line: &str, column: usize) -> Option<String> {
     let is_new = rest(column).take(4).eq(['n', 'e', 'w', ' '].iter());
     let from = if is_new { column + 4 } else { column };
     let dots = rest(from).take_while(|character| ".?!".contains(**character)).count();
-    let end = match is_new {
-        true => from + rest(from).take_while(|character| is_part(**character)).count(),
-        false => from + dots + rest(from + dots).take_while(|character| is_name(**character)).count(),
+    let end = if is_new {
+        from + rest(from).take_while(|character| is_part(**character)).count()
+    } else {
+        from + dots + rest(from + dots).take_while(|character| is_name(**character)).count()
     };
     let before = without_type_arguments(characters.get(..end)?);
     let start = before.iter().rposition(|character| !is_part(*character)).map_or(0, |at| at + 1);

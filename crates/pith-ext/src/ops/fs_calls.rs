@@ -90,10 +90,7 @@ fn check_access(request: &Request) -> io::Result<()> {
 }
 
 fn stat(request: &Request) -> io::Result<Done> {
-    let facts = match request.follow {
-        true => fs::metadata(&request.path)?,
-        false => fs::symlink_metadata(&request.path)?,
-    };
+    let facts = if request.follow { fs::metadata(&request.path)? } else { fs::symlink_metadata(&request.path)? };
     Ok(Done::Json(facts_of(&facts)))
 }
 
@@ -132,10 +129,7 @@ fn read_file(request: &Request, open: &Descriptors) -> Outcome {
             file.read_to_end(&mut bytes).map_err(|error| Failure::new(&error, "read", None))?;
         }
     }
-    Ok(match request.as_text {
-        true => Done::Json(Value::String(lossy(bytes))),
-        false => Done::Bytes(bytes),
-    })
+    Ok(if request.as_text { Done::Json(Value::String(lossy(bytes))) } else { Done::Bytes(bytes) })
 }
 
 fn lossy(bytes: Vec<u8>) -> String {

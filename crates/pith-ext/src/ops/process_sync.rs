@@ -86,9 +86,10 @@ fn run(start: &Start, state: &State) -> Result<Finished, Failure> {
         let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let is_full = stdout.exceeds(limit) || stderr.exceeds(limit);
         if (is_late || is_full || state.shared.is_gone()) && failure.is_none() {
-            failure = Some(match is_full {
-                true => overflow(start),
-                false => Failure::of(Errno::TIMEDOUT, "spawnSync", Some(&start.command)),
+            failure = Some(if is_full {
+                overflow(start)
+            } else {
+                Failure::of(Errno::TIMEDOUT, "spawnSync", Some(&start.command))
             });
             let wanted = start.kill_signal.as_deref().and_then(signal).unwrap_or(rustix::process::Signal::TERM);
             if let Some(pid) = *lock(&pid) {

@@ -165,10 +165,7 @@ mod inotify {
                 let parent = places.directories.get(&event.wd()).cloned().unwrap_or_else(|| places.root.clone());
                 places.add(descriptor, &parent.join(file));
             }
-            let kind = match flags.intersects(ReadFlags::MODIFY | ReadFlags::ATTRIB) {
-                true => "change",
-                false => "rename",
-            };
+            let kind = if flags.intersects(ReadFlags::MODIFY | ReadFlags::ATTRIB) { "change" } else { "rename" };
             let payload = Payload::json(&json!({ "kind": kind, "name": places.name(event.wd(), file.as_deref()) }));
             if inbox.send(ToEngine::Push { op, payload }).is_err() {
                 break;

@@ -98,12 +98,11 @@ async fn live(case: &Case, frames: Frames) -> Vec<String> {
         }
     }
     is_wild.store(false, Ordering::Relaxed);
-    let mut violations = match case.ends_abruptly {
-        true => hang_up(&mut host).await,
-        false => {
-            table.come_to_rest(&mut host).await;
-            last_words(&mut host, &table).await
-        }
+    let mut violations = if case.ends_abruptly {
+        hang_up(&mut host).await
+    } else {
+        table.come_to_rest(&mut host).await;
+        last_words(&mut host, &table).await
     };
     violations.extend(host.problems());
     violations.extend(rules::violations(&host.frames()));

@@ -357,10 +357,7 @@ impl Harness {
                 () = tokio::time::sleep(pace.step()) => false,
             }
         });
-        match has_news.await {
-            true => pace.restart(),
-            false => pace.relax(),
-        }
+        if has_news.await { pace.restart() } else { pace.relax() }
     }
 
     /// Serves the session while something is waited for.

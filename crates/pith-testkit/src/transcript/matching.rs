@@ -58,9 +58,8 @@ impl Places {
 
     /// Puts placeholders in for the directories.
     fn hide(&self, text: &str) -> String {
-        let hide = |text: &str, place: &str, name: &str| match place.is_empty() {
-            true => text.to_owned(),
-            false => text.replace(place, name),
+        let hide = |text: &str, place: &str, name: &str| {
+            if place.is_empty() { text.to_owned() } else { text.replace(place, name) }
         };
         hide(&hide(text, &self.cwd, "[CWD]"), &self.home, "[HOME]")
     }

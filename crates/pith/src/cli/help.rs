@@ -59,8 +59,9 @@ pub fn help(extension_flags: &[FlagInfo], are_all_loaded: bool) -> String {
 fn line(text: &mut String, left: &str, right: &str) {
     let right = right.lines().next().unwrap_or_default();
     let width = INDENT - 3;
-    match left.chars().count() <= width {
-        true => text.push_str(&format!("  {left:width$} {right}\n")),
-        false => text.push_str(&format!("  {left}\n{:INDENT$}{right}\n", "")),
+    if left.chars().count() <= width {
+        text.push_str(&format!("  {left:width$} {right}\n"))
+    } else {
+        text.push_str(&format!("  {left}\n{:INDENT$}{right}\n", ""))
     }
 }

@@ -179,10 +179,7 @@ impl Extensions {
             None => is_named(error),
         };
         let fatal: Vec<String> = errors.iter().filter(is_fatal).map(LoadError::in_full).collect();
-        match fatal.is_empty() {
-            true => Ok(()),
-            false => anyhow::bail!("{}\n{HINT}", fatal.join("\nError: ")),
-        }
+        if fatal.is_empty() { Ok(()) } else { anyhow::bail!("{}\n{HINT}", fatal.join("\nError: ")) }
     }
 
     /// The same for the session, which may have to find and start extensions again.

@@ -160,9 +160,6 @@ pub fn is_busy(state: &Value) -> bool {
 pub fn answered(response: &Response<'_>) -> Option<Notice> {
     let id = response.id?.get().parse().ok()?;
     let data = || response.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
-    let result = match response.success {
-        true => Ok(data()),
-        false => Err(response.error.unwrap_or("failed").to_owned()),
-    };
+    let result = if response.success { Ok(data()) } else { Err(response.error.unwrap_or("failed").to_owned()) };
     Some(Notice::Answer { id, result })
 }

@@ -154,10 +154,7 @@ impl<'a> Visit<'a> for Eraser<'_> {
             ClassElement::AccessorProperty(_) => return self.give_up(),
             ClassElement::StaticBlock(_) => false,
         };
-        match is_type {
-            true => self.drop_whole(element.span()),
-            false => walk::walk_class_element(self, element),
-        }
+        if is_type { self.drop_whole(element.span()) } else { walk::walk_class_element(self, element) }
     }
 
     fn visit_method_definition(&mut self, method: &MethodDefinition<'a>) {
