@@ -9,19 +9,19 @@ mod answer;
 pub mod arguments;
 mod batch;
 pub mod blocking;
-pub mod guard;
 pub mod link;
 mod prepare;
 mod progress;
 pub mod tool;
+pub mod tool_call_hook;
 pub mod toolset;
 
 pub use arguments::ArgumentSchema;
 pub use blocking::blocking;
-pub use guard::{Guard, Verdict};
-pub use link::{Given, Link, ModelClient, Queue, RunEvent, Turn};
+pub use link::{CallOverrides, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
 pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate, Waits};
+pub use tool_call_hook::{ToolCallHook, Verdict};
 pub use toolset::Toolset;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Guard, ToolOutput, Toolset};
+use crate::{ToolCallHook, ToolOutput, Toolset};
 
 /// Whatever answers as a model.
 ///
@@ -20,15 +20,20 @@ pub trait ModelClient: Send + Sync {
     fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent>;
 
     /// The same with a key and headers of the caller's own. Clients that need none ignore them.
-    fn stream_with(&self, call: LlmCall, given: Given, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
-        drop(given);
+    fn stream_with(
+        &self,
+        call: LlmCall,
+        overrides: CallOverrides,
+        cancel: CancellationToken,
+    ) -> mpsc::Receiver<AssistantEvent> {
+        drop(overrides);
         self.stream(call, cancel)
     }
 }
 
 /// What a caller brings along for one call. Values are secrets.
 #[derive(Clone, Default)]
-pub struct Given {
+pub struct CallOverrides {
     /// Instead of the configured one.
     pub api_key: Option<String>,
     /// Over the configured ones; no value suppresses one.
@@ -88,7 +93,7 @@ pub struct Turn {
     pub call: Result<(Arc<dyn ModelClient>, LlmCall), String>,
     pub tools: Arc<Toolset>,
     /// Whoever has a say in the tool calls of the answer.
-    pub guard: Option<Arc<dyn Guard>>,
+    pub hook: Option<Arc<dyn ToolCallHook>>,
     pub limits: Limits,
 }
 

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Turn};
-use crate::{Guard, Tool, ToolContext, ToolOutput, ToolUpdate, Verdict};
+use crate::{Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, Verdict};
 
 pub(crate) const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
 
-/// How long a guard may still look at a result once the run is being stopped.
+/// How long a hook may still look at a result once the run is being stopped.
 const AMEND_GRACE: Duration = Duration::from_millis(500);
 
 /// What can keep calls from running.
@@ -52,7 +52,7 @@ impl Stop {
 pub(crate) struct Prepared {
     tool: Arc<dyn Tool>,
     arguments: Map<String, Value>,
-    guard: Option<Arc<dyn Guard>>,
+    hook: Option<Arc<dyn ToolCallHook>>,
 }
 
 impl Prepared {
@@ -73,9 +73,9 @@ pub(crate) async fn prepare(
         return Err(ToolOutput::error(text));
     }
     let (tool, arguments) = stop.unless(fitted(turn, answer, call)).await?.map_err(ToolOutput::error)?;
-    let Some(guard) = turn.guard.clone() else { return Ok(Prepared { tool, arguments, guard: None }) };
-    match stop.unless(guard.admit(shown, arguments)).await? {
-        Verdict::Run(arguments) => Ok(Prepared { tool, arguments, guard: Some(guard) }),
+    let Some(hook) = turn.hook.clone() else { return Ok(Prepared { tool, arguments, hook: None }) };
+    match stop.unless(hook.admit(shown, arguments)).await? {
+        Verdict::Run(arguments) => Ok(Prepared { tool, arguments, hook: Some(hook) }),
         Verdict::Refuse(output) => Err(output),
     }
 }
@@ -122,11 +122,11 @@ fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
 }
 
 impl Prepared {
-    /// Runs the call and shows its result to the guard.
+    /// Runs the call and shows its result to the hook.
     pub async fn run(self, call: &Call, update: ToolUpdate, stop: &Stop) -> ToolOutput {
-        let Prepared { tool, arguments, guard } = self;
+        let Prepared { tool, arguments, hook } = self;
         let context = ToolContext { call_id: call.id.clone(), cancel: stop.interrupt.clone(), update };
-        let Some(guard) = guard.filter(|guard| guard.amends()) else { return tool.run(arguments, context).await };
+        let Some(hook) = hook.filter(|hook| hook.amends()) else { return tool.run(arguments, context).await };
         let input = arguments.clone();
         let output = tool.run(arguments, context).await;
         let given_up = async {
@@ -135,7 +135,7 @@ impl Prepared {
         };
         let amended = tokio::select! {
             biased;
-            amended = guard.amend(call, input, &output) => amended,
+            amended = hook.amend(call, input, &output) => amended,
             () = given_up => None,
         };
         amended.unwrap_or(output)

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pith_agent::{Given, ModelClient};
+use pith_agent::{CallOverrides, ModelClient};
 use pith_config::settings::{HandoffThinking, Settings};
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
@@ -164,21 +164,32 @@ impl Providers {
 
 impl ModelClient for Providers {
     fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
-        self.stream_with(call, Given::default(), cancel)
+        self.stream_with(call, CallOverrides::default(), cancel)
     }
 
-    fn stream_with(&self, call: LlmCall, given: Given, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
+    fn stream_with(
+        &self,
+        call: LlmCall,
+        overrides: CallOverrides,
+        cancel: CancellationToken,
+    ) -> mpsc::Receiver<AssistantEvent> {
         // The task sends, the caller of `stream` receives; a channel that closes without an `End` means the task
         // panicked, which is how its owner notices.
         let (sender, receiver) = mpsc::channel(CHANNEL_EVENTS);
         let shared = self.shared.clone();
-        tokio::spawn(async move { shared.run(call, given, cancel, sender).await });
+        tokio::spawn(async move { shared.run(call, overrides, cancel, sender).await });
         receiver
     }
 }
 
 impl Shared {
-    async fn run(&self, call: LlmCall, given: Given, cancel: CancellationToken, sender: mpsc::Sender<AssistantEvent>) {
+    async fn run(
+        &self,
+        call: LlmCall,
+        overrides: CallOverrides,
+        cancel: CancellationToken,
+        sender: mpsc::Sender<AssistantEvent>,
+    ) {
         let input_tokens = request_tokens(&call);
         let mut message = MessageBuilder::new(call.model.clone(), input_tokens);
         let whole = self.options.patience.whole;
@@ -191,7 +202,7 @@ impl Shared {
         let answered = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            answered = self.answer(&call, given, input_tokens, &mut message, &sender) => Some(answered),
+            answered = self.answer(&call, overrides, input_tokens, &mut message, &sender) => Some(answered),
             () = overtime => Some(Err(timed_out(whole.unwrap_or_default()))),
         };
         match answered {
@@ -207,7 +218,7 @@ impl Shared {
     async fn answer(
         &self,
         call: &LlmCall,
-        given: Given,
+        overrides: CallOverrides,
         input_tokens: u64,
         message: &mut MessageBuilder,
         sender: &mpsc::Sender<AssistantEvent>,
@@ -218,7 +229,7 @@ impl Shared {
             return self.scripts.answer(call, message, sender).await;
         }
         let wire = wire::for_api(api).ok_or_else(|| refuse(format!("No API provider registered for api: {api}")))?;
-        let credentials = self.credentials(call, given).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
+        let credentials = self.credentials(call, overrides).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
         message.hide(secrets(&credentials, &call.model.base_url));
         let conversation = Conversation { shared: self, call, wire, credentials: &credentials, input_tokens };
         let answer = conversation.request(message).await?;
@@ -226,8 +237,8 @@ impl Shared {
     }
 
     /// What the caller brought along, or what is configured.
-    async fn credentials(&self, call: &LlmCall, given: Given) -> Result<Credentials, String> {
-        let mut credentials = match given.api_key {
+    async fn credentials(&self, call: &LlmCall, overrides: CallOverrides) -> Result<Credentials, String> {
+        let mut credentials = match overrides.api_key {
             Some(key) => Credentials {
                 // A token looks like a key and is shown another way.
                 bearer: key.contains("sk-ant-oat"),
@@ -236,7 +247,7 @@ impl Shared {
             },
             None => self.source.credentials(&call.model).await?,
         };
-        for (name, value) in given.headers {
+        for (name, value) in overrides.headers {
             credentials.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
             credentials.headers.push((name, value));
         }

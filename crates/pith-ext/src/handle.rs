@@ -111,7 +111,7 @@ pub enum Loading {
 
 /// How long a caller is willing to wait for an engine that does not come back.
 #[derive(Clone, Copy)]
-pub(crate) enum Patience {
+pub(crate) enum EngineWait {
     /// As long as the engine is alive.
     Alive,
     /// A handler may keep the engine blocked this long.
@@ -131,7 +131,7 @@ impl ExtensionHandle {
             "fresh": loading != Loading::Add,
             "forget": loading == Loading::Reload,
         });
-        match self.call::<LoadReport>("load", &args, Patience::Alive).await {
+        match self.call::<LoadReport>("load", &args, EngineWait::Alive).await {
             Ok(mut report) => {
                 report.errors.iter_mut().for_each(LoadError::place);
                 report
@@ -146,12 +146,12 @@ impl ExtensionHandle {
     /// The session exists: actions of extensions work from here on, and queued providers are registered.
     pub async fn bind(&self, surroundings: &Surroundings, flags: &HashMap<String, Value>) {
         let args = json!({ "config": surroundings, "flagValues": flags });
-        let _ = self.call::<Value>("bind", &args, Patience::Alive).await;
+        let _ = self.call::<Value>("bind", &args, EngineWait::Alive).await;
     }
 
     /// The session is over: every `pi` and `ctx` of it throws from here on, its dialogs end.
     pub async fn invalidate(&self) {
-        let _ = self.call::<Value>("stale", &Value::Null, Patience::Handler).await;
+        let _ = self.call::<Value>("stale", &Value::Null, EngineWait::Handler).await;
     }
 
     /// What is registered now.
@@ -234,7 +234,7 @@ impl ExtensionHandle {
         struct Ran {
             found: bool,
         }
-        let ran = self.call::<Ran>("command", &json!({ "name": name, "args": args }), Patience::Alive).await;
+        let ran = self.call::<Ran>("command", &json!({ "name": name, "args": args }), EngineWait::Alive).await;
         ran.map_or_else(
             |error| {
                 self.shared.report(&format!("command:{name}"), "command", error.to_string());
@@ -247,7 +247,7 @@ impl ExtensionHandle {
     /// Completions a command offers for its arguments: `{value, label, description?}[]`, or null.
     pub async fn complete_arguments(&self, name: &str, prefix: &str) -> Value {
         let args = json!({ "name": name, "prefix": prefix });
-        self.call("completions", &args, Patience::Handler).await.unwrap_or(Value::Null)
+        self.call("completions", &args, EngineWait::Handler).await.unwrap_or(Value::Null)
     }
 
     /// Sends a call nobody waits for.
@@ -269,10 +269,10 @@ impl ExtensionHandle {
         &self,
         method: &'static str,
         args: &impl Serialize,
-        patience: Patience,
+        wait: EngineWait,
     ) -> Result<T, CallError> {
         let call = self.open(method, args, None);
-        call.finish(patience).await.and_then(|text| read(&text))
+        call.finish(wait).await.and_then(|text| read(&text))
     }
 
     /// Starts a call that may report progress and can be aborted.
@@ -292,13 +292,13 @@ impl ExtensionHandle {
     }
 
     /// Whether the engine has been silent for too long; if so it may be given up.
-    fn check(&self, patience: Patience) -> Option<CallError> {
-        match (self.shared.pulse.busy(), patience) {
+    fn check(&self, wait: EngineWait) -> Option<CallError> {
+        match (self.shared.pulse.busy(), wait) {
             (Busy::Running(spent), _) if spent > self.limits.slice + self.limits.hang_grace => {
                 self.abandon();
                 Some(CallError::Gone)
             }
-            (Busy::Blocking(spent), Patience::Handler) if spent > self.limits.handler => Some(CallError::Timeout),
+            (Busy::Blocking(spent), EngineWait::Handler) if spent > self.limits.handler => Some(CallError::Timeout),
             _ => None,
         }
     }
@@ -325,22 +325,22 @@ impl OpenCall {
     }
 
     /// Waits for the answer, but not for an engine that is gone.
-    pub async fn finish(mut self, patience: Patience) -> Result<String, CallError> {
-        self.wait(patience).await
+    pub async fn finish(mut self, wait: EngineWait) -> Result<String, CallError> {
+        self.wait(wait).await
     }
 
     /// The same, aborting when `cancel` fires and giving up some time after that.
     pub async fn finish_or_abort(mut self, cancel: &CancellationToken) -> Result<String, CallError> {
         tokio::select! {
             biased;
-            outcome = self.wait(Patience::Alive) => return outcome,
+            outcome = self.wait(EngineWait::Alive) => return outcome,
             () = cancel.cancelled() => self.abort(),
         }
         let grace = self.handle.limits.abort_grace;
-        tokio::time::timeout(grace, self.wait(Patience::Alive)).await.unwrap_or(Err(CallError::Timeout))
+        tokio::time::timeout(grace, self.wait(EngineWait::Alive)).await.unwrap_or(Err(CallError::Timeout))
     }
 
-    async fn wait(&mut self, patience: Patience) -> Result<String, CallError> {
+    async fn wait(&mut self, wait: EngineWait) -> Result<String, CallError> {
         loop {
             tokio::select! {
                 biased;
@@ -350,7 +350,7 @@ impl OpenCall {
                     return outcome;
                 }
                 () = tokio::time::sleep(LOOK) => {
-                    if let Some(error) = self.handle.check(patience) {
+                    if let Some(error) = self.handle.check(wait) {
                         return Err(error);
                     }
                 }

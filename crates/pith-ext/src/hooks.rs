@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::events::EventName;
-use crate::handle::{ExtensionHandle, Patience, read};
+use crate::handle::{EngineWait, ExtensionHandle, read};
 
 /// Whether an event waits its turn behind earlier events of the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -243,7 +243,7 @@ impl ExtensionHandle {
         }
         let event = json!({ "type": "tool_call", "toolName": name, "toolCallId": call_id, "input": input });
         let args = json!({ "event": event, "lane": true });
-        match self.call::<Verdict>("event", &args, Patience::Handler).await {
+        match self.call::<Verdict>("event", &args, EngineWait::Handler).await {
             Ok(Verdict { block: false, input: Some(input), .. }) => ToolCallVerdict::Allow(input),
             Ok(Verdict { block: true, reason, terminate, .. }) => ToolCallVerdict::Block { reason, terminate },
             Ok(Verdict { block: false, input: None, .. }) => {
@@ -277,7 +277,7 @@ impl ExtensionHandle {
         }
         let payload = json!({ "command": command, "excludeFromContext": exclude_from_context, "cwd": cwd });
         let event = with_type(EventName::UserBash, payload);
-        match self.call::<Option<Taken>>("event", &json!({ "event": event }), Patience::Handler).await {
+        match self.call::<Option<Taken>>("event", &json!({ "event": event }), EngineWait::Handler).await {
             Ok(None) => UserBash::Local,
             Ok(Some(Taken { error: Some(error), .. })) => UserBash::Failed(error),
             Ok(Some(Taken { operations: Some(operations), .. })) => UserBash::Operations(operations),
@@ -341,7 +341,7 @@ impl ExtensionHandle {
         let call = self.open("event", &args, None);
         let outcome = match cancel {
             Some(cancel) => call.finish_or_abort(cancel).await,
-            None => call.finish(Patience::Handler).await,
+            None => call.finish(EngineWait::Handler).await,
         };
         match outcome.and_then(|text| read::<Option<T>>(&text)) {
             Ok(result) => result,

@@ -12,7 +12,6 @@ pub mod discovery;
 mod engine;
 mod entries;
 pub mod events;
-mod guard;
 pub mod handle;
 pub mod hooks;
 mod json;
@@ -23,6 +22,7 @@ mod provider;
 pub mod registry;
 mod request_hooks;
 mod shared;
+mod tool_call_hook;
 pub mod tools;
 
 pub use config::{

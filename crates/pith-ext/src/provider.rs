@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::handle::{ExtensionHandle, Patience, read};
+use crate::handle::{EngineWait, ExtensionHandle, read};
 use crate::shared::{CallError, Progress};
 
 /// Events that may wait for the loop before the extension's stream is held up.
@@ -299,6 +299,6 @@ impl ExtensionHandle {
             ProviderAction::RefreshModels => ("refreshModels", json!({})),
         };
         let args = json!({ "name": provider, "action": name, "args": args });
-        self.call("provider", &args, Patience::Alive).await.map_err(|error| error.to_string())
+        self.call("provider", &args, EngineWait::Alive).await.map_err(|error| error.to_string())
     }
 }

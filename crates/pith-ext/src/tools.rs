@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::handle::{ExtensionHandle, Patience, read};
+use crate::handle::{EngineWait, ExtensionHandle, read};
 use crate::registry::{ExecutionMode, ToolInfo};
 use crate::shared::{CallError, Progress};
 
@@ -119,7 +119,7 @@ impl ExtensionHandle {
         arguments: Map<String, Value>,
     ) -> Result<Map<String, Value>, String> {
         let args = json!({ "name": tool, "args": arguments });
-        self.call("prepare", &args, Patience::Handler).await.map_err(|error| error.to_string())
+        self.call("prepare", &args, EngineWait::Handler).await.map_err(|error| error.to_string())
     }
 
     /// Runs a tool. Progress goes to `update`, which never sees anything after the result.

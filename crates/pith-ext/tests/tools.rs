@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use pith_agent::link::Call;
-use pith_agent::{Guard, Tool, ToolContext, ToolOutput, Verdict};
+use pith_agent::{Tool, ToolCallHook, ToolContext, ToolOutput, Verdict};
 use pith_ext::Limits;
 use pith_protocol::Block;
 use serde_json::{Map, Value, json};
@@ -305,7 +305,7 @@ async fn typebox_builds_the_schemas_extensions_use() {
 }
 
 #[tokio::test]
-async fn a_guarded_tool_passes_the_extensions() {
+async fn a_hooked_tool_passes_the_extensions() {
     let harness = Harness::start();
     harness
         .run(&[
@@ -321,16 +321,16 @@ async fn a_guarded_tool_passes_the_extensions() {
         .await;
     let tool: Arc<dyn Tool> = harness.handle.tools().remove(0);
     let run = async |name: &str| {
-        let (guard, arguments) = (&harness.handle, object(json!({ "name": name })));
+        let (hook, arguments) = (&harness.handle, object(json!({ "name": name })));
         let call = Call { id: "g".into(), name: tool.spec().name.to_string(), arguments: arguments.clone() };
-        let arguments = match guard.admit(&call, arguments).await {
+        let arguments = match hook.admit(&call, arguments).await {
             Verdict::Run(arguments) => arguments,
             Verdict::Refuse(output) => return output,
         };
         let context = ToolContext { call_id: "g".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
         let output = tool.clone().run(arguments.clone(), context).await;
-        assert!(guard.amends());
-        guard.amend(&call, arguments, &output).await.expect("a handler changed it")
+        assert!(hook.amends());
+        hook.amend(&call, arguments, &output).await.expect("a handler changed it")
     };
     let blocked = run("Eve").await;
     assert_eq!((text(&blocked).as_str(), blocked.is_error, blocked.terminate), ("not Eve", true, true));

@@ -13,7 +13,7 @@ use crate::confine::Confinement;
 use crate::image::{self, Normalised};
 use crate::mutation::MutationQueue;
 use crate::paths::Base;
-use crate::process::{Guard, Jobs};
+use crate::process::{Jobs, Supervisor};
 use crate::seen::SeenFiles;
 
 /// The place the tools work at: where, with which shell, under which rules.
@@ -32,7 +32,7 @@ pub struct Workbench {
     conditions: RwLock<Conditions>,
 }
 
-/// What a workbench is made of; the default is a plain one without a guard.
+/// What a workbench is made of; the default is a plain one without a supervisor.
 #[derive(Clone, Debug)]
 pub struct WorkbenchOptions {
     pub home: Option<PathBuf>,
@@ -46,8 +46,8 @@ pub struct WorkbenchOptions {
     pub warn_changed_files: bool,
     /// `bash.keepBackground`: background processes outlive the session.
     pub keep_background: bool,
-    /// The program that guards commands; without one, clearing up is best effort.
-    pub guard: Option<Guard>,
+    /// The program that supervises commands; without one, clearing up is best effort.
+    pub supervisor: Option<Supervisor>,
 }
 
 impl Default for WorkbenchOptions {
@@ -60,7 +60,7 @@ impl Default for WorkbenchOptions {
             auto_resize_images: true,
             warn_changed_files: true,
             keep_background: false,
-            guard: None,
+            supervisor: None,
         }
     }
 }
@@ -89,7 +89,7 @@ impl Workbench {
             shell: options.shell,
             output_dir: OutputDir::below(options.temp).into(),
             confinement: Confinement::to(options.roots),
-            jobs: Jobs::new(options.guard, options.keep_background).into(),
+            jobs: Jobs::new(options.supervisor, options.keep_background).into(),
             auto_resize_images: options.auto_resize_images,
             seen: SeenFiles::new(options.warn_changed_files).into(),
             mutations: Arc::default(),

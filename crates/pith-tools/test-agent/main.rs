@@ -1,4 +1,4 @@
-//! A stand-in for pith in tests: guards commands like it, and can be killed.
+//! A stand-in for pith in tests: supervises commands like it, and can be killed.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -7,22 +7,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_tools::process::{GUARD_ARGUMENT, Guard, SHUTDOWN_GRACE, guard_main};
+use pith_tools::process::{SHUTDOWN_GRACE, SUPERVISOR_ARGUMENT, Supervisor, supervisor_main};
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
-    if arguments.next_if(|first| first == GUARD_ARGUMENT).is_some() {
-        return guard_main(arguments);
+    if arguments.next_if(|first| first == SUPERVISOR_ARGUMENT).is_some() {
+        return supervisor_main(arguments);
     }
     let mut text = || arguments.next().expect("an argument").into_string().expect("plain text");
     let (role, cwd, subject) = (text(), text(), text());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let options = WorkbenchOptions {
-            guard: Some(Guard::this_program().expect("our own program")),
+            supervisor: Some(Supervisor::this_program().expect("our own program")),
             keep_background: role == "keep",
             temp: PathBuf::from(&cwd),
             ..WorkbenchOptions::default()

@@ -175,26 +175,26 @@ fn finished_commands_leave_no_zombies() {
                 })
                 .count()
         };
-        eventually_async(SOON, "all guards are reaped", || zombies() == 0).await;
+        eventually_async(SOON, "all supervisors are reaped", || zombies() == 0).await;
     });
 }
 
 #[test]
-fn killing_the_guard_does_not_free_the_command() {
+fn killing_the_supervisor_does_not_free_the_command() {
     run(async {
         let bench = Bench::new();
         let command = "sleep 60 & echo $! >> pids; echo $$ >> pids; kill -9 $PPID; sleep 60";
         let output = bench.call("bash", json!({"command": command})).await;
-        assert!(output.is_error && text(&output).contains("guard"), "{output:?}");
+        assert!(output.is_error && text(&output).contains("supervisor"), "{output:?}");
         let pids = pids(&bench.path("pids"), 2).unwrap();
         eventually_async(SOON, "all are gone", || none_is_alive(&pids)).await;
     });
 }
 
 #[test]
-fn without_a_guard_groups_and_children_are_still_ended() {
+fn without_a_supervisor_groups_and_children_are_still_ended() {
     run(async {
-        let bench = Bench::with(|options| options.guard = None);
+        let bench = Bench::with(|options| options.supervisor = None);
         assert_eq!(bench.ok("bash", json!({"command": "echo a; echo b >&2"})).await, "a\nb\n");
         assert_eq!(
             bench.fails("bash", json!({"command": "kill -9 $$"})).await,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use pith_config::Environment;
 use pith_session::{Session, SessionExit};
-use pith_tools::process::{Guard, SHUTDOWN_GRACE};
+use pith_tools::process::{SHUTDOWN_GRACE, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, Mode};
@@ -30,7 +30,7 @@ pub struct Embedded {
     pub cwd: PathBuf,
     pub home: PathBuf,
     pub variables: Vec<(String, String)>,
-    /// The pith program, which guards the commands of the session; without it clearing up after them is best effort.
+    /// The pith program, which supervises the commands of the session; without it clearing up after them is best effort.
     pub program: Option<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ impl Embedded {
             dialect,
             mode: pith_ext::Mode::Rpc,
             ask: None,
-            guard: self.program.map(Guard::at),
+            supervisor: self.program.map(Supervisor::at),
         };
         let opened = open::open(shared, request).await?;
         opened.discover();

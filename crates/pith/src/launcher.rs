@@ -1,4 +1,4 @@
-//! Programs of extensions below a guard, like those of the bash tool: they end
+//! Programs of extensions below a supervisor, like those of the bash tool: they end
 //! with pith even if it is killed.
 
 use std::io;
@@ -9,33 +9,33 @@ use std::time::Duration;
 
 use pith_config::Environment;
 use pith_ext::{Launched, Launcher};
-use pith_tools::process::{CommandLine, Guard, Job, Jobs};
+use pith_tools::process::{CommandLine, Job, Jobs, Supervisor};
 use tokio::runtime::Handle;
 
-/// Starts programs below guards.
-pub struct Guarded {
+/// Starts programs below supervisors.
+pub struct Supervised {
     jobs: Jobs,
-    /// Where the lines to the guards are served.
+    /// Where the lines to the supervisors are served.
     runtime: Handle,
     /// What programs inherit; `None` stands for the variables of this process.
     variables: Option<Vec<(String, String)>>,
 }
 
-impl Guarded {
+impl Supervised {
     /// For programs that inherit these variables; `None` outside of the runtime.
-    pub fn new(guard: Guard, environment: &Environment) -> Option<Self> {
+    pub fn new(supervisor: Supervisor, environment: &Environment) -> Option<Self> {
         let variables = environment.variables();
-        Some(Guarded { jobs: Jobs::new(Some(guard), true), runtime: Handle::try_current().ok()?, variables })
+        Some(Supervised { jobs: Jobs::new(Some(supervisor), true), runtime: Handle::try_current().ok()?, variables })
     }
 }
 
-impl std::fmt::Debug for Guarded {
+impl std::fmt::Debug for Supervised {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Guarded")
+        f.write_str("Supervised")
     }
 }
 
-impl Launcher for Guarded {
+impl Launcher for Supervised {
     fn launch(
         &self,
         program: &str,

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use cli::{Action, Cli, Mode};
-use pith_tools::process::{GUARD_ARGUMENT, guard_main};
+use pith_tools::process::{SUPERVISOR_ARGUMENT, supervisor_main};
 use pith_visible::{visible, write_stderr};
 use program::Program;
 
@@ -37,8 +37,8 @@ pub fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
     let program = Program::of(arguments.next());
     let mut arguments = arguments.peekable();
-    if arguments.next_if(|first| first == GUARD_ARGUMENT).is_some() {
-        return guard_main(arguments);
+    if arguments.next_if(|first| first == SUPERVISOR_ARGUMENT).is_some() {
+        return supervisor_main(arguments);
     }
     // An extension that starts the agent again as Node would passes on the script it was told of.
     let _ = arguments.next_if(|first| first == pith_ext::SCRIPT);

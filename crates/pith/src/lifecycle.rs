@@ -1,5 +1,5 @@
 //! How the process ends: for which reason, with which code, and within bounds.
-//! Commands need no farewell here: their guards notice that pith is gone.
+//! Commands need no farewell here: their supervisors notice that pith is gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

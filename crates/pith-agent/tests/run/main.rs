@@ -1,7 +1,7 @@
 //! The loop, driven by closures: a model that plays answers, tools that are functions.
 
-mod guard;
 mod progress;
+mod tool_call_hook;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use pith_agent::link::Limits;
 use pith_agent::{
-    Guard, Link, ModelClient, Opening, Queue, RunEvent, Tool, ToolContext, ToolOutput, Toolset, Turn, run,
+    Link, ModelClient, Opening, Queue, RunEvent, Tool, ToolCallHook, ToolContext, ToolOutput, Toolset, Turn, run,
 };
 use pith_protocol::{
     AssistantEvent, AssistantMessage, Block, CacheRetention, LlmCall, Message, Model, StopReason, ThinkingLevel,
@@ -97,7 +97,7 @@ struct Recorder {
     follow_ups: VecDeque<&'static str>,
     interrupts: bool,
     reports_aborted_calls: bool,
-    guard: Option<Arc<dyn Guard>>,
+    hook: Option<Arc<dyn ToolCallHook>>,
     /// Says how often a turn asks for one more answer.
     n_continued: usize,
     /// Replaces a finished message.
@@ -195,7 +195,7 @@ impl Link for Recorder {
             blank: AssistantMessage::default(),
             call: Ok((self.player.clone(), call)),
             tools: self.tools.clone(),
-            guard: self.guard.clone(),
+            hook: self.hook.clone(),
             limits: Limits { reports_aborted_calls: self.reports_aborted_calls, ..Limits::default() },
         }
     }
@@ -230,7 +230,7 @@ fn recorder(answers: Vec<AssistantMessage>, tools: Vec<Function>) -> Recorder {
         follow_ups: VecDeque::new(),
         interrupts: false,
         reports_aborted_calls: false,
-        guard: None,
+        hook: None,
         n_continued: 0,
         replace: |message| message,
         on_line: Box::new(|_, _| {}),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pith_agent::link::Call;
-use pith_agent::{Guard, Queue, ToolOutput, Verdict, Waits};
+use pith_agent::{Queue, ToolCallHook, ToolOutput, Verdict, Waits};
 use pith_ext::{Boundary, EventName, ExtensionError, ExtensionHandle};
 use pith_protocol::{Block, Event, Message, RequestHooks, RequestPart};
 use pith_tools::image::Rules;
@@ -23,7 +23,7 @@ pub(crate) fn request_hooks(handle: &ExtensionHandle) -> Option<Arc<dyn RequestH
 
 impl Session {
     /// Extensions as they look at every tool call.
-    pub(crate) fn tool_call_hook(&self, handle: &ExtensionHandle) -> Arc<dyn Guard> {
+    pub(crate) fn tool_call_hook(&self, handle: &ExtensionHandle) -> Arc<dyn ToolCallHook> {
         Arc::new(Fitted { handle: handle.clone(), rules: self.workbench().image_rules() })
     }
 
@@ -107,13 +107,13 @@ fn is_seen(message: &Message) -> bool {
     !matches!(message, Message::BashExecution(bash) if bash.exclude_from_context == Some(true))
 }
 
-/// The extensions' guard; pictures in what they make of a result are made fit for the model.
+/// The extensions' hook; pictures in what they make of a result are made fit for the model.
 struct Fitted {
     handle: ExtensionHandle,
     rules: Rules,
 }
 
-impl Guard for Fitted {
+impl ToolCallHook for Fitted {
     fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict> {
         self.handle.admit(call, arguments)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::Given;
+use pith_agent::CallOverrides;
 use pith_ai::Registry;
 use pith_ext::outgoing::ModelRequest;
 use pith_protocol::{Block, CacheRetention, Content, LlmCall, Message, Model, ThinkingLevel, ToolSpec};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// Reads the call, and the key and headers the extension gives for it.
-pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCall, Given), String> {
+pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCall, CallOverrides), String> {
     let mut model = model(&request.model, registry)?;
     let options = &request.options;
     if let Some(temperature) = options.get("temperature").filter(|value| value.is_number()) {
@@ -20,7 +20,7 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
     let mut context = Context::default();
     context.read(&request.context)?;
     let level = options.get("reasoning").and_then(Value::as_str).and_then(ThinkingLevel::parse);
-    let given = Given {
+    let overrides = CallOverrides {
         api_key: text(options, "apiKey").filter(|key| !key.is_empty()),
         headers: headers(request.model.get("headers")).into_iter().chain(headers(options.get("headers"))).collect(),
     };
@@ -40,19 +40,19 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
         block_images: false,
         hooks: None,
     };
-    Ok((call, given))
+    Ok((call, overrides))
 }
 
 /// A model an extension asks for.
-pub(super) fn model(given: &Value, registry: &Registry) -> Result<Arc<Model>, String> {
-    let named = named(given)?;
+pub(super) fn model(value: &Value, registry: &Registry) -> Result<Arc<Model>, String> {
+    let named = named(value)?;
     let (provider, id) = (named.provider.clone(), named.id.clone());
     found(named, registry).ok_or_else(|| format!("Model not found: {provider}/{id}"))
 }
 
 /// A model as an extension names it: with everything, or just by provider and id.
-pub(super) fn named(given: &Value) -> Result<Model, String> {
-    let model = Model::deserialize(given).map_err(|error| format!("this is not a model: {error}"))?;
+pub(super) fn named(value: &Value) -> Result<Model, String> {
+    let model = Model::deserialize(value).map_err(|error| format!("this is not a model: {error}"))?;
     if model.provider.is_empty() || model.id.is_empty() {
         return Err("this is not a model: provider and id are missing".to_owned());
     }
@@ -159,9 +159,9 @@ mod tests {
     fn prompts_and_tools_come_from_both_generations_of_contexts() {
         let user = json!({"role": "user", "content": "hi"});
         let tool = |name: &str| json!({"name": name, "description": "d", "parameters": {"type": "object"}});
-        let check = |given: Value, prompts: &[&str], tools: &[&str], n_messages: usize| {
+        let check = |request: Value, prompts: &[&str], tools: &[&str], n_messages: usize| {
             let expected = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-            assert_eq!(context(given), Ok((expected(prompts), expected(tools), n_messages)));
+            assert_eq!(context(request), Ok((expected(prompts), expected(tools), n_messages)));
         };
         check(json!({}), &[], &[], 0);
         check(json!({"systemPrompt": "be good", "messages": [user], "tools": [tool("a")]}), &["be good"], &["a"], 1);
@@ -177,8 +177,8 @@ mod tests {
 
     #[test]
     fn wrong_contexts_are_named() {
-        let check = |given: Value, expected: &str| {
-            let failure = context(given).expect_err("refused");
+        let check = |request: Value, expected: &str| {
+            let failure = context(request).expect_err("refused");
             assert!(failure.starts_with(expected), "{failure}");
         };
         check(json!({"messages": 7}), "context.messages: expected an array");

@@ -192,7 +192,7 @@ impl Session {
     }
 
     pub(crate) fn stream_for_extension(&mut self, request: ModelRequest, mut reply: ModelReply) {
-        let (mut call, given) = match model_request::read(&request, self.models.registry()) {
+        let (mut call, overrides) = match model_request::read(&request, self.models.registry()) {
             Ok(read) => read,
             Err(error) => return reply.fail(error),
         };
@@ -200,7 +200,7 @@ impl Session {
         let router = self.models.router();
         let client = if request.native { router.native().clone() } else { router.clone() as Arc<dyn ModelClient> };
         self.serve_extension(async move {
-            let mut events = client.stream_with(call, given, reply.cancel().clone());
+            let mut events = client.stream_with(call, overrides, reply.cancel().clone());
             while let Some(event) = events.recv().await {
                 reply.event(&event);
             }

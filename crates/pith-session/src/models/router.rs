@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pith_agent::{Given, ModelClient};
+use pith_agent::{CallOverrides, ModelClient};
 use pith_ai::{Credentials, Logins, Registry};
 use pith_ext::{ExtensionHandle, ExtensionModels, ProviderAction};
 use pith_protocol::{AssistantEvent, LlmCall, Model};
@@ -45,26 +45,33 @@ impl Router {
 
 impl ModelClient for Router {
     fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
-        self.stream_with(call, Given::default(), cancel)
+        self.stream_with(call, CallOverrides::default(), cancel)
     }
 
-    fn stream_with(&self, call: LlmCall, given: Given, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent> {
-        let Some(handle) = self.extension_for(&call.model) else { return self.native.stream_with(call, given, cancel) };
+    fn stream_with(
+        &self,
+        call: LlmCall,
+        overrides: CallOverrides,
+        cancel: CancellationToken,
+    ) -> mpsc::Receiver<AssistantEvent> {
+        let Some(handle) = self.extension_for(&call.model) else {
+            return self.native.stream_with(call, overrides, cancel);
+        };
         let (registry, model) = (self.registry.clone(), call.model.clone());
         let options = async move {
-            let credentials = match given.api_key {
+            let credentials = match overrides.api_key {
                 Some(key) => Credentials { api_key: Some(key), ..Credentials::default() },
                 None => registry.resolve_credentials(&model).await?,
             };
-            Ok(options(credentials, given.headers))
+            Ok(options(credentials, overrides.headers))
         };
         ExtensionModels::new(handle).stream_with_options(call, options, cancel)
     }
 }
 
 /// Key and headers as a provider's `stream` is given them.
-fn options(credentials: Credentials, given: Vec<(String, Option<String>)>) -> Map<String, Value> {
-    let headers = header_object(&credentials, given);
+fn options(credentials: Credentials, overrides: Vec<(String, Option<String>)>) -> Map<String, Value> {
+    let headers = header_object(&credentials, overrides);
     let mut options = Map::new();
     if let Some(key) = credentials.api_key {
         options.insert("apiKey".to_owned(), Value::String(key));
@@ -76,10 +83,10 @@ fn options(credentials: Credentials, given: Vec<(String, Option<String>)>) -> Ma
 }
 
 /// The headers of credentials with others over them, as an object; none if there are none.
-pub(crate) fn header_object(credentials: &Credentials, given: Vec<(String, Option<String>)>) -> Option<Value> {
+pub(crate) fn header_object(credentials: &Credentials, overrides: Vec<(String, Option<String>)>) -> Option<Value> {
     let mut headers = Map::new();
     let own = credentials.headers.iter().cloned();
-    for (name, value) in own.chain(given) {
+    for (name, value) in own.chain(overrides) {
         headers.retain(|known, _| !known.eq_ignore_ascii_case(&name));
         if let Some(value) = value {
             headers.insert(name, Value::String(value));

@@ -170,7 +170,7 @@ impl Link for SessionLink {
             blank: AssistantMessage::default(),
             call: Err("The session has ended".to_owned()),
             tools: Arc::new(Toolset::new(Vec::new())),
-            guard: None,
+            hook: None,
             limits: Limits::default(),
         });
         if let (Some(observer), Ok((_, call))) = (&mut self.observer, &mut turn.call) {

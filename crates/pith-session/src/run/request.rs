@@ -29,9 +29,9 @@ impl Session {
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
         };
-        let guard = self.extension_handle().map(|handle| self.tool_call_hook(handle));
+        let hook = self.extension_handle().map(|handle| self.tool_call_hook(handle));
         let limits = Limits { reports_aborted_calls: self.options.reports_aborted_calls, ..Limits::default() };
-        Turn { blank, call, tools: self.tools.active().clone(), guard, limits }
+        Turn { blank, call, tools: self.tools.active().clone(), hook, limits }
     }
 
     fn request(&self, model: Arc<Model>) -> LlmCall {

@@ -1,4 +1,4 @@
-//! A task that plays the guard where no guard program can be started.
+//! A task that plays the supervisor where no supervisor program can be started.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -11,8 +11,8 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until};
 
-use super::guard::Leftovers;
 use super::line::{Order, Report};
+use super::supervisor::Leftovers;
 use super::{ORPHANED_GRACE, tree};
 
 /// How often a group left behind is looked at.

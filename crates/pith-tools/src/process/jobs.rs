@@ -18,8 +18,8 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::attend::attend;
-use super::guard::{Guard, Leftovers};
 use super::line::Line;
+use super::supervisor::{Leftovers, Supervisor};
 
 /// A pipe this large spares a busy command most of its waiting.
 #[cfg(target_os = "linux")]
@@ -39,13 +39,13 @@ pub struct CommandLine {
 
 /// Every command of a session that may still have processes.
 pub struct Jobs {
-    guard: Option<Guard>,
+    supervisor: Option<Supervisor>,
     leftovers: Leftovers,
     /// Shared with the commands, which take themselves out when nothing is left of them.
     lines: Arc<Lines>,
 }
 
-/// The lines to all guards that may still have processes.
+/// The lines to all supervisors that may still have processes.
 #[derive(Default)]
 struct Lines(Mutex<Vec<Entry>>);
 
@@ -84,9 +84,9 @@ pub struct Job {
 
 impl Jobs {
     /// `keep_background` lets processes live on that outlast both their command and pith.
-    pub fn new(guard: Option<Guard>, keep_background: bool) -> Self {
+    pub fn new(supervisor: Option<Supervisor>, keep_background: bool) -> Self {
         let leftovers = if keep_background { Leftovers::Keep } else { Leftovers::End };
-        Jobs { guard, leftovers, lines: Arc::default() }
+        Jobs { supervisor, leftovers, lines: Arc::default() }
     }
 
     /// Starts a command in a session of its own, with empty input. Needs a tokio runtime.
@@ -103,25 +103,25 @@ impl Jobs {
         let (ours, theirs) = BlockingStream::pair()?;
         ours.set_nonblocking(true)?;
         let ours = UnixStream::from_std(ours)?;
-        let line = Arc::new(match &self.guard {
-            Some(guard) => self.spawn_guarded(guard, command, (stdout, stderr), ours, theirs)?,
+        let line = Arc::new(match &self.supervisor {
+            Some(supervisor) => self.spawn_supervised(supervisor, command, (stdout, stderr), ours, theirs)?,
             None => self.spawn_attended(command, (stdout, stderr), ours, theirs)?,
         });
         self.lines.all().push(Entry { line: Arc::clone(&line), watcher: None });
         Ok(Job { line, released: false, lines: Arc::downgrade(&self.lines), runtime: Handle::current() })
     }
 
-    fn spawn_guarded(
+    fn spawn_supervised(
         &self,
-        guard: &Guard,
+        supervisor: &Supervisor,
         command: CommandLine,
         (stdout, stderr): (Stdio, Stdio),
         ours: UnixStream,
         theirs: BlockingStream,
     ) -> io::Result<Line> {
-        let child = Command::new(&guard.program)
-            .arg0("pith-guard")
-            .arg(&guard.argument)
+        let child = Command::new(&supervisor.program)
+            .arg0("pith-supervisor")
+            .arg(&supervisor.argument)
             .arg(self.leftovers.as_argument())
             .arg(command.program)
             .args(command.arguments)
@@ -132,7 +132,7 @@ impl Jobs {
             .stdout(stdout)
             .stderr(stderr)
             .spawn()?;
-        // The guard reports over the line; as a dropped child it is reaped by the runtime.
+        // The supervisor reports over the line; as a dropped child it is reaped by the runtime.
         Ok(Line::new(ours, child.id().and_then(|id| Pid::from_raw(id.cast_signed()))))
     }
 

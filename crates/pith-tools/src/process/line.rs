@@ -1,4 +1,4 @@
-//! The line between pith and a guard: frames of one letter and one number.
+//! The line between pith and a supervisor: frames of one letter and one number.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream as BlockingStream;
@@ -12,14 +12,14 @@ use super::tree;
 
 const FRAME: usize = 5;
 
-/// What pith asks of a guard.
+/// What pith asks of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// SIGTERM to all that is left, SIGKILL after `grace`.
     End { grace: Duration },
 }
 
-/// What a guard tells pith.
+/// What a supervisor tells pith.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
     /// The command could not be started; the number of the system error.
@@ -86,10 +86,10 @@ fn parts([letter, a, b, c, d]: [u8; FRAME]) -> (u8, u32) {
     (letter, u32::from_le_bytes([a, b, c, d]))
 }
 
-/// pith's end of the line. Closing it makes the guard clear up.
+/// pith's end of the line. Closing it makes the supervisor clear up.
 pub(super) struct Line {
     stream: UnixStream,
-    /// The guard process, which is also the id of the session it leads.
+    /// The supervisor process, which is also the id of the session it leads.
     session: Option<Pid>,
     heard: Mutex<Heard>,
 }
@@ -107,7 +107,7 @@ impl Line {
         Line { stream, session, heard: Mutex::default() }
     }
 
-    /// Orders the end of everything below the guard.
+    /// Orders the end of everything below the supervisor.
     pub fn end(&self, grace: Duration) {
         // A full socket cannot happen with a handful of bytes; a closed one means it is over already.
         let _ = self.stream.try_write(&Order::End { grace }.encode());
@@ -122,7 +122,7 @@ impl Line {
                 return outcome.map_err(io::Error::from_raw_os_error);
             }
             if is_over {
-                return Err(io::Error::other("the guard of the command was killed"));
+                return Err(io::Error::other("the supervisor of the command was killed"));
             }
             self.listen().await;
         }
@@ -164,7 +164,7 @@ impl Line {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => heard.closed = true,
             }
-            // The guard itself was killed: what shares its session can still be found.
+            // The supervisor itself was killed: what shares its session can still be found.
             if let (true, false, Some(session)) = (heard.closed, heard.gone, self.session) {
                 tree::kill_session(session);
             }

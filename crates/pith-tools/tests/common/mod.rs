@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_tools::process::{GUARD_ARGUMENT, Guard};
+use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +19,8 @@ pub struct Bench {
     pub updates: Arc<Mutex<Vec<ToolOutput>>>,
 }
 
-pub fn guard() -> Guard {
-    Guard { program: env!("CARGO_BIN_EXE_test-agent").into(), argument: GUARD_ARGUMENT.into() }
+pub fn supervisor() -> Supervisor {
+    Supervisor { program: env!("CARGO_BIN_EXE_test-agent").into(), argument: SUPERVISOR_ARGUMENT.into() }
 }
 
 impl Bench {
@@ -33,7 +33,7 @@ impl Bench {
         let cwd = dir.path().canonicalize().expect("it exists").join("work");
         std::fs::create_dir(&cwd).expect("new");
         let mut options = WorkbenchOptions {
-            guard: Some(guard()),
+            supervisor: Some(supervisor()),
             home: Some(dir.path().join("home")),
             temp: dir.path().to_owned(),
             ..WorkbenchOptions::default()

@@ -10,10 +10,10 @@ use super::flags;
 
 /// The options, in the order they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExtensionFlags(Vec<Given>);
+pub struct ExtensionFlags(Vec<UnresolvedFlag>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Given {
+struct UnresolvedFlag {
     /// Without the dashes.
     name: String,
     value: Option<String>,
@@ -23,47 +23,47 @@ struct Given {
 
 /// What is done about options that nobody has registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strangers {
-    Refused,
+pub enum UnknownFlags {
+    Error,
     /// Hosts pass flags written for other agents and other versions.
-    Ignored,
+    Warn,
 }
 
 /// What extensions get, and what people are told.
 #[derive(Debug, Default, PartialEq)]
-pub struct Judged {
+pub struct ResolvedFlags {
     pub values: HashMap<String, Value>,
     pub warnings: Vec<String>,
 }
 
 impl ExtensionFlags {
     pub(super) fn push(&mut self, name: &str, value: Option<String>) {
-        self.0.push(Given { name: name.to_owned(), value, is_foreign: false });
+        self.0.push(UnresolvedFlag { name: name.to_owned(), value, is_foreign: false });
     }
 
     pub(super) fn push_foreign(&mut self, name: &str, value: Option<String>) {
-        self.0.push(Given { name: name.to_owned(), value, is_foreign: true });
+        self.0.push(UnresolvedFlag { name: name.to_owned(), value, is_foreign: true });
     }
 
-    /// Whether there is nothing to judge.
+    /// Whether there is nothing to resolve.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Compares with what extensions have registered; `Err` is the text after `Error: `.
-    pub fn judge(&self, registered: &[FlagInfo], strangers: Strangers) -> Result<Judged, String> {
-        let mut judged = Judged::default();
+    pub fn resolve(&self, registered: &[FlagInfo], unknown_flags: UnknownFlags) -> Result<ResolvedFlags, String> {
+        let mut resolved = ResolvedFlags::default();
         let mut unknown: Vec<String> = Vec::new();
-        for Given { name, value, is_foreign } in &self.0 {
+        for UnresolvedFlag { name, value, is_foreign } in &self.0 {
             match (registered.iter().find(|flag| flag.name == *name).map(|flag| flag.kind), value) {
                 (Some(FlagKind::Boolean), _) => {
-                    judged.values.insert(name.clone(), Value::Bool(true));
+                    resolved.values.insert(name.clone(), Value::Bool(true));
                 }
                 (Some(FlagKind::String), Some(value)) => {
-                    judged.values.insert(name.clone(), Value::String(value.clone()));
+                    resolved.values.insert(name.clone(), Value::String(value.clone()));
                 }
                 (Some(FlagKind::String), None) => return Err(format!("Extension flag \"--{name}\" requires a value")),
-                (None, _) if *is_foreign => judged.warnings.push(format!("--{name} has no effect in pith")),
+                (None, _) if *is_foreign => resolved.warnings.push(format!("--{name} has no effect in pith")),
                 (None, _) => {
                     let option = format!("--{name}");
                     if !unknown.contains(&option) {
@@ -72,12 +72,12 @@ impl ExtensionFlags {
                 }
             }
         }
-        match (unknown.as_slice(), strangers) {
+        match (unknown.as_slice(), unknown_flags) {
             ([], _) => {}
-            (_, Strangers::Ignored) => {
-                judged.warnings.push(format!("ignoring unknown options: {}", unknown.join(", ")));
+            (_, UnknownFlags::Warn) => {
+                resolved.warnings.push(format!("ignoring unknown options: {}", unknown.join(", ")));
             }
-            ([option], Strangers::Refused) => {
+            ([option], UnknownFlags::Error) => {
                 let hint = match flags::nearest(option) {
                     Some(near) if near == option => " (it needs a value)".to_owned(),
                     Some(near) => format!(" (did you mean {near}?)"),
@@ -85,9 +85,9 @@ impl ExtensionFlags {
                 };
                 return Err(format!("Unknown option: {option}{hint}"));
             }
-            (_, Strangers::Refused) => return Err(format!("Unknown options: {}", unknown.join(", "))),
+            (_, UnknownFlags::Error) => return Err(format!("Unknown options: {}", unknown.join(", "))),
         }
-        Ok(judged)
+        Ok(resolved)
     }
 }
 
@@ -101,20 +101,20 @@ mod tests {
         FlagInfo { name: name.to_owned(), kind, description: None, default: None, extension_path }
     }
 
-    fn judge(line: &str, strangers: Strangers) -> Result<Judged, String> {
+    fn resolve(line: &str, unknown_flags: UnknownFlags) -> Result<ResolvedFlags, String> {
         let cli = Cli::parse(line.split_whitespace().map(str::to_owned)).expect("parses");
         let registered = [
             registered("loud", FlagKind::Boolean),
             registered("plan", FlagKind::Boolean),
             registered("preset", FlagKind::String),
         ];
-        cli.extension_flags.judge(&registered, strangers)
+        cli.extension_flags.resolve(&registered, unknown_flags)
     }
 
     #[test]
     fn extensions_get_what_they_have_registered() {
         let check = |line: &str, expected: Value| {
-            let values = judge(line, Strangers::Refused).expect(line).values;
+            let values = resolve(line, UnknownFlags::Error).expect(line).values;
             assert_eq!(serde_json::to_value(values).expect("plain"), expected, "{line}");
         };
         check("--loud", serde_json::json!({"loud": true}));
@@ -128,14 +128,14 @@ mod tests {
 
     #[test]
     fn what_nobody_registered_is_refused_or_ignored() {
-        let check = |line: &str, text: &str| assert_eq!(judge(line, Strangers::Refused).expect_err(line), text);
+        let check = |line: &str, text: &str| assert_eq!(resolve(line, UnknownFlags::Error).expect_err(line), text);
         check("--preset", "Extension flag \"--preset\" requires a value");
         check("--preset --loud", "Extension flag \"--preset\" requires a value");
         check("--frobnicate", "Unknown option: --frobnicate");
         check("--one --two=3 --one", "Unknown options: --one, --two");
         check("--modle x", "Unknown option: --modle (did you mean --model?)");
         check("--no-skill", "Unknown option: --no-skill (did you mean --no-skills?)");
-        let ignored = judge("--mode rpc --frobnicate yes --smol m --loud", Strangers::Ignored).expect("goes on");
+        let ignored = resolve("--mode rpc --frobnicate yes --smol m --loud", UnknownFlags::Warn).expect("goes on");
         assert_eq!(ignored.warnings, ["--smol has no effect in pith", "ignoring unknown options: --frobnicate"]);
         assert_eq!(ignored.values.len(), 1);
     }

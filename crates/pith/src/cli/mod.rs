@@ -16,7 +16,7 @@ use pith_protocol::{StreamUpdates, ThinkingLevel};
 use crate::dialect::{self, Dialect};
 use crate::sessions::SessionFlags;
 pub use completions::completions;
-pub use extension_flags::{ExtensionFlags, Judged, Strangers};
+pub use extension_flags::{ExtensionFlags, ResolvedFlags, UnknownFlags};
 use flags::{Flag, Support, Takes};
 pub use help::help;
 pub use man::man;

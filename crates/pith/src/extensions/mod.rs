@@ -18,7 +18,7 @@ use pith_ext::{
     SCRIPT, Surroundings, discover,
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
-use pith_tools::process::Guard;
+use pith_tools::process::Supervisor;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub use loading::Loader;
 pub use survey::{Survey, Surveyor};
 
 use crate::cli::{Cli, ExtensionErrors};
-use crate::launcher::Guarded;
+use crate::launcher::Supervised;
 use crate::packages::{self, Package, Shelves};
 
 /// The version of the interface extensions are told.
@@ -48,7 +48,7 @@ pub struct Extensions {
     agent_dir: AgentDir,
     environment: Environment,
     mode: Mode,
-    guard: Option<Guard>,
+    supervisor: Option<Supervisor>,
     /// The command line has flags that only extensions can know.
     has_flags: bool,
 }
@@ -74,14 +74,14 @@ impl Extensions {
             agent_dir: agent_dir.clone(),
             environment: environment.clone(),
             mode,
-            guard: None,
+            supervisor: None,
             has_flags: !cli.extension_flags.is_empty(),
         }
     }
 
-    /// Guards the programs they start.
-    pub fn guarded_by(self, guard: Option<Guard>) -> Self {
-        Extensions { guard, ..self }
+    /// Supervises the programs they start.
+    pub fn supervised_by(self, supervisor: Option<Supervisor>) -> Self {
+        Extensions { supervisor, ..self }
     }
 
     /// The extensions of a directory.
@@ -155,9 +155,9 @@ impl Extensions {
         }
     }
 
-    /// What starts the programs of extensions, where they can be guarded.
+    /// What starts the programs of extensions, where they can be supervised.
     fn launcher(&self) -> Option<Arc<dyn Launcher>> {
-        let launcher = Guarded::new(self.guard.clone()?, &self.environment)?;
+        let launcher = Supervised::new(self.supervisor.clone()?, &self.environment)?;
         Some(Arc::new(launcher))
     }
 

@@ -14,7 +14,7 @@ use super::{Extensions, Loader, Search};
 use crate::cli::Cli;
 use crate::open::judge_and_load;
 use crate::project::Project;
-use pith_tools::process::Guard;
+use pith_tools::process::Supervisor;
 
 /// Somebody waits for a text; extensions that take longer are not in it.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -54,7 +54,7 @@ impl Surveyor<'_> {
 
     async fn survey(&self) -> (Survey, Registry) {
         let extensions = Extensions::new(self.cli, self.agent_dir, self.environment, Mode::Print)
-            .guarded_by(Guard::this_program().ok());
+            .supervised_by(Supervisor::this_program().ok());
         let mut project = Project::new(self.cli, self.agent_dir, self.environment, None);
         let mut loader = Loader::new(&extensions, self.cwd);
         let loading = judge_and_load(&extensions, &mut loader, &mut project, self.cwd);

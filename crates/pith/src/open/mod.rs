@@ -24,11 +24,11 @@ use pith_session::{
 };
 use pith_store::SessionStore;
 use pith_tools::image;
-use pith_tools::process::Guard;
+use pith_tools::process::Supervisor;
 use serde_json::Value;
 
 use crate::check::check_tools;
-use crate::cli::{Cli, Judged, Mode, Strangers};
+use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
 use crate::project::{Ask, Project, Verdicts};
@@ -50,8 +50,8 @@ pub struct OpenRequest {
     pub mode: pith_ext::Mode,
     /// Puts questions to a person who is there before the session is.
     pub ask: Option<Ask>,
-    /// Guards the commands of the session; without one, clearing up after them is best effort.
-    pub guard: Option<Guard>,
+    /// Supervises the commands of the session; without one, clearing up after them is best effort.
+    pub supervisor: Option<Supervisor>,
 }
 
 /// What the sessions of one process share. Cheap to clone; everything in it is made when it is first needed.
@@ -91,7 +91,7 @@ impl OpenRequest {
             dialect,
             mode,
             ask: None,
-            guard: Guard::this_program().ok(),
+            supervisor: Supervisor::this_program().ok(),
         })
     }
 }
@@ -107,18 +107,18 @@ impl Shared {
 
 /// Reads what there is to read. An error means that there is no session.
 pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<OpenedSession> {
-    let OpenRequest { cwd, environment, arguments: cli, dialect, mode, ask, guard } = request;
+    let OpenRequest { cwd, environment, arguments: cli, dialect, mode, ask, supervisor } = request;
     let agent_dir = agent_dir(dialect, &environment);
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
         .with_verdicts(shared.verdicts.clone());
-    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).guarded_by(guard.clone());
-    let strangers = if cli.mode == Some(Mode::Rpc) { Strangers::Ignored } else { Strangers::Refused };
+    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).supervised_by(supervisor.clone());
+    let unknown_flags = if cli.mode == Some(Mode::Rpc) { UnknownFlags::Warn } else { UnknownFlags::Error };
     if !cli.extension_flags.is_empty() {
         // Where no extension can know them they are refused before anything is opened.
         let found = extensions.find(&cwd, project.look(&cwd).user_settings(), Search::Trusted);
         if found.sources.is_empty() && cli.sessions.open.is_none() && cli.sessions.resume.is_none() {
-            cli.extension_flags.judge(&[], strangers).map_err(anyhow::Error::msg)?;
+            cli.extension_flags.resolve(&[], unknown_flags).map_err(anyhow::Error::msg)?;
         }
     }
     // Where sessions are is read before anybody is asked whether the project is trusted.
@@ -139,8 +139,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     }
     let registered = loader.registry();
     let flags = registered.as_deref().map_or(&[][..], |registry| &registry.flags);
-    let Judged { values: extension_flags, warnings } =
-        cli.extension_flags.judge(flags, strangers).map_err(anyhow::Error::msg)?;
+    let ResolvedFlags { values: extension_flags, warnings } =
+        cli.extension_flags.resolve(flags, unknown_flags).map_err(anyhow::Error::msg)?;
     warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let choices = Choices::new(&cli, dialect, &environment)?;
@@ -158,7 +158,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
-    let make_tools = tools::maker(&environment, &agent_dir, &registry, guard, cli.offline);
+    let make_tools = tools::maker(&environment, &agent_dir, &registry, supervisor, cli.offline);
     Ok(OpenedSession {
         cli,
         environment,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pith_ai::Registry;
 use pith_config::{AgentDir, Environment, Settings};
 use pith_session::MakeTools;
-use pith_tools::process::Guard;
+use pith_tools::process::Supervisor;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
@@ -15,12 +15,12 @@ pub(super) fn maker(
     environment: &Environment,
     agent_dir: &AgentDir,
     registry: &Arc<Registry>,
-    guard: Option<Guard>,
+    supervisor: Option<Supervisor>,
     is_offline: bool,
 ) -> MakeTools {
     let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
     Box::new(move |cwd, settings, before| {
-        let options = workbench_options(cwd, &environment, settings, guard.clone());
+        let options = workbench_options(cwd, &environment, settings, supervisor.clone());
         let workbench = match before.filter(|before| before.base.cwd == cwd) {
             Some(before) => before.renewed(options),
             None => Workbench::new(cwd.to_owned(), options),
@@ -35,7 +35,7 @@ fn workbench_options(
     cwd: &Path,
     environment: &Environment,
     settings: &Settings,
-    guard: Option<Guard>,
+    supervisor: Option<Supervisor>,
 ) -> WorkbenchOptions {
     WorkbenchOptions {
         home: Some(environment.home().to_owned()),
@@ -47,7 +47,7 @@ fn workbench_options(
             .then(|| settings.tools.root.iter().map(|root| cwd.join(environment.expand(root))).collect()),
         auto_resize_images: settings.images.auto_resize,
         keep_background: settings.bash.keep_background,
-        guard,
+        supervisor,
         ..WorkbenchOptions::default()
     }
 }

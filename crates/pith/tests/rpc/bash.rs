@@ -213,7 +213,7 @@ fn commands_that_have_ended_hold_no_descriptors() {
         scene.response(id);
     }
     eventually("all descriptors are closed", || n_open() <= before);
-    // What is left in the background keeps its line to the guard, and no longer than it lives.
+    // What is left in the background keeps its line to the supervisor, and no longer than it lives.
     bash(&mut scene, "until [ -e end ]; do sleep 0.01; done > /dev/null 2>&1 &");
     bash(&mut scene, "touch end");
     eventually("all descriptors are closed", || n_open() <= before);

@@ -86,7 +86,7 @@ fn children_do_not_outlive_a_killed_pith() {
     scene.prompt("go");
     scene.wait_output("began");
     scene.kill();
-    // The guards as well.
+    // The supervisors as well.
     no_process_after_a_second(scene.marker());
     no_process_after_a_second(&endless);
 }

@@ -21,7 +21,7 @@ struct Porter {
     amends: bool,
 }
 
-impl Guard for Porter {
+impl ToolCallHook for Porter {
     fn admit<'a>(&'a self, call: &'a Call, mut arguments: Map<String, Value>) -> Waits<'a, Verdict> {
         Box::pin(async move {
             write(&self.diary, format!("admit {} {}", call.id, Value::Object(arguments.clone())));
@@ -93,8 +93,8 @@ fn noted(name: &str, diary: &Diary) -> Function {
     })
 }
 
-fn guarded(diary: &Diary, answers: Vec<AssistantMessage>, tools: Vec<Function>, amends: bool) -> Recorder {
-    Recorder { guard: Some(Arc::new(Porter { diary: diary.clone(), amends })), ..recorder(answers, tools) }
+fn hooked(diary: &Diary, answers: Vec<AssistantMessage>, tools: Vec<Function>, amends: bool) -> Recorder {
+    Recorder { hook: Some(Arc::new(Porter { diary: diary.clone(), amends })), ..recorder(answers, tools) }
 }
 
 fn results(done: &Recorder) -> Vec<&str> {
@@ -106,7 +106,7 @@ fn every_verdict_is_there_before_anything_runs_and_blocked_calls_end_at_once() {
     let diary = Diary::default();
     let tools = vec![noted("free", &diary), noted("blocked", &diary)];
     let answers = vec![calls(&[("a", "free"), ("b", "blocked"), ("c", "missing"), ("d", "free")]), text()];
-    let done = go(guarded(&diary, answers, tools, false), &CancellationToken::new());
+    let done = go(hooked(&diary, answers, tools, false), &CancellationToken::new());
     assert_eq!(
         lines(&diary),
         ["admit a {}", "admit b {}", "admit d {}", "run free {\"n\":\"many\"}", "run free {\"n\":\"many\"}"]
@@ -125,7 +125,7 @@ fn only_a_batch_in_which_all_terminate_ends_the_run() {
     let check = |wanted: &[(&str, &str)], n_turns| {
         let diary = Diary::default();
         let tools = vec![noted("free", &diary), noted("blocked", &diary)];
-        let done = go(guarded(&diary, vec![calls(wanted), text()], tools, false), &CancellationToken::new());
+        let done = go(hooked(&diary, vec![calls(wanted), text()], tools, false), &CancellationToken::new());
         assert_eq!(done.log.iter().filter(|line| *line == "turn_start").count(), n_turns);
     };
     check(&[("a", "blocked"), ("b", "blocked")], 1);
@@ -137,7 +137,7 @@ fn results_are_amended_for_calls_that_ran() {
     let diary = Diary::default();
     let tools = vec![noted("free", &diary), noted("blocked", &diary)];
     let answers = vec![calls(&[("a", "free"), ("b", "blocked"), ("left", "free")]), text()];
-    let done = go(guarded(&diary, answers, tools, true), &CancellationToken::new());
+    let done = go(hooked(&diary, answers, tools, true), &CancellationToken::new());
     let amended: Vec<String> = lines(&diary).into_iter().filter(|line| line.starts_with("amend")).collect();
     assert_eq!(amended, ["amend a {\"n\":\"many\"}", "amend left {\"n\":\"many\"}"]);
     assert_eq!(results(&done), ["a amended", "b not this one", "left ran"]);
@@ -167,7 +167,7 @@ fn an_abort_does_not_wait_for_a_verdict() {
     let cancel = CancellationToken::new();
     let diary = Diary::default();
     let tools = vec![noted("pondered", &diary), noted("free", &diary)];
-    let mut recorder = guarded(&diary, vec![calls(&[("a", "pondered"), ("b", "free")])], tools, false);
+    let mut recorder = hooked(&diary, vec![calls(&[("a", "pondered"), ("b", "free")])], tools, false);
     let (runtime, aborting) = (runtime(), cancel.clone());
     runtime.block_on(async {
         let watched = diary.clone();

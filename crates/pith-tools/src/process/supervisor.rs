@@ -1,4 +1,4 @@
-//! The guard program: stands between pith and one command.
+//! The supervisor program: stands between pith and one command.
 
 use std::ffi::OsString;
 use std::io;
@@ -16,32 +16,32 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use super::line::{Order, Report};
 use super::{ORPHANED_GRACE, tree};
 
-/// The hidden first argument that makes pith's binary a guard.
-pub const GUARD_ARGUMENT: &str = "__guard";
+/// The hidden first argument that makes pith's binary a supervisor.
+pub const SUPERVISOR_ARGUMENT: &str = "__supervisor";
 
 /// What withstands SIGKILL this long cannot be ended by us.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// How to start a guard.
+/// How to start a supervisor.
 #[derive(Clone, Debug)]
-pub struct Guard {
+pub struct Supervisor {
     pub program: PathBuf,
-    /// Makes the program call [`guard_main`] with the arguments that follow.
+    /// Makes the program call [`supervisor_main`] with the arguments that follow.
     pub argument: OsString,
 }
 
-impl Guard {
+impl Supervisor {
     /// The program at that path, which must be pith.
     pub fn at(program: PathBuf) -> Self {
-        Guard { program, argument: GUARD_ARGUMENT.into() }
+        Supervisor { program, argument: SUPERVISOR_ARGUMENT.into() }
     }
 
-    /// The running program, which must call [`guard_main`] when its first argument is [`GUARD_ARGUMENT`].
-    pub fn this_program() -> io::Result<Guard> {
+    /// The running program, which must call [`supervisor_main`] when its first argument is [`SUPERVISOR_ARGUMENT`].
+    pub fn this_program() -> io::Result<Supervisor> {
         // The kernel's own link still works after the file was replaced or removed.
         let link = PathBuf::from("/proc/self/exe");
         let program = if link.exists() { link } else { std::env::current_exe()? };
-        Ok(Guard { program, argument: GUARD_ARGUMENT.into() })
+        Ok(Supervisor { program, argument: SUPERVISOR_ARGUMENT.into() })
     }
 }
 
@@ -61,10 +61,10 @@ impl Leftovers {
     }
 }
 
-/// The whole life of a guard. `arguments` follow [`GUARD_ARGUMENT`]: what to do with leftovers, program, its arguments.
+/// The whole life of a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftovers, program, its arguments.
 ///
 /// Standard input is the line to pith, standard output and error belong to the command.
-pub fn guard_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let leftovers = match arguments.next() {
         Some(word) if word == Leftovers::Keep.as_argument() => Leftovers::Keep,
         Some(_) => Leftovers::End,
@@ -80,7 +80,7 @@ pub fn guard_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // The output must end when the last process of the command closes it, not when the guard ends.
+    // The output must end when the last process of the command closes it, not when the supervisor ends.
     let _ = let_go_of_output();
     let exited = Arc::new(AtomicBool::new(false));
     let Ok(reports) = line.try_clone() else { return ExitCode::FAILURE };
@@ -126,7 +126,7 @@ fn let_go_of_output() -> io::Result<()> {
     Ok(())
 }
 
-/// Collects every child, the command and adopted orphans alike, and ends the guard with the last.
+/// Collects every child, the command and adopted orphans alike, and ends the supervisor with the last.
 fn reap(shell: Pid, exited: &AtomicBool, line: &UnixStream) {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {

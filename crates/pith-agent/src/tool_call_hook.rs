@@ -7,7 +7,7 @@ use crate::link::Call;
 use crate::tool::Waits;
 
 /// Sees every call that could run before it does, and every result before anyone else.
-pub trait Guard: Send + Sync {
+pub trait ToolCallHook: Send + Sync {
     /// Whether a call may run. Asked for one call after another, before any of them runs.
     fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict>;
 

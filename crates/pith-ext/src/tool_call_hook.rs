@@ -1,14 +1,14 @@
 //! Tool calls under the eyes of extensions: `tool_call` before, `tool_result` after.
 
 use pith_agent::link::Call;
-use pith_agent::{Guard, ToolOutput, Verdict, Waits};
+use pith_agent::{ToolCallHook, ToolOutput, Verdict, Waits};
 use serde_json::{Map, Value, json};
 
 use crate::events::EventName;
 use crate::handle::ExtensionHandle;
 use crate::hooks::{ToolCallVerdict, ToolResultPatch};
 
-impl Guard for ExtensionHandle {
+impl ToolCallHook for ExtensionHandle {
     fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict> {
         Box::pin(async move {
             match self.tool_call(&call.id, &call.name, arguments).await {
