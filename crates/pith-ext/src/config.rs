@@ -174,6 +174,10 @@ pub struct BuiltinTool {
     pub parameters: Arc<Value>,
     pub prompt_snippet: Option<String>,
     pub prompt_guidelines: Vec<String>,
+    /// Whether `createCodingTools` makes it.
+    pub is_default: bool,
+    /// Whether `createReadOnlyTools` makes it.
+    pub is_read_only: bool,
 }
 
 /// Everything the host needs to start.

@@ -17,6 +17,7 @@ pub mod shell;
 pub mod truncate;
 
 mod arguments;
+mod builtin;
 mod command;
 mod confine;
 mod files;
@@ -27,42 +28,7 @@ mod replace;
 mod seen;
 mod tool;
 
+pub use builtin::{BUILTINS, Builtin, builtin_tool, builtin_tools};
 pub use confine::Confinement;
 pub use paths::Base;
 pub use workbench::{Conditions, Workbench, WorkbenchOptions};
-
-use std::sync::Arc;
-
-use pith_agent::Tool;
-
-/// Names of the built-in tools.
-pub const BUILTIN_NAMES: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
-
-/// All built-in tools: read, bash, edit, write, grep, find, ls.
-pub fn builtin_tools(workbench: &Arc<Workbench>) -> Vec<Arc<dyn Tool>> {
-    let shared = || Arc::clone(workbench);
-    vec![
-        Arc::new(read::Read::new(shared())),
-        Arc::new(bash::Bash::new(shared())),
-        Arc::new(edit::EditTool::new(shared())),
-        Arc::new(write::Write::new(shared())),
-        Arc::new(search::Grep::new(shared())),
-        Arc::new(search::Find::new(shared())),
-        Arc::new(search::Ls::new(shared())),
-    ]
-}
-
-/// One built-in tool.
-pub fn builtin_tool(name: &str, workbench: &Arc<Workbench>) -> Option<Arc<dyn Tool>> {
-    let workbench = Arc::clone(workbench);
-    Some(match name {
-        "read" => Arc::new(read::Read::new(workbench)),
-        "bash" => Arc::new(bash::Bash::new(workbench)),
-        "edit" => Arc::new(edit::EditTool::new(workbench)),
-        "write" => Arc::new(write::Write::new(workbench)),
-        "grep" => Arc::new(search::Grep::new(workbench)),
-        "find" => Arc::new(search::Find::new(workbench)),
-        "ls" => Arc::new(search::Ls::new(workbench)),
-        _ => return None,
-    })
-}

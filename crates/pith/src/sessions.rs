@@ -42,6 +42,15 @@ const NO_PICKER: &str = "--resume cannot show a list to choose from here: \
                          use --continue for the newest session of this directory, or --session <path|id>";
 
 impl SessionFlags {
+    /// Takes `--session`, which without a value asks for a list to choose from.
+    pub fn open_or_choose(&mut self, value: String) {
+        if value.is_empty() {
+            self.resume = Some(value);
+        } else {
+            self.open = Some(value);
+        }
+    }
+
     /// Refuses flags that contradict each other; `Err` is the text after `Error: `.
     pub fn check(&self) -> Result<(), String> {
         let given = [

@@ -255,16 +255,15 @@ const factory = (name) => (cwd, options = {}) => {
   };
 };
 
-const names = ["bash", "read", "write", "edit", "grep", "find", "ls"];
-for (const name of names) {
+for (const { name } of known()) {
   const title = name[0].toUpperCase() + name.slice(1);
   exports[`create${title}Tool`] = exports[`create${title}ToolDefinition`] = factory(name);
 }
 
-const list = (wanted) => (cwd, options = {}) => wanted.map((name) => factory(name)(cwd, options[name]));
-exports.createCodingTools = list(["read", "bash", "edit", "write"]);
-exports.createReadOnlyTools = list(["read", "grep", "find", "ls"]);
-exports.createAllTools = (cwd, options = {}) => Object.fromEntries(names.map((name) => [name, factory(name)(cwd, options[name])]));
+const list = (isWanted) => (cwd, options = {}) => known().filter(isWanted).map(({ name }) => factory(name)(cwd, options[name]));
+exports.createCodingTools = list((tool) => tool.isDefault);
+exports.createReadOnlyTools = list((tool) => tool.isReadOnly);
+exports.createAllTools = (cwd, options = {}) => Object.fromEntries(known().map(({ name }) => [name, factory(name)(cwd, options[name])]));
 exports.withFileMutationQueue = withFileMutationQueue;
 
 // A shell on this machine, in the shape of foreign operations.

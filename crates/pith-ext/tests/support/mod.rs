@@ -431,8 +431,10 @@ fn builtin_tools() -> Vec<BuiltinTool> {
         parameters: Arc::new(json!({ "type": "object", "properties": {} })),
         prompt_snippet: Some(format!("use {name}")),
         prompt_guidelines: Vec::new(),
+        is_default: ["read", "bash", "edit", "write"].contains(&name),
+        is_read_only: ["read", "grep", "find", "ls"].contains(&name),
     };
-    ["bash", "read", "write", "edit", "grep", "find", "ls"].map(tool).to_vec()
+    ["read", "bash", "edit", "write", "grep", "find", "ls"].map(tool).to_vec()
 }
 
 pub fn idle_state() -> StateView {

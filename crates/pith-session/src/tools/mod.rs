@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pith_agent::{Tool, Toolset};
 use pith_config::Settings;
-use pith_tools::Workbench;
+use pith_tools::{BUILTINS, Workbench};
 
 use crate::session::Session;
 pub(crate) use link::{FromTool, ToolLink};
@@ -66,8 +66,6 @@ pub(crate) enum Arrival {
     /// In the course of the session: new names become active.
     Later,
 }
-
-const DEFAULTS: [&str; 4] = ["read", "bash", "edit", "write"];
 
 impl Tools {
     pub fn new(workbench: Arc<Workbench>, make: MakeTools, known: Vec<Arc<dyn Tool>>, choice: ToolChoice) -> Self {
@@ -274,7 +272,10 @@ impl ToolChoice {
             (Some(only), _, _) => only.iter().map(String::as_str).collect(),
             (None, true, _) => Vec::new(),
             (None, false, Some(defaults)) => defaults.iter().map(String::as_str).collect(),
-            (None, false, None) => DEFAULTS.iter().chain(&self.additional).copied().collect(),
+            (None, false, None) => {
+                let defaults = BUILTINS.iter().filter(|builtin| builtin.is_default).map(|builtin| builtin.name);
+                defaults.chain(self.additional.iter().copied()).collect()
+            }
         };
         let find = |name: &&str| known.iter().find(|tool| &*tool.spec().name == *name).cloned();
         let mut seen: Vec<&str> = Vec::new();

@@ -1,36 +1,31 @@
 //! The `find` tool.
 
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::DirEntry;
-use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_protocol::ToolSpec;
-use serde_json::{Map, Value, json};
+use pith_agent::ToolOutput;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::SearchTool;
 use super::listing::Listing;
 use super::walk::{Ignoring, walk};
 use crate::arguments::Arguments;
 use crate::paths::relative;
-use crate::tool::{Outcome, abandonable, output, spec, still_wanted};
+use crate::tool::{Outcome, spec, still_wanted};
 use crate::workbench::Workbench;
 
 const DEFAULT_LIMIT: usize = 1000;
 
 /// Finds files by name for the model.
-pub struct Find {
-    spec: ToolSpec,
-    workbench: Arc<Workbench>,
-}
-
-impl Find {
-    /// The tool of one session.
-    pub fn new(workbench: Arc<Workbench>) -> Self {
-        Find { spec: spec("find", DESCRIPTION, parameters()), workbench }
+pub fn tool(workbench: Arc<Workbench>) -> SearchTool {
+    SearchTool {
+        spec: spec("find", DESCRIPTION, parameters()),
+        snippet: "Find files by glob pattern (respects .gitignore)",
+        workbench,
+        search: find,
     }
 }
 
@@ -93,27 +88,6 @@ impl Pattern {
 
     fn matches(&self, entry: &DirEntry) -> bool {
         self.glob.is_match(if self.whole_path { entry.path() } else { Path::new(entry.file_name()) })
-    }
-}
-
-impl Tool for Find {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn snippet(&self) -> Option<&str> {
-        Some("Find files by glob pattern (respects .gitignore)")
-    }
-
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
-        Box::pin(async move {
-            let work = move |cancel: &CancellationToken| find(&self.workbench, &Arguments(arguments), cancel);
-            output(abandonable(&context.cancel, work).await)
-        })
     }
 }
 

@@ -1,23 +1,21 @@
 //! The `grep` tool.
 
 use std::fs::File;
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_protocol::ToolSpec;
-use serde_json::{Map, Value, json};
+use pith_agent::ToolOutput;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::SearchTool;
 use super::matches::{Binary, Matches, searcher};
 use super::walk::{Glob, Ignoring, walk};
 use crate::arguments::Arguments;
 use crate::files::open_regular;
 use crate::paths::relative;
-use crate::tool::{Outcome, abandonable, output, spec, still_wanted};
+use crate::tool::{Outcome, spec, still_wanted};
 use crate::workbench::Workbench;
 
 const DEFAULT_LIMIT: usize = 100;
@@ -25,15 +23,12 @@ const DEFAULT_LIMIT: usize = 100;
 const MAX_CONTEXT: usize = 10_000;
 
 /// Searches the contents of files for the model.
-pub struct Grep {
-    spec: ToolSpec,
-    workbench: Arc<Workbench>,
-}
-
-impl Grep {
-    /// The tool of one session.
-    pub fn new(workbench: Arc<Workbench>) -> Self {
-        Grep { spec: spec("grep", DESCRIPTION, parameters()), workbench }
+pub fn tool(workbench: Arc<Workbench>) -> SearchTool {
+    SearchTool {
+        spec: spec("grep", DESCRIPTION, parameters()),
+        snippet: "Search file contents for patterns (respects .gitignore)",
+        workbench,
+        search: grep,
     }
 }
 
@@ -115,27 +110,6 @@ fn render(matches: Matches, limit: usize) -> ToolOutput {
     }
     let cut = "Some lines truncated to 500 chars. Use read tool to see full lines";
     listing.finish(cut_lines.then(|| (cut.to_owned(), "linesTruncated", json!(true))))
-}
-
-impl Tool for Grep {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn snippet(&self) -> Option<&str> {
-        Some("Search file contents for patterns (respects .gitignore)")
-    }
-
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
-        Box::pin(async move {
-            let work = move |cancel: &CancellationToken| grep(&self.workbench, &Arguments(arguments), cancel);
-            output(abandonable(&context.cancel, work).await)
-        })
-    }
 }
 
 const DESCRIPTION: &str = "Search the contents of files. Returns matching lines with path and line number, in the \

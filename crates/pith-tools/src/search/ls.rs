@@ -1,35 +1,25 @@
 //! The `ls` tool.
 
 use std::fs::DirEntry;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_protocol::ToolSpec;
-use serde_json::{Map, Value, json};
+use pith_agent::ToolOutput;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::SearchTool;
 use super::collate::compare;
 use super::listing::Listing;
 use crate::arguments::Arguments;
 use crate::os_error;
-use crate::tool::{Outcome, abandonable, output, spec, still_wanted};
+use crate::tool::{Outcome, spec, still_wanted};
 use crate::workbench::Workbench;
 
 const DEFAULT_LIMIT: usize = 500;
 
 /// Lists directories for the model.
-pub struct Ls {
-    spec: ToolSpec,
-    workbench: Arc<Workbench>,
-}
-
-impl Ls {
-    /// The tool of one session.
-    pub fn new(workbench: Arc<Workbench>) -> Self {
-        Ls { spec: spec("ls", DESCRIPTION, parameters()), workbench }
-    }
+pub fn tool(workbench: Arc<Workbench>) -> SearchTool {
+    SearchTool { spec: spec("ls", DESCRIPTION, parameters()), snippet: "List a directory", workbench, search: ls }
 }
 
 fn ls(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) -> Outcome {
@@ -77,27 +67,6 @@ fn suffix(entry: &DirEntry) -> String {
             },
         },
         _ => String::new(),
-    }
-}
-
-impl Tool for Ls {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn snippet(&self) -> Option<&str> {
-        Some("List a directory")
-    }
-
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
-        Box::pin(async move {
-            let work = move |cancel: &CancellationToken| ls(&self.workbench, &Arguments(arguments), cancel);
-            output(abandonable(&context.cancel, work).await)
-        })
     }
 }
 

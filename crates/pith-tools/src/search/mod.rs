@@ -5,13 +5,51 @@
 //! gets the same answer, also under a limit.
 
 mod collate;
-mod find;
-mod grep;
+pub mod find;
+pub mod grep;
 mod listing;
-mod ls;
+pub mod ls;
 mod matches;
 mod walk;
 
-pub use find::Find;
-pub use grep::Grep;
-pub use ls::Ls;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_protocol::ToolSpec;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::arguments::Arguments;
+use crate::tool::{Outcome, abandonable, output};
+use crate::workbench::Workbench;
+
+/// A tool that only looks: a plain function on a thread, which an abort leaves behind.
+pub struct SearchTool {
+    spec: ToolSpec,
+    snippet: &'static str,
+    workbench: Arc<Workbench>,
+    search: fn(&Workbench, &Arguments, &CancellationToken) -> Outcome,
+}
+
+impl Tool for SearchTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn snippet(&self) -> Option<&str> {
+        Some(self.snippet)
+    }
+
+    fn run(
+        self: Arc<Self>,
+        arguments: Map<String, Value>,
+        context: ToolContext,
+    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+        Box::pin(async move {
+            let work = move |cancel: &CancellationToken| (self.search)(&self.workbench, &Arguments(arguments), cancel);
+            output(abandonable(&context.cancel, work).await)
+        })
+    }
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use pith_ai::{Registry, Stored};
 use pith_config::settings::{self, Settings};
 use pith_config::{AgentDir, near, suggestion};
-use pith_tools::BUILTIN_NAMES;
+use pith_tools::BUILTINS;
 
 use super::Report;
 
@@ -148,5 +148,6 @@ fn is_tool(name: &str, extension_tools: &[String]) -> bool {
 }
 
 fn tool_names(extension_tools: &[String]) -> impl Iterator<Item = &str> {
-    BUILTIN_NAMES.into_iter().chain([TODO_WRITE]).chain(extension_tools.iter().map(String::as_str))
+    let builtins = BUILTINS.iter().map(|builtin| builtin.name);
+    builtins.chain([TODO_WRITE]).chain(extension_tools.iter().map(String::as_str))
 }

@@ -1,6 +1,6 @@
 //! Completions for shells, from the same table as the parser.
 
-use super::flags::{Flag, Takes, grouped};
+use super::flags::{self, Takes};
 use super::subcommand::{SUBCOMMANDS, Shell};
 
 /// The script for a shell.
@@ -12,13 +12,9 @@ pub fn completions(shell: Shell) -> String {
     }
 }
 
-fn flags() -> Vec<&'static Flag> {
-    grouped().into_iter().flat_map(|(_, flags)| flags).collect()
-}
-
 fn bash() -> String {
     let mut values = String::new();
-    for flag in flags().iter().filter(|flag| matches!(flag.takes, Takes::Value(_))) {
+    for flag in flags::all().filter(|flag| matches!(flag.takes, Takes::Value(_))) {
         let names = flag.short.map_or_else(|| flag.long.to_owned(), |short| format!("{short}|{}", flag.long));
         let action = match flag.choices() {
             choices if !choices.is_empty() => format!("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", choices.join(" ")),
@@ -34,7 +30,7 @@ fn bash() -> String {
             subcommand.name
         ));
     }
-    let longs = flags().iter().map(|flag| flag.long).collect::<Vec<_>>().join(" ");
+    let longs = flags::all().map(|flag| flag.long).collect::<Vec<_>>().join(" ");
     let subcommands = SUBCOMMANDS.iter().map(|subcommand| subcommand.name).collect::<Vec<_>>().join(" ");
     format!(
         "# bash completion for pith: eval \"$(pith completions bash)\"\n\
@@ -52,7 +48,7 @@ fn bash() -> String {
 
 fn zsh() -> String {
     let mut arguments = String::new();
-    for flag in flags() {
+    for flag in flags::all() {
         let action = match (flag.takes, flag.choices()) {
             (Takes::Nothing, _) => String::new(),
             (Takes::Optional(value), _) => format!("::{}:", value.to_lowercase()),
@@ -103,7 +99,7 @@ fn fish() -> String {
             text.push_str(&format!("complete -c pith -f -n '__fish_seen_subcommand_from {name}' -a '{words}'\n"));
         }
     }
-    for flag in flags() {
+    for flag in flags::all() {
         text.push_str(&format!("complete -c pith -l {}", flag.long.trim_start_matches('-')));
         if let Some(short) = flag.short.map(|short| short.trim_start_matches('-')) {
             // Longer short forms are "old style" options to fish.

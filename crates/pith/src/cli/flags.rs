@@ -1,7 +1,10 @@
-//! Every flag: its names, what it takes, what it is for. The parser, the help,
-//! the completions and the manual page all read this table.
+//! What a flag is, and how flags are found. The parser, the help, the completions and the manual page all read
+//! the rows of `table.rs` through this file.
 
 use pith_protocol::ThinkingLevel;
+
+use super::Cli;
+use super::table::{GROUPS, OTHERS};
 
 /// Whether a flag has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +17,17 @@ pub enum Takes {
 }
 
 /// What pith does with a flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Support {
-    Full,
-    /// Accepted without effect: it concerns terminal interfaces, or features this pith has none of.
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    /// Notes it on the command line that is being read.
+    Switch(fn(&mut Cli)),
+    /// Notes its value.
+    Set(fn(&mut Cli, String)),
+    /// Notes its value, or says what is wrong with it.
+    Check(fn(&mut Cli, String) -> Result<(), String>),
+    /// Accepts it without effect: it concerns terminal interfaces, or features this pith has none of.
     Ignored,
-    /// Accepted with a warning: it asks for something of another agent that pith does not do.
+    /// Accepts it with a warning: it asks for something of another agent that pith does not do.
     Foreign,
 }
 
@@ -29,98 +37,71 @@ pub struct Flag {
     pub long: &'static str,
     pub short: Option<&'static str>,
     pub takes: Takes,
-    pub support: Support,
     pub help: &'static str,
+    pub effect: Effect,
+    /// What to say when the value is missing. Without a text, the flag is then one that only an extension may know.
+    pub missing_value: Option<&'static str>,
 }
 
-const fn flag(long: &'static str, short: Option<&'static str>, takes: Takes, help: &'static str) -> Flag {
-    Flag { long, short, takes, support: Support::Full, help }
+type Short = Option<&'static str>;
+
+/// A flag without a value.
+pub const fn switch(long: &'static str, short: Short, help: &'static str, set: fn(&mut Cli)) -> Flag {
+    Flag { long, short, takes: Takes::Nothing, help, effect: Effect::Switch(set), missing_value: None }
 }
 
-const fn ignored(long: &'static str, short: Option<&'static str>, takes: Takes) -> Flag {
-    Flag { long, short, takes, support: Support::Ignored, help: "" }
+/// A flag with a value that is taken as it is.
+pub const fn value(
+    long: &'static str,
+    short: Short,
+    name: &'static str,
+    help: &'static str,
+    set: fn(&mut Cli, String),
+) -> Flag {
+    Flag { long, short, takes: Takes::Value(name), help, effect: Effect::Set(set), missing_value: None }
 }
 
-const fn foreign(long: &'static str, takes: Takes) -> Flag {
-    Flag { long, short: None, takes, support: Support::Foreign, help: "" }
+/// A flag with a value that may be wrong.
+pub const fn checked(
+    long: &'static str,
+    short: Short,
+    name: &'static str,
+    help: &'static str,
+    set: fn(&mut Cli, String) -> Result<(), String>,
+) -> Flag {
+    Flag { long, short, takes: Takes::Value(name), help, effect: Effect::Check(set), missing_value: None }
 }
 
-use Takes::{Nothing, Optional, Value};
+/// A flag that may have a value; without one the setter gets an empty text.
+pub const fn optional(
+    long: &'static str,
+    short: Short,
+    name: &'static str,
+    help: &'static str,
+    set: fn(&mut Cli, String),
+) -> Flag {
+    Flag { long, short, takes: Takes::Optional(name), help, effect: Effect::Set(set), missing_value: None }
+}
 
-/// The table.
-pub const FLAGS: &[Flag] = &[
-    flag("--mode", None, Value("text|json|rpc"), "text prints the answer, json prints events, rpc serves a host"),
-    flag("--print", Some("-p"), Nothing, "answer once and leave; the next argument is the message"),
-    flag("--provider", None, Value("NAME"), "provider of the model"),
-    flag("--model", None, Value("PATTERN"), "model id, provider/id, or id:level; scripted/tour needs no key"),
-    flag("--models", None, Value("LIST"), "models to switch between, comma-separated, globs allowed"),
-    flag("--thinking", None, Value("LEVEL"), "off, minimal, low, medium, high, xhigh or max"),
-    flag("--api-key", None, Value("KEY"), "key for the model's provider, for this process only"),
-    flag("--list-models", None, Optional("SEARCH"), "models you can use now, and leave"),
-    flag("--script", None, Value("FILE"), "answer from a script instead of a model"),
-    flag("--continue", Some("-c"), Nothing, "the newest session of this directory"),
-    flag("--session", None, Optional("PATH|ID"), "a session file, or the beginning of a session's id"),
-    flag("--create", None, Nothing, "make the directory of a new --session file"),
-    flag("--session-id", None, Value("ID"), "the session of that id; begun if there is none"),
-    flag("--fork", None, Value("PATH|ID"), "a copy of a session, for this directory"),
-    flag("--resume", Some("-r"), Optional("ID"), "as --session; without an id the chat lists them"),
-    flag("--system-prompt", None, Value("TEXT|FILE"), "replaces the built-in system prompt"),
-    flag("--append-system-prompt", None, Value("TEXT|FILE"), "adds to the system prompt; may be repeated"),
-    flag("--session-dir", None, Value("DIR"), "where session files are kept"),
-    flag("--no-session", None, Nothing, "keep the session in memory"),
-    flag("--name", Some("-n"), Value("TEXT"), "display name of the session"),
-    flag("--tools", Some("-t"), Value("LIST"), "exactly these tools, comma-separated"),
-    flag("--exclude-tools", Some("-xt"), Value("LIST"), "all but these tools"),
-    flag("--no-builtin-tools", Some("-nbt"), Nothing, "start without the built-in tools"),
-    flag("--no-tools", Some("-nt"), Nothing, "start without any tool"),
-    flag("--skill", None, Value("PATH"), "a skill file or directory; may be repeated"),
-    flag("--no-skills", Some("-ns"), Nothing, "only skills named with --skill"),
-    flag("--skills", None, Value("GLOBS"), "only skills with these names, comma-separated"),
-    flag("--prompt-template", None, Value("PATH"), "a prompt template or a directory of them; may be repeated"),
-    flag("--no-prompt-templates", Some("-np"), Nothing, "only templates named with --prompt-template"),
-    flag("--no-context-files", Some("-nc"), Nothing, "do not read AGENTS.md and CLAUDE.md"),
-    flag(
-        "--extension",
-        Some("-e"),
-        Value("PATH"),
-        "an extension file, directory or installed package; may be repeated",
-    ),
-    flag("--no-extensions", Some("-ne"), Nothing, "only extensions named with --extension"),
-    flag("--extension-errors", None, Value("warn|fatal"), "start without extensions that fail, or not at all"),
-    flag("--approve", Some("-a"), Nothing, "trust this project's settings and resources"),
-    flag("--no-approve", Some("-na"), Nothing, "do not trust them, whatever was decided before"),
-    flag("--dialect", None, Value("pi|xcsh"), "which hosts to speak to"),
-    flag("--stream-updates", None, Value("full|delta"), "cumulative or linear-size message_update frames"),
-    flag("--ui-cancel", None, Nothing, "tell the host when a dialog is withdrawn (always in dialect xcsh)"),
-    flag("--host-tool-timeout-ms", None, Value("N"), "how long a host tool may take (default: no limit)"),
-    flag("--no-rules", None, Nothing, "do not watch the model with stream rules (dialect xcsh)"),
-    flag("--max-line-bytes", None, Value("N"), "longest accepted input line (default 134217728)"),
-    flag("--offline", None, Nothing, "no network but model calls"),
-    flag("--export", None, Value("FILE"), "a session file as an HTML page; a message names the page"),
-    flag("--help", Some("-h"), Nothing, "this text"),
-    flag("--version", Some("-v"), Nothing, "the version"),
-    ignored("--no-themes", None, Nothing),
-    ignored("--theme", None, Value("PATH")),
-    ignored("--use-theme", None, Value("NAME")),
-    ignored("--tui-mode", None, Value("MODE")),
-    ignored("--verbose", None, Nothing),
-    ignored("--no-title", None, Nothing),
-    ignored("--no-lsp", None, Nothing),
-    ignored("--no-pty", None, Nothing),
-    ignored("--no-mcp", None, Nothing),
-    ignored("--allow-home", None, Nothing),
-    ignored("--provider-session-id", None, Value("ID")),
-    foreign("--plugin-dir", Value("PATH")),
-    foreign("--hook", Value("PATH")),
-    foreign("--smol", Value("MODEL")),
-    foreign("--slow", Value("MODEL")),
-    foreign("--plan", Value("MODEL")),
-];
+/// A flag of another agent that changes nothing here.
+pub const fn ignored(long: &'static str, takes: Takes) -> Flag {
+    Flag { long, short: None, takes, help: "", effect: Effect::Ignored, missing_value: None }
+}
+
+/// A flag of another agent that asks for something pith does not do.
+pub const fn foreign(long: &'static str, takes: Takes) -> Flag {
+    Flag { long, short: None, takes, help: "", effect: Effect::Foreign, missing_value: None }
+}
 
 impl Flag {
-    /// The flag of a name, long or short.
+    /// Makes a missing value an error with this text.
+    pub const fn needing(self, text: &'static str) -> Flag {
+        Flag { missing_value: Some(text), ..self }
+    }
+
+    /// Finds a flag by its long or short name.
     pub fn named(name: &str) -> Option<&'static Flag> {
-        FLAGS.iter().find(|flag| flag.long == name || flag.short == Some(name))
+        all().chain(OTHERS).find(|flag| flag.long == name || flag.short == Some(name))
     }
 
     /// The values to choose from, for flags that have such a list.
@@ -150,85 +131,15 @@ impl Flag {
     }
 }
 
-/// A heading of the help and the flags below it.
-pub struct Group {
-    pub title: &'static str,
-    longs: &'static [&'static str],
+/// Every flag that works, in the order of the help.
+pub fn all() -> impl Iterator<Item = &'static Flag> {
+    GROUPS.iter().flat_map(|group| group.flags)
 }
 
-const GROUPS: &[Group] = &[
-    Group { title: "What to do", longs: &["--print", "--mode", "--list-models", "--export", "--help", "--version"] },
-    Group { title: "Model", longs: &["--model", "--provider", "--thinking", "--models", "--api-key", "--script"] },
-    Group {
-        title: "Session",
-        longs: &[
-            "--continue",
-            "--resume",
-            "--session",
-            "--create",
-            "--session-id",
-            "--fork",
-            "--name",
-            "--no-session",
-            "--session-dir",
-        ],
-    },
-    Group { title: "Tools", longs: &["--tools", "--exclude-tools", "--no-tools", "--no-builtin-tools"] },
-    Group {
-        title: "Instructions",
-        longs: &[
-            "--system-prompt",
-            "--append-system-prompt",
-            "--skill",
-            "--skills",
-            "--no-skills",
-            "--prompt-template",
-            "--no-prompt-templates",
-            "--no-context-files",
-            "--approve",
-            "--no-approve",
-        ],
-    },
-    Group { title: "Extensions", longs: &["--extension", "--no-extensions", "--extension-errors"] },
-];
-
-/// Flags that work, under their headings; those without one come last.
-pub fn grouped() -> Vec<(&'static str, Vec<&'static Flag>)> {
-    let works = |flag: &&Flag| flag.support == Support::Full;
-    let of = |group: &Group| group.longs.iter().filter_map(|long| Flag::named(long)).filter(works).collect::<Vec<_>>();
-    let mut all: Vec<_> =
-        GROUPS.iter().map(|group| (group.title, of(group))).filter(|(_, flags)| !flags.is_empty()).collect();
-    let is_loose = |flag: &&Flag| !GROUPS.iter().any(|group| group.longs.contains(&flag.long));
-    all.push(("Hosts and rare cases", FLAGS.iter().filter(works).filter(is_loose).collect()));
-    all
-}
-
-/// The known flag that a mistyped one most likely means.
+/// Returns the flag that a mistyped one most likely means.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    let candidates = FLAGS.iter().filter(|flag| flag.support == Support::Full);
-    let (n_changes, _, near) =
-        candidates.map(|flag| (distance(name, flag.long), name.len().abs_diff(flag.long.len()), flag.long)).min()?;
+    let (n_changes, _, near) = all()
+        .map(|flag| (strsim::osa_distance(name, flag.long), name.len().abs_diff(flag.long.len()), flag.long))
+        .min()?;
     (n_changes <= 2 && n_changes * 3 < name.len()).then_some(near)
-}
-
-/// How many characters have to be changed, added, removed or swapped.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
-    for row in 1..=one.len() {
-        let mut current = vec![row];
-        for column in 1..=other.len() {
-            let previous = &rows[row - 1];
-            let change = previous[column - 1] + usize::from(one[row - 1] != other[column - 1]);
-            let mut best = change.min(previous[column] + 1).min(current[column - 1] + 1);
-            let is_swap =
-                row > 1 && column > 1 && one[row - 1] == other[column - 2] && one[row - 2] == other[column - 1];
-            if is_swap {
-                best = best.min(rows[row - 2][column - 2] + 1);
-            }
-            current.push(best);
-        }
-        rows.push(current);
-    }
-    rows[one.len()][other.len()]
 }

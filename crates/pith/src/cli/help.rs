@@ -2,8 +2,8 @@
 
 use pith_ext::registry::{FlagInfo, FlagKind};
 
-use super::flags::grouped;
 use super::subcommand::SUBCOMMANDS;
+use super::table::{GROUPS, Group};
 
 const USAGE: &str = "\
 pith: a coding agent for terminals, scripts and host programs
@@ -38,7 +38,7 @@ pub fn help(extension_flags: &[FlagInfo], are_all_loaded: bool) -> String {
     for subcommand in SUBCOMMANDS {
         line(&mut text, subcommand.usage, subcommand.help);
     }
-    for (title, flags) in grouped() {
+    for Group { title, flags } in GROUPS {
         text.push_str(&format!("\n{title}:\n"));
         flags.iter().for_each(|flag| line(&mut text, &flag.usage(), flag.help));
     }

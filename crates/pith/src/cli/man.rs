@@ -1,7 +1,7 @@
 //! The manual page, from the same table as the parser.
 
-use super::flags::grouped;
 use super::subcommand::SUBCOMMANDS;
+use super::table::{GROUPS, Group};
 
 const DESCRIPTION: &str = "\
 .B pith
@@ -82,7 +82,7 @@ pub fn man() -> String {
         entry(&mut page, subcommand.usage, subcommand.help);
     }
     page.push_str(".SH OPTIONS\n");
-    for (title, flags) in grouped() {
+    for Group { title, flags } in GROUPS {
         page.push_str(&format!(".SS {title}\n"));
         flags.iter().for_each(|flag| entry(&mut page, &flag.usage(), flag.help));
     }

@@ -19,7 +19,7 @@ use pith_ext::{
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
 use pith_tools::process::Supervisor;
-use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
+use pith_tools::{BUILTINS, Builtin, Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 
 pub use loading::Loader;
@@ -136,17 +136,19 @@ impl Extensions {
     /// What the engine of a directory is started with.
     fn config(&self, cwd: &Path, limits: Limits) -> ExtensionConfig {
         let workbench = Workbench::new(cwd.to_owned(), WorkbenchOptions::default());
-        let describe = |tool: &std::sync::Arc<dyn pith_agent::Tool>| BuiltinTool {
+        let describe = |(builtin, tool): (&Builtin, Arc<dyn pith_agent::Tool>)| BuiltinTool {
             name: tool.spec().name.to_string(),
             label: tool.label().to_owned(),
             description: tool.spec().description.to_string(),
             parameters: tool.spec().parameters.clone(),
             prompt_snippet: tool.snippet().map(str::to_owned),
             prompt_guidelines: tool.rules().iter().map(|rule| (*rule).to_owned()).collect(),
+            is_default: builtin.is_default,
+            is_read_only: builtin.is_read_only,
         };
         ExtensionConfig {
             surroundings: self.surroundings(cwd),
-            builtin_tools: builtin_tools(&workbench).iter().map(describe).collect(),
+            builtin_tools: BUILTINS.iter().zip(builtin_tools(&workbench)).map(describe).collect(),
             limits,
             output: Output::default(),
             environment: self.environment.variables(),

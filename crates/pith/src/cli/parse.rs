@@ -1,0 +1,163 @@
+//! Reads the arguments: subcommands, flags by the table, messages and files.
+
+use std::iter::Peekable;
+use std::vec;
+
+use pith_protocol::ThinkingLevel;
+
+use super::flags::{Effect, Flag, Takes};
+use super::subcommand::{self, Subcommand};
+use super::{Action, Cli, Mode};
+
+/// The arguments that have not been read yet.
+type Rest = Peekable<vec::IntoIter<String>>;
+
+impl Cli {
+    /// Reads the arguments after the program name; `Err` is the text after `Error: `.
+    #[cfg(test)]
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Cli, String> {
+        Cli::parse_in(None, arguments)
+    }
+
+    /// The same for a program that has a mode unless it is told another one.
+    pub fn parse_in(mode: Option<Mode>, arguments: impl IntoIterator<Item = String>) -> Result<Cli, String> {
+        let arguments: Vec<String> = arguments.into_iter().collect();
+        let first = arguments.first().and_then(|first| Subcommand::of(first, arguments.get(1).map(String::as_str)));
+        let mut cli = Cli { mode, ..Cli::default() };
+        if let [name, rest @ ..] = arguments.as_slice()
+            && rest.iter().any(|argument| argument == "-h" || argument == "--help")
+            && let Some(usage) = subcommand::usage(name)
+        {
+            return Ok(Cli { action: Action::Usage(usage), ..cli });
+        }
+        let mut arguments = arguments.into_iter().peekable();
+        if let Some(subcommand) = first {
+            arguments.next();
+            cli.action = match subcommand {
+                Subcommand::Rpc => {
+                    cli.mode = Some(Mode::Rpc);
+                    Action::Serve
+                }
+                Subcommand::Tour => Action::Tour,
+                Subcommand::Man => Action::Man,
+                Subcommand::Doctor => Action::ConfigCheck,
+                Subcommand::Auth => return Ok(Cli { action: Action::Auth(arguments.collect()), ..cli }),
+                Subcommand::Refused(text) => return Ok(Cli { action: Action::Refuse(text), ..cli }),
+                Subcommand::Completions(shell) => {
+                    arguments.next();
+                    Action::Completions(shell)
+                }
+                Subcommand::ConfigCheck => {
+                    arguments.next();
+                    Action::ConfigCheck
+                }
+            };
+        }
+        while let Some(argument) = arguments.next() {
+            if argument == "--" {
+                arguments.by_ref().for_each(|rest| cli.positional(rest));
+            } else if !argument.starts_with('-') || argument == "-" {
+                cli.positional(argument);
+            } else {
+                cli.option(argument, &mut arguments)?;
+            }
+        }
+        cli.check()?;
+        Ok(cli)
+    }
+
+    fn positional(&mut self, argument: String) {
+        match argument.strip_prefix('@') {
+            Some(file) => self.files.push(file.to_owned()),
+            None => self.messages.push(argument),
+        }
+    }
+
+    fn option(&mut self, argument: String, rest: &mut Rest) -> Result<(), String> {
+        let (name, inline) = match argument.split_once('=') {
+            Some((name, value)) if argument.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
+            _ => (argument.clone(), None),
+        };
+        match Flag::named(&name) {
+            Some(flag) => self.known(flag, inline, rest),
+            None if argument.starts_with("--") => {
+                // An extension's flag or another agent's; what follows it may be its value.
+                let value = inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@'])));
+                self.extension_flags.push(&name[2..], value);
+                Ok(())
+            }
+            None => {
+                self.unknown.push(argument);
+                Ok(())
+            }
+        }
+    }
+
+    fn known(&mut self, flag: &Flag, inline: Option<String>, rest: &mut Rest) -> Result<(), String> {
+        let value = match (flag.takes, flag.effect) {
+            (Takes::Nothing, _) => None,
+            (Takes::Optional(_), _) | (Takes::Value(_), Effect::Foreign) => {
+                inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@'])))
+            }
+            (Takes::Value(_), _) => inline.or_else(|| rest.next()),
+        };
+        let is_missing = matches!(flag.takes, Takes::Value(_)) && value.is_none();
+        match flag.effect {
+            Effect::Ignored => {}
+            Effect::Foreign => self.extension_flags.push_foreign(&flag.long[2..], value),
+            Effect::Set(_) | Effect::Check(_) if is_missing => match flag.missing_value {
+                Some(text) => return Err(text.to_owned()),
+                // pith cannot mean this one; an extension may have a flag of the same name.
+                None => self.extension_flags.push(&flag.long[2..], None),
+            },
+            Effect::Switch(set) => set(self),
+            Effect::Set(set) => set(self, value.unwrap_or_default()),
+            Effect::Check(set) => set(self, value.unwrap_or_default())?,
+        }
+        // A front-matter document is a message although it begins with dashes.
+        let is_message = |next: &String| !next.starts_with(['-', '@']) || next.starts_with("---");
+        if flag.long == "--print"
+            && let Some(message) = rest.next_if(is_message)
+        {
+            self.messages.push(message);
+        }
+        Ok(())
+    }
+
+    /// Takes `--thinking`; other agents only warn about levels they do not know.
+    pub(super) fn set_thinking(&mut self, value: &str) {
+        self.thinking = ThinkingLevel::parse(value);
+        if self.thinking.is_none() {
+            let valid = ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ");
+            self.warnings.push(format!("Invalid thinking level \"{value}\". Valid values: {valid}"));
+        }
+    }
+
+    fn check(&mut self) -> Result<(), String> {
+        let is_rpc = self.mode == Some(Mode::Rpc);
+        match self.unknown.as_slice() {
+            [] => {}
+            // Hosts pass flags written for other agents and other versions.
+            unknown if is_rpc => self.warnings.push(format!("ignoring unknown options: {}", unknown.join(", "))),
+            [first, ..] => return Err(format!("Unknown option: {first}")),
+        }
+        match self.action {
+            Action::Serve => {}
+            // The conversation these came with would never see them.
+            Action::ConfigCheck | Action::Man | Action::Completions(_) | Action::Tour if !self.messages.is_empty() => {
+                return Err(format!("unexpected argument: {}", self.messages[0]));
+            }
+            _ => return Ok(()),
+        }
+        self.sessions.check()?;
+        // Other agents make directories for their hosts, too.
+        self.sessions.serves_host = is_rpc;
+        if is_rpc && !self.files.is_empty() {
+            return Err("@file arguments are not supported in RPC mode".to_owned());
+        }
+        if is_rpc && !self.messages.is_empty() {
+            self.warnings.push("messages on the command line are ignored in rpc mode".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Every flag, one row each: its names, what it takes, what it is for and what it changes. A new flag is a new row.
+
+use super::flags::Takes::{Nothing, Value};
+use super::flags::{Flag, checked, foreign, ignored, optional, switch, value};
+use super::{Action, values};
+
+/// A heading of the help and the flags below it.
+pub struct Group {
+    pub title: &'static str,
+    pub flags: &'static [Flag],
+}
+
+/// The flags that work, in the order of the help.
+pub const GROUPS: &[Group] = &[
+    Group {
+        title: "What to do",
+        flags: &[
+            switch("--print", Some("-p"), "answer once and leave; the next argument is the message", |cli| {
+                cli.print = true
+            }),
+            checked(
+                "--mode",
+                None,
+                "text|json|rpc",
+                "text prints the answer, json prints events, rpc serves a host",
+                |cli, value| {
+                    cli.mode = Some(values::mode(&value)?);
+                    Ok(())
+                },
+            )
+            .needing("--mode requires text, json, or rpc"),
+            optional("--list-models", None, "SEARCH", "models you can use now, and leave", |cli, value| {
+                cli.action = Action::ListModels;
+                cli.search = Some(value).filter(|search| !search.trim().is_empty());
+            }),
+            value(
+                "--export",
+                None,
+                "FILE",
+                "a session file as an HTML page; a message names the page",
+                |cli, value| cli.action = Action::Export(value.into()),
+            ),
+            switch("--help", Some("-h"), "this text", |cli| cli.action = Action::Help),
+            switch("--version", Some("-v"), "the version", |cli| cli.action = Action::Version),
+        ],
+    },
+    Group {
+        title: "Model",
+        flags: &[
+            value(
+                "--model",
+                None,
+                "PATTERN",
+                "model id, provider/id, or id:level; scripted/tour needs no key",
+                |cli, value| cli.model = Some(value),
+            ),
+            value("--provider", None, "NAME", "provider of the model", |cli, value| cli.provider = Some(value)),
+            value("--thinking", None, "LEVEL", "off, minimal, low, medium, high, xhigh or max", |cli, value| {
+                cli.set_thinking(&value)
+            }),
+            value(
+                "--models",
+                None,
+                "LIST",
+                "models to switch between, comma-separated, globs allowed",
+                |cli, value| cli.models = Some(value),
+            ),
+            value("--api-key", None, "KEY", "key for the model's provider, for this process only", |cli, value| {
+                cli.api_key = Some(value)
+            }),
+            value("--script", None, "FILE", "answer from a script instead of a model", |cli, value| {
+                cli.script = Some(value.into())
+            }),
+        ],
+    },
+    Group {
+        title: "Session",
+        flags: &[
+            switch("--continue", Some("-c"), "the newest session of this directory", |cli| {
+                cli.sessions.is_latest = true
+            }),
+            optional("--resume", Some("-r"), "ID", "as --session; without an id the chat lists them", |cli, value| {
+                cli.sessions.resume = Some(value)
+            }),
+            optional(
+                "--session",
+                None,
+                "PATH|ID",
+                "a session file, or the beginning of a session's id",
+                |cli, value| cli.sessions.open_or_choose(value),
+            ),
+            switch("--create", None, "make the directory of a new --session file", |cli| {
+                cli.sessions.may_create_directory = true
+            }),
+            value("--session-id", None, "ID", "the session of that id; begun if there is none", |cli, value| {
+                cli.sessions.id = Some(value)
+            }),
+            value("--fork", None, "PATH|ID", "a copy of a session, for this directory", |cli, value| {
+                cli.sessions.fork = Some(value)
+            }),
+            checked("--name", Some("-n"), "TEXT", "display name of the session", |cli, value| {
+                cli.name = Some(values::name(&value)?);
+                Ok(())
+            })
+            .needing("--name requires a value"),
+            switch("--no-session", None, "keep the session in memory", |cli| cli.sessions.is_unsaved = true),
+            value("--session-dir", None, "DIR", "where session files are kept", |cli, value| {
+                cli.session_dir = Some(value.into())
+            }),
+        ],
+    },
+    Group {
+        title: "Tools",
+        flags: &[
+            value("--tools", Some("-t"), "LIST", "exactly these tools, comma-separated", |cli, value| {
+                cli.tools = Some(values::names(&value))
+            }),
+            value("--exclude-tools", Some("-xt"), "LIST", "all but these tools", |cli, value| {
+                cli.exclude_tools = values::names(&value)
+            }),
+            switch("--no-tools", Some("-nt"), "start without any tool", |cli| cli.no_tools = true),
+            switch("--no-builtin-tools", Some("-nbt"), "start without the built-in tools", |cli| {
+                cli.no_builtin_tools = true
+            }),
+        ],
+    },
+    Group {
+        title: "Instructions",
+        flags: &[
+            value("--system-prompt", None, "TEXT|FILE", "replaces the built-in system prompt", |cli, value| {
+                cli.system_prompt = Some(value)
+            }),
+            value(
+                "--append-system-prompt",
+                None,
+                "TEXT|FILE",
+                "adds to the system prompt; may be repeated",
+                |cli, value| cli.append_system_prompt.push(value),
+            ),
+            value("--skill", None, "PATH", "a skill file or directory; may be repeated", |cli, value| {
+                cli.skill_paths.push(value)
+            }),
+            value("--skills", None, "GLOBS", "only skills with these names, comma-separated", |cli, value| {
+                cli.skill_names.extend(values::names(&value))
+            }),
+            switch("--no-skills", Some("-ns"), "only skills named with --skill", |cli| cli.no_skills = true),
+            value(
+                "--prompt-template",
+                None,
+                "PATH",
+                "a prompt template or a directory of them; may be repeated",
+                |cli, value| cli.prompt_paths.push(value),
+            ),
+            switch("--no-prompt-templates", Some("-np"), "only templates named with --prompt-template", |cli| {
+                cli.no_prompt_templates = true
+            }),
+            switch("--no-context-files", Some("-nc"), "do not read AGENTS.md and CLAUDE.md", |cli| {
+                cli.no_context_files = true
+            }),
+            switch("--approve", Some("-a"), "trust this project's settings and resources", |cli| {
+                cli.approve = Some(true)
+            }),
+            switch("--no-approve", Some("-na"), "do not trust them, whatever was decided before", |cli| {
+                cli.approve = Some(false)
+            }),
+        ],
+    },
+    Group {
+        title: "Extensions",
+        flags: &[
+            value(
+                "--extension",
+                Some("-e"),
+                "PATH",
+                "an extension file, directory or installed package; may be repeated",
+                |cli, value| cli.extensions.push(value),
+            ),
+            switch("--no-extensions", Some("-ne"), "only extensions named with --extension", |cli| {
+                cli.no_extensions = true
+            }),
+            checked(
+                "--extension-errors",
+                None,
+                "warn|fatal",
+                "start without extensions that fail, or not at all",
+                |cli, value| {
+                    cli.extension_errors = Some(values::extension_errors(&value)?);
+                    Ok(())
+                },
+            ),
+        ],
+    },
+    Group {
+        title: "Hosts and rare cases",
+        flags: &[
+            checked("--dialect", None, "pi|xcsh", "which hosts to speak to", |cli, value| {
+                cli.dialect = Some(values::dialect_named(&value)?);
+                Ok(())
+            }),
+            checked(
+                "--stream-updates",
+                None,
+                "full|delta",
+                "cumulative or linear-size message_update frames",
+                |cli, value| {
+                    cli.stream_updates = Some(values::stream_updates(&value)?);
+                    Ok(())
+                },
+            ),
+            switch("--ui-cancel", None, "tell the host when a dialog is withdrawn (always in dialect xcsh)", |cli| {
+                cli.ui_cancel = true
+            }),
+            checked(
+                "--host-tool-timeout-ms",
+                None,
+                "N",
+                "how long a host tool may take (default: no limit)",
+                |cli, value| {
+                    cli.host_tool_timeout = Some(values::host_tool_timeout(&value)?);
+                    Ok(())
+                },
+            ),
+            switch("--no-rules", None, "do not watch the model with stream rules (dialect xcsh)", |cli| {
+                cli.no_rules = true
+            }),
+            checked("--max-line-bytes", None, "N", "longest accepted input line (default 134217728)", |cli, value| {
+                cli.max_line_bytes = Some(values::max_line_bytes(&value)?);
+                Ok(())
+            }),
+            switch("--offline", None, "no network but model calls", |cli| cli.offline = true),
+        ],
+    },
+];
+
+/// Flags of other agents that pith takes without doing anything.
+pub const OTHERS: &[Flag] = &[
+    ignored("--no-themes", Nothing),
+    ignored("--theme", Value("PATH")),
+    ignored("--use-theme", Value("NAME")),
+    ignored("--tui-mode", Value("MODE")),
+    ignored("--verbose", Nothing),
+    ignored("--no-title", Nothing),
+    ignored("--no-lsp", Nothing),
+    ignored("--no-pty", Nothing),
+    ignored("--no-mcp", Nothing),
+    ignored("--allow-home", Nothing),
+    ignored("--provider-session-id", Value("ID")),
+    foreign("--plugin-dir", Value("PATH")),
+    foreign("--hook", Value("PATH")),
+    foreign("--smol", Value("MODEL")),
+    foreign("--slow", Value("MODEL")),
+    foreign("--plan", Value("MODEL")),
+];
