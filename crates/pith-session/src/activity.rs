@@ -1,7 +1,7 @@
 //! What the session is doing, and what waits until it has stopped. Only this module changes it.
 //!
-//! At most one thing at a time talks to the model. Whatever belongs to it is owned by the state it is in, so that it
-//! goes when the state goes:
+//! At most one thing at a time talks to the model. Each state owns everything that belongs to it, so leaving the state
+//! drops it all:
 //!
 //! ```text
 //!            prompt                       agent_settled
@@ -28,7 +28,7 @@ use crate::reply::{InputReply, Reply};
 use crate::run::{AcceptedPrompt, FromRun, Retry, Run};
 use crate::session::Session;
 
-/// The present state.
+/// What the session is doing.
 #[derive(Default)]
 pub(crate) struct Activity {
     state: State,
@@ -43,59 +43,59 @@ enum State {
         work: Box<Work>,
         stage: Stage,
     },
-    /// On request of the host or an extension.
+    /// Compacting because the host or an extension asked for it.
     Compacting(Box<Compaction>, Reply<Compact>),
-    /// The summary of the branch being left is written first.
+    /// Summarising the branch that `navigate_tree` leaves.
     Navigating {
         cancel: CancellationToken,
         navigation: Box<Navigation>,
     },
 }
 
-/// Work on a prompt, or on whatever else made the model go on: from the answer `started` to `agent_settled`. This is
-/// what its stages share; whoever ends a stage hands it on to the next one.
+/// Work on a prompt, or on anything else that made the model run: from the answer `started` to `agent_settled`. Holds
+/// what its stages share; the code that ends a stage passes it on to the next one.
 #[derive(Default)]
 pub(crate) struct Work {
-    /// The prompt it began with, while it may still turn out to be impossible.
+    /// The prompt that started the work, until the first answer shows that it could be sent.
     pub accepted: Option<AcceptedPrompt>,
-    /// The system prompt as extensions want it for this work.
+    /// The system prompt as extensions changed it for this work.
     pub prompt: Option<RunPrompt>,
     pub retry: Retry,
     pub recovery: Recovery,
 }
 
-/// How far the work is.
+/// Where the work stands.
 pub(crate) enum Stage {
-    /// Room is made in the window, between runs.
+    /// Compacting between runs.
     Compacting(Compaction, AfterCompaction),
     Running(Run),
-    /// A failed run is waited out.
+    /// Waiting before the next attempt after a failed run.
     Retrying(AbortHandle),
-    /// Extensions have the last word.
+    /// Extensions handle `agent_before_settle` and may continue the work.
     BeforeSettling {
         cancel: CancellationToken,
     },
-    /// Extensions are told that it is over; the host is told next.
+    /// Extensions handle `agent_settled`; the host is told next.
     Settling {
         cancel: CancellationToken,
         was_aborted: bool,
     },
 }
 
-/// How the work goes on after a compaction between runs.
+/// What follows a compaction between runs.
 pub(crate) enum AfterCompaction {
-    /// The end, unless something was queued meanwhile.
+    /// Ends the work, unless something was queued meanwhile.
     GoOn,
-    /// The same request again.
+    /// Sends the same request again.
     Retry,
-    /// The run that was about to start.
+    /// Starts the run that was about to start.
     Start(RunStart),
 }
 
 /// What a run begins with.
 pub(crate) struct RunStart {
     pub opening: Opening,
-    /// The prompt, where `before_agent_start` handlers are to see it.
+    /// The prompt, if `before_agent_start` handlers are to see it.
     pub prompted: Option<UserInput>,
     /// The store's record of the prompt, until its message is an entry.
     pub input: Option<InputId>,
@@ -106,14 +106,14 @@ pub(crate) enum AfterSettled {
     Abort(Reply<Abort>),
     Prompt(Reply<AbortAndPrompt>, UserInput),
     Compact(Reply<Compact>, Option<String>),
-    /// The replacement of the session that is under way goes on.
+    /// Continues the replacement of the session.
     Replace,
-    /// A message that an extension sent while it was told of a compaction. It stops nothing.
+    /// A message that an extension sent while handling `session_compact`. Unlike the others, it stops nothing.
     Request(FromExtension),
 }
 
 impl RunStart {
-    /// A run that no prompt starts.
+    /// Starts a run without a prompt.
     pub fn with(opening: Opening) -> Self {
         RunStart { opening, prompted: None, input: None }
     }
@@ -128,22 +128,22 @@ impl Activity {
         !self.is_idle()
     }
 
-    /// Whether the model works on a prompt: a summary on request does not count.
+    /// Whether the model works on a prompt. A requested compaction or summary does not count.
     pub fn is_working(&self) -> bool {
         matches!(self.state, State::Working { .. })
     }
 
-    /// Whether extensions are being told that the work is over.
+    /// Whether extensions are handling `agent_settled`.
     pub fn is_settling(&self) -> bool {
         matches!(self.stage(), Some(Stage::Settling { .. }))
     }
 
-    /// Whether a summary is being written or told of.
+    /// Whether a summary is being written or announced.
     pub fn is_summarising(&self) -> bool {
         matches!(self.state, State::Navigating { .. }) || self.compaction().is_some()
     }
 
-    /// Whether messages may be appended now: nothing runs, or only a summary on request.
+    /// Whether messages may be appended now: nothing runs, or only a requested summary.
     pub fn takes_messages(&self) -> bool {
         !self.is_working()
     }
@@ -183,7 +183,7 @@ impl Activity {
         }
     }
 
-    /// The compaction under way, wherever it is.
+    /// The compaction under way, in whichever state it is.
     pub fn compaction(&self) -> Option<&Compaction> {
         match &self.state {
             State::Compacting(compaction, _) => Some(compaction),
@@ -206,12 +206,12 @@ impl Activity {
         }
     }
 
-    /// Whether extensions are being told of a compaction that was asked for.
+    /// Whether extensions are handling the `session_compact` of a requested compaction.
     pub fn announces_requested(&self) -> bool {
         matches!(&self.state, State::Compacting(compaction, _) if compaction.is_announced())
     }
 
-    /// Stops the summary of a branch, if one is being written.
+    /// The token that stops the summary of a branch, if one is being written.
     pub fn navigation_cancel(&self) -> Option<&CancellationToken> {
         match &self.state {
             State::Navigating { cancel, .. } => Some(cancel),
@@ -219,7 +219,7 @@ impl Activity {
         }
     }
 
-    /// The next message of the active run; never, without one. Cancel safe.
+    /// Waits for the next message of the active run; for ever without one. Cancel safe.
     pub async fn next_from_run(&mut self) -> Option<FromRun> {
         match self.run_mut() {
             Some(run) => run.events.recv().await,
@@ -227,22 +227,22 @@ impl Activity {
         }
     }
 
-    /// Goes on with work in its next stage.
+    /// Continues work in another stage.
     pub fn enter(&mut self, work: Box<Work>, stage: Stage) {
         self.state = State::Working { work, stage };
     }
 
-    /// Begins a compaction on request. Nothing runs.
+    /// Starts a requested compaction. The caller has checked that nothing runs.
     pub fn begin_requested(&mut self, compaction: Compaction, reply: Reply<Compact>) {
         self.state = State::Compacting(Box::new(compaction), reply);
     }
 
-    /// Begins to summarise the branch that is being left. Nothing runs.
+    /// Starts the summary of the branch that is being left. The caller has checked that nothing runs.
     pub fn begin_navigation(&mut self, cancel: CancellationToken, navigation: Navigation) {
         self.state = State::Navigating { cancel, navigation: Box::new(navigation) };
     }
 
-    /// Ends a run. The caller goes on with the work.
+    /// Ends a run. The caller continues the work.
     pub fn end_run(&mut self) -> Option<(Box<Work>, Run)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::Running(run) } => Ok((work, run)),
@@ -250,7 +250,7 @@ impl Activity {
         })
     }
 
-    /// Ends a compaction between runs. The caller goes on with the work.
+    /// Ends a compaction between runs. The caller continues the work.
     pub fn end_compaction(&mut self) -> Option<(Box<Work>, Compaction, AfterCompaction)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::Compacting(compaction, after) } => Ok((work, compaction, after)),
@@ -258,7 +258,7 @@ impl Activity {
         })
     }
 
-    /// Ends the wait before another attempt. The caller goes on with the work.
+    /// Ends the wait before another attempt. The caller continues the work.
     pub fn end_retry_wait(&mut self) -> Option<(Box<Work>, AbortHandle)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::Retrying(wait) } => Ok((work, wait)),
@@ -266,15 +266,16 @@ impl Activity {
         })
     }
 
-    /// Ends the extensions' last word; `true` if somebody has aborted meanwhile. The caller goes on with the work.
-    pub fn end_last_word(&mut self) -> Option<(Box<Work>, bool)> {
+    /// Ends the stage in which extensions handle `agent_before_settle`; `true` if the work was aborted meanwhile. The
+    /// caller continues the work.
+    pub fn end_before_settling(&mut self) -> Option<(Box<Work>, bool)> {
         self.end_if(|state| match state {
             State::Working { work, stage: Stage::BeforeSettling { cancel } } => Ok((work, cancel.is_cancelled())),
             other => Err(Box::new(other)),
         })
     }
 
-    /// Ends the work that extensions were told is over; `true` if it was aborted.
+    /// Ends the work after extensions have handled `agent_settled`; `true` if it was aborted.
     pub fn end_settling(&mut self) -> Option<bool> {
         self.end_if(|state| match state {
             State::Working { stage: Stage::Settling { was_aborted, .. }, .. } => Ok(was_aborted),
@@ -282,7 +283,7 @@ impl Activity {
         })
     }
 
-    /// Ends a compaction on request.
+    /// Ends a requested compaction.
     pub fn end_requested(&mut self) -> Option<(Compaction, Reply<Compact>)> {
         self.end_if(|state| match state {
             State::Compacting(compaction, reply) => Ok((*compaction, reply)),
@@ -298,7 +299,7 @@ impl Activity {
         })
     }
 
-    /// Leaves the present state if it is the one `pick` knows.
+    /// Leaves the current state if `pick` accepts it.
     fn end_if<T>(&mut self, pick: impl FnOnce(State) -> Result<T, Box<State>>) -> Option<T> {
         match pick(std::mem::take(&mut self.state)) {
             Ok(ended) => Some(ended),
@@ -311,7 +312,7 @@ impl Activity {
 }
 
 impl Session {
-    /// Stops whatever talks to the model, or waits to.
+    /// Stops everything that talks to the model or waits to do so.
     pub(crate) fn stop_activity(&mut self) {
         if let Some(compaction) = self.activity.compaction() {
             compaction.cancel.cancel();
@@ -333,7 +334,7 @@ impl Session {
         }
     }
 
-    /// Stops what runs and carries a command out when it has stopped; at once if nothing runs.
+    /// Stops what runs and carries out a command once it has stopped; at once if nothing runs.
     pub(crate) fn when_settled(&mut self, command: AfterSettled) {
         self.after_settled.push(command);
         if self.activity.is_busy() {
@@ -343,8 +344,7 @@ impl Session {
         }
     }
 
-    /// Carries out what waited, in order. A command that starts a run leaves the rest waiting for that run, which
-    /// they stop in turn.
+    /// Carries out the waiting commands in order. If one of them starts a run, the rest wait for that run and stop it.
     pub(crate) fn serve_after_settled(&mut self) {
         while !self.after_settled.is_empty() {
             let stops = !matches!(self.after_settled[0], AfterSettled::Request(_));
@@ -363,10 +363,10 @@ impl Session {
                 AfterSettled::Request(request) => self.serve_request(request),
             }
         }
-        self.rest_if_still();
+        self.check_fully_idle();
     }
 
-    /// Called when an activity has ended: carries out what waited for that.
+    /// Called when an activity has ended. Carries out what waited for that.
     pub(crate) fn after_activity(&mut self) {
         if self.is_closing {
             self.quit_extensions();

@@ -1,4 +1,4 @@
-//! Every command to its machine: one match, no logic.
+//! Routes every command to the function that serves it: one match, no logic.
 
 use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
@@ -82,11 +82,11 @@ impl Session {
                 }
                 self.respond::<commands::CycleThinkingLevel>(
                     id,
-                    Ok(next.map(|level| Level { level: self.shown(level) })),
+                    Ok(next.map(|level| Level { level: self.level_for_host(level) })),
                 );
             }
             Command::GetAvailableThinkingLevels(_) => {
-                self.respond::<commands::GetAvailableThinkingLevels>(id, Ok(Levels { levels: self.shown_levels() }));
+                self.respond::<commands::GetAvailableThinkingLevels>(id, Ok(Levels { levels: self.levels_for_host() }));
             }
             Command::SetAutoCompaction(call) => {
                 self.options.auto_compaction = call.enabled;
@@ -124,7 +124,8 @@ impl Session {
         }
     }
 
-    /// Answers of the host to questions of extensions and host tools; an unknown id is ignored by the protocol.
+    /// Routes the host's answers to questions of extensions and to calls of host tools. Unknown ids are ignored, as the
+    /// protocol says.
     fn host_reply(&mut self, reply: HostReply) {
         match reply {
             HostReply::ToolUpdate { .. } | HostReply::ToolResult { .. } => self.on_host_tool_reply(reply),
@@ -136,7 +137,6 @@ impl Session {
         Reply::new(id, self.unanswered.sender())
     }
 
-    /// Answers at once.
     fn respond<C: Call>(&mut self, id: Id, answer: Result<C::Answer, String>) {
         self.answer(self.reply::<C>(id), answer);
     }

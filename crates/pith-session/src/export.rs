@@ -1,4 +1,4 @@
-//! The session as a page: written off the event path, from the file.
+//! `export_html`: writes the session as a page, from its file, in a background task.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ impl Session {
         });
     }
 
-    /// Relative paths start at the session's directory; `~` is the user's.
+    /// Resolves the path: relative ones start at the session's directory, `~` is the user's home.
     fn export_target(&self, path: Option<String>, file: &Path) -> PathBuf {
         let cwd = self.store.cwd();
         match path.filter(|path| !path.is_empty()) {

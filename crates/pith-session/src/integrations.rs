@@ -1,4 +1,4 @@
-//! `get_integrations`: what pith is connected to, as far as it knows without asking anybody.
+//! `get_integrations`: what pith is connected to, as far as it knows without a request to anything.
 
 use serde_json::{Value, json};
 

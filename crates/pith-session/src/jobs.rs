@@ -1,7 +1,7 @@
-//! The tasks of the session, each with an owner that hears of its end.
+//! The tasks of the session, each with an owner that is told of its end.
 //!
-//! A task hands back a [`JobEnd`]; the session goes on with it in `Session::on_job_end`. A task that panics hands
-//! back nothing, so its [`Job`] says who has to be told instead.
+//! A task returns a [`JobEnd`], which `Session::on_job_end` handles. A task that panics returns nothing, so its [`Job`]
+//! names the owner to tell instead.
 
 use std::collections::HashMap;
 use std::panic::resume_unwind;
@@ -16,22 +16,22 @@ use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
 
 use crate::admission::Step;
 use crate::compaction::{Summary, SummaryFailure};
-use crate::extensions::RenewedModels;
+use crate::extensions::RefreshedModels;
 use crate::replace::OpenedFile;
 use crate::reply::Reply;
 
-/// Whose task it is.
+/// The owner of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     /// The active run.
     Run,
     /// The summary being written.
     Summary,
-    /// Extensions being told of something the activity waits for.
+    /// Tells extensions about something; the activity waits for it.
     Announcement,
-    /// Extensions deciding about what holds up later commands.
+    /// Asks extensions for a decision that later commands wait for.
     Step,
-    /// Reading the session file to switch to.
+    /// Reads the session file to switch to.
     Opening,
     /// A shell command of the host.
     Shell(u64),
@@ -39,26 +39,26 @@ pub(crate) enum Job {
     ExtensionCommand(u64),
     /// The wait before another attempt.
     RetryWait,
-    /// Work nobody has to be told of: replies it carries are answered when they are dropped.
+    /// Work that has no owner to tell: replies it carries are answered with an error when they are dropped.
     Background,
 }
 
-/// What a task that has ended hands back.
+/// What a finished task returns.
 pub(crate) enum JobEnd {
     Done,
-    /// Something about the session file that people should hear.
+    /// A problem with the session file, for the host and the log.
     Report(StoreReport),
     /// The summary, or why there is none.
     Summarised(Result<Summary, SummaryFailure>),
-    /// Extensions have been told; what they propose, where they may propose something.
+    /// Extensions have been told. Carries what they propose, where they may propose something.
     Announced(Option<Boundary>),
-    /// Extensions have decided.
+    /// Extensions have made the decision that later commands wait for.
     Stepped(Step),
     /// The wait before another attempt is over.
     RetryDue,
     /// A finished todo has been shown long enough.
     TodoDue(String),
-    /// The host has not said whether the project may be trusted.
+    /// The host has not answered in time whether the project may be trusted.
     TrustUnanswered,
     /// A session file was read.
     Opened(Box<OpenedFile>),
@@ -72,16 +72,16 @@ pub(crate) enum JobEnd {
         reply: Reply<ListSessions>,
         sessions: Vec<SessionSummary>,
     },
-    /// Extensions know of a move in the tree.
+    /// Extensions have been told of a move in the tree.
     MoveTold {
         answer: Value,
         reply: Reply<NavigateTree>,
     },
-    /// Extensions that are not there yet are no longer waited for: the process ends.
+    /// The process is ending and the extensions that are still loading have taken too long.
     StartOverdue,
-    /// Providers were asked for their newest models.
-    ModelsRenewed(RenewedModels),
-    /// Local servers were asked for their models; the providers of extensions come next.
+    /// Extensions were asked for the current models of their providers.
+    ModelsRefreshed(RefreshedModels),
+    /// Local servers were asked for their models; the providers of extensions are asked next.
     ModelsDiscovered(Answer<()>),
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Jobs {
     owners: HashMap<TaskId, Job>,
 }
 
-/// A task that has ended, and whose it was.
+/// A task that has ended, with its owner.
 pub(crate) struct EndedJob {
     pub job: Job,
     pub end: Result<JobEnd, JoinError>,
@@ -106,13 +106,13 @@ impl Jobs {
         task
     }
 
-    /// Starts work that blocks, on a thread of its own where the system gives one.
+    /// Runs blocking work on a thread of its own, if the system can start one.
     pub fn spawn_blocking(&mut self, job: Job, work: impl FnOnce() -> JobEnd + Send + 'static) {
         let work = blocking(work);
         self.spawn(job, async move { work.await.unwrap_or_else(|panic| resume_unwind(panic)) });
     }
 
-    /// The next task that ends; `None` while there is none. Cancel safe.
+    /// Waits for the next task to end; `None` if there is no task. Cancel safe.
     pub async fn next(&mut self) -> Option<EndedJob> {
         let ended = self.tasks.join_next_with_id().await?;
         let (task, end) = match ended {

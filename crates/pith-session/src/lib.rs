@@ -1,9 +1,9 @@
-//! The live session: sole owner of everything that changes.
+//! The live session: the only owner of state that changes.
 //!
-//! Knows nothing of stdin, stdout or dialects: lines arrive decoded, frames
-//! leave through [`Outbox`], and differences between hosts are plain options.
+//! It knows nothing of stdin, stdout or dialects: lines arrive decoded, frames leave through [`Outbox`], and
+//! differences between hosts are plain options.
 
-// The loop, what can happen in it, and what it answers.
+// The event loop, its events and its answers.
 mod dispatch;
 mod outbox;
 mod parts;
@@ -11,7 +11,7 @@ mod reply;
 mod session;
 mod state;
 
-// What it does, one thing at a time.
+// What a session does; at most one activity at a time.
 mod activity;
 mod admission;
 mod compaction;

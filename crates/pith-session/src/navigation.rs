@@ -1,4 +1,4 @@
-//! The entries of the session as a tree: looking at it, moving in it, and other sessions.
+//! Reading the session's entry tree, moving in it, and listing other sessions.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use pith_store::{BranchSummaryEntry, Destination, EntryId, ForkMessage, Kind, Se
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::compaction::{BranchMaterial, FileLists, Summary, SummaryFailure, SummaryWork};
+use crate::compaction::{BranchMaterial, FileLists, Summary, SummaryFailure, SummaryTask};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
 
 const BUSY: &str = "Cannot navigate the session tree while a run or compaction is active";
 
-/// A move that waits for the summary of what is left behind.
+/// A move that waits for the summary of the branch it leaves.
 pub(crate) struct Navigation {
     reply: Reply<NavigateTree>,
-    /// The new position.
+    /// The new leaf.
     leaf: Option<EntryId>,
-    /// The prompt that is taken back.
+    /// The text of the user message that was navigated to; the host may edit and send it again.
     text: Option<String>,
     target: String,
     label: Option<String>,
@@ -59,10 +59,10 @@ impl Session {
         self.answer(reply, result.map(|_| ()).map_err(|error| error.to_string()));
     }
 
-    /// Reading a thousand files takes a while, so it happens elsewhere.
+    /// Lists sessions in a background task: reading a thousand files takes a while.
     pub(crate) fn list_sessions(&mut self, call: &ListSessions, reply: Reply<ListSessions>) {
         let (places, cwd) = (self.places.clone(), self.store.cwd().to_owned());
-        // Sessions are looked for where the next one would be put.
+        // Lists the directory where the next session would be created.
         let directory = self.store.path().and_then(|path| path.parent()).map_or(places.dir, |path| path.to_owned());
         let all = call.all.unwrap_or(false);
         self.jobs.spawn_blocking(Job::Background, move || {
@@ -102,7 +102,7 @@ impl Session {
         }
     }
 
-    /// What extensions are told before a move.
+    /// The `preparation` that `session_before_tree` handlers get.
     fn preparation(&self, call: &NavigateTree, leaf: Option<&str>) -> Value {
         let tree = self.store.tree();
         let left = self.store.left_behind(leaf).unwrap_or_default();
@@ -126,7 +126,7 @@ impl Session {
         preparation
     }
 
-    /// Where a move leads; staying is no move.
+    /// Where a move leads. Moving to the current leaf changes nothing.
     fn destination(&self, target: &str) -> Result<Destination, StoreError> {
         let destination = self.store.destination(target)?;
         if self.store.leaf() == Some(target) {
@@ -135,7 +135,7 @@ impl Session {
         Ok(destination)
     }
 
-    /// Moves, with the summary an extension has written or with one that is asked for now.
+    /// Moves, with the summary an extension has written or one that the model writes now.
     pub(crate) fn navigate_now(&mut self, call: NavigateTree, given: Option<Summary>, reply: Reply<NavigateTree>) {
         if self.activity.is_busy() {
             return self.answer(reply, Err(BUSY.to_owned()));
@@ -186,12 +186,12 @@ impl Session {
             return Err(Box::new((error.to_string(), navigation.reply)));
         }
         let cancel = CancellationToken::new();
-        self.write_summary(model, cancel.clone(), SummaryWork::Branch(material));
+        self.write_summary(model, cancel.clone(), SummaryTask::Branch(material));
         self.activity.begin_navigation(cancel, navigation);
         Ok(())
     }
 
-    /// The files named by summaries of branches within the branch.
+    /// The files named in branch summaries among the entries.
     fn files_of_summaries(&self, entries: &[EntryId]) -> FileLists {
         let tree = self.store.tree();
         let summaries =
@@ -211,7 +211,7 @@ impl Session {
         self.after_activity();
     }
 
-    /// Moves the leaf and leaves the summary there.
+    /// Moves the leaf and appends the summary there.
     fn finish_move(&mut self, navigation: Navigation, summary: Option<Summary>) {
         let Navigation { reply, leaf, text, target, label } = navigation;
         let from_id = self.store.leaf().map(EntryId::from);

@@ -1,5 +1,4 @@
-//! Where frames go. The session says what happened; what that looks like on
-//! the wire is the implementor's business.
+//! Where frames go. The session reports what happened; the implementor decides what that looks like on the wire.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,32 +9,33 @@ use tokio::sync::Notify;
 
 /// Takes frames in the order they are handed over. Never blocks.
 pub trait Outbox: Send {
-    /// The answer to a command.
+    /// Sends the answer to a command.
     fn respond(&mut self, response: &Response<'_>);
 
-    /// The answer to an object that names no command.
+    /// Answers an object that names no known command.
     fn respond_unknown(&mut self, id: &Id, name: &str);
 
-    /// Any event but `message_update`.
+    /// Sends any event but `message_update`.
     fn event(&mut self, event: &Event<'_>);
 
-    /// A call of a host tool, or its withdrawal. Without a host nobody registers such tools.
+    /// Sends a call of a host tool, or its cancellation. Does nothing where no host can register tools.
     fn host_tool(&mut self, _frame: &HostToolFrame) {}
 
-    /// A question or a display change of an extension. Where nobody can answer, nobody is asked.
+    /// Sends a question or a display change of an extension. Does nothing where there is no host to answer.
     fn ui_request(&mut self, _request: &UiRequest) {}
 
-    /// Opens an answer: `message_start`, then `stream` until its `MessageEnd`.
+    /// Starts an answer of the model: sends `message_start`; pieces follow through `stream` until the `MessageEnd`
+    /// event.
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage);
 
-    /// A piece of the open answer.
+    /// Sends a piece of the answer that `open_answer` started.
     fn stream(&mut self, event: &AssistantEvent);
 
-    /// Tells when the host has fallen behind.
+    /// Returns the signal that tells runs to wait while the host has fallen behind.
     fn room(&self) -> Room;
 }
 
-/// Whether there is room for more frames. The writer opens and closes it; runs wait for it.
+/// Whether there is room for more frames. The outbox closes it, the writer opens it, runs wait for it.
 #[derive(Clone, Default)]
 pub struct Room(Arc<RoomState>);
 
@@ -62,7 +62,7 @@ impl Room {
         self.0.is_full.store(true, Ordering::Release);
     }
 
-    /// Called by the writer when it is below the bound again.
+    /// Called by the writer when the queue is below the bound again.
     pub fn open(&self) {
         if self.0.is_full.swap(false, Ordering::AcqRel) {
             self.0.freed.notify_waiters();

@@ -1,4 +1,4 @@
-//! What a session is made of. Whoever opens one fills this in; the session itself reads no files to start.
+//! What a session is made of. The caller fills this in; the session itself reads no files to start.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ pub struct SessionParts {
     pub out: Box<dyn Outbox>,
     pub store: SessionStore,
     pub places: SessionPlaces,
-    /// Makes the tools of another working directory, for sessions that belong there.
+    /// Makes the tools for another working directory, for sessions that belong there.
     pub make_tools: MakeTools,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
     /// Settings, options and resources of the session's directory.
     pub files: ProjectFiles,
-    /// Reads them again, for `reload` and when a file has changed.
+    /// Reads those files again, for `reload` and when a file has changed.
     pub load_project: LoadProject,
-    /// The model, level and scope to start with.
+    /// The model, the thinking level and the models to cycle through at the start.
     pub start: Start,
     pub workbench: Arc<Workbench>,
     pub tools: Vec<Arc<dyn Tool>>,
@@ -44,13 +44,13 @@ pub struct SessionParts {
 /// Where sessions are looked for.
 #[derive(Clone, Debug)]
 pub struct SessionPlaces {
-    /// Those of this working directory.
+    /// The directory with the sessions of this working directory.
     pub dir: PathBuf,
-    /// All of them.
+    /// The directory above, with the sessions of all working directories.
     pub root: PathBuf,
 }
 
-/// Choices fixed for the life of the process or changed by setters.
+/// Choices from flags, settings and dialects. Commands change some of them.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
     pub steering_mode: QueueMode,
@@ -62,29 +62,29 @@ pub struct SessionOptions {
     pub max_turns: Option<u32>,
     pub block_images: bool,
     pub cache: CacheRetention,
-    /// Who a user message is attributed to, where hosts expect it.
+    /// Who user messages are attributed to, where hosts expect that.
     pub attribution: Option<&'static str>,
-    /// What the name of an exported page begins with, where the host names none.
+    /// The beginning of an exported page's file name, used if the host gives no path.
     pub export_app: &'static str,
-    /// The refusal of a second prompt.
+    /// The answer to a prompt while the agent is busy.
     pub busy_text: &'static str,
-    /// Whether `get_state` repeats the system prompt and the tools.
+    /// Whether `get_state` includes the system prompt and the tools.
     pub state_has_prompt: bool,
-    /// The strongest thinking level the host knows; stronger ones are shown as this one.
+    /// The strongest thinking level the host knows; stronger levels are reported as this one.
     pub highest_level: ThinkingLevel,
     /// Whether `get_session_stats` counts premium requests.
     pub counts_premium_requests: bool,
-    /// Whether an accepted prompt that turns out to be impossible is answered a second time.
+    /// Whether hosts get a second, failing response if an accepted prompt turns out to be impossible.
     pub tells_late_failures: bool,
     /// Whether tool calls of an aborted answer are reported as failed.
     pub reports_aborted_calls: bool,
     /// Whether the model has the todo tool before the host has set todos.
     pub has_todo_tool: bool,
-    /// Whether a model that stops is reminded of the host's open todos.
+    /// Whether a model that stops is reminded of open todos that the host set.
     pub todo_reminders: bool,
-    /// When finished todos disappear; `None` keeps them.
+    /// How long finished todos stay in the list; `None` keeps them.
     pub todo_clear_after: Option<Duration>,
-    /// How long a host tool may take; `None` waits for ever.
+    /// How long a host tool may take; `None` sets no limit.
     pub host_tool_timeout: Option<Duration>,
     /// When data must have reached the disk.
     pub fsync: Fsync,

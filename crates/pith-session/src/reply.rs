@@ -1,4 +1,4 @@
-//! The right, and the duty, to answer one command.
+//! The reply to one command: it is answered exactly once.
 
 use pith_protocol::answers::PromptDisposition;
 use pith_protocol::commands::{AbortAndPrompt, FollowUp, Prompt, Steer};
@@ -15,14 +15,14 @@ pub struct Reply<C: Call> {
     to: Option<Asker<C>>,
 }
 
-/// Who asked.
+/// Who sent the command.
 enum Asker<C: Call> {
     Host {
         id: Id,
-        /// Tells the session of a reply that was dropped; the session then answers for it.
+        /// Receives the command if the reply is dropped; the session then answers with an error.
         unanswered: mpsc::UnboundedSender<Unanswered>,
     },
-    /// An extension; what it hands over answers for itself when dropped.
+    /// An extension. The callback fails the extension's call when it is dropped.
     Extension(Box<dyn FnOnce(Result<C::Answer, String>) + Send>),
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Unanswered {
     pub command: &'static str,
 }
 
-/// The reply to any command that brings the model something to do.
+/// The reply to any command that gives the model something to do.
 pub(crate) enum InputReply {
     Prompt(Reply<Prompt>),
     AbortAndPrompt(Reply<AbortAndPrompt>),
@@ -45,7 +45,7 @@ impl<C: Call> Reply<C> {
         Reply { to: Some(Asker::Host { id, unanswered }) }
     }
 
-    /// For a command that no host has sent.
+    /// Creates the reply to a command that an extension sent.
     pub(crate) fn to_extension(answer: impl FnOnce(Result<C::Answer, String>) + Send + 'static) -> Self {
         Reply { to: Some(Asker::Extension(Box::new(answer))) }
     }
@@ -67,7 +67,7 @@ impl<C: Call> Reply<C> {
         }
     }
 
-    /// Sends an answer that is JSON already. Only hosts ask for those.
+    /// Sends an answer that is JSON already. Only hosts use commands with such answers.
     pub(crate) fn send_json(mut self, out: &mut dyn Outbox, answer: Result<String, String>) {
         let Some(Asker::Host { id, .. }) = self.to.take() else { return };
         match answer.map(RawValue::from_string) {
@@ -85,7 +85,7 @@ impl<C: Call> Reply<C> {
         }
     }
 
-    /// Whether a host waits for the answer.
+    /// Whether a host sent the command.
     pub(crate) fn is_hosts(&self) -> bool {
         matches!(self.to, Some(Asker::Host { .. }))
     }
@@ -94,7 +94,7 @@ impl<C: Call> Reply<C> {
 impl<C: Call> Drop for Reply<C> {
     fn drop(&mut self) {
         if let Some(Asker::Host { id, unanswered }) = self.to.take() {
-            // The session may be gone at the very end; then nobody reads answers either.
+            // The receiver is gone only after the session has ended, when no answers are written any more.
             let _ = unanswered.send(Unanswered { id, command: C::NAME });
         }
     }

@@ -1,7 +1,7 @@
 //! The live session: one task that owns everything that can change.
 //!
-//! `handle` is an ordinary function. Whatever needs waiting is spawned and comes back as an [`Event`], so an `abort`
-//! is never stuck behind the thing it aborts.
+//! `handle` is an ordinary function. Anything that has to be awaited runs in a task and comes back as an [`Event`], so
+//! an `abort` never waits for the thing it aborts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::activity::{Activity, AfterSettled};
 use crate::admission::{Admission, Queues};
-use crate::compaction::{SummaryNews, SummarySource};
+use crate::compaction::{SummaryEvents, SummaryProgress};
 use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
 use crate::models::{Models, Router};
@@ -33,10 +33,10 @@ use crate::tools::host::{DISCONNECTED, HostTools};
 use crate::tools::shell::{FromShell, Shell};
 use crate::tools::{FromTool, Tools};
 
-/// The answer to whatever comes too late.
+/// The answer to commands that arrive while the process is ending.
 pub(crate) const CLOSING: &str = "pith is shutting down";
 
-/// After this long without anything to do the session is at rest.
+/// How long nothing must happen before the session counts as at rest.
 const REST: Duration = Duration::from_millis(200);
 
 /// The session task's state. Only this task changes it.
@@ -55,29 +55,29 @@ pub struct Session {
     pub(crate) rules: RuleBook,
     pub(crate) queues: Queues,
     pub(crate) extensions: Extensions,
-    /// Which command may go on now.
+    /// Decides which command may be served now.
     pub(crate) admission: Admission,
     pub(crate) activity: Activity,
-    /// Commands to be carried out, in order, once the activity has ended.
+    /// Commands that are carried out, in order, once the activity has ended.
     pub(crate) after_settled: Vec<AfterSettled>,
-    /// Another session is taking the place of this one.
+    /// Set while another session is taking the place of this one.
     pub(crate) replacement: Option<Replacement>,
-    pub(crate) summaries: SummarySource,
+    pub(crate) summaries: SummaryEvents,
     pub(crate) jobs: Jobs,
     pub(crate) unanswered: UnansweredCommands,
     rest: Rest,
-    /// The host has gone or the process was told to end.
+    /// Set when the host has disconnected or the process was told to end.
     pub(crate) is_closing: bool,
 }
 
-/// Commands whose replies were dropped; the session answers for them.
+/// Commands whose replies were dropped without an answer; the session answers them with an error.
 pub(crate) struct UnansweredCommands {
-    /// Handed to each reply.
+    /// Cloned into each reply.
     sender: mpsc::UnboundedSender<Unanswered>,
     receiver: mpsc::UnboundedReceiver<Unanswered>,
 }
 
-/// What happens when nothing has happened for a moment.
+/// Calls `on_rest` once the session has had nothing to do for [`REST`].
 struct Rest {
     on_rest: fn(),
     at: Option<Instant>,
@@ -89,10 +89,10 @@ enum Event {
     Run(FromRun),
     Shell(FromShell),
     Tool(FromTool),
-    Summary(SummaryNews),
+    Summary(SummaryProgress),
     Unanswered(Unanswered),
     Extension(FromExtension),
-    /// Extensions have had their moment at the start.
+    /// The time that extensions have to show something before the first command is read is over.
     InputDelayOver,
     Rest,
     Job(EndedJob),
@@ -101,14 +101,14 @@ enum Event {
 
 /// What a finished session returns to the process: its exit status and the commands it left running.
 pub struct SessionExit {
-    /// Its commands may still be running.
+    /// Where its tools worked last. Commands started there may still be running.
     pub workbench: Arc<Workbench>,
-    /// What an extension wants the process to end with.
+    /// The exit status an extension asked for.
     pub exit_status: Option<u8>,
 }
 
 impl Session {
-    /// Puts the parts together and records what the session starts with.
+    /// Assembles the session and records the model and level it starts with.
     pub fn new(parts: SessionParts) -> Self {
         let host_tools = HostTools::new();
         let options = parts.files.options.clone();
@@ -143,14 +143,14 @@ impl Session {
             activity: Activity::default(),
             after_settled: Vec::new(),
             replacement: None,
-            summaries: SummarySource::default(),
+            summaries: SummaryEvents::default(),
             jobs: Jobs::default(),
             unanswered: UnansweredCommands::new(),
             rest: Rest { on_rest: parts.on_rest, at: None },
             is_closing: false,
         };
         session.assemble_prompt();
-        session.begin();
+        session.begin_session();
         if let Some(name) = session.options.name.take() {
             session.store.append_session_info(&name);
         }
@@ -159,7 +159,7 @@ impl Session {
 
     /// Serves until the inbox is closed or `stop` fires, and everything has ended.
     ///
-    /// Returns the place its tools worked at last, whose processes are the caller's to end.
+    /// The caller ends the processes that the returned workbench left running.
     pub async fn serve(mut self, mut inbox: mpsc::Receiver<Inbound>, stop: CancellationToken) -> SessionExit {
         self.report_store();
         self.resume_inputs();
@@ -174,7 +174,7 @@ impl Session {
                 Some(message) = self.shell.next() => Event::Shell(message),
                 // Behind the run's events: a call is announced before the host gets it.
                 Some(question) = self.host_tools.next() => Event::Tool(question),
-                Some(news) = self.summaries.next() => Event::Summary(news),
+                Some(progress) = self.summaries.next() => Event::Summary(progress),
                 Some(request) = self.extensions.next() => Event::Extension(request),
                 () = self.admission.input_delay(), if self.admission.is_input_delayed() => Event::InputDelayOver,
                 () = until(self.rest.at), if self.rest.at.is_some() => Event::Rest,
@@ -195,47 +195,48 @@ impl Session {
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
             Event::Tool(question) => self.on_tool(question),
-            Event::Summary(news) => self.on_summary_news(news),
+            Event::Summary(progress) => self.on_summary_progress(progress),
             Event::Unanswered(unanswered) => self.answer_for(&unanswered),
             Event::Extension(request) => self.on_extension(request),
             Event::InputDelayOver => self.admission.end_input_delay(),
-            Event::Rest => self.rest_now(),
+            Event::Rest => self.on_rest_due(),
             Event::Job(ended) => self.on_job_end(ended),
             Event::Close => self.close(),
         }
     }
 
-    /// Called when work is over, or the start is. The first commands of a host, and a next prompt that follows at
-    /// once, come first.
-    pub(crate) fn rest_soon(&mut self) {
+    /// Schedules `on_rest`. Called at the end of the start and of work; a command that arrives in the meantime is
+    /// served first.
+    pub(crate) fn schedule_rest(&mut self) {
         self.rest.at = Some(Instant::now() + REST);
     }
 
-    fn rest_now(&mut self) {
+    fn on_rest_due(&mut self) {
         self.rest.at = None;
-        if self.is_still() {
+        if self.is_fully_idle() {
             (self.rest.on_rest)();
         }
     }
 
-    /// Called wherever something has ended: if nothing runs and nothing is on its way, extensions that waited for
-    /// that are told, and the session ends if one of them asked for it.
-    pub(crate) fn rest_if_still(&mut self) {
-        if !self.is_still() {
+    /// Called wherever something has ended. If the session is fully idle, answers extensions that wait for that, and
+    /// ends the session if an extension asked for it.
+    pub(crate) fn check_fully_idle(&mut self) {
+        if !self.is_fully_idle() {
             return;
         }
         if self.extension_handle().is_some() {
             self.answer_idle();
         }
-        if self.extensions.is_leaving && self.extensions.commands.is_empty() {
+        if self.extensions.exit_requested && self.extensions.commands.is_empty() {
             self.close();
         }
     }
 
-    /// Called when the host is gone: stops what runs; the loop ends when it has stopped.
+    /// Called when the host disconnects or the process is told to end. Stops everything; the loop ends once it has
+    /// stopped.
     fn close(&mut self) {
         self.is_closing = true;
-        // Before the run is cancelled, so that the calls end for this reason and not as aborted.
+        // Before the run is cancelled, so that the calls fail with this reason instead of as aborted.
         self.host_tools.pending.fail_all(DISCONNECTED);
         self.todos.stop_clearing();
         self.project.trust.give_up();
@@ -281,7 +282,7 @@ impl Session {
             JobEnd::Listed { reply, sessions } => self.on_listed(reply, sessions),
             JobEnd::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
             JobEnd::StartOverdue => self.give_up_start(),
-            JobEnd::ModelsRenewed(models) => self.on_models_renewed(models),
+            JobEnd::ModelsRefreshed(models) => self.on_models_refreshed(models),
             JobEnd::ModelsDiscovered(answer) => self.on_models_discovered(answer),
         }
     }
@@ -291,7 +292,7 @@ impl Session {
         self.out.respond(&Response::failure(unanswered.id.raw(), unanswered.command, why));
     }
 
-    /// Answers whatever was never answered, before the stream ends.
+    /// Answers every command that has no answer yet, before the stream ends.
     fn answer_remaining(&mut self) {
         self.after_settled.clear();
         self.replacement = None;
@@ -312,7 +313,7 @@ impl UnansweredCommands {
     }
 }
 
-/// Returns at that moment, if there is one.
+/// Waits until `moment`; for ever if it is `None`.
 pub(crate) async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
@@ -320,7 +321,7 @@ pub(crate) async fn until(moment: Option<Instant>) {
     }
 }
 
-/// Writes one line to stderr, for the person who reads logs.
+/// Writes one line to stderr.
 pub(crate) fn log_line(text: &str) {
     pith_visible::write_stderr(&format!("pith: {text}\n"));
 }

@@ -1,4 +1,4 @@
-//! What the session answers about itself, and small changes to it.
+//! What the session reports about itself, and small changes to it.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use crate::reply::Reply;
 use crate::session::{Session, log_line};
 
 impl Session {
-    /// Records model and level, unless the session has them from before; on disk only
-    /// once the session has content.
-    pub(crate) fn begin(&mut self) {
+    /// Records model and level, unless the session already has them. They reach the disk only once the session has
+    /// content.
+    pub(crate) fn begin_session(&mut self) {
         let model = self.models.current().cloned();
         if let Some(model) = model.filter(|_| self.store.tree().is_empty()) {
             self.store.append_model_change(&model.provider, &model.id);
@@ -34,7 +34,7 @@ impl Session {
         let n_waiting = self.queues.len();
         State {
             model: self.models.current().cloned(),
-            thinking_level: self.shown(self.models.level()),
+            thinking_level: self.level_for_host(self.models.level()),
             is_streaming: self.activity.is_working(),
             is_compacting: self.activity.is_summarising(),
             steering_mode: self.queues.mode(Queue::Steering),
@@ -61,7 +61,7 @@ impl Session {
             .collect()
     }
 
-    /// Trimmed text of the last answer; aborted answers without content do not count.
+    /// Trimmed text of the last answer. Aborted answers without content do not count.
     pub(crate) fn last_text(&self) -> LastText {
         LastText { text: self.store.last_assistant_text() }
     }
@@ -89,8 +89,7 @@ impl Session {
         }
     }
 
-    /// How full the window is. In a long session the last count and what follows it say so,
-    /// and the rest need not be read.
+    /// How full the window is. A long session needs only the messages since the last token count; the rest is not read.
     fn context_usage(&self) -> Option<ContextUsage> {
         let window = self.models.current().map_or(0, |model| self.models.window(model));
         let is_counted = |message: &Message| message.as_assistant().is_some_and(has_count);
@@ -114,7 +113,7 @@ impl Session {
         self.answer(reply, Ok(()));
     }
 
-    /// Names the session, or takes its name away; hosts and extensions are told.
+    /// Sets or removes the session's name, and tells host and extensions.
     pub(crate) fn rename(&mut self, name: &str) {
         self.store.append_session_info(name);
         self.report_store();
@@ -125,7 +124,7 @@ impl Session {
         }
     }
 
-    /// Repairs and failed writes: told once, on the wire and on stderr.
+    /// Reports repairs and failed writes once, on the wire and on stderr.
     pub(crate) fn report_store(&mut self) {
         for report in self.store.take_report() {
             self.report(&report);

@@ -1,5 +1,5 @@
-//! What a session must do in moments that are hard to hit from outside: while extensions are being told something,
-//! when a job dies, when an abort comes between two events of one step.
+//! What a session must do at moments that are hard to hit from outside: while extensions handle an event, when a job
+//! dies, when an abort arrives between two events of one step.
 
 mod support;
 
@@ -10,7 +10,7 @@ use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 use support::{Harness, Script, Turn};
 
-/// A text of about so many tokens.
+/// A text of about `n_tokens` tokens.
 fn long(n_tokens: usize) -> String {
     "word ".repeat(n_tokens * 4 / 5)
 }
@@ -19,7 +19,7 @@ fn prompt(message: &str) -> Value {
     json!({"type": "prompt", "message": message})
 }
 
-/// The place of the first frame like `pattern`.
+/// The index of the first frame like `pattern`.
 #[track_caller]
 fn place(host: &Harness, pattern: Value) -> usize {
     let frames = host.frames();
@@ -27,7 +27,7 @@ fn place(host: &Harness, pattern: Value) -> usize {
     place.unwrap_or_else(|| panic!("no frame like {pattern}"))
 }
 
-/// Fails unless the session has come to rest and takes a prompt.
+/// Fails unless the session is idle and accepts a prompt.
 async fn assert_ready(host: &mut Harness) {
     let state = host.state().await;
     let shown = json!({"isStreaming": false, "isCompacting": false, "pendingMessageCount": 0});
@@ -36,21 +36,21 @@ async fn assert_ready(host: &mut Harness) {
     host.run("are you there?").await;
 }
 
-// Extensions are told of a compaction.
+// While extensions handle a compaction.
 
-/// Does not let a compaction end before the host has answered a dialog.
-const LISTENS_TO_COMPACTIONS: &str = "export default (pi) => pi.on('session_compact', async (event, ctx) => {
+/// Keeps a compaction from ending until the host has answered a dialog.
+const ASKS_AFTER_COMPACTIONS: &str = "export default (pi) => pi.on('session_compact', async (event, ctx) => {
     await ctx.ui.select('compacted', ['go on']);
 });";
 
 /// A session with something to compact.
 async fn with_history(script: Script) -> Harness {
-    let mut host = Harness::builder(script).window(8000).extension("listens.ts", LISTENS_TO_COMPACTIONS).start().await;
+    let mut host = Harness::builder(script).window(8000).extension("listens.ts", ASKS_AFTER_COMPACTIONS).start().await;
     host.run(&long(3000)).await;
     host
 }
 
-/// The moment between the end of a manual compaction and its announcement; the dialog of the extension goes along.
+/// A session between the end of a manual compaction and its announcement, and the dialog of the extension.
 async fn compacting() -> (Harness, String, Value) {
     let mut host = with_history(Script::of([Turn::text(&long(2500))])).await;
     let compact = host.send(json!({"type": "compact"}));
@@ -59,7 +59,7 @@ async fn compacting() -> (Harness, String, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_while_extensions_hear_of_a_compaction_is_refused_and_not_lost() {
+async fn a_prompt_while_extensions_handle_a_compaction_is_refused_and_not_lost() {
     let (mut host, compact, dialog) = compacting().await;
     let error = host.refusal(prompt("now?")).await;
     assert!(error.starts_with("Cannot submit a prompt while compaction is in progress"), "{error}");
@@ -70,7 +70,7 @@ async fn a_prompt_while_extensions_hear_of_a_compaction_is_refused_and_not_lost(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_extensions_hear_of_a_compaction_is_compacting() {
+async fn a_session_whose_extensions_handle_a_compaction_is_compacting() {
     let (mut host, _, dialog) = compacting().await;
     let state = host.state().await;
     assert_eq!((&state["isCompacting"], &state["isStreaming"]), (&json!(true), &json!(false)));
@@ -81,7 +81,7 @@ async fn a_session_whose_extensions_hear_of_a_compaction_is_compacting() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_compaction_is_refused_until_extensions_have_heard_of_the_first() {
+async fn a_second_compaction_is_refused_until_extensions_have_handled_the_first() {
     let (mut host, compact, dialog) = compacting().await;
     assert_eq!(host.refusal(json!({"type": "compact"})).await, "Compaction already in progress");
     host.answer(&dialog, json!({"value": "go on"}));
@@ -90,7 +90,7 @@ async fn a_second_compaction_is_refused_until_extensions_have_heard_of_the_first
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abort_is_answered_after_the_compaction_extensions_hear_of() {
+async fn an_abort_is_answered_after_extensions_have_handled_the_compaction() {
     let (mut host, _, dialog) = compacting().await;
     let abort = host.send(json!({"type": "abort"}));
     host.settle().await;
@@ -103,7 +103,7 @@ async fn an_abort_is_answered_after_the_compaction_extensions_hear_of() {
     host.finish().await;
 }
 
-/// The same moment in a run that waits for the compaction because the window was too small.
+/// A session at the same moment in a run that waits for the compaction because the window was exceeded.
 async fn recovering() -> (Harness, String, Value) {
     let mut host = with_history(Script::of([Turn::text(&long(2500)), Turn::overflow(), Turn::text("fits now")])).await;
     let prompt = host.send(prompt("one more"));
@@ -112,7 +112,7 @@ async fn recovering() -> (Harness, String, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_session_while_extensions_hear_of_an_overflow_takes_over_in_order() {
+async fn a_new_session_while_extensions_handle_an_overflow_replaces_the_old_one_in_order() {
     let (mut host, _, dialog) = recovering().await;
     let replaced = host.send(json!({"type": "new_session"}));
     host.settle().await;
@@ -124,16 +124,16 @@ async fn another_session_while_extensions_hear_of_an_overflow_takes_over_in_orde
     host.finish().await;
 }
 
-/// Takes its time over a compaction: as long as the model takes to answer it.
-const PONDERS_COMPACTIONS: &str = "export default (pi) => pi.on('session_compact', async (event, ctx) => {
+/// Delays a compaction until the model has answered it.
+const DELAYS_COMPACTIONS: &str = "export default (pi) => pi.on('session_compact', async (event, ctx) => {
     console.log('pondering');
     await ctx.modelRegistry.complete({ provider: 'test', id: 'one' }, { messages: [] });
 });";
 
 #[tokio::test(start_paused = true)]
-async fn another_session_is_not_disturbed_by_the_compaction_of_the_one_before() {
+async fn a_new_session_is_not_affected_by_the_compaction_of_the_previous_one() {
     let turns = [Turn::text(&long(2500)), Turn::overflow(), Turn::gated("pondered")];
-    let host = Harness::builder(turns).window(8000).extension("ponders.ts", PONDERS_COMPACTIONS);
+    let host = Harness::builder(turns).window(8000).extension("ponders.ts", DELAYS_COMPACTIONS);
     let mut host = host.start().await;
     host.run(&long(3000)).await;
     host.send(prompt("one more"));
@@ -149,7 +149,7 @@ async fn another_session_is_not_disturbed_by_the_compaction_of_the_one_before() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_waits_for_extensions_to_hear_of_an_overflow_is_still_running() {
+async fn a_run_that_waits_for_extensions_to_handle_an_overflow_is_still_running() {
     let (mut host, _, dialog) = recovering().await;
     let state = host.state().await;
     assert_eq!((&state["isCompacting"], &state["isStreaming"]), (&json!(true), &json!(true)));
@@ -161,7 +161,7 @@ async fn a_run_that_waits_for_extensions_to_hear_of_an_overflow_is_still_running
     host.finish().await;
 }
 
-// Whatever dies has an owner.
+// Tasks that panic.
 
 #[tokio::test(start_paused = true)]
 async fn a_model_that_panics_ends_its_run_and_nothing_else() {
@@ -241,14 +241,14 @@ async fn a_summary_that_panics_between_two_turns_lets_the_run_go_on() {
     host.finish().await;
 }
 
-/// An extension whose handler of `event` never comes back.
+/// An extension whose handler of `event` never returns.
 fn stuck_in(event: &str) -> String {
     format!(
         "export default (pi) => pi.on('{event}', () => {{ console.log('{event}'); return new Promise(() => {{}}); }});"
     )
 }
 
-/// The engine dies while a handler of `event` is being waited for.
+/// Kills the engine while a handler of `event` runs.
 async fn lose_extensions_in(event: &str) {
     let mut host = Harness::builder([]).extension("stuck.ts", &stuck_in(event)).start().await;
     let prompt = host.send(prompt("go"));
@@ -261,7 +261,7 @@ async fn lose_extensions_in(event: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn extensions_that_die_hold_nothing_up() {
+async fn an_engine_that_dies_blocks_nothing() {
     for event in ["input", "before_agent_start", "agent_start", "message_end", "turn_end", "agent_end"] {
         lose_extensions_in(event).await;
     }
@@ -271,7 +271,7 @@ async fn extensions_that_die_hold_nothing_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compaction_ends_although_the_extensions_that_hear_of_it_die() {
+async fn a_compaction_ends_although_the_engine_dies_while_handling_it() {
     let (mut host, compact, _) = compacting().await;
     host.kill_extensions();
     assert_eq!(host.response(&compact).await["success"], true);
@@ -292,10 +292,10 @@ async fn a_model_that_panics_for_an_extension_fails_the_extensions_request() {
     host.finish().await;
 }
 
-// Attempts.
+// Retries.
 
 #[tokio::test(start_paused = true)]
-async fn an_abort_right_behind_a_failed_attempt_ends_the_attempts() {
+async fn an_abort_right_after_a_failed_attempt_ends_the_retries() {
     let turns = [Turn::overloaded("503 one"), Turn::overloaded("503 two"), Turn::overloaded("503 three")];
     let mut host = Harness::new(turns);
     let failed = json!({"type": "message_end", "message": {"errorMessage": "503 two"}});
@@ -311,7 +311,7 @@ async fn an_abort_right_behind_a_failed_attempt_ends_the_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_end_with_the_session_they_belong_to() {
+async fn retries_end_with_the_session_they_belong_to() {
     let turns = [Turn::overloaded("503 one"), Turn::overloaded("503 two"), Turn::overloaded("503 three")];
     let mut host = Harness::new(turns);
     let failed = json!({"type": "message_end", "message": {"errorMessage": "503 two"}});
@@ -328,7 +328,7 @@ async fn attempts_end_with_the_session_they_belong_to() {
 // The size of the context.
 
 #[tokio::test(start_paused = true)]
-async fn a_fresh_session_has_the_size_of_its_prompt_and_tools() {
+async fn a_new_session_has_the_context_size_of_its_prompt_and_tools() {
     let mut host = Harness::builder([]).tool("echo", |_, _| async { ToolOutput::text("hi") }).open();
     let usage = host.data(json!({"type": "get_session_stats"})).await["contextUsage"].take();
     host.run("go").await;
@@ -346,8 +346,8 @@ async fn a_fresh_session_has_the_size_of_its_prompt_and_tools() {
 
 // Dialogs of what is aborted.
 
-/// An extension whose handlers ask before anything happens.
-const ASKS: &str = "export default (pi) => {
+/// An extension whose handlers open a dialog before anything happens.
+const ASKS_FIRST: &str = "export default (pi) => {
     pi.registerCommand('ask', { handler: async (_, ctx) => ctx.ui.select('Which?', ['A', 'B']) });
     pi.on('input', async (event, ctx) => { if (event.text === 'check') await ctx.ui.confirm('Really?', ''); });
     pi.on('session_before_switch', async (_, ctx) => ({ cancel: !(await ctx.ui.confirm('Leave?', '')) }));
@@ -365,7 +365,7 @@ async fn abort_in_dialog(host: &mut Harness, command: Value) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn an_abort_withdraws_the_dialog_of_an_extension_command() {
-    let mut host = Harness::builder([]).extension("asks.ts", ASKS).start().await;
+    let mut host = Harness::builder([]).extension("asks.ts", ASKS_FIRST).start().await;
     let response = abort_in_dialog(&mut host, prompt("/ask")).await;
     assert_eq!(response["success"], false, "{response}");
     assert_ready(&mut host).await;
@@ -374,7 +374,7 @@ async fn an_abort_withdraws_the_dialog_of_an_extension_command() {
 
 #[tokio::test(start_paused = true)]
 async fn an_abort_withdraws_the_dialog_of_an_input_handler() {
-    let mut host = Harness::builder([]).extension("asks.ts", ASKS).start().await;
+    let mut host = Harness::builder([]).extension("asks.ts", ASKS_FIRST).start().await;
     let response = abort_in_dialog(&mut host, prompt("check")).await;
     assert_eq!(response["error"], "Aborted before the prompt was started");
     assert_ready(&mut host).await;
@@ -383,7 +383,7 @@ async fn an_abort_withdraws_the_dialog_of_an_input_handler() {
 
 #[tokio::test(start_paused = true)]
 async fn an_abort_withdraws_the_question_whether_to_leave_the_session() {
-    let mut host = Harness::builder([]).extension("asks.ts", ASKS).start().await;
+    let mut host = Harness::builder([]).extension("asks.ts", ASKS_FIRST).start().await;
     let response = abort_in_dialog(&mut host, json!({"type": "new_session"})).await;
     assert_eq!(response["data"]["cancelled"], true, "{response}");
     assert_ready(&mut host).await;
@@ -399,10 +399,10 @@ async fn an_abort_withdraws_the_dialog_of_a_run() {
     host.finish().await;
 }
 
-// What waits in queues.
+// Queues.
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_left_says_that_its_queue_is_gone() {
+async fn leaving_a_session_announces_that_its_queue_is_empty() {
     for command in [json!({"type": "new_session"}), json!({"type": "clone"})] {
         let mut host = Harness::new([Turn::text("first"), Turn::hang()]);
         host.run("go").await;
@@ -421,7 +421,7 @@ async fn a_session_that_is_left_says_that_its_queue_is_gone() {
 // Hosts that do not read.
 
 #[tokio::test(start_paused = true)]
-async fn progress_of_a_tool_does_not_pile_up_for_a_host_that_does_not_read() {
+async fn tool_progress_does_not_accumulate_for_a_host_that_does_not_read() {
     const N_UPDATES: usize = 5000;
     let mut host = Harness::builder([Turn::call("count", json!({}))])
         .tool("count", |_, context| async move {
@@ -445,23 +445,27 @@ async fn progress_of_a_tool_does_not_pile_up_for_a_host_that_does_not_read() {
     host.finish().await;
 }
 
-// Extensions that take their time to load.
+// Extensions that load slowly.
 
-/// Prints the beginning and the end of every session.
-const DIARY: &str = "export default (pi) => {
+/// Prints the start and the end of every session.
+const PRINTS_SESSIONS: &str = "export default (pi) => {
     pi.on('session_start', (event) => console.log('start ' + event.reason));
     pi.on('session_shutdown', (event) => console.log('shutdown ' + event.reason));
 };";
 
-/// Lets no prompt and no tool call pass without a word.
-const GATE: &str = "export default (pi) => {
+/// Prints a line for every prompt and tool call.
+const PRINTS_PROMPTS: &str = "export default (pi) => {
     pi.on('input', (event) => { console.log('input ' + event.text); });
     pi.on('tool_call', (event) => ({ block: true, reason: 'the gate is closed' }));
 };";
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_ends_while_extensions_load_says_goodbye_only_to_whom_it_greeted() {
-    let mut host = Harness::builder([]).extension("diary.ts", DIARY).late_extension("gate.ts", GATE).start().await;
+async fn ending_a_session_while_extensions_load_sends_shutdown_only_to_those_that_got_start() {
+    let mut host = Harness::builder([])
+        .extension("diary.ts", PRINTS_SESSIONS)
+        .late_extension("gate.ts", PRINTS_PROMPTS)
+        .start()
+        .await;
     host.state().await;
     assert!(host.end().await, "the session has ended");
     let log = host.log.lines();
@@ -469,8 +473,8 @@ async fn a_session_that_ends_while_extensions_load_says_goodbye_only_to_whom_it_
     assert_eq!(count("start"), count("shutdown"), "{log:?}");
 }
 
-/// Takes its time to say goodbye: as long as the model takes to answer it.
-const LINGERS: &str = "export default (pi) => {
+/// Delays its shutdown until the model has answered it.
+const DELAYS_SHUTDOWN: &str = "export default (pi) => {
     pi.on('session_start', (event) => console.log('start ' + event.reason));
     pi.on('session_shutdown', async (event, ctx) => {
         console.log('shutdown ' + event.reason);
@@ -479,9 +483,9 @@ const LINGERS: &str = "export default (pi) => {
 };";
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_ends_in_the_middle_of_a_change_says_goodbye_once() {
+async fn a_session_that_ends_during_a_replacement_sends_shutdown_once() {
     for command in ["reload", "new_session"] {
-        let mut host = Harness::builder([Turn::gated("go")]).extension("lingers.ts", LINGERS).start().await;
+        let mut host = Harness::builder([Turn::gated("go")]).extension("lingers.ts", DELAYS_SHUTDOWN).start().await;
         host.send(json!({"type": command}));
         host.wait_calls(1).await;
         host.hang_up();
@@ -494,9 +498,9 @@ async fn a_session_that_ends_in_the_middle_of_a_change_says_goodbye_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_ends_right_behind_a_change_says_goodbye() {
+async fn a_session_that_ends_right_after_a_replacement_sends_shutdown() {
     for command in ["reload", "new_session"] {
-        let mut host = Harness::builder([]).extension("diary.ts", DIARY).start().await;
+        let mut host = Harness::builder([]).extension("diary.ts", PRINTS_SESSIONS).start().await;
         host.wait_log("start startup").await;
         host.settle().await;
         host.send(json!({"type": command}));
@@ -508,8 +512,12 @@ async fn a_session_that_ends_right_behind_a_change_says_goodbye() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_replaced_while_extensions_load_begins_and_ends_for_them() {
-    let mut host = Harness::builder([]).extension("diary.ts", DIARY).late_extension("gate.ts", GATE).start().await;
+async fn a_session_replaced_while_extensions_load_still_gets_start_and_shutdown() {
+    let mut host = Harness::builder([])
+        .extension("diary.ts", PRINTS_SESSIONS)
+        .late_extension("gate.ts", PRINTS_PROMPTS)
+        .start()
+        .await;
     let replaced = host.send(json!({"type": "new_session"}));
     host.settle().await;
     host.finish_loading();
@@ -520,8 +528,12 @@ async fn a_session_that_is_replaced_while_extensions_load_begins_and_ends_for_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abort_while_extensions_load_does_not_unbalance_their_diary() {
-    let mut host = Harness::builder([]).extension("diary.ts", DIARY).late_extension("gate.ts", GATE).start().await;
+async fn an_abort_while_extensions_load_keeps_start_and_shutdown_balanced() {
+    let mut host = Harness::builder([])
+        .extension("diary.ts", PRINTS_SESSIONS)
+        .late_extension("gate.ts", PRINTS_PROMPTS)
+        .start()
+        .await;
     let prompt = host.send(prompt("go"));
     host.settle().await;
     assert_eq!(host.ask(json!({"type": "abort"})).await["success"], true);
@@ -534,10 +546,10 @@ async fn an_abort_while_extensions_load_does_not_unbalance_their_diary() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_waits_for_the_gates_of_extensions_that_are_still_loading() {
+async fn a_prompt_waits_for_handlers_of_extensions_that_are_still_loading() {
     let mut host = Harness::builder([Turn::call("echo", json!({}))])
         .tool("echo", |_, _| async { ToolOutput::text("the tool ran") })
-        .late_extension("gate.ts", GATE)
+        .late_extension("gate.ts", PRINTS_PROMPTS)
         .start()
         .await;
     let prompt = host.send(prompt("go"));

@@ -1,4 +1,4 @@
-//! What the harness itself promises to tests.
+//! What the harness itself guarantees to tests.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::{Harness, Script, Turn};
 
 #[tokio::test(start_paused = true)]
-async fn a_steering_message_is_delivered_behind_the_answer_it_interrupted() {
+async fn a_steering_message_is_delivered_after_the_answer_it_interrupted() {
     let mut host = Harness::new([Turn::gated("first"), Turn::text("second")]);
     host.send(json!({"type": "prompt", "message": "go"}));
     host.wait_calls(1).await;
@@ -33,7 +33,7 @@ async fn retries_take_no_real_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_ends_with_the_first_sign_and_not_later() {
+async fn waiting_ends_with_the_first_matching_frame() {
     let mut host = Harness::new([Turn::overloaded("503 one")]);
     host.send(json!({"type": "prompt", "message": "go"}));
     host.wait_type("auto_retry_start").await;
@@ -113,7 +113,7 @@ async fn commands_of_the_host_are_real_processes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn compaction_is_a_script_of_its_own() {
+async fn summaries_have_a_script_of_their_own() {
     let script = Script::of([Turn::text(&"word ".repeat(2000))]).summaries([Turn::text("what was said")]);
     let mut host = Harness::builder(script).window(8000).open();
     host.run(&"long ".repeat(2000)).await;
@@ -123,7 +123,7 @@ async fn compaction_is_a_script_of_its_own() {
 }
 
 #[test]
-fn the_example_of_the_documents_is_a_test() {
+fn the_example_in_the_docs_is_a_test() {
     let docs = include_str!("../../../docs/testing.md");
     let example = docs.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     assert!(include_str!("harness.rs").contains(example), "this file has no such test:\n{example}");

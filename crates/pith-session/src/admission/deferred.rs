@@ -1,4 +1,4 @@
-//! Messages of extensions that wait for their moment: the end of the turn, or the next prompt.
+//! Messages of extensions that wait for the end of the turn or for the next prompt.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::session::Session;
 
 #[derive(Default)]
 pub(crate) struct DeferredMessages {
-    /// Go along with the next prompt.
+    /// Sent together with the next prompt.
     pub next_turn: Vec<CustomMessage>,
-    /// Belong behind the turn that is under way.
+    /// Appended after the turn that is under way.
     pub at_turn_end: Vec<CustomMessage>,
 }
 
 impl DeferredMessages {
-    /// Takes what goes along with a prompt that starts now.
+    /// Takes the messages to send together with a prompt that starts now.
     pub fn take_for_prompt(&mut self) -> impl Iterator<Item = Arc<Message>> {
         std::mem::take(&mut self.next_turn).into_iter().map(|message| Arc::new(Message::Custom(message)))
     }
@@ -28,7 +28,7 @@ impl DeferredMessages {
 }
 
 impl Session {
-    /// Called when a turn has ended: messages that waited for that enter the history.
+    /// Called when a turn has ended. Appends the messages that waited for that.
     pub(crate) fn append_deferred_messages(&mut self) {
         for message in std::mem::take(&mut self.queues.deferred.at_turn_end) {
             self.append_custom_message(message);

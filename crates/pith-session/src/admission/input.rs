@@ -1,4 +1,4 @@
-//! Commands that bring the model something to do, or stop it.
+//! Commands that give the model something to do, or stop it.
 
 use std::sync::Arc;
 
@@ -15,34 +15,34 @@ use crate::activity::{AfterSettled, RunStart, Work};
 use crate::reply::{InputReply, Reply};
 use crate::session::{CLOSING, Session};
 
-/// The answer to a prompt while only a summary is written.
+/// The answer to a prompt during a requested compaction or branch summary.
 pub(crate) const COMPACTING: &str =
     "Cannot submit a prompt while compaction is in progress. Wait for compaction to finish and retry.";
 
-/// The answer to an input that was aborted while extensions looked at it.
+/// The answer to an input that was aborted while extensions handled it.
 pub(crate) const ABORTED: &str = "Aborted before the prompt was started";
 
 /// A text on its way to the model.
 pub(crate) struct Input {
     pub content: UserInput,
-    pub source: Source,
+    pub source: InputSource,
     pub target: InputTarget,
 }
 
-/// A slash command of an extension, as a text calls it.
+/// A slash command of an extension, with its arguments.
 pub(crate) struct ExtensionCommand {
     pub handle: ExtensionHandle,
     pub name: String,
     pub args: String,
 }
 
-/// What an input is for, and who is answered.
+/// What an input is for, and who gets the answer.
 pub(crate) enum InputTarget {
-    /// Starts a run, or joins a queue as its command says.
+    /// Starts a run, or joins a queue as its `streamingBehavior` says.
     Prompt {
         behavior: Option<StreamingBehavior>,
         locale: Option<String>,
-        wording: Wording,
+        slash_names: SlashNames,
         reply: Reply<Prompt>,
     },
     Queue {
@@ -55,14 +55,14 @@ pub(crate) enum InputTarget {
 
 /// Who wrote an input, as `input` handlers are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum InputSource {
     Host,
     Extension,
 }
 
-/// Whether `/name` in a text stands for a skill or a template.
+/// Whether `/name` in a text is replaced by the skill or template of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wording {
+pub(crate) enum SlashNames {
     Expanded,
     Literal,
 }
@@ -81,11 +81,11 @@ impl Session {
     pub(crate) fn prompt(&mut self, call: Prompt, reply: Reply<Prompt>) {
         match self.extension_command(&call.message) {
             Some(command) => self.run_extension_command(command, InputReply::Prompt(reply)),
-            None => self.submit_prompt(call, Source::Host, Wording::Expanded, reply),
+            None => self.submit_prompt(call, InputSource::Host, SlashNames::Expanded, reply),
         }
     }
 
-    /// The slash command of an extension that a text calls.
+    /// The slash command of an extension that a text calls, if it does.
     pub(crate) fn extension_command(&self, text: &str) -> Option<ExtensionCommand> {
         let handle = self.extension_handle()?;
         let text = text.strip_prefix('/')?;
@@ -94,13 +94,19 @@ impl Session {
         Some(ExtensionCommand { handle: handle.clone(), name: name.to_owned(), args: args.to_owned() })
     }
 
-    /// Takes a prompt that is no slash command.
-    pub(crate) fn submit_prompt(&mut self, call: Prompt, source: Source, wording: Wording, reply: Reply<Prompt>) {
+    /// Takes a prompt that is no slash command of an extension.
+    pub(crate) fn submit_prompt(
+        &mut self,
+        call: Prompt,
+        source: InputSource,
+        slash_names: SlashNames,
+        reply: Reply<Prompt>,
+    ) {
         if self.is_only_summarising() {
             return self.answer(reply, Err(COMPACTING.to_owned()));
         }
         let Prompt { message: text, images, streaming_behavior: behavior, locale } = call;
-        let target = InputTarget::Prompt { behavior, locale, wording, reply };
+        let target = InputTarget::Prompt { behavior, locale, slash_names, reply };
         self.submit(Input { content: UserInput { text, images }, source, target });
     }
 
@@ -112,7 +118,7 @@ impl Session {
             );
             return reply.send(&mut *self.out, Err(why));
         }
-        self.submit(Input { content, source: Source::Host, target: InputTarget::Queue { queue, reply } });
+        self.submit(Input { content, source: InputSource::Host, target: InputTarget::Queue { queue, reply } });
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
@@ -123,22 +129,22 @@ impl Session {
             self.stop_activity();
         }
         let content = UserInput { text: call.message, images: call.images };
-        self.submit(Input { content, source: Source::Host, target: InputTarget::AfterAbort(reply) });
+        self.submit(Input { content, source: InputSource::Host, target: InputTarget::AfterAbort(reply) });
     }
 
-    /// Stops everything the host has started; answered when it has stopped.
+    /// Stops everything the host has started. Answered once it has stopped.
     pub(crate) fn abort(&mut self, reply: Reply<Abort>) {
         self.abandon_inputs();
         self.abort_dialogs();
         self.when_settled(AfterSettled::Abort(reply));
     }
 
-    /// Whether a summary is written that no run waits for.
+    /// Whether a requested compaction or branch summary runs, and nothing else.
     pub(crate) fn is_only_summarising(&self) -> bool {
         self.activity.is_busy() && !self.activity.is_working()
     }
 
-    /// Lets `input` handlers see an input, then goes on with what they made of it; at once if nobody listens.
+    /// Passes an input to `input` handlers, then continues with their result; at once if there are none.
     fn submit(&mut self, input: Input) {
         match self.listeners(EventName::Input) {
             Some(handle) => self.show_to_input_handlers(handle, input),
@@ -146,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Called when `input` handlers have seen an input; without a verdict the host has aborted it.
+    /// Called when `input` handlers have returned. There is no verdict if the host has aborted the input.
     pub(super) fn on_input_seen(&mut self, input: Input, verdict: Option<InputVerdict>) {
         let Input { content, source, target } = input;
         let content = match verdict {
@@ -163,12 +169,12 @@ impl Session {
         self.take_input(Input { content, source, target });
     }
 
-    /// Puts an input where it belongs.
+    /// Starts or queues an input.
     fn take_input(&mut self, input: Input) {
         let Input { content: UserInput { text, images }, target, .. } = input;
         match target {
-            InputTarget::Prompt { behavior, locale, wording, reply } => {
-                self.place_prompt(UserInput { text, images }, behavior, locale, wording, reply);
+            InputTarget::Prompt { behavior, locale, slash_names, reply } => {
+                self.place_prompt(UserInput { text, images }, behavior, locale, slash_names, reply);
             }
             InputTarget::Queue { queue, reply } => {
                 let text = self.expand(text);
@@ -186,7 +192,7 @@ impl Session {
         content: UserInput,
         behavior: Option<StreamingBehavior>,
         locale: Option<String>,
-        wording: Wording,
+        slash_names: SlashNames,
         reply: Reply<Prompt>,
     ) {
         if self.is_only_summarising() {
@@ -202,9 +208,9 @@ impl Session {
         if placement == Placement::Start {
             self.reload_stale_files();
         }
-        let text = match wording {
-            Wording::Expanded => self.expand(content.text),
-            Wording::Literal => content.text,
+        let text = match slash_names {
+            SlashNames::Expanded => self.expand(content.text),
+            SlashNames::Literal => content.text,
         };
         let (content, reply) = (UserInput { text, ..content }, InputReply::Prompt(reply));
         match placement {
@@ -213,7 +219,7 @@ impl Session {
         }
     }
 
-    /// Answers, then starts: the answer precedes every event of the run. Nothing runs.
+    /// Answers, then starts the work: the answer precedes every event of the run. Nothing else runs.
     pub(crate) fn start_prompt(&mut self, input: UserInput, reply: InputReply) {
         if self.is_closing {
             return reply.send(&mut *self.out, Err(CLOSING.to_owned()));
@@ -227,7 +233,7 @@ impl Session {
         self.flush_deferred();
         let accepted = self.accepted_prompt(&reply);
         self.todos.begin_prompt();
-        // What is acknowledged survives the process: the message itself is written when the run has begun.
+        // An acknowledged prompt must survive a crash; its message is written only when the run has begun.
         let id = self.store.accept_input(InputKind::Prompt, &input.text, &input.images);
         self.report_store();
         reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Started }));
@@ -246,7 +252,7 @@ impl Session {
             Queue::Steering => InputKind::Steer,
             Queue::FollowUp => InputKind::FollowUp,
         };
-        // What is acknowledged survives the process.
+        // An acknowledged input must survive a crash.
         let id = self.store.accept_input(kind, &input.text, &input.images);
         self.report_store();
         self.queues.push(queue, input, id, &mut *self.out);
@@ -255,7 +261,8 @@ impl Session {
 }
 
 impl Session {
-    /// Queues what a process that died had accepted and not delivered: it goes to the model with the next prompt.
+    /// Queues what an earlier process had accepted but not delivered when it died. It goes to the model with the next
+    /// prompt.
     pub(crate) fn resume_inputs(&mut self) {
         for left in self.store.take_left_inputs() {
             let queue = match left.kind {
@@ -273,7 +280,7 @@ impl Session {
     }
 }
 
-/// The pictures among blocks.
+/// The images among the blocks.
 pub(crate) fn pictures(blocks: Vec<Block>) -> Vec<ImageBlock> {
     let image = |block| match block {
         Block::Image(image) => Some(image),

@@ -1,7 +1,7 @@
-//! Which command may go on now, and which waits for extensions.
+//! Decides which command is served now and which waits for extensions.
 //!
-//! While handlers decide about one command, the commands whose order matters wait behind it, and all others are
-//! served as ever. Without extensions nothing ever waits here but commands that follow a replacement of the session.
+//! While handlers decide about one command, commands whose order matters wait behind it, and all others are served at
+//! once. Without extensions only commands that follow a replacement of the session ever wait here.
 
 mod deferred;
 mod input;
@@ -18,32 +18,32 @@ use tokio::time::Instant;
 
 use crate::extensions::Reload;
 use crate::session::{CLOSING, Session, until};
-pub(crate) use input::{ABORTED, COMPACTING, ExtensionCommand, Input, InputTarget, Source, Wording, pictures};
+pub(crate) use input::{ABORTED, COMPACTING, ExtensionCommand, Input, InputSource, InputTarget, SlashNames, pictures};
 pub(crate) use queue::{Queued, Queues, UserInput};
 use step::RunningStep;
 pub(crate) use step::Step;
 
-/// How long all lines wait for extensions that begin with the session.
+/// How long the first commands wait for extensions that start with the session.
 const START_DELAY: Duration = Duration::from_millis(50);
 
-/// What holds commands up, and the commands it holds up.
+/// What holds commands up, and the commands that wait.
 #[derive(Default)]
 pub(crate) struct Admission {
-    /// What extensions are deciding at present.
+    /// The decision that extensions are making, if any.
     step: Option<RunningStep>,
     hold: Option<Hold>,
     waiting: VecDeque<Waiting>,
-    /// Until then nothing is read, so that what extensions show when they start comes first.
+    /// Nothing is read before this moment, so that what extensions show when they start comes first.
     delayed_until: Option<Instant>,
 }
 
-/// What takes several steps. A replacement of the session is one as well, see [`crate::replace`].
+/// Something that takes several steps. A replacement of the session is one as well, see [`crate::replace`].
 pub(crate) enum Hold {
     /// The extensions of the first session are being loaded.
     Loading,
-    /// They are told that the session starts.
+    /// Those extensions handle `session_start`.
     Starting,
-    /// The same session gets other extensions.
+    /// The extensions of this session are loaded again.
     Reloading(Reload),
 }
 
@@ -51,22 +51,22 @@ pub(crate) enum Hold {
 enum Waiting {
     Command(Id, Command),
     Request(FromExtension),
-    /// The extensions of a project that was trusted meanwhile.
+    /// Loading the extensions of a project that the host has trusted meanwhile.
     TrustedExtensions,
 }
 
 impl Admission {
-    /// Keeps commands whose order matters from here on.
+    /// Makes commands whose order matters wait from now on.
     pub fn hold(&mut self, hold: Hold) {
         self.hold = Some(hold);
     }
 
-    /// Ends the hold; the caller admits what waits.
+    /// Ends the hold. The caller then admits what waits.
     pub fn release(&mut self) -> Option<Hold> {
         self.hold.take()
     }
 
-    /// The extensions being reloaded, if they are.
+    /// The reload under way, if any.
     pub fn reload_mut(&mut self) -> Option<&mut Reload> {
         match &mut self.hold {
             Some(Hold::Reloading(reload)) => Some(reload),
@@ -74,12 +74,12 @@ impl Admission {
         }
     }
 
-    /// Whether the extensions of the first session have yet to be told of it.
+    /// Whether the first session's extensions have not yet handled `session_start`.
     pub fn is_starting(&self) -> bool {
         matches!(self.hold, Some(Hold::Loading | Hold::Starting))
     }
 
-    /// Reads no further input for a moment, so that the first words of extensions come first.
+    /// Reads no input for a moment, so that what extensions show when they start comes first.
     pub fn delay_input(&mut self) {
         self.delayed_until = Some(Instant::now() + START_DELAY);
     }
@@ -101,9 +101,9 @@ impl Admission {
         self.step.is_some()
     }
 
-    /// Whether extensions look at something the host can abort.
-    pub fn is_refusable(&self) -> bool {
-        self.step.as_ref().is_some_and(RunningStep::is_refusable)
+    /// Whether extensions are deciding about something the host can abort.
+    pub fn is_abortable(&self) -> bool {
+        self.step.as_ref().is_some_and(RunningStep::is_abortable)
     }
 
     pub fn is_anything_waiting(&self) -> bool {
@@ -111,7 +111,7 @@ impl Admission {
     }
 }
 
-/// Whether a command changes what the next one means; the rest can be served at any time.
+/// Whether a command changes what later ones mean. All others can be served at any time.
 fn is_ordered(command: &Command) -> bool {
     is_input(command)
         || matches!(
@@ -127,12 +127,12 @@ fn is_ordered(command: &Command) -> bool {
         )
 }
 
-/// Whether a command brings the model something to do.
+/// Whether a command gives the model something to do.
 fn is_input(command: &Command) -> bool {
     matches!(command, Command::Prompt(_) | Command::Steer(_) | Command::FollowUp(_) | Command::AbortAndPrompt(_))
 }
 
-/// Whether a command leaves a trace in the session, and so must not reach the one that is about to go.
+/// Whether a command changes the session file, and so must not reach a session that is about to be replaced.
 fn is_written_down(command: &Command) -> bool {
     matches!(
         command,
@@ -147,24 +147,24 @@ fn is_written_down(command: &Command) -> bool {
     )
 }
 
-/// Whether the answer tells what extensions have registered, or which of them failed.
+/// Whether the answer lists what extensions have registered, or which of them failed.
 fn lists_extensions(command: &Command) -> bool {
     matches!(command, Command::GetCommands(_) | Command::GetAvailableModels(_) | Command::GetDiagnostics(_))
 }
 
 impl Session {
-    /// The way to the extensions, if there are any. What follows without them calls nothing under `extensions/`.
+    /// The handle to the extensions, if there are any. Code that gets `None` calls nothing under `extensions/`.
     pub(crate) fn extension_handle(&self) -> Option<&ExtensionHandle> {
         self.extensions.engine.as_ref().map(|engine| &engine.handle)
     }
 
-    /// The extensions that listen for an event. Ask before building its payload.
+    /// The handle to the extensions if one of them listens for an event. Ask before building its payload.
     pub(crate) fn listeners(&self, event: EventName) -> Option<ExtensionHandle> {
         self.extension_handle().filter(|handle| handle.listens(event)).cloned()
     }
 
-    /// Whether lines are read. While a session is replaced by another one, later commands wait for that one: unread,
-    /// or in the line of [`Admission`] if extensions have a say, since they may ask for answers of the host.
+    /// Whether lines are read. While the session is being replaced, later commands wait for the new one: unread, or in
+    /// [`Admission`] if there are extensions, since those may ask the host something meanwhile.
     pub(crate) fn reads_input(&self) -> bool {
         !self.is_closing && (self.replacement.is_none() || self.extension_handle().is_some())
     }
@@ -179,7 +179,7 @@ impl Session {
             || self.is_closing
     }
 
-    /// Gives a command back unless it has to wait.
+    /// Returns the command if it can be served now; keeps it otherwise.
     pub(crate) fn admit(&mut self, id: Id, command: Command) -> Option<(Id, Command)> {
         if matches!(command, Command::AbortAndPrompt(_)) {
             self.abandon_inputs();
@@ -199,7 +199,7 @@ impl Session {
         Some((id, command))
     }
 
-    /// Carries out what waited, as far as nothing holds it up any more.
+    /// Serves what waited, until something has to wait again.
     pub(crate) fn admit_waiting(&mut self) {
         while !self.is_held() {
             match self.admission.waiting.pop_front() {
@@ -209,10 +209,10 @@ impl Session {
                 None => break,
             }
         }
-        self.rest_if_still();
+        self.check_fully_idle();
     }
 
-    /// Lets a request of an extension wait for its turn.
+    /// Makes a request of an extension wait for its turn.
     pub(crate) fn hold_request(&mut self, request: FromExtension) {
         self.admission.waiting.push_back(Waiting::Request(request));
     }
@@ -223,21 +223,21 @@ impl Session {
         self.admit_waiting();
     }
 
-    /// Drops what extensions of the session before still wanted of it; they are told so.
+    /// Drops the waiting requests of the previous session's extensions; their promises are rejected.
     pub(crate) fn drop_requests(&mut self) {
         self.admission.waiting.retain(|waiting| !matches!(waiting, Waiting::Request(_)));
     }
 
-    /// Whether nothing runs and nothing is on its way.
-    pub(crate) fn is_still(&self) -> bool {
+    /// Whether nothing runs and nothing waits.
+    pub(crate) fn is_fully_idle(&self) -> bool {
         let is_free = !self.is_held() && !self.admission.is_anything_waiting();
         is_free && self.activity.is_idle() && self.after_settled.is_empty()
     }
 
-    /// Called when the host aborts: inputs that extensions have not let through yet are never started.
+    /// Called when the host aborts. Inputs that extensions are still deciding about are never started.
     pub(crate) fn abandon_inputs(&mut self) {
         if let Some(step) = &self.admission.step {
-            step.refuse();
+            step.abort();
         }
         let waiting = std::mem::take(&mut self.admission.waiting);
         for waiting in waiting {
@@ -250,8 +250,8 @@ impl Session {
         }
     }
 
-    /// Called when the process ends: nothing waits for extensions any more. Those that have yet to be told of a
-    /// session that is there are told first, so that they can be told of its end.
+    /// Called when the process ends. Refuses everything that waits. A session whose extensions have not handled
+    /// `session_start` yet is still announced to them, so that they can be told of its end.
     pub(crate) fn close_admission(&mut self) {
         for waiting in std::mem::take(&mut self.admission.waiting) {
             if let Waiting::Command(id, command) = waiting {
@@ -259,20 +259,20 @@ impl Session {
             }
         }
         self.admission.end_input_delay();
-        if !self.announces_session() {
+        if !self.session_start_pending() {
             self.drop_held();
         }
     }
 
-    /// Gives up whatever holds commands up; replies that go with it are answered.
+    /// Drops whatever holds commands up; dropped replies are answered with an error.
     pub(crate) fn drop_held(&mut self) {
         self.admission.step = None;
         self.admission.hold = None;
         self.replacement = None;
     }
 
-    /// Whether a session is on its way to its extensions: its `session_start` is still to come.
-    pub(crate) fn announces_session(&self) -> bool {
+    /// Whether extensions have yet to handle the `session_start` of the first or the next session.
+    pub(crate) fn session_start_pending(&self) -> bool {
         self.admission.is_starting() || self.replacement.as_ref().is_some_and(|replacement| replacement.is_arriving())
     }
 }

@@ -1,4 +1,4 @@
-//! The steering and follow-up queues. Items are tracked by place, not by text.
+//! The steering and follow-up queues. Items are identified by position, not by text.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use pith_store::InputId;
 use super::deferred::DeferredMessages;
 use crate::outbox::Outbox;
 
-/// Messages waiting for a run.
+/// The messages that wait for a run.
 pub(crate) struct Queues {
-    steering: Line,
-    follow_up: Line,
+    steering: MessageQueue,
+    follow_up: MessageQueue,
     pub deferred: DeferredMessages,
 }
 
-struct Line {
+struct MessageQueue {
     items: VecDeque<Queued>,
-    /// Texts taken by the run whose messages have not begun yet; hosts still see them as queued.
+    /// Texts the run has taken whose messages have not begun yet; hosts still see them as queued.
     leaving: VecDeque<String>,
     mode: QueueMode,
 }
@@ -32,16 +32,16 @@ pub(crate) struct UserInput {
     pub images: Vec<ImageBlock>,
 }
 
-/// One place in a queue.
+/// One item of a queue.
 pub(crate) enum Queued {
-    /// Recorded by the store until it is an entry.
+    /// A user's input; the store keeps a record of it until it is an entry.
     User(UserInput, InputId),
-    /// Placed by an extension. Hosts are not shown it as queued.
+    /// A message of an extension. Hosts do not see it as queued.
     Custom(CustomMessage),
 }
 
 impl Queued {
-    /// The message as it enters the history; a user's is stamped with the time of delivery.
+    /// Makes the message that enters the history; a user's gets the time of delivery.
     pub fn into_message(self, attribution: Option<&str>) -> Arc<Message> {
         match self {
             Queued::User(UserInput { text, images }, _) => {
@@ -52,7 +52,7 @@ impl Queued {
         }
     }
 
-    /// The store's name for it, if it is a user's.
+    /// The store's id of a user's input.
     pub fn input(&self) -> Option<InputId> {
         match self {
             Queued::User(_, id) => Some(*id),
@@ -60,7 +60,7 @@ impl Queued {
         }
     }
 
-    /// What hosts see of it.
+    /// The text hosts see as queued.
     fn text(&self) -> Option<&String> {
         match self {
             Queued::User(input, _) => Some(&input.text),
@@ -69,7 +69,7 @@ impl Queued {
     }
 }
 
-impl Line {
+impl MessageQueue {
     fn texts(&self) -> impl Iterator<Item = &String> {
         self.leaving.iter().chain(self.items.iter().filter_map(Queued::text))
     }
@@ -77,33 +77,33 @@ impl Line {
 
 impl Queues {
     pub fn new(steering: QueueMode, follow_up: QueueMode) -> Self {
-        let line = |mode| Line { items: VecDeque::new(), leaving: VecDeque::new(), mode };
-        Queues { steering: line(steering), follow_up: line(follow_up), deferred: DeferredMessages::default() }
+        let queued = |mode| MessageQueue { items: VecDeque::new(), leaving: VecDeque::new(), mode };
+        Queues { steering: queued(steering), follow_up: queued(follow_up), deferred: DeferredMessages::default() }
     }
 
     pub fn push(&mut self, queue: Queue, input: UserInput, id: InputId, out: &mut dyn Outbox) {
-        self.line(queue).items.push_back(Queued::User(input, id));
+        self.queue_mut(queue).items.push_back(Queued::User(input, id));
         self.announce(out);
     }
 
-    /// Adds a message of an extension, without a word to hosts.
+    /// Queues a message of an extension; hosts are not told.
     pub fn push_custom(&mut self, queue: Queue, message: CustomMessage) {
-        self.line(queue).items.push_back(Queued::Custom(message));
+        self.queue_mut(queue).items.push_back(Queued::Custom(message));
     }
 
-    /// Takes what the mode allows. Hosts are told message by message, see [`Queues::delivered`].
+    /// Takes as many items as the mode allows. Hosts are told message by message, see [`Queues::delivered`].
     pub fn take(&mut self, queue: Queue) -> Vec<Queued> {
-        let line = self.line(queue);
-        let n_taken = match line.mode {
-            QueueMode::All => line.items.len(),
-            QueueMode::OneAtATime => line.items.len().min(1),
+        let queued = self.queue_mut(queue);
+        let n_taken = match queued.mode {
+            QueueMode::All => queued.items.len(),
+            QueueMode::OneAtATime => queued.items.len().min(1),
         };
-        let taken: Vec<_> = line.items.drain(..n_taken).collect();
-        line.leaving.extend(taken.iter().filter_map(Queued::text).cloned());
+        let taken: Vec<_> = queued.items.drain(..n_taken).collect();
+        queued.leaving.extend(taken.iter().filter_map(Queued::text).cloned());
         taken
     }
 
-    /// A user message begins: if it was queued, it has left the queue now.
+    /// Called when a user message begins. If it was queued, it leaves the queue now.
     pub fn delivered(&mut self, out: &mut dyn Outbox) {
         let left = self.steering.leaving.pop_front().or_else(|| self.follow_up.leaving.pop_front());
         if left.is_some() {
@@ -111,23 +111,24 @@ impl Queues {
         }
     }
 
-    /// Empties both queues. Returns the texts and the inputs that are not delivered any more.
+    /// Empties both queues. Returns the texts, and the inputs that will not be delivered.
     pub fn clear(&mut self, out: &mut dyn Outbox) -> (answers::Queues, Vec<InputId>) {
         let inputs = self.items().filter_map(Queued::input).collect();
-        let texts = |line: &mut Line| line.items.drain(..).filter_map(|item| item.text().cloned()).collect();
+        let texts =
+            |queued: &mut MessageQueue| queued.items.drain(..).filter_map(|item| item.text().cloned()).collect();
         let removed = answers::Queues { steering: texts(&mut self.steering), follow_up: texts(&mut self.follow_up) };
         self.announce(out);
         (removed, inputs)
     }
 
-    /// Empties both queues because the session they belonged to is gone; hosts that saw something queued are told.
-    /// Returns the inputs that are not delivered any more.
+    /// Empties both queues because the session is being replaced; hosts are told if they saw something queued. Returns
+    /// the inputs that will not be delivered.
     pub fn forget(&mut self, out: &mut dyn Outbox) -> Vec<InputId> {
         let n_shown = self.len();
         let inputs = self.items().filter_map(Queued::input).collect();
-        for line in [&mut self.steering, &mut self.follow_up] {
-            line.items.clear();
-            line.leaving.clear();
+        for queued in [&mut self.steering, &mut self.follow_up] {
+            queued.items.clear();
+            queued.leaving.clear();
         }
         if n_shown > 0 {
             self.announce(out);
@@ -144,10 +145,10 @@ impl Queues {
 
     /// How many messages hosts see as queued.
     pub fn len(&self) -> usize {
-        [&self.steering, &self.follow_up].into_iter().map(|line| line.texts().count()).sum()
+        [&self.steering, &self.follow_up].into_iter().map(|queued| queued.texts().count()).sum()
     }
 
-    /// What waits, steering first.
+    /// The queued items, steering first.
     pub fn items(&self) -> impl Iterator<Item = &Queued> {
         self.steering.items.iter().chain(&self.follow_up.items)
     }
@@ -160,10 +161,10 @@ impl Queues {
     }
 
     pub fn set_mode(&mut self, queue: Queue, mode: QueueMode) {
-        self.line(queue).mode = mode;
+        self.queue_mut(queue).mode = mode;
     }
 
-    fn line(&mut self, queue: Queue) -> &mut Line {
+    fn queue_mut(&mut self, queue: Queue) -> &mut MessageQueue {
         match queue {
             Queue::Steering => &mut self.steering,
             Queue::FollowUp => &mut self.follow_up,
@@ -171,7 +172,7 @@ impl Queues {
     }
 
     fn announce<'a>(&'a self, out: &mut dyn Outbox) {
-        let texts = |line: &'a Line| -> Vec<&'a str> { line.texts().map(String::as_str).collect() };
+        let texts = |queued: &'a MessageQueue| -> Vec<&'a str> { queued.texts().map(String::as_str).collect() };
         let (steering, follow_up) = (texts(&self.steering), texts(&self.follow_up));
         out.event(&Event::QueueUpdate { steering: &steering, follow_up: &follow_up });
     }

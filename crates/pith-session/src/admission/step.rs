@@ -1,4 +1,4 @@
-//! One decision of extensions after the other: what they are asked, and how the session goes on.
+//! Steps: decisions of extensions that later commands wait for, one at a time, and how the session goes on after each.
 
 use pith_ext::{DiscoveredResources, InputVerdict, LoadReport};
 use pith_protocol::commands::NavigateTree;
@@ -13,103 +13,103 @@ use crate::models::ModelAnswer;
 use crate::reply::Reply;
 use crate::session::Session;
 
-/// What extensions have decided or were told, with whatever the session needs to go on.
+/// What extensions have decided or were told, with what the session needs to go on.
 pub(crate) enum Step {
-    /// `input` handlers have seen a text; no verdict if the host aborted first.
+    /// `input` handlers have returned; there is no verdict if the host aborted first.
     InputSeen { input: Input, verdict: Option<InputVerdict> },
-    /// They know the model the host has chosen.
+    /// Extensions were told which model the host selected.
     ModelTold(ModelAnswer),
-    /// They had the chance to object to a replacement of the session.
-    ReplacementJudged { is_refused: bool },
-    /// Those of the session that is left, or reloaded, have said good-bye.
-    SaidGoodbye,
-    /// Those of the next session, or those loaded again, are there.
+    /// Extensions could refuse a replacement of the session.
+    ReplacementDecided { is_refused: bool },
+    /// The extensions of the session that is left, or reloaded, have handled `session_shutdown`.
+    ShutdownHandled,
+    /// The extensions of the next session, or the reloaded ones, are loaded.
     Loaded(LoadReport),
-    /// They know the session and have named resources of their own.
+    /// Extensions have handled `session_start` and named their resources.
     SessionAnnounced(DiscoveredResources),
-    /// They had the chance to object to a move in the tree, or to summarise what is left behind.
-    NavigationJudged {
+    /// Extensions could refuse a move in the tree, or summarise the branch it leaves.
+    NavigationDecided {
         call: NavigateTree,
         reply: Reply<NavigateTree>,
         is_refused: bool,
         summary: Result<Option<Summary>, String>,
     },
-    /// They know of a move in the tree.
+    /// Extensions were told of a move in the tree.
     MoveTold { answer: Value, reply: Reply<NavigateTree> },
 }
 
-/// A step that has not ended.
+/// The step under way.
 pub(super) struct RunningStep {
     task: AbortHandle,
-    /// Fires when the host aborts what the step is about, where it can.
-    refusal: Option<CancellationToken>,
+    /// Fires when the host aborts what the step is about; `None` if the host cannot.
+    abort: Option<CancellationToken>,
 }
 
 impl RunningStep {
     /// Called when the host aborts.
-    pub fn refuse(&self) {
-        if let Some(refusal) = &self.refusal {
-            refusal.cancel();
+    pub fn abort(&self) {
+        if let Some(abort) = &self.abort {
+            abort.cancel();
         }
     }
 
-    pub fn is_refusable(&self) -> bool {
-        self.refusal.is_some()
+    pub fn is_abortable(&self) -> bool {
+        self.abort.is_some()
     }
 
-    fn is_refused(&self) -> bool {
-        self.refusal.as_ref().is_some_and(CancellationToken::is_cancelled)
+    fn is_aborted(&self) -> bool {
+        self.abort.as_ref().is_some_and(CancellationToken::is_cancelled)
     }
 }
 
 impl Drop for RunningStep {
-    /// Ends the task of a step that nobody waits for any more.
+    /// Ends the task of a step whose result is no longer needed.
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 impl Session {
-    /// Waits for extensions. One step at a time; the caller has seen that none is under way.
+    /// Starts a step. The caller has checked that none is under way.
     pub(crate) fn begin_step(&mut self, work: impl Future<Output = Step> + Send + 'static) {
         self.start_step(work, None);
     }
 
-    /// The same for what the host can abort, like a prompt on its way to the model: the token fires then, and the
-    /// work has to end.
-    pub(crate) fn begin_refusable_step<F>(&mut self, work: impl FnOnce(CancellationToken) -> F)
+    /// Starts a step about something the host can abort, like a prompt on its way to the model. The token fires when it
+    /// does; `work` must then end.
+    pub(crate) fn begin_abortable_step<F>(&mut self, work: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = Step> + Send + 'static,
     {
-        let refusal = CancellationToken::new();
-        self.start_step(work(refusal.clone()), Some(refusal));
+        let abort = CancellationToken::new();
+        self.start_step(work(abort.clone()), Some(abort));
     }
 
-    fn start_step(&mut self, work: impl Future<Output = Step> + Send + 'static, refusal: Option<CancellationToken>) {
+    fn start_step(&mut self, work: impl Future<Output = Step> + Send + 'static, abort: Option<CancellationToken>) {
         let task = self.jobs.spawn(Job::Step, async move { JobEnd::Stepped(work.await) });
-        self.admission.step = Some(RunningStep { task, refusal });
+        self.admission.step = Some(RunningStep { task, abort });
     }
 
-    /// Goes on with what extensions have decided, then with whatever waited for that.
+    /// Acts on the result of a step, then serves what waited for it.
     pub(crate) fn on_step(&mut self, step: Step) {
-        let was_refused = self.admission.step.take().is_some_and(|running| running.is_refused());
+        let was_aborted = self.admission.step.take().is_some_and(|running| running.is_aborted());
         self.admission.end_input_delay();
         match step {
-            Step::InputSeen { input, verdict } => self.on_input_seen(input, verdict.filter(|_| !was_refused)),
+            Step::InputSeen { input, verdict } => self.on_input_seen(input, verdict.filter(|_| !was_aborted)),
             Step::ModelTold(answer) => self.answer_model(answer),
-            Step::ReplacementJudged { is_refused } => self.on_replacement_judged(is_refused || was_refused),
-            Step::SaidGoodbye => self.on_goodbye(),
+            Step::ReplacementDecided { is_refused } => self.on_replacement_decided(is_refused || was_aborted),
+            Step::ShutdownHandled => self.on_shutdown_handled(),
             Step::Loaded(report) => self.on_loaded(report),
             Step::SessionAnnounced(found) => self.on_session_announced(found),
-            Step::NavigationJudged { call, reply, is_refused, summary } => {
-                self.on_navigation_judged(call, reply, is_refused || was_refused, summary);
+            Step::NavigationDecided { call, reply, is_refused, summary } => {
+                self.on_navigation_decided(call, reply, is_refused || was_aborted, summary);
             }
             Step::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
         }
         self.admit_waiting();
     }
 
-    /// Called when a bug ended a step: what it was about is given up, and whoever asked for it is answered.
+    /// Called when a step panicked. Gives up what it was about; the command that caused it is answered with an error.
     pub(crate) fn on_step_panic(&mut self) {
         self.admission.step = None;
         self.admission.end_input_delay();

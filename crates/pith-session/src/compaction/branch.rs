@@ -1,4 +1,4 @@
-//! The summary of a branch that is being left.
+//! The summary of a branch that `navigate_tree` leaves.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use super::prompts;
 use super::serialise::paragraphs;
 use super::summariser::{Instructions, Summariser, SummaryFailure};
 
-/// The window assumed for a model that does not name its own.
+/// The window assumed for a model without a known one.
 const USUAL_WINDOW: u64 = 128_000;
-/// Longest branch summary.
+/// The longest branch summary.
 const MAX_TOKENS: u64 = 4096;
 
 const INTRODUCTION: &str = "The person explored another branch of this conversation before coming back here. \
@@ -28,7 +28,7 @@ pub(crate) struct BranchMaterial {
 }
 
 impl BranchMaterial {
-    /// Takes the newest of the messages that fit the window.
+    /// Takes the newest messages that fit the window.
     pub fn new(
         messages: &[Arc<Message>],
         mut files: FileLists,
@@ -58,7 +58,8 @@ impl BranchMaterial {
     }
 }
 
-/// Newest first until the budget is filled; a summary at the edge is still admitted below nine tenths of it.
+/// Takes messages, newest first, until the budget is filled. A summary that exceeds it is still taken if less than nine
+/// tenths are used.
 fn newest(messages: &[Arc<Message>], budget: u64) -> Vec<Arc<Message>> {
     let mut used = 0;
     let mut taken = Vec::new();

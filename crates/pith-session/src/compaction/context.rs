@@ -6,18 +6,18 @@ use pith_ai::message_tokens;
 use pith_protocol::answers::ContextUsage;
 use pith_protocol::{AssistantMessage, Message, ToolSpec, json};
 
-/// What the model will see, for counting.
+/// What the model will see, for counting tokens.
 pub(crate) struct Context<'a> {
     pub messages: &'a [Arc<Message>],
-    /// Messages before this position were counted in another context.
+    /// Token counts of messages before this position were made in another context.
     pub rewritten_to: usize,
     pub prompt: &'a str,
     pub tools: &'a [ToolSpec],
 }
 
 impl Context<'_> {
-    /// What hosts are told, or nothing without a window. After a compaction the
-    /// size is not known until a model has counted it.
+    /// The usage hosts are told, or `None` without a known window. After a compaction the size is unknown until a model
+    /// has counted it.
     pub fn usage(&self, window: u64) -> Option<ContextUsage> {
         if window == 0 {
             return None;
@@ -30,8 +30,7 @@ impl Context<'_> {
         Some(ContextUsage { tokens, context_window: window, percent })
     }
 
-    /// Tokens of the last count that still holds plus estimates of what follows it;
-    /// estimates of everything without one.
+    /// Tokens of the last valid count plus estimates of what follows it; estimates of everything if there is no count.
     pub fn tokens(&self) -> u64 {
         let fresh = self.messages.iter().enumerate().skip(self.rewritten_to).rev();
         let counted = fresh.into_iter().find_map(|(at, message)| {
@@ -45,7 +44,7 @@ impl Context<'_> {
         }
     }
 
-    /// What every request carries beside the messages.
+    /// Tokens of what every request carries besides the messages.
     pub fn fixed_tokens(&self) -> u64 {
         let schema =
             |tool: &ToolSpec| tool.name.len() + tool.description.len() + json::to_string(&*tool.parameters).len();
@@ -53,7 +52,7 @@ impl Context<'_> {
         ((self.prompt.encode_utf16().count() + schemas) as u64).div_ceil(4)
     }
 
-    /// Whether an answer was asked for after the latest compaction.
+    /// Whether an answer was requested after the latest compaction.
     pub fn is_newer(&self, answer: &AssistantMessage) -> bool {
         self.compacted_at().is_none_or(|compacted| answer.timestamp >= compacted)
     }
@@ -66,12 +65,12 @@ impl Context<'_> {
     }
 }
 
-/// Whether an answer says how large the context was.
+/// Whether an answer reports the size of the context.
 pub(crate) fn has_count(answer: &AssistantMessage) -> bool {
     !answer.failed() && answer.usage.context_tokens() > 0
 }
 
-/// About how many tokens the messages are.
+/// Estimates the tokens of the messages.
 pub(crate) fn estimate(messages: &[Arc<Message>]) -> u64 {
     messages.iter().map(|message| message_tokens(message)).sum()
 }
@@ -110,7 +109,7 @@ mod tests {
         check(&[user(5)], 0, 7);
         check(&[user(5), answer(1, 100, Stop), user(3)], 0, 103);
         check(&[user(5), answer(1, 100, Stop), answer(2, 900, Error)], 0, 101);
-        // Counted before an edit: no longer true.
+        // Counted before an edit, so no longer valid.
         check(&[user(5), answer(1, 100, Stop), user(3)], 3, 2 + 5 + 1 + 3);
     }
 

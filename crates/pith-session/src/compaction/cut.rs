@@ -1,4 +1,4 @@
-//! Where a conversation is cut: what is summarised, what stays as it is.
+//! Finds where a conversation is cut: what is summarised and what is kept.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use pith_ai::message_tokens;
 use pith_protocol::Message;
 
-/// A cut through the projected messages.
+/// A cut through the messages of the context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// Whole turns to summarise.
     pub history: Range<usize>,
-    /// The beginning of the turn the cut goes through; empty if it goes between turns.
+    /// The beginning of the turn that the cut divides; empty if it falls between turns.
     pub turn_prefix: Range<usize>,
-    /// The first message that stays.
+    /// The first message that is kept.
     pub first_kept: usize,
 }
 
-/// Finds the cut that keeps about `keep` tokens, or nothing if there is nothing to summarise.
-/// A message that crosses that line is kept whole, unless more than `most` would stay.
+/// Finds the cut that keeps about `keep` tokens; `None` if there is nothing to summarise. A message that crosses that
+/// line is kept whole, unless more than `most` tokens would remain.
 pub(crate) fn find(messages: &[Arc<Message>], keep: u64, most: u64) -> Option<Cut> {
     // The summary of an earlier compaction is merged into the new one, not summarised again.
     let start = messages.iter().take_while(|message| matches!(***message, Message::CompactionSummary(_))).count();
@@ -46,7 +46,7 @@ fn cut_point(messages: &[Arc<Message>], start: usize, keep: u64, most: u64) -> O
     candidates().filter(|at| *at >= first).find(fits).or_else(|| candidates().next_back())
 }
 
-/// A tool result is never separated from its call.
+/// Whether the kept part may begin here: a tool result is never separated from its call.
 fn can_open_context(message: &Message) -> bool {
     !matches!(message, Message::ToolResult(_) | Message::Other(_))
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use pith_protocol::{AssistantMessage, Block, CompactionSummary, Content, ToolResultMessage, UserMessage};
 
-    /// u: user, a: answer, t: tool result, s: summary; each of ten tokens.
+    /// Builds messages of ten tokens each. u: user, a: answer, t: tool result, s: summary.
     fn conversation(kinds: &str) -> Vec<Arc<Message>> {
         let text = || "x".repeat(40);
         let message = |kind| match kind {

@@ -1,34 +1,39 @@
-//! Whether an answer shows that the conversation has to be shortened.
+//! Decides from an answer whether a compaction is due.
 
 use pith_ai::is_overflow;
 use pith_protocol::{AssistantMessage, Model, StopReason};
 
-use super::Division;
+use super::WindowBudget;
 
 /// What an answer says about the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
-    /// The window is full enough.
+    /// The window is filled beyond the threshold.
     Threshold,
-    /// The window was too small, but the answer is complete.
+    /// The window was exceeded, but the answer is complete.
     Overflow,
-    /// The window was too small and the answer is useless.
+    /// The window was exceeded and the answer is unusable.
     FailedOverflow,
 }
 
-/// Decides on an answer of the model in use. `estimate` is asked when the answer has no count.
-pub(crate) fn due(answer: &AssistantMessage, model: &Model, division: Division, estimate: impl FnOnce() -> u64) -> Due {
+/// Decides by an answer of the current model. `estimate` is called if the answer has no token count.
+pub(crate) fn due(
+    answer: &AssistantMessage,
+    model: &Model,
+    budget: WindowBudget,
+    estimate: impl FnOnce() -> u64,
+) -> Due {
     let is_own = answer.provider == model.provider && answer.model == model.id;
     let counted = answer.usage.context_tokens();
-    let Some(threshold) = division.threshold() else {
+    let Some(threshold) = budget.threshold() else {
         return if is_own && is_overflow(answer, 0) { Due::FailedOverflow } else { Due::Nothing };
     };
-    if is_own && is_overflow(answer, division.window) {
+    if is_own && is_overflow(answer, budget.window) {
         return if answer.stop_reason == StopReason::Stop { Due::Overflow } else { Due::FailedOverflow };
     }
-    // Cut off before the model's own limit: there was no room for more. Far below the
-    // threshold there was, and the provider had other reasons.
+    // The answer was cut off before the model's own limit, so the window was full. Far below the threshold there was
+    // room, and the provider had other reasons.
     let is_squeezed = answer.stop_reason == StopReason::Length && answer.usage.output < model.max_tokens;
     if is_own && is_squeezed && counted > threshold / 2 {
         return Due::FailedOverflow;
@@ -50,7 +55,7 @@ mod tests {
             max_tokens: 4000,
             ..Model::default()
         };
-        let division = Division { window: 20_000, reserve: 5000, keep: 1000 };
+        let budget = WindowBudget { window: 20_000, reserve: 5000, keep: 1000 };
         let answer = AssistantMessage {
             provider: "p".into(),
             model: "m".into(),
@@ -59,9 +64,9 @@ mod tests {
             usage: Usage { input, output, ..Usage::default() },
             ..AssistantMessage::default()
         };
-        assert_eq!(due(&answer, &model, division, || estimate), expected, "{answer:?}");
+        assert_eq!(due(&answer, &model, budget, || estimate), expected, "{answer:?}");
         let other = AssistantMessage { model: "other".into(), ..answer };
-        let elsewhere = due(&other, &model, division, || estimate);
+        let elsewhere = due(&other, &model, budget, || estimate);
         assert!(matches!(elsewhere, Due::Nothing | Due::Threshold), "another model's window: {elsewhere:?}");
     }
 
@@ -76,7 +81,7 @@ mod tests {
         check(Aborted, None, 0, 0, 15_000, Due::Nothing);
         check(Length, None, 19_900, 0, 0, Due::FailedOverflow);
         check(Length, None, 10_000, 500, 0, Due::FailedOverflow);
-        check(Length, None, 900, 50, 0, Due::Nothing); // the provider's whim, not a full window
+        check(Length, None, 900, 50, 0, Due::Nothing); // the provider's choice, not a full window
         check(Length, None, 9000, 4000, 0, Due::Nothing); // the model's own limit
     }
 }

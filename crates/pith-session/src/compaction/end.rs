@@ -1,4 +1,4 @@
-//! The end of a compaction: stored, told to extensions, then to the host, and what goes on after it.
+//! The end of a compaction: it is stored, announced to extensions, then to the host, and the work continues.
 
 use pith_agent::Opening;
 use pith_ext::EventName;
@@ -16,19 +16,19 @@ use crate::session::Session;
 const CANCELLED: &str = "Compaction cancelled";
 
 impl Session {
-    /// Stores the summary and tells extensions, who hear of it before the host does.
+    /// Stores the summary and tells extensions, which hear of it before the host does.
     pub(crate) fn on_compaction_summarised(&mut self, result: Result<Summary, SummaryFailure>) {
         let Some(compaction) = self.activity.compaction() else { return };
         let (kept, reason, will_retry) = (compaction.kept.clone(), compaction.reason, compaction.will_retry);
         let cancel = compaction.cancel.clone();
-        let mut news = None;
+        let mut announcement = None;
         let outcome = result.and_then(|summary| {
             let author = summary.author.clone();
             let (entry, stored) = self.store_compaction(kept, summary)?;
-            news = self.compaction_news(&entry, &author, reason, will_retry);
+            announcement = self.compaction_announcement(&entry, &author, reason, will_retry);
             Ok(stored)
         });
-        let task = news.map(|(handle, event)| {
+        let task = announcement.map(|(handle, event)| {
             self.jobs.spawn(Job::Announcement, async move {
                 AbortGrace::new(cancel).wait(handle.notify(EventName::SessionCompact, event)).await;
                 JobEnd::Announced(None)
@@ -44,7 +44,8 @@ impl Session {
         }
     }
 
-    /// Called when extensions have heard of a compaction: tells the host and goes on with what waited for it.
+    /// Called when extensions have handled `session_compact`. Tells the host and continues what waited for the
+    /// compaction.
     pub(crate) fn on_compaction_announced(&mut self) {
         if let Some((compaction, reply)) = self.activity.end_requested() {
             let outcome = self.tell_compaction(compaction);
@@ -74,7 +75,8 @@ impl Session {
     fn go_on_after_compaction(&mut self, work: Box<Work>, after: AfterCompaction, is_done: bool, was_cancelled: bool) {
         match after {
             AfterCompaction::Start(start) => {
-                // The prompt enters the history in any case; an abort stops the run right after it.
+                // The prompt enters the history in any case; if the compaction was aborted, the run is stopped right
+                // after it.
                 self.start_run(work, start);
                 if was_cancelled {
                     self.stop_activity();

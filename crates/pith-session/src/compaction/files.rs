@@ -23,14 +23,14 @@ impl FileLists {
         FileLists { read: list("readFiles"), modified: list("modifiedFiles") }
     }
 
-    /// Both lists in one.
+    /// Merges two sets of lists.
     pub fn and(mut self, other: Self) -> Self {
         self.read.extend(other.read);
         self.modified.extend(other.modified);
         self
     }
 
-    /// Adds what the tool calls of the messages did.
+    /// Adds the files that the tool calls of the messages read or changed.
     pub fn add(&mut self, messages: &[Arc<Message>]) {
         for call in messages.iter().filter_map(|message| message.as_assistant()).flat_map(|answer| answer.tool_calls())
         {
@@ -43,7 +43,7 @@ impl FileLists {
         }
     }
 
-    /// The files by what was done to them, as extensions are told.
+    /// The `fileOps` that extensions get.
     pub fn operations(&self) -> Value {
         json!({"read": self.read, "written": [], "edited": self.modified})
     }
@@ -57,7 +57,7 @@ impl FileLists {
         json!({"readFiles": self.only_read(), "modifiedFiles": self.modified})
     }
 
-    /// The blocks that follow the summary text.
+    /// The blocks appended to the text of a summary.
     pub fn blocks(&self) -> String {
         let block = |name: &str, files: Vec<&String>| {
             if files.is_empty() {

@@ -1,4 +1,4 @@
-//! What a compaction is made from, and how its summary is put together.
+//! What a compaction is made from, and how its summary is assembled.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Material {
     /// The newest prompt, if it is not kept as a message.
     pub request: Option<String>,
     pub files: FileLists,
-    /// What the person asked the summary to stress.
+    /// What the user asked the summary to stress.
     pub focus: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Summary {
 pub(crate) enum Author {
     #[default]
     Model,
-    /// An extension, which may keep another part of the conversation than was proposed to it.
+    /// An extension. It may keep another part of the conversation than was proposed to it.
     Extension { first_kept: Option<EntryId>, tokens_before: Option<u64> },
 }
 
@@ -65,7 +65,7 @@ impl Material {
             let instructions = Instructions {
                 first: prompts::history(focus),
                 further: prompts::update(focus),
-                max_tokens: summariser.division.reserve * 8 / 10,
+                max_tokens: summariser.budget.reserve * 8 / 10,
             };
             summariser.fold(history, self.previous, &instructions).await?
         };
@@ -76,7 +76,7 @@ impl Material {
             let instructions = Instructions {
                 first: prompts::turn_prefix(),
                 further: prompts::turn_prefix_update(),
-                max_tokens: summariser.division.reserve / 2,
+                max_tokens: summariser.budget.reserve / 2,
             };
             Some(summariser.fold(prefix, None, &instructions).await?)
         };
@@ -97,7 +97,7 @@ impl Material {
     }
 }
 
-/// An earlier summary without what is repeated literally, and the request it repeats.
+/// Splits an earlier summary into its text, without file lists, and the prompt it quotes.
 pub(crate) fn split_previous(summary: &str) -> (String, Option<String>) {
     let summary = without_lists(summary);
     let Some((before, rest)) = summary.split_once(REQUEST_START) else { return (summary.to_owned(), None) };
@@ -107,13 +107,13 @@ pub(crate) fn split_previous(summary: &str) -> (String, Option<String>) {
     }
 }
 
-/// Removes the file lists at the end of a summary; the next one gets its own.
+/// Removes the file lists at the end of a summary; the next summary gets its own.
 fn without_lists(summary: &str) -> &str {
     let ends = ["\n\n<read-files>\n", "\n\n<modified-files>\n"].into_iter().filter_map(|mark| summary.find(mark));
     &summary[..ends.min().unwrap_or(summary.len())]
 }
 
-/// The text of a prompt, with a word about pictures that cannot be repeated in a summary.
+/// The text of a prompt, with a note about images, which a summary cannot quote.
 pub(crate) fn request_text(content: &Content) -> String {
     let n_images = match content {
         Content::Text(_) => 0,

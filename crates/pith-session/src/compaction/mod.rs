@@ -1,12 +1,12 @@
-//! Compaction: who decides that it is due, what is kept, how the summary is written, and what follows.
+//! Compaction: when it is due, what is kept, how the summary is written, and what follows.
 //!
-//! `due` and `plan` decide, `summary` has the text written, `end` puts the result to use. A compaction ends when
-//! extensions have heard of it; until then it belongs to the activity it is part of, see [`crate::activity`].
+//! `due` and `plan` decide, `summary` has the text written, `end` stores and announces the result. A compaction ends
+//! when extensions have handled it; until then it belongs to the activity it is part of, see [`crate::activity`].
 
 mod branch;
+mod budget;
 mod context;
 mod cut;
-mod division;
 mod due;
 mod end;
 mod files;
@@ -34,14 +34,14 @@ use crate::activity::{AfterCompaction, AfterSettled, RunStart, Stage, Work};
 use crate::reply::Reply;
 use crate::session::Session;
 pub(crate) use branch::BranchMaterial;
+pub(crate) use budget::WindowBudget;
 pub(crate) use context::{Context, has_count};
-pub(crate) use division::Division;
 use due::{Due, due};
 pub(crate) use files::FileLists;
 pub(crate) use material::{Author, Material, Summary};
 pub(crate) use plan::Kept;
-pub(crate) use summariser::{SummaryFailure, SummaryNews};
-pub(crate) use summary::{SummarySource, Work as SummaryWork};
+pub(crate) use summariser::{SummaryFailure, SummaryProgress};
+pub(crate) use summary::{SummaryEvents, SummaryTask};
 
 const ALREADY: &str = "Already compacted";
 const NOTHING: &str = "Nothing to compact (session too small)";
@@ -57,34 +57,34 @@ pub(crate) struct Compaction {
     will_retry: bool,
     kept: Kept,
     progress: Progress,
-    /// Writes the summary, then tells extensions.
+    /// Writes the summary, then announces it to extensions.
     task: AbortHandle,
 }
 
 enum Progress {
     Summarising,
-    /// The summary is stored, or there is none; extensions are hearing of it.
+    /// The summary is stored, or there is none; extensions are being told.
     Announcing(Result<Value, SummaryFailure>),
 }
 
-/// What was already tried for the present request.
+/// What was already tried for the current request.
 #[derive(Default)]
 pub(crate) struct Recovery {
-    /// The answer to a full window was to compact and ask again.
+    /// The window was exceeded, and the request was sent again after a compaction.
     has_retried: bool,
-    /// A compaction that was due has failed; the next turn would fail alike.
+    /// A compaction that was due has failed; trying again before the next turn would fail as well.
     has_failed: bool,
 }
 
 impl Compaction {
-    /// Whether the summary is written and extensions are hearing of it.
+    /// Whether the summary is written and extensions are being told.
     pub fn is_announced(&self) -> bool {
         matches!(self.progress, Progress::Announcing(_))
     }
 }
 
 impl Session {
-    /// Compacts on request, once nothing runs.
+    /// Serves `compact` once nothing runs.
     pub(crate) fn compact(&mut self, call: Compact, reply: Reply<Compact>) {
         let is_waiting = self.after_settled.iter().any(|command| matches!(command, AfterSettled::Compact(..)));
         if self.activity.is_summarising() || is_waiting {
@@ -93,7 +93,7 @@ impl Session {
         self.when_settled(AfterSettled::Compact(reply, call.custom_instructions));
     }
 
-    /// Compacts on request; nothing runs.
+    /// Compacts now; nothing runs.
     pub(crate) fn compact_now(&mut self, focus: Option<String>, reply: Reply<Compact>) {
         let reason = CompactionReason::Manual;
         if let Err(error) = self.store.hold() {
@@ -122,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Looks at the last answer of a run and goes on with the work: after a compaction if one is due.
+    /// Checks the last answer of a run and continues the work, after a compaction if one is due.
     pub(crate) fn compact_after_run(&mut self, work: Box<Work>, answer: Option<&AssistantMessage>) {
         let Some((model, found)) = answer.and_then(|answer| self.due(answer)) else { return self.go_on(work) };
         let reason = match found {
@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    /// Looks at the last answer of the conversation and starts a run: after a compaction if one is due.
+    /// Checks the last answer of the conversation and starts a run, after a compaction if one is due.
     pub(crate) fn compact_or_start(&mut self, work: Box<Work>, start: RunStart) {
         let last = self.store.messages().iter().rev().find_map(|message| message.as_assistant());
         let reason = match last.and_then(|answer| self.due(answer)) {
@@ -151,14 +151,14 @@ impl Session {
         }
     }
 
-    /// Lets the next turn of the run go on, after a compaction if one is due.
+    /// Lets the run's next turn begin, after a compaction if one is due.
     pub(crate) fn before_turn(&mut self, go: oneshot::Sender<()>) {
         let is_stopping = self.activity.run().is_some_and(|run| run.cancel.is_cancelled());
         let has_failed = self.activity.work().is_some_and(|work| work.recovery.has_failed);
         let may_compact = self.options.auto_compaction && !is_stopping && !has_failed;
         let model = self.models.usable().ok().filter(|_| may_compact).cloned();
         let is_full = |model: &Arc<Model>| {
-            let threshold = self.division(model).threshold();
+            let threshold = self.window_budget(model).threshold();
             threshold.is_some_and(|threshold| self.context().tokens() > threshold)
         };
         let plan = model.filter(is_full).and_then(|model| {
@@ -177,8 +177,8 @@ impl Session {
         }
     }
 
-    /// Called for each message of a run: a prompt, or an answer that is neither cut off nor failed, makes recovery
-    /// possible again.
+    /// Called for each message of a run. A prompt, or an answer that was neither cut off nor failed, makes another
+    /// recovery possible.
     pub(crate) fn note_progress(&mut self, message: &Message) {
         use pith_protocol::StopReason::{Aborted, Stop, ToolUse};
         let Some(work) = self.activity.work_mut() else { return };
@@ -202,22 +202,22 @@ impl Session {
     }
 
     /// How this model's window is divided in this session.
-    pub(crate) fn division(&self, model: &Model) -> Division {
-        Division::of(model, self.models.window(model), &self.settings)
+    pub(crate) fn window_budget(&self, model: &Model) -> WindowBudget {
+        WindowBudget::of(model, self.models.window(model), &self.settings)
     }
 
-    /// What an answer asks for, unless it is older than the latest compaction.
+    /// What an answer calls for; `None` if it is older than the latest compaction.
     fn due(&self, answer: &AssistantMessage) -> Option<(Arc<Model>, Due)> {
         let model = self.models.usable().ok().filter(|_| self.options.auto_compaction)?.clone();
         let context = self.context();
         if !context.is_newer(answer) {
             return None;
         }
-        let found = due(answer, &model, self.division(&model), || context.tokens());
+        let found = due(answer, &model, self.window_budget(&model), || context.tokens());
         Some((model, found))
     }
 
-    /// Starts a compaction nobody asked for, between runs. Gives everything back if there is nothing to cut.
+    /// Starts an automatic compaction between runs. Returns its arguments if there is nothing to cut.
     fn compact_between_runs(
         &mut self,
         work: Box<Work>,
@@ -233,7 +233,7 @@ impl Session {
         Ok(())
     }
 
-    /// Has the summary written. The caller puts the compaction where it belongs.
+    /// Starts writing the summary. The caller stores the compaction in the activity.
     fn begin_compaction(
         &mut self,
         model: Arc<Model>,
@@ -244,12 +244,12 @@ impl Session {
     ) -> Compaction {
         let question = self.compaction_question(&model, &kept, &material, reason, will_retry);
         let cancel = CancellationToken::new();
-        let work = SummaryWork::Compaction(Box::new(material), question.map(Box::new));
+        let work = SummaryTask::Compaction(Box::new(material), question.map(Box::new));
         let task = self.write_summary(model, cancel.clone(), work);
         Compaction { cancel, reason, will_retry, kept, progress: Progress::Summarising, task }
     }
 
-    /// Takes the useless answer out of the context, makes room, and asks again; once per request.
+    /// Removes the unusable answer from the context, compacts, and sends the request again; once per request.
     fn recover(&mut self, mut work: Box<Work>, model: &Arc<Model>) {
         let reason = CompactionReason::Overflow;
         if work.recovery.has_retried {
@@ -261,7 +261,7 @@ impl Session {
         work.recovery.has_retried = true;
         self.omit_failed();
         let Err((work, _)) = self.compact_between_runs(work, model, reason, AfterCompaction::Retry) else { return };
-        // Nothing to summarise: what is left is too large by itself.
+        // There is nothing to summarise: the remaining messages are too large by themselves.
         self.out.event(&Event::CompactionStart { reason });
         if self.shorten_messages(model, 0) {
             self.tell_end(reason, None, None, true);

@@ -1,6 +1,6 @@
-//! Text in pieces that fit one request.
+//! Splits text into pieces that fit one request.
 
-/// Joins paragraphs to pieces of at most `limit` bytes; a paragraph that is longer is divided.
+/// Joins paragraphs into pieces of at most `limit` bytes; a longer paragraph is divided.
 pub(crate) fn pieces(paragraphs: Vec<String>, limit: usize) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for paragraph in paragraphs {
@@ -24,7 +24,7 @@ pub(crate) fn pieces(paragraphs: Vec<String>, limit: usize) -> Vec<String> {
     pieces
 }
 
-/// The largest place at or before `limit` where text can be divided, but never none of it.
+/// The last character boundary at or before `limit`, but at least one character in.
 fn boundary(text: &str, limit: usize) -> usize {
     match text.floor_char_boundary(limit) {
         0 => text.ceil_char_boundary(1),

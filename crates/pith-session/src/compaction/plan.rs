@@ -1,4 +1,4 @@
-//! What a compaction of the live session keeps, summarises and shortens.
+//! Decides what a compaction of the live session keeps, summarises and shortens.
 
 use pith_protocol::{Message, Model};
 use pith_store::{EntryId, Kind};
@@ -11,7 +11,7 @@ use super::shorten::{shorten, shorten_tail};
 use super::{FileLists, Material};
 use crate::session::Session;
 
-/// What a compaction leaves as it is.
+/// What a compaction keeps.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub first_entry: EntryId,
@@ -19,14 +19,14 @@ pub(crate) struct Kept {
 }
 
 impl Session {
-    /// Where the conversation is cut and what is to be summarised; `None` if nothing is.
+    /// Finds where the conversation is cut and what is to be summarised; `None` if nothing is.
     pub(crate) fn plan(&self, model: &Model, focus: Option<String>) -> Option<(Kept, Material)> {
-        let division = self.division(model);
+        let budget = self.window_budget(model);
         let messages = self.store.messages();
-        // Beside what stays, the window holds the system prompt, the tools and the summary.
-        let taken = self.context().fixed_tokens() + division.reserve;
-        let most = division.threshold().map_or(u64::MAX, |threshold| threshold.saturating_sub(taken));
-        let cut = find_cut(messages, division.keep, most)?;
+        // Besides what is kept, the window holds the system prompt, the tools and the summary.
+        let taken = self.context().fixed_tokens() + budget.reserve;
+        let most = budget.threshold().map_or(u64::MAX, |threshold| threshold.saturating_sub(taken));
+        let cut = find_cut(messages, budget.keep, most)?;
         let (previous, carried) = match messages.first().map(|message| &**message) {
             Some(Message::CompactionSummary(summary)) => {
                 let (text, request) = split_previous(&summary.summary);
@@ -40,7 +40,7 @@ impl Session {
             Some(_) => None,
             None => carried,
         };
-        let request = request.map(|text| match division.threshold() {
+        let request = request.map(|text| match budget.threshold() {
             Some(threshold) => shorten(&text, threshold / 2, &|text| self.workbench().output_dir.keep(text).ok()),
             None => text,
         });
@@ -56,7 +56,7 @@ impl Session {
         ))
     }
 
-    /// The entry of a message, or of the settings and labels right before it.
+    /// The entry of a message, or the first of the settings and labels right before it.
     fn first_entry(&self, message: usize) -> Option<EntryId> {
         let entries = self.store.context_entries();
         let with_message = entries.iter().enumerate().filter(|(_, entry)| entry.message.is_some());
@@ -76,7 +76,7 @@ impl Session {
         FileLists::from_details(entry.as_ref().and_then(|entry| entry.get("details")))
     }
 
-    /// The raw history keeps the answer and its tool results; the model no longer sees them.
+    /// Hides the last answer and its tool results from the model; the session file keeps them.
     pub(crate) fn omit_failed(&mut self) {
         let messages = self.store.messages();
         let Some(last) = messages.iter().rposition(|message| message.as_assistant().is_some()) else { return };
@@ -84,16 +84,16 @@ impl Session {
         let entries = self.store.message_entries().zip(messages).skip(last).filter(|(_, message)| is_its(message));
         let targets: Vec<String> = entries.map(|(entry, _)| entry.to_owned()).collect();
         for target in targets {
-            // On the branch, or it would not be in the context.
+            // The entry is in the context, so it is on the branch.
             let _ = self.store.append_context_edit(&target, None);
         }
         self.report_store();
     }
 
-    /// Takes the middle out of messages too large for the window; `false` if that changes nothing.
+    /// Cuts the middle out of messages that are too large for the window; `false` if that changes nothing.
     pub(crate) fn shorten_messages(&mut self, model: &Model, n_fixed: usize) -> bool {
-        let division = self.division(model);
-        let Some(threshold) = division.threshold() else { return false };
+        let budget = self.window_budget(model);
+        let Some(threshold) = budget.threshold() else { return false };
         let context = self.context();
         let room = threshold.saturating_sub(context.fixed_tokens() + estimate(&context.messages[..n_fixed]));
         let keep = |text: &str| self.workbench().output_dir.keep(text).ok();

@@ -1,4 +1,4 @@
-//! What the model that summarises is told.
+//! The instructions for the model that writes summaries.
 
 pub(crate) const SYSTEM: &str = "You write summaries of conversations between a person and a coding assistant. \
     You are shown a transcript; you do not take part in it. Do not continue it, do not answer questions that are asked in it, \
@@ -16,7 +16,7 @@ const CRITICAL: &str = "\n\n## Critical Context\n- Facts, data and references ne
 const TERSE: &str =
     "\n\nBe terse. Keep file paths, names of functions and other identifiers, and error texts literally.";
 
-/// The first summary of a conversation.
+/// Asks for the first summary of a conversation.
 pub(crate) fn history(focus: Option<&str>) -> String {
     with_focus(
         format!(
@@ -27,7 +27,7 @@ pub(crate) fn history(focus: Option<&str>) -> String {
     )
 }
 
-/// A summary that takes over an earlier one.
+/// Asks for a summary that continues an earlier one.
 pub(crate) fn update(focus: Option<&str>) -> String {
     with_focus(
         format!(
@@ -39,18 +39,18 @@ pub(crate) fn update(focus: Option<&str>) -> String {
     )
 }
 
-/// The beginning of a turn whose end stays as it is.
+/// Asks for a summary of the beginning of a turn whose end is kept.
 pub(crate) fn turn_prefix() -> String {
     format!(
-        "The text above is the beginning of a turn that was too long to keep whole; its end stays as it is. \
-         Write a summary of the beginning so that the end can be understood. Use only what is shown.\n\n\
+        "The text above is the start_reason of a turn that was too long to keep whole; its end stays as it is. \
+         Write a summary of the start_reason so that the end can be understood. Use only what is shown.\n\n\
          ## Original Request\nWhat the person asked for in this turn.\n\n\
          ## Progress So Far\n- Important steps and decisions in this part\n\n\
          ## Context Needed to Continue\n- What one must know to understand the rest{TERSE}"
     )
 }
 
-/// More of the same beginning.
+/// Asks for a summary of more of that beginning.
 pub(crate) fn turn_prefix_update() -> String {
     format!(
         "{}\n\nThe part before this one is summarised in <previous-summary>; write one summary of both.",
@@ -58,7 +58,7 @@ pub(crate) fn turn_prefix_update() -> String {
     )
 }
 
-/// A branch that is being left.
+/// Asks for a summary of a branch that is being left.
 pub(crate) fn branch(focus: Option<&str>, replaces: bool) -> String {
     match focus {
         Some(instructions) if replaces => instructions.to_owned(),

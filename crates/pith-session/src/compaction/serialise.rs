@@ -1,15 +1,15 @@
-//! A conversation as text for the model that summarises it. It is shown, not
-//! replayed, so that the model does not go on with it.
+//! A conversation as text for the model that summarises it. It is quoted, not sent as messages, so that the model does
+//! not continue it.
 
 use std::sync::Arc;
 
 use pith_ai::bash_text;
 use pith_protocol::{AssistantMessage, Block, Content, Message, json};
 
-/// Characters of a tool result that are shown.
+/// How many characters of a tool result are quoted.
 const RESULT_CHARS: usize = 2000;
 
-/// One paragraph per message part; the caller joins them with blank lines.
+/// One paragraph per part of a message; the caller joins them with blank lines.
 pub(crate) fn paragraphs(messages: &[Arc<Message>]) -> Vec<String> {
     messages.iter().flat_map(|message| of_message(message)).collect()
 }

@@ -1,5 +1,4 @@
-//! Messages too large to stay: their middle is taken out, with a note and the
-//! whole text in a file.
+//! Shortens messages that are too large to keep: a note replaces the middle, and the whole text goes into a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,21 +6,21 @@ use std::sync::Arc;
 use pith_ai::message_tokens;
 use pith_protocol::{Block, Content, Message};
 
-/// Keeps a text in a file; `None` if that is not possible.
+/// Writes a text to a file; `None` if that is not possible.
 pub(crate) type KeepText<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
-/// A message and what is shown of it instead.
+/// A message and the content that replaces it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Shortening {
-    /// Position in the messages that were looked at.
+    /// Index in the messages that were passed in.
     pub at: usize,
     pub content: Content,
 }
 
-/// Less than this is not worth showing.
+/// Messages are not shortened below this size.
 const LEAST_TOKENS: u64 = 200;
 
-/// Takes the middle out of a text so that about `tokens` remain.
+/// Cuts the middle out of a text so that about `tokens` remain.
 pub(crate) fn shorten(text: &str, tokens: u64, keep: KeepText<'_>) -> String {
     let limit = usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX);
     let n_chars = text.chars().count();
@@ -36,8 +35,8 @@ pub(crate) fn shorten(text: &str, tokens: u64, keep: KeepText<'_>) -> String {
     format!("{head}\n\n[{n_cut} characters left out here because the context window is too small{file}]\n\n{tail}")
 }
 
-/// Shortens the largest prompts and tool results until the messages fit `room` tokens.
-/// `None` if they cannot be made to fit.
+/// Shortens the largest prompts and tool results until the messages fit `room` tokens. `None` if they cannot be made to
+/// fit.
 pub(crate) fn shorten_tail(messages: &[Arc<Message>], room: u64, keep: KeepText<'_>) -> Option<Vec<Shortening>> {
     let mut sizes: Vec<u64> = messages.iter().map(|message| message_tokens(message)).collect();
     let mut targets: Vec<Option<u64>> = vec![None; messages.len()];
@@ -83,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_goes_and_the_file_has_it_all() {
+    fn the_middle_is_cut_and_the_file_has_the_whole_text() {
         let kept = std::cell::RefCell::new(String::new());
         let keep = |text: &str| {
             kept.replace(text.to_owned());
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_messages_give_way() {
+    fn the_largest_messages_are_shortened_first() {
         let messages = [user(300), user(2000), user(1000)];
         let at =
             |room| shorten_tail(&messages, room, &no_file).map(|all| all.iter().map(|one| one.at).collect::<Vec<_>>());

@@ -1,5 +1,5 @@
-//! Requests that write summaries: one at a time, repeated when that may help,
-//! in pieces when the text does not fit, stopped at once when cancelled.
+//! Sends the requests that write summaries: one at a time, with retries, in pieces if the text does not fit, stopped at
+//! once when cancelled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,30 +13,30 @@ use pith_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::Division;
+use super::WindowBudget;
 use super::pieces::pieces;
 use super::prompts;
 use super::shorten::shorten;
-use crate::run::{Next, Retry, RetryPolicy};
+use crate::run::{Retry, RetryDecision, RetryPolicy};
 
 /// Writes summaries with one model.
 pub(crate) struct Summariser {
     pub client: Arc<dyn ModelClient>,
     pub model: Arc<Model>,
     pub thinking: ThinkingLevel,
-    /// Summaries are a part of what is kept free in the model's window.
-    pub division: Division,
+    /// A summary may use part of the reserve of this window.
+    pub budget: WindowBudget,
     pub retry: RetryPolicy,
-    /// A routing id that is not the session's.
+    /// A routing id of its own, not the session's.
     pub session_id: Arc<str>,
-    /// Progress for the session; it is gone only when the process ends.
-    pub news: mpsc::UnboundedSender<SummaryNews>,
+    /// Progress for the session. Closed only when the session has ended.
+    pub progress: mpsc::UnboundedSender<SummaryProgress>,
     pub cancel: CancellationToken,
     pub usage: Usage,
 }
 
-/// What a summary in the making tells the session.
-pub(crate) enum SummaryNews {
+/// Progress of a summary, for the session.
+pub(crate) enum SummaryProgress {
     RetryScheduled { attempt: u32, delay: Duration, error: String },
     AttemptStart,
     RetryFinished,
@@ -53,13 +53,13 @@ pub(crate) enum SummaryFailure {
 pub(crate) struct Instructions {
     /// For the first piece.
     pub first: String,
-    /// For pieces that go on after a summary.
+    /// For pieces that continue an earlier summary.
     pub further: String,
-    /// Wished length of the summary.
+    /// The wanted length of the summary.
     pub max_tokens: u64,
 }
 
-/// Why one request gave nothing.
+/// Why one request gave no summary.
 enum Refusal {
     TooLong(String),
     Final(SummaryFailure),
@@ -69,7 +69,7 @@ enum Refusal {
 const LEAST_PIECE: usize = 2000;
 
 impl Summariser {
-    /// Summarises paragraphs, going on from an earlier summary if there is one.
+    /// Summarises paragraphs, continuing an earlier summary if there is one.
     pub async fn fold(
         &mut self,
         paragraphs: Vec<String>,
@@ -78,7 +78,7 @@ impl Summariser {
     ) -> Result<String, SummaryFailure> {
         let max_tokens = self.max_tokens(instructions.max_tokens);
         let mut limit = self.piece_limit(max_tokens);
-        // An earlier summary takes its share of the room, but not all of it.
+        // An earlier summary gets a share of the room, but not all of it.
         let mut summary = previous.map(|text| shorten(&text, limit as u64 / 8, &|_| None));
         let room = |summary: &Option<String>, limit: usize| {
             limit.saturating_sub(summary.as_ref().map_or(0, String::len)).max(LEAST_PIECE.min(limit))
@@ -92,7 +92,7 @@ impl Summariser {
                 Ok(answer) => summary = Some(answer),
                 Err(Refusal::Final(failure)) => return Err(failure),
                 Err(Refusal::TooLong(why)) => {
-                    // Estimates are estimates: smaller pieces until the model takes them.
+                    // The size was only estimated: halve the pieces until the model accepts them.
                     limit /= 2;
                     if piece.len() <= LEAST_PIECE {
                         return Err(SummaryFailure::Failed(why));
@@ -112,9 +112,9 @@ impl Summariser {
         }
     }
 
-    /// How many bytes of text one request takes beside everything else in it.
+    /// How many bytes of text fit one request besides everything else in it.
     fn piece_limit(&self, max_tokens: u64) -> usize {
-        let window = self.division.window;
+        let window = self.budget.window;
         if window == 0 {
             return usize::MAX;
         }
@@ -124,50 +124,50 @@ impl Summariser {
         usize::try_from(free * 3).unwrap_or(usize::MAX).max(LEAST_PIECE)
     }
 
-    /// One request, repeated as the retry settings say.
+    /// Sends one request, with retries as the settings say.
     async fn ask(&mut self, text: String, max_tokens: u64) -> Result<String, Refusal> {
         let mut retry = Retry::default();
         loop {
             let answer = self.answer(&text, max_tokens).await;
             if self.cancel.is_cancelled() || answer.stop_reason == StopReason::Aborted {
                 if retry.end().is_some() {
-                    self.tell(SummaryNews::RetryFinished);
+                    self.tell(SummaryProgress::RetryFinished);
                 }
                 return Err(Refusal::Final(SummaryFailure::Cancelled));
             }
             self.add_usage(&answer.usage);
             match retry.after(Some(&answer), &self.retry) {
-                Next::Wait { attempt, delay } => {
+                RetryDecision::Wait { attempt, delay } => {
                     let error = answer.error_message.unwrap_or_default();
-                    self.tell(SummaryNews::RetryScheduled { attempt, delay, error });
+                    self.tell(SummaryProgress::RetryScheduled { attempt, delay, error });
                     tokio::select! {
                         () = tokio::time::sleep(delay) => {}
                         () = self.cancel.cancelled() => {
-                            self.tell(SummaryNews::RetryFinished);
+                            self.tell(SummaryProgress::RetryFinished);
                             return Err(Refusal::Final(SummaryFailure::Cancelled));
                         }
                     }
-                    self.tell(SummaryNews::AttemptStart);
+                    self.tell(SummaryProgress::AttemptStart);
                     continue;
                 }
-                Next::GiveUp { .. } => self.tell(SummaryNews::RetryFinished),
-                Next::Settle => {
+                RetryDecision::GiveUp { .. } => self.tell(SummaryProgress::RetryFinished),
+                RetryDecision::Settle => {
                     if retry.end().is_some() {
-                        self.tell(SummaryNews::RetryFinished);
+                        self.tell(SummaryProgress::RetryFinished);
                     }
                 }
             }
-            return self.judge(&answer);
+            return self.read_answer(&answer);
         }
     }
 
-    fn judge(&self, answer: &AssistantMessage) -> Result<String, Refusal> {
+    fn read_answer(&self, answer: &AssistantMessage) -> Result<String, Refusal> {
         let failed = |why: &str| Err(Refusal::Final(SummaryFailure::Failed(why.to_owned())));
         let text: String = answer.content.iter().filter_map(Block::as_text).collect();
         match answer.stop_reason {
             StopReason::Error => {
                 let why = answer.error_message.clone().unwrap_or_else(|| "the model gave no answer".to_owned());
-                if is_overflow(answer, self.division.window) {
+                if is_overflow(answer, self.budget.window) {
                     return Err(Refusal::TooLong(why));
                 }
                 Err(Refusal::Final(SummaryFailure::Failed(why)))
@@ -205,9 +205,9 @@ impl Summariser {
         }
     }
 
-    fn tell(&self, news: SummaryNews) {
-        // Nobody listens only when the process is ending.
-        let _ = self.news.send(news);
+    fn tell(&self, progress: SummaryProgress) {
+        // The receiver is gone only when the process is ending.
+        let _ = self.progress.send(progress);
     }
 
     fn add_usage(&mut self, more: &Usage) {

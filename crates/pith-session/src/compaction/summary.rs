@@ -1,4 +1,4 @@
-//! The one summary being written at a time, whatever it is for.
+//! The summary being written, for a compaction or for a branch; at most one at a time.
 
 use std::sync::Arc;
 
@@ -8,63 +8,68 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::summariser::{Summariser, SummaryNews};
+use super::summariser::{Summariser, SummaryProgress};
 use super::{BranchMaterial, Material, Summary, SummaryFailure};
 use crate::extensions::CompactionQuestion;
 use crate::jobs::{Job, JobEnd};
 use crate::session::Session;
 
 /// What a summary is written from.
-pub(crate) enum Work {
-    /// Extensions may have something to say about it first.
+pub(crate) enum SummaryTask {
+    /// Extensions may refuse it, or write the summary themselves.
     Compaction(Box<Material>, Option<Box<CompactionQuestion>>),
     Branch(BranchMaterial),
 }
 
-/// What a summary in the making tells the session meanwhile.
-pub(crate) struct SummarySource {
-    /// Handed to each summary.
-    to_session: mpsc::UnboundedSender<SummaryNews>,
-    /// From the summary being written; lives as long as the session.
-    news: mpsc::UnboundedReceiver<SummaryNews>,
+/// The channel on which a summary reports progress to the session.
+pub(crate) struct SummaryEvents {
+    /// Cloned into each summary.
+    to_session: mpsc::UnboundedSender<SummaryProgress>,
+    /// From the summary being written; open as long as the session.
+    progress: mpsc::UnboundedReceiver<SummaryProgress>,
 }
 
 const PANICKED: &str = "Internal error: the summary ended unexpectedly";
 
-impl Default for SummarySource {
+impl Default for SummaryEvents {
     fn default() -> Self {
-        let (to_session, news) = mpsc::unbounded_channel();
-        SummarySource { to_session, news }
+        let (to_session, progress) = mpsc::unbounded_channel();
+        SummaryEvents { to_session, progress }
     }
 }
 
-impl SummarySource {
-    /// The next news; never, while no summary is written. Cancel safe.
-    pub async fn next(&mut self) -> Option<SummaryNews> {
-        self.news.recv().await
+impl SummaryEvents {
+    /// Waits for the next progress report; for ever while no summary is written. Cancel safe.
+    pub async fn next(&mut self) -> Option<SummaryProgress> {
+        self.progress.recv().await
     }
 }
 
 impl Session {
-    /// Has a summary written.
-    pub(crate) fn write_summary(&mut self, model: Arc<Model>, cancel: CancellationToken, work: Work) -> AbortHandle {
+    /// Starts writing a summary.
+    pub(crate) fn write_summary(
+        &mut self,
+        model: Arc<Model>,
+        cancel: CancellationToken,
+        work: SummaryTask,
+    ) -> AbortHandle {
         let summariser = Summariser {
             client: self.models.client().clone(),
             thinking: self.models.level(),
-            division: self.division(&model),
+            budget: self.window_budget(&model),
             model,
             retry: self.options.retry.clone(),
             session_id: new_session_id().into(),
-            news: self.summaries.to_session.clone(),
+            progress: self.summaries.to_session.clone(),
             cancel,
             usage: Default::default(),
         };
         self.jobs.spawn(Job::Summary, async move { JobEnd::Summarised(work.summarise(summariser).await) })
     }
 
-    pub(crate) fn on_summary_news(&mut self, news: SummaryNews) {
-        match news {
-            SummaryNews::RetryScheduled { attempt, delay, error } => {
+    pub(crate) fn on_summary_progress(&mut self, progress: SummaryProgress) {
+        match progress {
+            SummaryProgress::RetryScheduled { attempt, delay, error } => {
                 self.out.event(&Event::SummarizationRetryScheduled {
                     attempt,
                     max_attempts: self.options.retry.max_retries,
@@ -72,12 +77,12 @@ impl Session {
                     error_message: &error,
                 });
             }
-            SummaryNews::AttemptStart => {
+            SummaryProgress::AttemptStart => {
                 let reason: Option<CompactionReason> = self.activity.compaction().map(|compaction| compaction.reason);
                 let source = if reason.is_some() { "compaction" } else { "branchSummary" };
                 self.out.event(&Event::SummarizationRetryAttemptStart { source, reason });
             }
-            SummaryNews::RetryFinished => self.out.event(&Event::SummarizationRetryFinished),
+            SummaryProgress::RetryFinished => self.out.event(&Event::SummarizationRetryFinished),
         }
     }
 
@@ -94,10 +99,10 @@ impl Session {
     }
 }
 
-impl Work {
+impl SummaryTask {
     async fn summarise(self, summariser: Summariser) -> Result<Summary, SummaryFailure> {
         match self {
-            Work::Compaction(material, question) => {
+            SummaryTask::Compaction(material, question) => {
                 let given = match question {
                     Some(question) => question.ask(&summariser.cancel).await?,
                     None => None,
@@ -107,7 +112,7 @@ impl Work {
                     None => material.summarise(summariser).await,
                 }
             }
-            Work::Branch(material) => material.summarise(summariser).await,
+            SummaryTask::Branch(material) => material.summarise(summariser).await,
         }
     }
 }

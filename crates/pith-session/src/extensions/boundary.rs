@@ -1,5 +1,5 @@
-//! What extensions may do to a run, on the session's side: tool calls they look at, requests they see, and entries
-//! they propose at the end of a turn and of the work.
+//! What extensions may do to a run, on the session's side: see tool calls and requests, and propose entries at the end
+//! of a turn and of the work.
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use crate::admission::{Queued, UserInput};
 use crate::session::Session;
 use crate::tools::images;
 
-/// The extensions as hooks of a model request, if any of them wants to see it on its way.
+/// The extensions as hooks of a model request, if one of them handles requests.
 pub(crate) fn request_hooks(handle: &ExtensionHandle) -> Option<Arc<dyn RequestHooks>> {
     let parts = [RequestPart::Headers, RequestPart::Payload, RequestPart::Response];
     parts.into_iter().any(|part| handle.sees(part)).then(|| Arc::new(handle.clone()) as Arc<dyn RequestHooks>)
 }
 
 impl Session {
-    /// Extensions as they look at every tool call.
+    /// The hook that shows every tool call to extensions.
     pub(crate) fn tool_call_hook(&self, handle: &ExtensionHandle) -> Arc<dyn ToolCallHook> {
         Arc::new(Fitted { handle: handle.clone(), rules: self.workbench().image_rules() })
     }
 
-    /// Writes down what extensions propose. `true` if the run is to go on for it.
+    /// Stores the entries that extensions propose. `true` if the run is to continue.
     pub(crate) fn apply_boundary(&mut self, event: EventName, boundary: Boundary) -> bool {
         let drafts = match Draft::read_all(&boundary.entries, &self.store) {
             Ok(drafts) => drafts,
             Err(why) => {
                 let path = boundary.proposer.unwrap_or_else(|| "<boundary>".to_owned());
-                self.tell_boundary(path, event, format!("Invalid boundary entries: {why}"));
+                self.report_boundary_error(path, event, format!("Invalid boundary entries: {why}"));
                 return false;
             }
         };
@@ -46,7 +46,7 @@ impl Session {
             }
         }
         if boundary.continues && !self.can_continue(event, self.store.messages()) {
-            self.tell_boundary(
+            self.report_boundary_error(
                 "<boundary>".to_owned(),
                 event,
                 format!("{} requested continuation without runnable model context", event.as_str()),
@@ -56,7 +56,7 @@ impl Session {
         boundary.continues
     }
 
-    /// The context as it would be with some drafts applied; without them if they are not valid.
+    /// The context as it would be with the drafts applied; without them if they are not valid.
     pub(crate) fn boundary_preview(&mut self, event: &str, entries: &[Value]) -> Value {
         let mut preview = Preview::of(&self.store);
         if let Ok(drafts) = Draft::read_all(entries, &self.store) {
@@ -73,7 +73,7 @@ impl Session {
         })
     }
 
-    /// Whether a model could be asked with these messages, or with those that wait.
+    /// Whether the model could be called with these messages, or with those that are queued.
     fn can_continue(&self, event: EventName, messages: &[Arc<Message>]) -> bool {
         let seen = messages.iter().rev().find(|message| is_seen(message));
         let ends_in_answer = seen.is_some_and(|message| message.as_assistant().is_some());
@@ -96,18 +96,18 @@ impl Session {
         queued.chain(self.queues.deferred.at_turn_end.iter().map(|message| json!(message))).collect()
     }
 
-    fn tell_boundary(&mut self, path: String, event: EventName, error: String) {
+    fn report_boundary_error(&mut self, path: String, event: EventName, error: String) {
         let event = event.as_str().to_owned();
         self.tell_extension_error(&ExtensionError { path, event, error, stack: None });
     }
 }
 
-/// Whether the model gets to see a message.
+/// Whether the model sees a message.
 fn is_seen(message: &Message) -> bool {
     !matches!(message, Message::BashExecution(bash) if bash.exclude_from_context == Some(true))
 }
 
-/// The extensions' hook; pictures in what they make of a result are made fit for the model.
+/// The extensions' hook; images in results they change are converted to what the model accepts.
 struct Fitted {
     handle: ExtensionHandle,
     rules: Rules,

@@ -1,4 +1,4 @@
-//! Questions of extensions to the person in front of the host.
+//! Questions of extensions to the user of the host.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 
 use crate::session::{Session, log_line};
 
-/// Questions without an answer, by their ids.
+/// Unanswered dialogs, by id.
 #[derive(Default)]
 pub(crate) struct Dialogs(HashMap<String, Dialog>);
 
 struct Dialog {
     answer: Answer<UiAnswer>,
-    /// Whether an abort of the host withdraws it: something the host can abort was going on when it was opened.
+    /// Whether an abort of the host cancels it: something abortable was going on when it was opened.
     is_abortable: bool,
 }
 
@@ -24,19 +24,19 @@ impl Session {
         }
         self.out.ui_request(&request);
         let is_abortable =
-            self.activity.is_busy() || !self.extensions.commands.is_empty() || self.admission.is_refusable();
+            self.activity.is_busy() || !self.extensions.commands.is_empty() || self.admission.is_abortable();
         self.extensions.dialogs.0.insert(request.id, Dialog { answer, is_abortable });
     }
 
-    /// Called when the extension no longer waits; hosts that want to know are told.
+    /// Called when the extension no longer waits. Cancels the dialog in the host.
     pub(crate) fn withdraw_dialog(&mut self, id: String) {
         if self.extensions.dialogs.0.remove(&id).is_some() {
             self.tell_withdrawn(id);
         }
     }
 
-    /// Called when the host aborts: dialogs of what it aborts are withdrawn, and prompts whose slash commands were
-    /// waiting for an answer fail.
+    /// Called when the host aborts. Cancels the dialogs of what is aborted; prompts whose slash commands waited for an
+    /// answer fail.
     pub(crate) fn abort_dialogs(&mut self) {
         let dialogs = &mut self.extensions.dialogs.0;
         let mut aborted: Vec<_> = dialogs.extract_if(|_, dialog| dialog.is_abortable).collect();
@@ -56,7 +56,7 @@ impl Session {
         self.out.ui_request(&UiRequest { id: uuid::Uuid::new_v4().to_string(), method });
     }
 
-    /// Hands an answer to whoever asked. An id nobody waits for is ignored.
+    /// Passes an answer to the extension that asked. Unknown ids are ignored.
     pub(crate) fn answer_dialog(&mut self, id: &str, answer: &UiAnswer) {
         let Some(dialog) = self.extensions.dialogs.0.remove(id) else { return };
         if let UiAnswer::Malformed(why) = answer {
@@ -65,7 +65,7 @@ impl Session {
         dialog.answer.send(answer.clone());
     }
 
-    /// Cancels all dialogs: nobody is there to answer.
+    /// Cancels all dialogs: the host can no longer answer.
     pub(crate) fn cancel_dialogs(&mut self) {
         self.extensions.dialogs.0.drain().for_each(|(_, dialog)| dialog.answer.send(UiAnswer::Cancelled));
     }

@@ -1,4 +1,4 @@
-//! Entries that extensions propose at the end of a turn: read, tried out, stored.
+//! Entries that extensions propose at the end of a turn: checked, previewed, stored.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pith_store::{CompactionEntry, EntryId, Kind, SessionStore, with_content};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// One proposed entry, in the extension's words.
+/// A proposed entry, in the form the extension API defines.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Draft {
@@ -26,7 +26,7 @@ pub(super) enum Draft {
     },
     ContextEdit {
         target_id: String,
-        replacement: Option<Replacement>,
+        replacement: Option<ReplacementContent>,
     },
     Compaction {
         summary: String,
@@ -36,14 +36,14 @@ pub(super) enum Draft {
     },
 }
 
-/// What stands in for a message; nothing hides it.
+/// The content that replaces a message; without it the message is hidden.
 #[derive(Deserialize)]
-pub(super) struct Replacement {
+pub(super) struct ReplacementContent {
     content: Content,
 }
 
 impl Draft {
-    /// Reads all drafts, or says what is wrong with the first bad one.
+    /// Reads all drafts, or returns the error of the first invalid one.
     pub fn read_all(entries: &[Value], store: &SessionStore) -> Result<Vec<Draft>, String> {
         let read = |(at, entry): (usize, &Value)| {
             let draft = Draft::deserialize(entry).map_err(|error| format!("entries[{at}]: {error}"))?;
@@ -88,7 +88,7 @@ impl Draft {
     }
 }
 
-/// A message an extension wants in the conversation, in its words.
+/// Makes a message from what an extension returned.
 pub(crate) fn custom_message(value: &Value) -> Arc<Message> {
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let content = value.get("content").and_then(|content| Content::deserialize(content).ok());
@@ -106,12 +106,12 @@ fn custom(custom_type: String, content: Content, display: bool, details: Option<
 pub(super) struct Preview(Vec<Item>);
 
 struct Item {
-    source: Source,
+    source: EntrySource,
     is_compaction: bool,
     message: Option<Arc<Message>>,
 }
 
-enum Source {
+enum EntrySource {
     Stored(EntryId),
     Draft(Value),
 }
@@ -120,7 +120,7 @@ impl Preview {
     pub fn of(store: &SessionStore) -> Self {
         let item = |entry: pith_store::ContextEntry| Item {
             is_compaction: entry.kind == Kind::Compaction,
-            source: Source::Stored(entry.id),
+            source: EntrySource::Stored(entry.id),
             message: entry.message,
         };
         Preview(store.context_entries().into_iter().map(item).collect())
@@ -143,23 +143,23 @@ impl Preview {
                 Some(Arc::new(Message::CompactionSummary(summary)))
             }
         };
-        let item = Item { source: Source::Draft(shown.clone()), is_compaction, message };
+        let item = Item { source: EntrySource::Draft(shown.clone()), is_compaction, message };
         let at = if is_compaction { 0 } else { self.0.len() };
         self.0.insert(at, item);
     }
 
-    fn edit(&mut self, target: &str, replacement: Option<Replacement>) {
-        let is_target = |item: &&mut Item| matches!(&item.source, Source::Stored(id) if **id == *target);
+    fn edit(&mut self, target: &str, replacement: Option<ReplacementContent>) {
+        let is_target = |item: &&mut Item| matches!(&item.source, EntrySource::Stored(id) if **id == *target);
         let Some(item) = self.0.iter_mut().find(is_target) else { return };
         item.message = match (item.message.take(), replacement) {
-            (Some(message), Some(Replacement { content })) => Some(Arc::new(with_content(&message, content))),
+            (Some(message), Some(ReplacementContent { content })) => Some(Arc::new(with_content(&message, content))),
             _ => None,
         };
     }
 
-    /// Leaves what stays in view beside a new summary.
+    /// Removes what a new summary replaces.
     fn cut(&mut self, first_kept: Option<&str>) {
-        let is_first = |item: &Item| matches!(&item.source, Source::Stored(id) if Some(&**id) == first_kept);
+        let is_first = |item: &Item| matches!(&item.source, EntrySource::Stored(id) if Some(&**id) == first_kept);
         let at = self.0.iter().position(is_first).unwrap_or(self.0.len());
         self.0.drain(..at);
         self.0.retain(|item| !item.is_compaction);
@@ -169,19 +169,19 @@ impl Preview {
         self.0.iter().filter_map(|item| item.message.clone()).collect()
     }
 
-    /// `{sourceEntry, messages}` per entry.
+    /// The entries as the extension API shows them: `{sourceEntry, messages}`.
     pub fn entries(&self, store: &SessionStore) -> Vec<Value> {
         let show = |item: &Item| {
             let source = match &item.source {
-                Source::Stored(id) => store.tree().entry(id).map_or(Value::Null, Value::Object),
-                Source::Draft(draft) => draft.clone(),
+                EntrySource::Stored(id) => store.tree().entry(id).map_or(Value::Null, Value::Object),
+                EntrySource::Draft(draft) => draft.clone(),
             };
             json!({ "sourceEntry": source, "messages": item.message.as_slice() })
         };
         self.0.iter().map(show).collect()
     }
 
-    /// As models get them.
+    /// The messages as the model gets them.
     pub fn llm_messages(&self) -> Vec<Value> {
         self.messages().iter().filter_map(|message| as_model_sees(message)).collect()
     }

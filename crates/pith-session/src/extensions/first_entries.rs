@@ -1,4 +1,4 @@
-//! Entries that an extension writes into a session before anybody else does.
+//! Entries that an extension writes into a new session before anything else happens in it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use crate::session::Session;
 
 impl Session {
-    /// Appends drafts in order. What cannot be used is told and left out.
+    /// Appends drafts in order. Invalid ones are reported and left out.
     pub(crate) fn append_drafts(&mut self, drafts: Vec<Value>) {
-        // Drafts refer to each other by ids of their own.
+        // Drafts refer to each other by ids that the extension chose.
         let mut ids: HashMap<String, EntryId> = HashMap::new();
         for (at, draft) in drafts.into_iter().enumerate() {
             let Value::Object(draft) = draft else { continue };

@@ -1,18 +1,18 @@
-//! Inputs in the hands of extensions: slash commands of theirs, and `input` handlers.
+//! Inputs that extensions handle: their slash commands, and `input` events.
 
 use pith_ext::ExtensionHandle;
 use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::{Block, StreamingBehavior};
 
-use crate::admission::{ExtensionCommand, Input, InputTarget, Source, Step};
+use crate::admission::{ExtensionCommand, Input, InputSource, InputTarget, Step};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::InputReply;
 use crate::session::Session;
 
-/// The answer to a prompt whose slash command was aborted while it waited for the person.
+/// The answer to a prompt whose slash command was aborted while a dialog of it was open.
 const COMMAND_ABORTED: &str = "Aborted while the extension command waited for an answer";
 
-/// Slash commands that have not ended, and who waits for them.
+/// Slash commands that have not ended, and the replies that wait for them.
 #[derive(Default)]
 pub(crate) struct RunningCommands {
     running: Vec<(u64, Option<InputReply>)>,
@@ -40,7 +40,7 @@ impl Session {
     /// Runs a slash command; the reply is answered when it has ended.
     pub(crate) fn run_extension_command(&mut self, command: ExtensionCommand, reply: InputReply) {
         let ExtensionCommand { handle, name, args } = command;
-        // Where hosts are told of late failures they are not kept waiting either.
+        // Hosts that are told of late failures get their answer at once.
         let is_answered = self.options.tells_late_failures && reply.command().is_some();
         let reply = if is_answered {
             reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Handled }));
@@ -55,15 +55,15 @@ impl Session {
         });
     }
 
-    /// Called when a slash command has ended, in whatever way.
+    /// Called when a slash command has ended, however it ended.
     pub(crate) fn on_command_ran(&mut self, key: u64) {
         if let Some(reply) = self.extensions.commands.remove(key) {
             reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Handled }));
         }
-        self.rest_if_still();
+        self.check_fully_idle();
     }
 
-    /// Called when the host aborts while slash commands wait for the person: their prompts fail; they go on alone.
+    /// Called when the host aborts while slash commands wait for dialogs. Their prompts fail; the commands go on.
     pub(super) fn fail_waiting_commands(&mut self) {
         for (_, reply) in &mut self.extensions.commands.running {
             if let Some(reply) = reply.take() {
@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// Lets `input` handlers see an input; later inputs wait.
+    /// Passes an input to `input` handlers; later inputs wait.
     pub(crate) fn show_to_input_handlers(&mut self, handle: ExtensionHandle, input: Input) {
         let behavior = match &input.target {
             InputTarget::Prompt { behavior, .. } => behavior.filter(|_| self.activity.is_working()),
@@ -85,10 +85,10 @@ impl Session {
             StreamingBehavior::FollowUp => "followUp",
         });
         let source = match input.source {
-            Source::Host => "rpc",
-            Source::Extension => "extension",
+            InputSource::Host => "rpc",
+            InputSource::Extension => "extension",
         };
-        self.begin_refusable_step(|aborted| async move {
+        self.begin_abortable_step(|aborted| async move {
             let images: Vec<Block> = input.content.images.iter().cloned().map(Block::Image).collect();
             let verdict = tokio::select! {
                 biased;

@@ -1,4 +1,4 @@
-//! The beginning and the end of extensions in a session.
+//! Loading extensions, announcing sessions to them, and shutting them down.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -17,9 +17,9 @@ use crate::project::{Contributed, ReloadReason};
 use crate::replace::Replacement;
 use crate::session::{Session, log_line};
 
-/// Why a session is there, as `session_start` says it.
+/// Why a session starts, as `session_start` reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beginning {
+pub(crate) enum StartReason {
     Startup,
     Reload,
     New,
@@ -27,23 +27,23 @@ pub(crate) enum Beginning {
     Fork,
 }
 
-impl Beginning {
+impl StartReason {
     pub fn as_str(self) -> &'static str {
         match self {
-            Beginning::Startup => "startup",
-            Beginning::Reload => "reload",
-            Beginning::New => "new",
-            Beginning::Resume => "resume",
-            Beginning::Fork => "fork",
+            StartReason::Startup => "startup",
+            StartReason::Reload => "reload",
+            StartReason::New => "new",
+            StartReason::Resume => "resume",
+            StartReason::Fork => "fork",
         }
     }
 }
 
 impl Session {
-    /// Tells what could not be loaded and lets the rest begin.
+    /// Reports extensions that could not be loaded, and announces the session to the others.
     pub(crate) fn begin_extensions(&mut self) {
         self.tell_load_errors();
-        let Some(engine) = &mut self.extensions.engine else { return self.rest_soon() };
+        let Some(engine) = &mut self.extensions.engine else { return self.schedule_rest() };
         let early = std::mem::take(&mut engine.early);
         let loading = engine.loading.take();
         early.into_iter().for_each(|request| self.on_extension(request));
@@ -52,12 +52,12 @@ impl Session {
             None => {
                 self.admission.delay_input();
                 self.admission.hold(Hold::Starting);
-                self.announce_session(Beginning::Startup, None);
+                self.announce_session(StartReason::Startup, None);
             }
         }
     }
 
-    /// Waits for extensions that take their time: what needs them waits, the host is served.
+    /// Waits for extensions that load slowly: commands that need them wait, all others are served.
     fn await_extensions(&mut self, loading: LoadingExtensions) {
         let Some(handle) = self.extension_handle().cloned() else { return };
         let surroundings = (self.extensions.config)(self.store.cwd()).surroundings;
@@ -70,7 +70,7 @@ impl Session {
         });
     }
 
-    /// Loads and binds extensions, in the engine that runs or in one that is started for the purpose.
+    /// Loads and binds extensions, in the running engine or in a new one.
     pub(crate) fn load_extensions(&mut self, cwd: &Path, sources: Vec<ExtensionSource>, loading: Loading) {
         let (handle, surroundings) = self.engine(cwd);
         let flags = self.extensions.flags.clone();
@@ -87,7 +87,7 @@ impl Session {
         if let Some(handle) = self.extension_handle().filter(|handle| handle.is_alive()) {
             return (handle.clone(), surroundings);
         }
-        // What a dead engine has registered is of no use to this one.
+        // The providers that a dead engine registered are of no use to this one.
         self.forget_providers();
         let (handle, requests) = ExtensionHost::start(config);
         let (sources, early) = Default::default();
@@ -96,19 +96,19 @@ impl Session {
         (handle, surroundings)
     }
 
-    /// Called when extensions are loaded and bound: those the session started without, those of the next session, or
-    /// those loaded again.
+    /// Called when extensions are loaded and bound: those that were still loading at the start, those of the next
+    /// session, or the reloaded ones.
     pub(crate) fn on_loaded(&mut self, report: LoadReport) {
         self.install_successor();
         let arrival = self.replacement.as_ref().and_then(Replacement::arrival);
-        let arrival = arrival.map(|arrival| (arrival.sources.clone(), arrival.beginning, arrival.previous.clone()));
-        let (sources, beginning, previous) = match (arrival, self.admission.reload_mut()) {
+        let arrival = arrival.map(|arrival| (arrival.sources.clone(), arrival.start_reason, arrival.previous.clone()));
+        let (sources, start_reason, previous) = match (arrival, self.admission.reload_mut()) {
             (Some(arrival), _) => arrival,
-            (None, Some(reload)) => (std::mem::take(&mut reload.sources), Beginning::Reload, None),
+            (None, Some(reload)) => (std::mem::take(&mut reload.sources), StartReason::Reload, None),
             (None, None) => {
                 self.add_load_errors(report.errors);
                 self.on_registry_changed();
-                return self.announce_session(Beginning::Startup, None);
+                return self.announce_session(StartReason::Startup, None);
             }
         };
         if let Some(engine) = &mut self.extensions.engine {
@@ -117,7 +117,7 @@ impl Session {
         self.extensions.errors = report.errors;
         self.on_registry_changed();
         self.tell_load_errors();
-        self.announce_session(beginning, previous);
+        self.announce_session(start_reason, previous);
     }
 
     fn add_load_errors(&mut self, errors: Vec<LoadError>) {
@@ -135,8 +135,8 @@ impl Session {
     }
 
     /// Raises `session_start` and `resources_discover`. The extensions are bound.
-    fn announce_session(&mut self, beginning: Beginning, previous: Option<String>) {
-        if !matches!(beginning, Beginning::Startup | Beginning::Reload) {
+    fn announce_session(&mut self, start_reason: StartReason, previous: Option<String>) {
+        if !matches!(start_reason, StartReason::Startup | StartReason::Reload) {
             self.tools.forget_choice();
         }
         self.begin_extension_tools();
@@ -144,23 +144,23 @@ impl Session {
             return self.on_session_announced(DiscoveredResources::default());
         };
         let cwd = self.store.cwd().to_string_lossy().into_owned();
-        let is_greeted = self.extensions.is_greeted.clone();
+        let saw_session_start = self.extensions.saw_session_start.clone();
         self.begin_step(async move {
-            is_greeted.store(true, Ordering::Relaxed);
-            handle.session_start(beginning.as_str(), previous.as_deref()).await;
-            let reason = if beginning == Beginning::Reload { "reload" } else { "startup" };
+            saw_session_start.store(true, Ordering::Relaxed);
+            handle.session_start(start_reason.as_str(), previous.as_deref()).await;
+            let reason = if start_reason == StartReason::Reload { "reload" } else { "startup" };
             Step::SessionAnnounced(handle.resources_discover(&cwd, reason).await)
         });
     }
 
-    /// Called when extensions know the session: what waited for that goes on.
+    /// Called when extensions have handled both events. Continues what waited for that.
     pub(crate) fn on_session_announced(&mut self, found: DiscoveredResources) {
         let contributed = Contributed { skills: sources(found.skill_paths), prompts: sources(found.prompt_paths) };
         if self.project.contribute(contributed) {
             self.reload_project(ReloadReason::Changed);
         }
         if self.replacement.is_some() {
-            self.on_arrived();
+            self.finish_replacement();
         } else if self.admission.is_starting() {
             self.end_start();
         } else {
@@ -171,9 +171,10 @@ impl Session {
         }
     }
 
-    /// Called when the process ends: extensions that are not there yet get as long as they would have for their end.
+    /// Called when the process ends. Limits the wait for extensions that are still starting to the time a shutdown may
+    /// take.
     pub(crate) fn limit_start(&mut self) {
-        let Some(handle) = self.extension_handle().filter(|_| self.announces_session()) else { return };
+        let Some(handle) = self.extension_handle().filter(|_| self.session_start_pending()) else { return };
         let limit = handle.shutdown_limit();
         let wait = self.jobs.spawn(Job::Background, async move {
             tokio::time::sleep(limit).await;
@@ -187,13 +188,13 @@ impl Session {
         self.quit_extensions();
     }
 
-    /// Ends the start: the session is at rest unless the host has something to do.
+    /// Ends the start of the first session.
     pub(crate) fn end_start(&mut self) {
         self.admission.release();
-        self.rest_soon();
+        self.schedule_rest();
     }
 
-    /// Ends the engine: there is nothing left to run in it.
+    /// Stops the engine: no extension is left to run in it.
     pub(crate) fn stop_extensions(&mut self) {
         self.extensions.errors.clear();
         let Some(engine) = self.extensions.engine.take() else { return };
@@ -205,20 +206,20 @@ impl Session {
         });
     }
 
-    /// Says the last words once nothing runs any more: what waits for extensions then ends with them. Extensions that
-    /// are still on their way to the session hear of its start first.
+    /// Raises `session_shutdown` with reason `quit` once nothing runs any more. Extensions that have not handled
+    /// `session_start` yet get that first.
     pub(crate) fn quit_extensions(&mut self) {
-        if self.activity.is_busy() || self.extensions.has_quit || self.announces_session() {
+        if self.activity.is_busy() || self.extensions.has_shut_down || self.session_start_pending() {
             return;
         }
-        self.extensions.has_quit = true;
+        self.extensions.has_shut_down = true;
         if let Some(limit) = self.extensions.start_limit.take() {
             limit.abort();
         }
         let Some(handle) = self.extension_handle().cloned() else { return };
-        let is_greeted = self.extensions.is_greeted.load(Ordering::Relaxed);
+        let saw_session_start = self.extensions.saw_session_start.load(Ordering::Relaxed);
         self.jobs.spawn(Job::Background, async move {
-            if is_greeted {
+            if saw_session_start {
                 handle.quit().await;
             } else {
                 handle.close().await;
@@ -228,7 +229,7 @@ impl Session {
     }
 }
 
-/// Paths with the name and the place of the extension they are from.
+/// The paths with the name and directory of the extension that named them.
 fn sources(found: Vec<DiscoveredPath>) -> Vec<ContributedPath> {
     let source = |path: &str| {
         let file = Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());

@@ -1,9 +1,8 @@
-//! Extensions in the life of a session: what they are told, and what they ask for.
+//! Extensions in a session: what they are told, and what they ask for.
 //!
-//! Everything an extension does comes in as a [`FromExtension`] event and is dealt with at once, or held until its
-//! turn. Everything the session wants from extensions is awaited in a task and comes back as a named step, see
-//! [`crate::admission::Step`] and [`crate::jobs::JobEnd`]. Without extensions none of this costs more than a look at
-//! an `Option`.
+//! Every request of an extension arrives as a [`FromExtension`] event and is served at once, or held until its turn.
+//! Everything the session asks of extensions is awaited in a task and comes back as a named step, see
+//! [`crate::admission::Step`] and [`crate::jobs::JobEnd`]. Without extensions all of this costs a check of an `Option`.
 
 mod boundary;
 mod dialogs;
@@ -29,10 +28,10 @@ mod views;
 
 pub(crate) use boundary::request_hooks;
 pub(crate) use drafts::custom_message;
-pub(crate) use loading::Beginning;
+pub(crate) use loading::StartReason;
 pub(crate) use observer::{AbortGrace, Observer, Prompted, outcome};
 pub(crate) use prompt_options::RunPrompt;
-pub(crate) use providers::RenewedModels;
+pub(crate) use providers::RefreshedModels;
 pub use providers::register_provider;
 pub use registry_questions::{answer_from_registry, model_auth};
 pub(crate) use reload::{Reload, ReloadReply};
@@ -58,13 +57,13 @@ use sent_messages::IdleWaiters;
 
 /// How extensions are found and started.
 pub struct ExtensionSetup {
-    /// Finds the extensions of a working directory, in the order of their handlers.
+    /// Finds the extensions of a working directory, in the order in which their handlers are called.
     pub find: FindExtensions,
-    /// What an engine for a working directory is started with.
+    /// Makes the configuration of an engine for a working directory.
     pub config: Box<dyn Fn(&Path) -> ExtensionConfig + Send>,
-    /// Values of extension flags on the command line.
+    /// Values of extension flags from the command line.
     pub flags: HashMap<String, Value>,
-    /// What runs already; `None` where there is nothing to run.
+    /// Extensions that run already; `None` if there are none.
     pub running: Option<RunningExtensions>,
     /// Carries out their HTTP requests.
     pub web: Web,
@@ -73,20 +72,20 @@ pub struct ExtensionSetup {
 /// Finds the extensions of a working directory.
 pub type FindExtensions = Box<dyn FnMut(&Path) -> Vec<ExtensionSource> + Send>;
 
-/// Extensions that were loaded and bound, or at least begun with, before the session began.
+/// Extensions that were loaded and bound, or are still loading, when the session starts.
 pub struct RunningExtensions {
     pub handle: ExtensionHandle,
     pub requests: Requests,
     pub sources: Vec<ExtensionSource>,
-    /// What could not be loaded.
+    /// Extensions that could not be loaded.
     pub errors: Vec<LoadError>,
-    /// Requests that only a session can deal with.
+    /// Requests that only a session can serve, kept until it exists.
     pub early: Vec<FromExtension>,
-    /// What is not loaded yet: the session begins without it, and binds it then.
+    /// Extensions that are still loading: the session starts without them and binds them later.
     pub loading: Option<LoadingExtensions>,
 }
 
-/// Extensions on their way.
+/// Resolves when the extensions are loaded.
 pub type LoadingExtensions = Pin<Box<dyn Future<Output = LoadReport> + Send>>;
 
 /// The extensions of a session.
@@ -94,31 +93,31 @@ pub(crate) struct Extensions {
     pub find: FindExtensions,
     pub config: Box<dyn Fn(&Path) -> ExtensionConfig + Send>,
     pub flags: HashMap<String, Value>,
-    /// Nothing where no extension is loaded.
+    /// `None` if no extension is loaded.
     pub engine: Option<Engine>,
-    /// What could not be loaded, for `get_diagnostics`.
+    /// Extensions that could not be loaded, for `get_diagnostics`.
     pub errors: Vec<LoadError>,
     pub dialogs: Dialogs,
     pub idle_waiters: IdleWaiters,
-    /// Providers they have registered.
+    /// Providers that extensions have registered.
     pub providers: Providers,
     pub web: Web,
     /// Slash commands that have not ended.
     pub commands: RunningCommands,
-    /// An extension has asked to leave once nothing runs.
-    pub is_leaving: bool,
-    /// What the process then ends with; the first to name a status decides.
+    /// An extension has asked the process to exit once nothing runs.
+    pub exit_requested: bool,
+    /// The exit status; the first extension that names one decides.
     pub exit_status: Option<u8>,
-    /// Whether they were told of the session, and so have to be told of its end. Set by the step that tells them, when
-    /// it does: a step may be given up before it has begun.
-    is_greeted: Arc<AtomicBool>,
-    /// Runs while the process ends and extensions are not there yet.
+    /// Whether extensions were told `session_start`, and so have to be told `session_shutdown`. Set by the step that
+    /// tells them, at that moment: a step may be dropped before it has begun.
+    saw_session_start: Arc<AtomicBool>,
+    /// Limits the wait for extensions that are still starting while the process ends.
     start_limit: Option<AbortHandle>,
-    /// The last words have been said.
-    has_quit: bool,
+    /// Whether extensions were told that the process ends.
+    has_shut_down: bool,
 }
 
-/// An engine and what it says.
+/// The engine and the channel of its requests.
 pub(crate) struct Engine {
     pub handle: ExtensionHandle,
     requests: Requests,
@@ -148,20 +147,20 @@ impl Extensions {
             providers: Providers::new(),
             web: setup.web,
             commands: RunningCommands::default(),
-            is_leaving: false,
+            exit_requested: false,
             exit_status: None,
-            is_greeted: Arc::default(),
+            saw_session_start: Arc::default(),
             start_limit: None,
-            has_quit: false,
+            has_shut_down: false,
         }
     }
 
-    /// What is loaded.
+    /// The loaded extensions.
     pub fn sources(&self) -> &[ExtensionSource] {
         self.engine.as_ref().map_or(&[], |engine| &engine.sources)
     }
 
-    /// The next request; never, without extensions. Cancel safe.
+    /// Waits for the next request; for ever without extensions. Cancel safe.
     pub async fn next(&mut self) -> Option<FromExtension> {
         match &mut self.engine {
             Some(engine) => engine.requests.recv().await,

@@ -1,4 +1,4 @@
-//! A request to a model in an extension's words, read into one of pith's own.
+//! Reads an extension's request to a model into an [`LlmCall`].
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use pith_protocol::{Block, CacheRetention, Content, LlmCall, Message, Model, Thi
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Reads the call, and the key and headers the extension gives for it.
+/// Reads the call, and the key and headers the extension passes for it.
 pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCall, CallOverrides), String> {
     let mut model = model(&request.model, registry)?;
     let options = &request.options;
@@ -43,14 +43,14 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
     Ok((call, overrides))
 }
 
-/// A model an extension asks for.
+/// Finds the model an extension asks for.
 pub(super) fn model(value: &Value, registry: &Registry) -> Result<Arc<Model>, String> {
     let named = named(value)?;
     let (provider, id) = (named.provider.clone(), named.id.clone());
     found(named, registry).ok_or_else(|| format!("Model not found: {provider}/{id}"))
 }
 
-/// A model as an extension names it: with everything, or just by provider and id.
+/// Reads a model as an extension names it: a whole description, or just provider and id.
 pub(super) fn named(value: &Value) -> Result<Model, String> {
     let model = Model::deserialize(value).map_err(|error| format!("this is not a model: {error}"))?;
     if model.provider.is_empty() || model.id.is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn named(value: &Value) -> Result<Model, String> {
     Ok(model)
 }
 
-/// The named model itself; nothing if there is only its name and nobody knows it.
+/// The model of that name; `None` if it is unknown and only its name was given.
 pub(super) fn found(named: Model, registry: &Registry) -> Option<Arc<Model>> {
     match registry.find(&named.provider, &named.id) {
         Some(known) if named.api.is_empty() || *known == named => Some(known),
@@ -98,7 +98,7 @@ impl Context {
         Ok(())
     }
 
-    /// Prompts of both generations: a text, or the content of a message.
+    /// Adds a system prompt, in either form of the API: a text, or the content of a message.
     fn prompt(&mut self, prompt: Option<&Value>) -> Result<(), String> {
         let Some(prompt) = prompt.filter(|prompt| !prompt.is_null()) else { return Ok(()) };
         let content = Content::deserialize(prompt).map_err(|error| format!("the system prompt: {error}"))?;
@@ -106,14 +106,14 @@ impl Context {
             Content::Text(text) => text,
             Content::Blocks(blocks) => blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
         };
-        // Both forms may say the same.
+        // Both forms may carry the same text.
         if !text.is_empty() && !self.prompts.contains(&text) {
             self.prompts.push(text);
         }
         Ok(())
     }
 
-    /// A later list replaces an earlier one.
+    /// Replaces the tools by those of this list, if there is one.
     fn take_tools(&mut self, tools: Option<&Value>) -> Result<(), String> {
         let Some(tools) = tools.filter(|tools| !tools.is_null()) else { return Ok(()) };
         let Some(tools) = tools.as_array() else { return Err("tools: expected an array".to_owned()) };

@@ -1,5 +1,5 @@
-//! What extensions see of a run and may change in it. Lives in the run's task,
-//! so that waiting for a handler holds up that run and nothing else.
+//! Shows a run to extensions and lets them change it. Lives in the run's task, so that waiting for a handler delays
+//! that run and nothing else.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 /// How long handlers are waited for, all together, once the run is being stopped.
 const ABORT_GRACE: Duration = Duration::from_millis(500);
 
-/// A prompt that starts a run, as `before_agent_start` shows it.
+/// The prompt that starts a run, as `before_agent_start` shows it.
 pub(crate) struct Prompted {
     pub text: String,
     pub images: Vec<ImageBlock>,
@@ -24,24 +24,24 @@ pub(crate) struct Prompted {
     pub options: Value,
 }
 
-/// The extensions of one run.
+/// The connection between one run and the extensions.
 pub(crate) struct Observer {
     handle: ExtensionHandle,
     grace: AbortGrace,
     /// Turns begun so far.
     n_turns: u32,
-    /// The answer being streamed, while somebody listens.
+    /// The answer being streamed, if an extension listens for `message_update`.
     live: Option<LiveMessage>,
     /// Entries of the messages of this turn.
     entries: Vec<(Arc<Message>, EntryId)>,
-    /// The extensions know that the run is over.
+    /// Whether extensions were told that the run is over.
     is_over: bool,
 }
 
 /// Waits for handlers; once the run is being stopped, only for a moment.
 pub(crate) struct AbortGrace {
     cancel: CancellationToken,
-    /// Set when the stop was first noticed.
+    /// Set when the stop is first noticed.
     deadline: Option<Instant>,
 }
 
@@ -50,7 +50,7 @@ impl AbortGrace {
         AbortGrace { cancel, deadline: None }
     }
 
-    /// What became of a hook, unless it takes too long. It is begun in any case.
+    /// Waits for a hook; `None` if it takes too long. The hook is polled at least once.
     pub async fn wait<T>(&mut self, hook: impl Future<Output = T>) -> Option<T> {
         tokio::pin!(hook);
         tokio::select! {
@@ -64,7 +64,7 @@ impl AbortGrace {
 }
 
 impl Observer {
-    /// A run begins.
+    /// Called when a run begins.
     pub fn new(handle: ExtensionHandle, cancel: CancellationToken) -> Self {
         handle.begin_run();
         let grace = AbortGrace::new(cancel);
@@ -83,7 +83,7 @@ impl Observer {
         self.grace.wait(self.handle.before_agent_start(payload)).await
     }
 
-    /// Lets extensions see an event before anyone else does.
+    /// Shows an event to extensions, before the host sees it.
     pub async fn see(&mut self, event: &RunEvent) {
         match event {
             RunEvent::AgentStart => self.notify(EventName::AgentStart, || json!({})).await,
@@ -127,12 +127,12 @@ impl Observer {
                 self.is_over = true;
                 self.handle.end_run();
             }
-            // These two can be answered, see below.
+            // Handlers can change these two: see `message_end` and `turn_end`.
             RunEvent::MessageEnd(_) | RunEvent::TurnEnd { .. } => {}
         }
     }
 
-    /// The message to store and show.
+    /// Returns the message to store and show, which handlers may replace.
     pub async fn message_end(&mut self, message: Arc<Message>) -> Arc<Message> {
         self.live = None;
         if !self.handle.listens(EventName::MessageEnd) {
@@ -155,12 +155,12 @@ impl Observer {
         }
     }
 
-    /// Remembers where a message of this turn was written down.
+    /// Remembers the entry of a message of this turn.
     pub fn note_entry(&mut self, message: &Arc<Message>, entry: EntryId) {
         self.entries.push((message.clone(), entry));
     }
 
-    /// What extensions propose now that a turn is over.
+    /// Returns what extensions propose at the end of a turn.
     pub async fn turn_end(&mut self, message: &Arc<Message>, results: &[Arc<Message>]) -> Option<Boundary> {
         if !self.handle.listens(EventName::TurnEnd) {
             return None;
@@ -183,7 +183,7 @@ impl Observer {
     /// Lets extensions change what the model is about to read.
     pub async fn context(&mut self, call: &mut LlmCall) {
         if self.handle.listens(EventName::Context) || self.handle.listens(EventName::ContextWithSystem) {
-            super::transcript::pass(&self.handle, &mut self.grace, call).await;
+            super::transcript::apply_context_handlers(&self.handle, &mut self.grace, call).await;
         }
     }
 
@@ -194,7 +194,7 @@ impl Observer {
         self.notify(EventName::TurnStart, || json!({ "turnIndex": index, "timestamp": now_ms() })).await;
     }
 
-    /// Never waited for: extensions that cannot follow see fewer updates.
+    /// Never waits: extensions that are too slow see fewer updates.
     fn message_update(&mut self, event: &AssistantEvent) {
         let Some(live) = &mut self.live else { return };
         let delta = live.fold(event);
@@ -217,14 +217,14 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // A run that died has no end of its own.
+        // The run died before its `agent_end`.
         if !self.is_over {
             self.handle.end_run();
         }
     }
 }
 
-/// How a turn or an activity ended, in the word extensions know.
+/// How a turn or the work ended, as the extension API names it.
 pub(crate) fn outcome(stop_reason: Option<StopReason>) -> &'static str {
     match stop_reason {
         Some(StopReason::Aborted) => "aborted",

@@ -1,4 +1,4 @@
-//! The system prompt as extensions see it, and what they make of it.
+//! The system prompt as extensions see and change it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 
 use crate::session::Session;
 
-/// The system prompt of the present work, where extensions changed it.
+/// The system prompt of the current work, if extensions changed it.
 pub(crate) struct RunPrompt {
-    /// Replaces everything.
+    /// Replaces the whole prompt.
     text: Option<Arc<str>>,
-    /// The parts as edited; the tools among them are always the active ones.
+    /// The edited options; the active tools always replace the tools among them.
     options: Option<Value>,
 }
 
-/// The options extensions may edit. Whatever cannot be read counts as absent.
+/// The options extensions may edit. Values of the wrong type are ignored.
 #[derive(Default)]
 struct Options {
     custom: Option<String>,
@@ -48,13 +48,13 @@ struct SkillOption {
 }
 
 impl Session {
-    /// Takes what extensions made of the prompt, for the rest of the work.
+    /// Applies the prompt that extensions want for the rest of the work.
     pub(crate) fn take_run_prompt(&mut self, start: AgentStart) {
         let AgentStart { system_prompt, system_prompt_options: options, .. } = start;
         if let Some(options) = &options {
             let active: Vec<String> = self.active_names();
             let selected = strings(options.get("selectedTools"));
-            // Tools chosen here are chosen for good, like those of `setActiveTools`.
+            // Tools selected here stay selected, like those of `setActiveTools`.
             if options.get("selectedTools").is_some() && selected != active {
                 self.set_active_tools(&selected);
             }
@@ -64,7 +64,7 @@ impl Session {
         }
     }
 
-    /// The system prompt as extensions want it.
+    /// The system prompt as extensions changed it.
     pub(crate) fn changed_prompt(&self, changed: &RunPrompt) -> Arc<str> {
         match changed {
             RunPrompt { text: Some(text), .. } => text.clone(),
@@ -77,7 +77,7 @@ impl Session {
         }
     }
 
-    /// What the system prompt is made of, in the shape extensions know.
+    /// What the system prompt is made of, as the extension API shows it.
     pub(crate) fn system_prompt_options(&self) -> Value {
         let resources = &self.project.resources;
         let all = self.tools.all();
@@ -115,7 +115,7 @@ impl Session {
         options
     }
 
-    /// The prompt that edited options give.
+    /// Assembles the prompt from edited options.
     pub(crate) fn build_prompt(&self, options: &Value) -> String {
         let options = Options::read(options, self.store.cwd());
         options.forced.clone().unwrap_or_else(|| options.assemble())

@@ -1,4 +1,4 @@
-//! Models that extensions choose and ask, and providers they register.
+//! Models that extensions select and call, and providers they register.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use crate::jobs::{Job, JobEnd};
 use crate::models::Selection;
 use crate::session::{Session, log_line};
 
-/// What pith remembers of providers that extensions have registered, by name.
+/// The providers that extensions have registered, by name.
 pub(crate) type Providers = BTreeMap<String, Provider>;
 
-/// A provider an extension has registered.
+/// A provider that an extension has registered.
 #[derive(Clone)]
 pub(crate) struct Provider {
     extension_path: String,
-    /// It can fetch a newer list of models.
+    /// Whether it can fetch a newer list of models.
     refreshes: bool,
-    /// Its log-in decides about the models.
+    /// Whether its login changes the list of models.
     modifies: bool,
 }
 
-/// What became of a round of asking providers for their newest models.
-pub(crate) struct RenewedModels {
-    /// The provider, the extension that registered it, and what went wrong.
-    renewed: Vec<(String, String, Result<(), String>)>,
+/// The result of asking providers for their current models.
+pub(crate) struct RefreshedModels {
+    /// The provider, the extension that registered it, and the error, if any.
+    refreshed: Vec<(String, String, Result<(), String>)>,
     /// Answered when it is done.
     answer: Option<Answer<()>>,
 }
 
-/// Makes the models of an extension's provider known, before there is a session too. The session has to hear of the
-/// registration all the same: only it can let the extension answer.
+/// Adds the models of an extension's provider to the registry; works before there is a session, too. The session must
+/// be told of the registration as well: only it can route calls to the extension.
 ///
-/// An error is for `extension_error` with event `register_provider`; what made sense may be registered all the same.
+/// An error is for `extension_error` with event `register_provider`; the valid part may be registered nevertheless.
 pub fn register_provider(registry: &Registry, registration: &ProviderRegistration) -> Result<(), String> {
     let name = &registration.name;
     let api = registration.config.get("api").and_then(Value::as_str);
@@ -76,7 +76,7 @@ impl Session {
         provider.modifies |= modifies;
         self.on_models_changed(&name);
         if refreshes || modifies {
-            self.renew_models(vec![name], None);
+            self.refresh_provider_models(vec![name], None);
         }
     }
 
@@ -86,7 +86,7 @@ impl Session {
         self.on_models_changed(name);
     }
 
-    /// The extensions have gone, and everything they registered goes with them.
+    /// Removes everything that extensions registered, because they are gone.
     pub(crate) fn forget_providers(&mut self) {
         for name in std::mem::take(&mut self.extensions.providers).into_keys() {
             self.models.registry().unregister(&name);
@@ -102,15 +102,15 @@ impl Session {
 
     /// Called after a provider's model list changed.
     fn on_models_changed(&mut self, provider: &str) {
-        if self.models.renew(provider) {
+        if self.models.refresh(provider) {
             self.publish_conditions();
         }
     }
 
-    /// Asks extensions for the newest models of their providers, then answers whoever waits for that.
-    fn renew_models(&mut self, names: Vec<String>, answer: Option<Answer<()>>) {
+    /// Asks extensions for the current models of their providers, then sends `answer`.
+    fn refresh_provider_models(&mut self, names: Vec<String>, answer: Option<Answer<()>>) {
         let Some(handle) = self.extension_handle().cloned() else {
-            return self.on_models_renewed(RenewedModels { renewed: Vec::new(), answer });
+            return self.on_models_refreshed(RefreshedModels { refreshed: Vec::new(), answer });
         };
         let registry = self.models.registry().clone();
         let known: Vec<(String, Provider)> = names
@@ -118,17 +118,17 @@ impl Session {
             .filter_map(|name| Some((name.clone(), self.extensions.providers.get(&name)?.clone())))
             .collect();
         self.jobs.spawn(Job::Background, async move {
-            let mut renewed = Vec::new();
+            let mut refreshed = Vec::new();
             for (name, provider) in known {
                 let outcome = newest_models(&handle, &registry, &name, &provider).await;
-                renewed.push((name, provider.extension_path, outcome));
+                refreshed.push((name, provider.extension_path, outcome));
             }
-            JobEnd::ModelsRenewed(RenewedModels { renewed, answer })
+            JobEnd::ModelsRefreshed(RefreshedModels { refreshed, answer })
         });
     }
 
-    pub(crate) fn on_models_renewed(&mut self, models: RenewedModels) {
-        for (name, path, outcome) in models.renewed {
+    pub(crate) fn on_models_refreshed(&mut self, models: RefreshedModels) {
+        for (name, path, outcome) in models.refreshed {
             if let Err(error) = outcome {
                 self.tell_provider_error(&path, format!("Provider {name}: {error}"));
             }
@@ -185,10 +185,10 @@ impl Session {
         });
     }
 
-    /// Called when local servers were asked for their models: the providers of extensions come next.
+    /// Called when local servers were asked for their models. Asks the providers of extensions next.
     pub(crate) fn on_models_discovered(&mut self, answer: Answer<()>) {
         let names = self.extensions.providers.keys().cloned().collect();
-        self.renew_models(names, Some(answer));
+        self.refresh_provider_models(names, Some(answer));
     }
 
     pub(crate) fn stream_for_extension(&mut self, request: ModelRequest, mut reply: ModelReply) {
@@ -208,7 +208,7 @@ impl Session {
     }
 }
 
-/// What an extension says of the models now, put into the registry.
+/// Asks an extension for the current models of a provider and puts them into the registry.
 async fn newest_models(
     handle: &ExtensionHandle,
     registry: &Registry,

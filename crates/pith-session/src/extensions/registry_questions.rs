@@ -1,4 +1,4 @@
-//! Questions of extensions that the registry of models answers alone, in a session and before there is one.
+//! Questions of extensions that the model registry alone can answer, with or without a session.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
-//! The same session with everything read again, extensions included.
+//! `reload`: reads everything again, extensions included, in the same session.
 
 use pith_ext::outgoing::Answer;
 use pith_ext::{ExtensionSource, Loading};
 use serde_json::{Value, json};
 
-use super::Beginning;
+use super::StartReason;
 use crate::admission::Hold;
 use crate::project::ReloadReason;
 use crate::reply::Reply;
@@ -13,9 +13,9 @@ use crate::session::Session;
 /// A reload under way.
 pub(crate) struct Reload {
     reply: ReloadReply,
-    /// What is different.
+    /// What has changed.
     changes: Vec<Value>,
-    /// What is being loaded.
+    /// The extensions being loaded.
     pub sources: Vec<ExtensionSource>,
 }
 
@@ -23,22 +23,22 @@ pub(crate) struct Reload {
 pub(crate) enum ReloadReply {
     Host(Reply<pith_protocol::commands::Reload>),
     Extension(Answer<()>),
-    /// The project was trusted.
+    /// The project was trusted; there is no command to answer.
     Nobody,
 }
 
 impl Session {
-    /// Reads everything again and tells what is different; extensions say good-bye first.
+    /// Reads everything again and reports what has changed, after extensions have handled `session_shutdown`.
     pub(crate) fn reload(&mut self, reply: ReloadReply) {
         let (changes, sources) = Default::default();
         self.admission.hold(Hold::Reloading(Reload { reply, changes, sources }));
         match self.extension_handle().cloned() {
-            Some(handle) => self.say_goodbye(handle, Beginning::Reload, None),
-            None => self.reload_after_goodbye(),
+            Some(handle) => self.announce_shutdown(handle, StartReason::Reload, None),
+            None => self.reload_after_shutdown(),
         }
     }
 
-    pub(crate) fn reload_after_goodbye(&mut self) {
+    pub(crate) fn reload_after_shutdown(&mut self) {
         self.models.registry().reload();
         let changes = self.reload_project(ReloadReason::Changed);
         let cwd = self.store.cwd().to_owned();
@@ -53,7 +53,7 @@ impl Session {
         self.load_extensions(&cwd, sources, Loading::Reload);
     }
 
-    /// Answers whoever asked, then goes on with what waited.
+    /// Answers the reload, then serves what waited.
     pub(crate) fn end_reload(&mut self) {
         let Some(Hold::Reloading(reload)) = self.admission.release() else { return };
         match reload.reply {
@@ -64,7 +64,7 @@ impl Session {
         self.admit_waiting();
     }
 
-    /// Loads the extensions of a project that is trusted from now on.
+    /// Loads the extensions of a project that was just trusted.
     pub(crate) fn load_trusted(&mut self) {
         let found = (self.extensions.find)(self.store.cwd());
         let is_same =

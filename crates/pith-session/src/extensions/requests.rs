@@ -1,4 +1,4 @@
-//! Every request of an extension to the function that serves it: one match, no logic.
+//! Routes every request of an extension to the function that serves it: one match, no logic.
 
 use pith_ext::{ExtensionError, FromExtension};
 use pith_protocol::Event;
@@ -9,8 +9,8 @@ use crate::replace::{ReplacementReply, Target};
 use crate::session::{Session, log_line};
 
 impl Session {
-    /// Deals with one request: extension code may be waiting for it. What would start or replace something waits for
-    /// its turn.
+    /// Takes one request. It is served at once, since extension code may be waiting, unless it would start or replace
+    /// something: then it waits for its turn.
     pub(crate) fn on_extension(&mut self, request: FromExtension) {
         if looks_at_session(&request) {
             self.install_successor();
@@ -30,7 +30,7 @@ impl Session {
         self.serve_request(request);
     }
 
-    /// Deals with a request whose turn it is.
+    /// Serves a request whose turn it is.
     pub(crate) fn serve_request(&mut self, request: FromExtension) {
         match request {
             FromExtension::Error(error) => self.tell_extension_error(&error),
@@ -50,9 +50,9 @@ impl Session {
             FromExtension::SetThinkingLevel { level } => self.set_level_from_extension(&level),
             FromExtension::Abort => self.abort_from_extension(),
             FromExtension::Shutdown { status } => {
-                self.extensions.is_leaving = true;
+                self.extensions.exit_requested = true;
                 self.extensions.exit_status = self.extensions.exit_status.or(status);
-                self.rest_if_still();
+                self.check_fully_idle();
             }
             FromExtension::Compact { custom_instructions, answer } => {
                 self.compact_for_extension(custom_instructions, answer);
@@ -89,7 +89,7 @@ impl Session {
     }
 }
 
-/// Whether a request is about the session: extensions made for another one then must not meet the one before.
+/// Whether a request is about the session. Extensions of the next session must not see the previous one.
 fn looks_at_session(request: &FromExtension) -> bool {
     matches!(
         request,
@@ -105,7 +105,7 @@ fn looks_at_session(request: &FromExtension) -> bool {
     )
 }
 
-/// Whether a request changes what later ones mean, like the commands of a host that are carried out in order.
+/// Whether a request changes what later ones mean, like the host commands whose order matters.
 fn needs_turn(request: &FromExtension) -> bool {
     matches!(
         request,

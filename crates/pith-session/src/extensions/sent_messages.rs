@@ -12,13 +12,13 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::activity::{RunStart, Work};
-use crate::admission::{COMPACTING, Source, Wording, pictures};
+use crate::admission::{COMPACTING, InputSource, SlashNames, pictures};
 use crate::reply::{InputReply, Reply};
 use crate::session::Session;
 
 /// Extensions that wait until nothing runs.
 pub(crate) struct IdleWaiters {
-    /// Cloned into the answers of prompts; lives as long as the session.
+    /// Cloned into the replies of prompts; open as long as the session.
     sender: mpsc::UnboundedSender<Answer<()>>,
     waiting: mpsc::UnboundedReceiver<Answer<()>>,
 }
@@ -46,7 +46,7 @@ impl Session {
                 self.queues.push_custom(Queue::Steering, message);
             }
             (_, false, Some(true)) => return self.start_with(message, answer),
-            // Between a call and its result there is no place for it.
+            // A message cannot stand between a call and its result.
             _ if self.activity.is_busy() => self.queues.deferred.at_turn_end.push(message),
             _ => self.append_custom_message(message),
         }
@@ -67,19 +67,19 @@ impl Session {
         self.compact_or_start(Box::new(Work::default()), RunStart::with(opening));
     }
 
-    /// A prompt of an extension: as if a host had sent it, except that its text means what it says.
+    /// Serves a prompt of an extension like one of the host, but without expanding its text unless asked to.
     pub(crate) fn send_user_message(&mut self, draft: UserDraft, answer: Answer<()>) {
         if self.is_held() {
             return self.hold_request(FromExtension::SendUserMessage { message: draft, answer });
         }
         let when_idle = self.extensions.idle_waiters.sender.clone();
         let reply = Reply::<Prompt>::to_extension(move |placed| match placed {
-            // An extension that waits for its own prompt waits until the model is done with it.
+            // An extension that awaits its own prompt waits until the work is done.
             Ok(PromptDisposition { disposition: Disposition::Started }) => drop(when_idle.send(answer)),
             Ok(_) => answer.send(()),
             Err(why) => answer.fail(why),
         });
-        let wording = if draft.expand { Wording::Expanded } else { Wording::Literal };
+        let slash_names = if draft.expand { SlashNames::Expanded } else { SlashNames::Literal };
         if let Some(command) = self.extension_command(&draft.text).filter(|_| draft.expand) {
             return self.run_extension_command(command, InputReply::Prompt(reply));
         }
@@ -90,7 +90,7 @@ impl Session {
         });
         let images = pictures(draft.images);
         let call = Prompt { message: draft.text, images, streaming_behavior, locale: None };
-        self.submit_prompt(call, Source::Extension, wording, reply);
+        self.submit_prompt(call, InputSource::Extension, slash_names, reply);
     }
 
     pub(crate) fn append_custom_entry(&mut self, custom_type: &str, data: Option<Value>) {
@@ -115,7 +115,7 @@ impl Session {
         }
     }
 
-    /// Stops the run. A prompt that handlers are looking at stays: one of them may be asking for this.
+    /// Stops the run. A prompt that `input` handlers are deciding about stays: one of them may be asking for this.
     pub(crate) fn abort_from_extension(&mut self) {
         if self.activity.is_busy() {
             self.stop_activity();
@@ -123,12 +123,12 @@ impl Session {
     }
 
     pub(crate) fn answer_when_idle(&mut self, answer: Answer<()>) {
-        // The receiver is beside the sender, so it is there.
+        // The receiver lives beside the sender, so sending cannot fail.
         drop(self.extensions.idle_waiters.sender.send(answer));
-        self.rest_if_still();
+        self.check_fully_idle();
     }
 
-    /// Answers those who waited until nothing runs. Nothing does.
+    /// Answers the extensions that waited until nothing runs.
     pub(crate) fn answer_idle(&mut self) {
         while let Ok(answer) = self.extensions.idle_waiters.waiting.try_recv() {
             answer.send(());

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use crate::jobs::{Job, JobEnd};
 use crate::session::Session;
 
-/// Carries out a request of `fetch`, to its end or until the extension has lost interest.
+/// Carries out a `fetch`, to its end or until the extension aborts it.
 pub async fn serve_fetch(web: &Web, request: FetchRequest, reply: FetchReply) {
     let cancel = reply.cancel().clone();
     let outcome = tokio::select! {
@@ -53,17 +53,17 @@ impl Session {
     }
 
     pub(crate) fn run_tool_for_extension(&mut self, request: ToolRequest, reply: ToolReply) {
-        let workbench = workplace(self.workbench(), &request);
+        let workbench = workbench_for(self.workbench(), &request);
         let Some(tool) = builtin_tool(&request.name, &workbench) else {
             return reply.finish(&ToolOutput::error(format!("Tool {} not found", request.name)));
         };
         self.serve_extension(async move {
-            let (news, mut updates) = mpsc::unbounded_channel();
+            let (sender, mut updates) = mpsc::unbounded_channel();
             let context = ToolContext {
                 call_id: request.call_id,
                 cancel: reply.cancel().clone(),
-                // Nobody listens once the call has ended.
-                update: Arc::new(move |output| drop(news.send(output))),
+                // The receiver is gone once the call has ended.
+                update: Arc::new(move |output| drop(sender.send(output))),
             };
             let arguments = tool.adapt(request.arguments);
             let running = tool.run(arguments, context);
@@ -82,7 +82,7 @@ impl Session {
         });
     }
 
-    /// Works for extensions as long as there are any.
+    /// Runs work for extensions in a task that ends when they do.
     pub(super) fn serve_extension(&mut self, work: impl Future<Output = ()> + Send + 'static) {
         let Some(handle) = self.extension_handle().cloned() else { return };
         self.jobs.spawn(Job::Background, async move {
@@ -96,10 +96,10 @@ impl Session {
     }
 }
 
-/// The session's workbench as the wrapping tool sees it.
-fn workplace(workbench: &Workbench, request: &ToolRequest) -> Arc<Workbench> {
+/// The workbench for a built-in tool that an extension calls with options of its own.
+fn workbench_for(workbench: &Workbench, request: &ToolRequest) -> Arc<Workbench> {
     let path = |name: &str| request.options.get(name).and_then(Value::as_str).map(PathBuf::from);
-    // A prefix of the settings is for the agent's own commands.
+    // The `shellCommandPrefix` setting is for the agent's own commands only.
     let shell = Shell { path: path("shellPath").or_else(|| workbench.shell.path.clone()), prefix: None };
     let inherited = request.options.get("env").and_then(Value::as_object).map(variables);
     workbench.elsewhere(workbench.base.cwd.join(&request.cwd), shell, inherited)

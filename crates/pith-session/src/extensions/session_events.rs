@@ -1,4 +1,5 @@
-//! Replacements of the session, moves in it and compactions: at the wish of extensions, and with their consent.
+//! Replacements, moves and compactions that extensions request, and the events with which they may refuse those of the
+//! host.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -9,7 +10,7 @@ use pith_protocol::commands::{Compact, NavigateTree};
 use pith_store::StoreError;
 use serde_json::{Value, json};
 
-use super::Beginning;
+use super::StartReason;
 use crate::admission::Step;
 use crate::replace::{ReplacementReply, Target};
 use crate::reply::Reply;
@@ -60,39 +61,44 @@ impl Session {
         self.compact(Compact { custom_instructions }, reply);
     }
 
-    /// Lets extensions object to a replacement.
+    /// Lets extensions refuse a replacement.
     pub(crate) fn ask_replacement_handlers(&mut self, handle: ExtensionHandle, event: EventName, question: Value) {
-        self.begin_refusable_step(|refusal| async move {
+        self.begin_abortable_step(|aborted| async move {
             let is_refused = tokio::select! {
                 biased;
-                () = refusal.cancelled() => true,
-                result = handle.session_before(event, question, &refusal) => is_cancel(result.as_ref()),
+                () = aborted.cancelled() => true,
+                result = handle.session_before(event, question, &aborted) => is_cancel(result.as_ref()),
             };
-            Step::ReplacementJudged { is_refused }
+            Step::ReplacementDecided { is_refused }
         });
     }
 
-    /// Tells extensions that their time is over; another generation of them follows, or none.
-    pub(crate) fn say_goodbye(&mut self, handle: ExtensionHandle, beginning: Beginning, target: Option<String>) {
-        let is_greeted = self.extensions.is_greeted.clone();
+    /// Raises `session_shutdown` and invalidates the extensions' contexts, before others are loaded or none.
+    pub(crate) fn announce_shutdown(
+        &mut self,
+        handle: ExtensionHandle,
+        start_reason: StartReason,
+        target: Option<String>,
+    ) {
+        let saw_session_start = self.extensions.saw_session_start.clone();
         self.begin_step(async move {
-            is_greeted.store(false, Ordering::Relaxed);
-            handle.session_shutdown(beginning.as_str(), target.as_deref()).await;
+            saw_session_start.store(false, Ordering::Relaxed);
+            handle.session_shutdown(start_reason.as_str(), target.as_deref()).await;
             handle.invalidate().await;
-            Step::SaidGoodbye
+            Step::ShutdownHandled
         });
     }
 
-    /// Called when extensions have said good-bye, to a session that is replaced or reloaded.
-    pub(crate) fn on_goodbye(&mut self) {
+    /// Called when extensions have handled `session_shutdown`, because the session is replaced or reloaded.
+    pub(crate) fn on_shutdown_handled(&mut self) {
         if self.replacement.is_some() {
-            self.on_left();
+            self.after_shutdown();
         } else {
-            self.reload_after_goodbye();
+            self.reload_after_shutdown();
         }
     }
 
-    /// What extensions are asked before a replacement.
+    /// The event and payload with which extensions are asked about a replacement.
     pub(crate) fn replacement_question(&self, target: &Target) -> (EventName, Value) {
         let shown = |path: &Path| path.to_string_lossy().into_owned();
         let switch = |reason, path: Option<String>| {
@@ -115,7 +121,7 @@ impl Session {
     }
 }
 
-/// Whether a handler does not want what it was asked about.
+/// Whether a handler refused.
 pub(super) fn is_cancel(result: Option<&Value>) -> bool {
     result.and_then(|result| result.get("cancel")) == Some(&Value::Bool(true))
 }

@@ -1,5 +1,5 @@
-//! Compaction and moves in the tree under the eyes of extensions: they can stop
-//! both, and write the summary themselves.
+//! `session_before_compact` and `session_before_tree`: extensions can refuse a compaction or a move, or write the
+//! summary themselves.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::session::Session;
 /// What handlers are asked before a compaction.
 pub(crate) struct CompactionQuestion {
     handle: ExtensionHandle,
-    /// Without its large parts, which are written out elsewhere.
+    /// The event without its large parts, which are serialised later, in the task.
     event: Value,
     history: Vec<Arc<Message>>,
     turn_prefix: Vec<Arc<Message>>,
@@ -29,7 +29,7 @@ pub(crate) struct CompactionQuestion {
 }
 
 impl CompactionQuestion {
-    /// The summary of an extension; `None` if the model is to write it.
+    /// Returns the summary of an extension; `None` if the model is to write it.
     pub async fn ask(self, cancel: &CancellationToken) -> Result<Option<Summary>, SummaryFailure> {
         let CompactionQuestion { handle, mut event, history, turn_prefix, branch } = self;
         event["preparation"]["messagesToSummarize"] = json!(history);
@@ -46,7 +46,7 @@ impl CompactionQuestion {
 }
 
 impl Session {
-    /// What to ask about a compaction, if somebody wants to be asked.
+    /// Makes the question about a compaction, if an extension listens for it.
     pub(crate) fn compaction_question(
         &self,
         model: &Model,
@@ -56,7 +56,7 @@ impl Session {
         will_retry: bool,
     ) -> Option<CompactionQuestion> {
         let handle = self.listeners(EventName::SessionBeforeCompact)?;
-        let division = self.division(model);
+        let budget = self.window_budget(model);
         let mut event = json!({
             "preparation": {
                 "firstKeptEntryId": &*kept.first_entry,
@@ -65,8 +65,8 @@ impl Session {
                 "fileOps": material.files.operations(),
                 "settings": {
                     "enabled": self.options.auto_compaction,
-                    "reserveTokens": division.reserve,
-                    "keepRecentTokens": division.keep,
+                    "reserveTokens": budget.reserve,
+                    "keepRecentTokens": budget.keep,
                 },
             },
             "reason": reason,
@@ -87,8 +87,8 @@ impl Session {
         })
     }
 
-    /// `session_compact`, and who is to hear it.
-    pub(crate) fn compaction_news(
+    /// The `session_compact` event, and the extensions that listen for it.
+    pub(crate) fn compaction_announcement(
         &self,
         entry: &str,
         author: &Author,
@@ -105,7 +105,7 @@ impl Session {
         Some((handle, event))
     }
 
-    /// `session_compact_failed`; without a text it was cancelled.
+    /// Raises `session_compact_failed`. Without an error the compaction was cancelled.
     pub(crate) fn announce_failed_compaction(&self, reason: CompactionReason, error: Option<&str>) {
         let Some(handle) = self.listeners(EventName::SessionCompactFailed) else { return };
         let mut event =
@@ -116,7 +116,7 @@ impl Session {
         handle.announce(EventName::SessionCompactFailed, event);
     }
 
-    /// Lets extensions have their say about a move in the tree, then moves.
+    /// Lets extensions refuse or change a move in the tree, then moves.
     pub(crate) fn ask_to_navigate(
         &mut self,
         handle: ExtensionHandle,
@@ -125,10 +125,10 @@ impl Session {
         reply: Reply<NavigateTree>,
     ) {
         let wants_summary = call.summarize.unwrap_or(false);
-        self.begin_refusable_step(|refusal| async move {
+        self.begin_abortable_step(|aborted| async move {
             let event = json!({ "preparation": preparation });
-            let result = handle.session_before(EventName::SessionBeforeTree, event, &refusal).await;
-            let is_refused = refusal.is_cancelled() || is_cancel(result.as_ref());
+            let result = handle.session_before(EventName::SessionBeforeTree, event, &aborted).await;
+            let is_refused = aborted.is_cancelled() || is_cancel(result.as_ref());
             let summary = match result {
                 Some(Value::Object(mut result)) => {
                     let summary = result.remove("summary").filter(|given| wants_summary && !given.is_null());
@@ -137,12 +137,12 @@ impl Session {
                 }
                 _ => Ok(None),
             };
-            Step::NavigationJudged { call, reply, is_refused, summary }
+            Step::NavigationDecided { call, reply, is_refused, summary }
         });
     }
 
-    /// Called when extensions had the chance to object to a move, or to summarise what is left behind.
-    pub(crate) fn on_navigation_judged(
+    /// Called when extensions have agreed to a move or refused it, and may have summarised the branch it leaves.
+    pub(crate) fn on_navigation_decided(
         &mut self,
         call: NavigateTree,
         reply: Reply<NavigateTree>,
@@ -156,7 +156,7 @@ impl Session {
         }
     }
 
-    /// `session_tree`, then the answer.
+    /// Raises `session_tree`, then sends the answer.
     pub(crate) fn tell_of_move(
         &mut self,
         from: Option<EntryId>,
@@ -170,7 +170,7 @@ impl Session {
             event["summaryEntry"] = entry.clone();
             event["fromExtension"] = json!(author.is_extension());
         }
-        // A summary may have taken so long that extensions are asked something else by now.
+        // While the summary was written, extensions may have been asked something else.
         if self.admission.has_step() {
             self.jobs.spawn(Job::Background, async move {
                 handle.notify(EventName::SessionTree, event).await;
@@ -185,7 +185,7 @@ impl Session {
     }
 }
 
-/// Changes a move as handlers want it.
+/// Applies the changes that handlers returned to a move.
 fn change_call(call: &mut NavigateTree, result: &Map<String, Value>) {
     let text = |name: &str| result.get(name).and_then(Value::as_str).map(str::to_owned);
     if result.contains_key("customInstructions") {
@@ -199,7 +199,7 @@ fn change_call(call: &mut NavigateTree, result: &Map<String, Value>) {
     }
 }
 
-/// A summary as handlers give it: `{summary, firstKeptEntryId?, tokensBefore?, usage?, details?}`.
+/// Reads a summary that a handler returned: `{summary, firstKeptEntryId?, tokensBefore?, usage?, details?}`.
 fn read_summary(given: &Value, name: &str) -> Result<Summary, String> {
     let part = |part: &str| given.get(part).filter(|value| !value.is_null());
     let text = part("summary").and_then(Value::as_str).ok_or_else(|| format!("{name}.summary must be a string"))?;

@@ -1,4 +1,4 @@
-//! Tools of extensions among the others.
+//! Tools of extensions among the session's tools.
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use pith_tools::image::Rules;
 use serde_json::{Map, Value};
 
 use crate::session::Session;
-use crate::tools::{Arrival, images};
+use crate::tools::{Registered, images};
 
 impl Session {
-    /// Called when the extensions of a session are there: all their tools are active.
+    /// Called when the extensions of a session are loaded. Activates all their tools.
     pub(crate) fn begin_extension_tools(&mut self) {
-        self.take_extension_tools(Arrival::Start);
+        self.take_extension_tools(Registered::AtStart);
     }
 
     /// Called when extensions have registered or removed tools, commands or flags.
     pub(crate) fn on_registry_changed(&mut self) {
-        self.take_extension_tools(Arrival::Later);
+        self.take_extension_tools(Registered::Later);
     }
 
-    /// Takes effect with the next model request.
+    /// Sets the active tools, from the next model request on.
     pub(crate) fn set_active_tools(&mut self, names: &[String]) {
         self.tools.choose(names);
         self.assemble_prompt();
     }
 
-    fn take_extension_tools(&mut self, arrival: Arrival) {
+    fn take_extension_tools(&mut self, registered: Registered) {
         let rules = self.workbench().image_rules();
         let tools = self.extension_handle().map(|handle| handle.tools()).unwrap_or_default();
         let tools = tools.into_iter().map(|inner| Arc::new(Fitting { inner, rules }) as Arc<dyn Tool>);
-        self.tools.set_extensions(tools.collect(), arrival);
+        self.tools.set_extensions(tools.collect(), registered);
         self.assemble_prompt();
     }
 }
 
-/// A tool of an extension whose pictures are made fit for the model.
+/// A tool of an extension; images in its results are converted to what the model accepts.
 struct Fitting {
     inner: Arc<ExtensionTool>,
     rules: Rules,

@@ -1,5 +1,5 @@
-//! What the model is about to read, past the extensions: the conversation alone
-//! (`context`), then all of it, with the system prompt in front (`context_with_system`).
+//! Shows extensions what the model is about to read: the conversation (`context`), then the conversation with the
+//! system prompt (`context_with_system`).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const NO_SYSTEM: &str = "Handler removed the leading system message; the request
                          Keep that message at index 0.";
 
 /// Lets handlers change the request.
-pub(super) async fn pass(handle: &ExtensionHandle, grace: &mut AbortGrace, call: &mut LlmCall) {
+pub(super) async fn apply_context_handlers(handle: &ExtensionHandle, grace: &mut AbortGrace, call: &mut LlmCall) {
     if handle.listens(EventName::Context) {
         let visible: Vec<&Arc<Message>> = call.messages.iter().filter(|message| message.role() != "system").collect();
         let changed = grace.wait(handle.context(EventName::Context, &visible)).await.flatten();
@@ -27,12 +27,12 @@ pub(super) async fn pass(handle: &ExtensionHandle, grace: &mut AbortGrace, call:
         whole.extend(call.messages.iter().map(|message| json!(message)));
         let changed = grace.wait(handle.context(EventName::ContextWithSystem, &whole)).await.flatten();
         if let Some(messages) = changed.and_then(|changed| read(handle, EventName::ContextWithSystem, changed)) {
-            take_whole(handle, call, messages);
+            apply_system_messages(handle, call, messages);
         }
     }
 }
 
-/// The messages of a list; a list with something else in it is not used.
+/// Reads messages that a handler returned; a list with an invalid one is reported and not used.
 fn read(handle: &ExtensionHandle, event: EventName, changed: Vec<Value>) -> Option<Vec<Arc<Message>>> {
     let read = changed.into_iter().enumerate().map(|(at, value)| match serde_json::from_value(value) {
         Ok(message) => Ok(Arc::new(message)),
@@ -42,7 +42,7 @@ fn read(handle: &ExtensionHandle, event: EventName, changed: Vec<Value>) -> Opti
     read.map_err(|error| handle.report("<runtime>", event, error)).ok()
 }
 
-/// The prompt and the tools as the message that would announce them.
+/// The system prompt and the tools as a system message.
 fn system_message(call: &LlmCall) -> Value {
     let tool =
         |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
@@ -54,8 +54,8 @@ fn system_message(call: &LlmCall) -> Value {
     })
 }
 
-/// Takes a list with system messages in it: the leading one is the prompt, later ones are added to it.
-fn take_whole(handle: &ExtensionHandle, call: &mut LlmCall, messages: Vec<Arc<Message>>) {
+/// Applies a list that contains system messages: the first is the prompt, later ones are appended to it.
+fn apply_system_messages(handle: &ExtensionHandle, call: &mut LlmCall, messages: Vec<Arc<Message>>) {
     let is_led = messages.first().is_some_and(|message| message.role() == "system");
     if !is_led {
         handle.report("<runtime>", EventName::ContextWithSystem, NO_SYSTEM);
@@ -91,7 +91,7 @@ fn text(system: &Map<String, Value>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
-/// Follows what a system message says about tools. Only tools pith can run are ever announced.
+/// Applies the tools that a system message adds and removes. Only tools pith can run are kept.
 fn change_tools(tools: &mut Vec<String>, system: &Map<String, Value>) {
     let listed = |key: &str| system.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let name = |tool: &Value| tool.get("name").unwrap_or(tool).as_str().map(str::to_owned);

@@ -1,5 +1,5 @@
-//! The host's shell commands in the hands of extensions, which may run them
-//! elsewhere or have their result already.
+//! Shell commands of the host that extensions handle (`user_bash`): they may run them elsewhere, or return the result
+//! themselves.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,21 +12,22 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// How often output is passed on that arrived too soon after the piece before.
-const PACE: Duration = Duration::from_millis(50);
+/// How often output is flushed that arrived too soon after the previous piece.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A command of the host.
+/// A shell command of the host.
 pub(crate) struct HostCommand<'a> {
     pub workbench: &'a Workbench,
     pub command: &'a str,
     pub is_excluded: bool,
     pub cancel: &'a CancellationToken,
-    /// Who listens for such commands.
+    /// The extensions that listen for `user_bash`.
     pub extensions: Option<ExtensionHandle>,
 }
 
 impl HostCommand<'_> {
-    /// Runs the command wherever it is to run. `take` gets the output piece by piece and says whether it took one.
+    /// Runs the command where extensions decide. `take` gets the output piece by piece and returns whether it accepted
+    /// one.
     pub async fn run(self, take: impl FnMut(&str) -> bool + Send) -> Result<UserBash, String> {
         let HostCommand { workbench, command, cancel, .. } = self;
         let Some(handle) = &self.extensions else { return run_user_command(workbench, command, cancel, take).await };
@@ -44,7 +45,7 @@ impl HostCommand<'_> {
         }
     }
 
-    /// An extension runs the command; its output is treated like that of any other.
+    /// Lets an extension run the command; its output is treated like that of any other.
     async fn run_through(
         &self,
         handle: &ExtensionHandle,
@@ -57,7 +58,7 @@ impl HostCommand<'_> {
             let push = |data: &str| lock(&output).push(data.as_bytes());
             let running = handle.run_operations(operations, self.command, &cwd, self.cancel, push);
             tokio::pin!(running);
-            let mut pace = tokio::time::interval(PACE);
+            let mut pace = tokio::time::interval(FLUSH_INTERVAL);
             loop {
                 tokio::select! {
                     biased;

@@ -1,4 +1,4 @@
-//! The session as extensions look at it: questions answered from its state alone.
+//! The session as extensions query it, answered from its state alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::registry_questions::answer_from_registry;
 use crate::session::Session;
 
 impl Session {
-    /// The extension's thread waits for this answer.
+    /// Answers at once: the extension's thread is blocked until then.
     pub(crate) fn answer_query(&mut self, query: Query) {
         match query {
             Query::State(reply) => reply.send(self.state_view()),
@@ -58,13 +58,13 @@ impl Session {
         }
     }
 
-    /// Entries from `from` on if the asker knows those before; all of them otherwise.
+    /// The entries from `from` on, if the extension knows those before; all of them otherwise.
     fn session_view(&self, known: Option<&str>, from: usize) -> SessionView {
         let tree = self.store.tree();
         let is_known = known == Some(self.store.id()) && from <= tree.len();
         let from = if is_known { from } else { 0 };
         let before = from.checked_sub(1).and_then(|last| tree.outline().nth(last)).map(|entry| entry.id);
-        // The entry before is one of the tree, so it is found.
+        // The entry is from the tree, so it is found.
         let entries = tree.entries_json(before.map(|id| &**id)).unwrap_or_else(|_| "[]".to_owned());
         let directory = self.store.path().and_then(Path::parent).unwrap_or(&self.places.dir);
         SessionView {
@@ -102,7 +102,7 @@ impl Session {
         ToolsView { active, all: self.tools.all().iter().map(view).collect() }
     }
 
-    /// Slash commands of extensions, under the names they are called by.
+    /// Slash commands of extensions, by the names that call them.
     pub(crate) fn extension_commands(&self) -> Vec<CommandEntry> {
         let Some(handle) = self.extension_handle() else { return Vec::new() };
         let entry = |command: &pith_ext::registry::CommandInfo| {
@@ -116,7 +116,7 @@ impl Session {
     }
 }
 
-/// A tool that is not an extension's; `origin` is `builtin` or `host`.
+/// Describes a tool that is not an extension's; `origin` is `builtin` or `host`.
 fn described(tool: &dyn Tool, origin: &str) -> Value {
     let spec = tool.spec();
     json!({

@@ -1,4 +1,4 @@
-//! The model in use, how hard it thinks, what else could be chosen, and who answers for it.
+//! The current model and thinking level, what else can be selected, and the client that calls them.
 
 mod router;
 mod select;
@@ -15,31 +15,31 @@ use pith_store::BranchSettings;
 pub(crate) use router::{Router, header_object};
 pub(crate) use select::{ModelAnswer, Selection};
 
-/// The current choice.
+/// The current selection.
 pub(crate) struct Models {
     registry: Arc<Registry>,
-    /// Answers every call of the session.
+    /// The client for every call of the session.
     router: Arc<Router>,
-    /// The same, as the loop knows it.
+    /// The same client, as the agent loop's trait object.
     client: Arc<dyn ModelClient>,
     settings: Arc<Settings>,
     current: Option<Arc<Model>>,
-    /// Always one the current model has; `off` without a model.
+    /// Always a level the current model has; `off` without a model.
     level: ThinkingLevel,
     /// `--models`; empty means all.
     scope: Vec<Scoped>,
-    /// What the process started with.
+    /// The model the process started with.
     initial: Option<Arc<Model>>,
 }
 
-/// What a change of model changed.
+/// A change of model.
 #[derive(Debug)]
 pub(crate) struct Changed {
     pub model: Arc<Model>,
-    /// What was used before.
+    /// The model used before.
     pub previous: Option<Arc<Model>>,
     pub previous_level: ThinkingLevel,
-    /// The effective level, if it is another one now.
+    /// The effective level, if it has changed.
     pub level: Option<ThinkingLevel>,
     pub is_scoped: bool,
 }
@@ -62,12 +62,12 @@ impl Models {
         self.current.as_ref()
     }
 
-    /// The model's context window, as its server has corrected it.
+    /// The model's context window, with corrections its server reported.
     pub fn window(&self, model: &Model) -> u64 {
         self.registry.context_window(model)
     }
 
-    /// Answers every call of the session.
+    /// The client for every call of the session.
     pub fn client(&self) -> &Arc<dyn ModelClient> {
         &self.client
     }
@@ -80,7 +80,7 @@ impl Models {
         &self.registry
     }
 
-    /// Settings that were read again; the current choice stays.
+    /// Replaces the settings; the current selection stays.
     pub fn set_settings(&mut self, settings: Arc<Settings>) {
         self.settings = settings;
     }
@@ -98,7 +98,7 @@ impl Models {
         self.registry.available()
     }
 
-    /// The current model if a prompt to it can work, without asking anybody.
+    /// The current model, if its provider and credentials are configured. Sends no request.
     pub fn usable(&self) -> Result<&Arc<Model>, String> {
         let model = self.current.as_ref().ok_or_else(|| NO_MODEL.to_owned())?;
         self.registry.check(model).map(|()| model)
@@ -109,14 +109,14 @@ impl Models {
         Ok(self.change(model, None, false))
     }
 
-    /// Uses a model somebody has checked.
+    /// Selects a model that the caller has checked.
     pub fn choose(&mut self, model: Arc<Model>) -> Changed {
         self.change(model, None, false)
     }
 
     /// Called after a provider's model list changed. Keeps the selected model if it still exists; `true` if its
-    /// description is another one now.
-    pub fn renew(&mut self, provider: &str) -> bool {
+    /// description has changed.
+    pub fn refresh(&mut self, provider: &str) -> bool {
         for scoped in self.scope.iter_mut().filter(|scoped| scoped.model.provider == provider) {
             if let Some(model) = self.registry.find(provider, &scoped.model.id) {
                 scoped.model = model;
@@ -134,8 +134,8 @@ impl Models {
         true
     }
 
-    /// Selects what a session was last used with. A model that cannot be used gives way to the one the process
-    /// started with; that is worth a warning.
+    /// Selects the model a session was last used with. If it cannot be used, selects the model the process started with
+    /// and returns a warning.
     pub fn restore(&mut self, recorded: &BranchSettings) -> Option<String> {
         let wanted = recorded.model.as_ref();
         let found = wanted
@@ -154,7 +154,7 @@ impl Models {
         warning
     }
 
-    /// The next model of the scope, or of all; `None` with fewer than two.
+    /// Selects the next model in scope, or of all; `None` with fewer than two.
     pub fn cycle(&mut self) -> Option<Changed> {
         let next = selection::next_model(&self.registry, &self.scope, self.current.as_deref())?;
         Some(self.change(next.model, next.level, next.is_scoped))

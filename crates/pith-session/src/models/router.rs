@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Router {
     native: Arc<dyn ModelClient>,
     registry: Arc<Registry>,
-    /// The extensions that answer for providers of theirs. Held for a line at a time.
+    /// The extensions that implement providers. Locked for one line at a time.
     extensions: Mutex<Option<ExtensionHandle>>,
 }
 
@@ -24,14 +24,14 @@ impl Router {
         Router { native, registry, extensions: Mutex::default() }
     }
 
-    /// From here on these extensions answer, and turn logins into keys.
+    /// Uses these extensions for the providers they implement, and for turning logins into keys.
     pub fn connect(&self, handle: Option<&ExtensionHandle>) {
         let logins = handle.map(|handle| Arc::new(ExtensionLogins(handle.clone())) as Arc<dyn Logins>);
         self.registry.set_logins(logins);
         *self.extensions.lock().unwrap_or_else(PoisonError::into_inner) = handle.cloned();
     }
 
-    /// Pith's own clients alone.
+    /// pith's own clients.
     pub fn native(&self) -> &Arc<dyn ModelClient> {
         &self.native
     }
@@ -69,7 +69,7 @@ impl ModelClient for Router {
     }
 }
 
-/// Key and headers as a provider's `stream` is given them.
+/// The options that a provider's `stream` gets: key and headers.
 fn options(credentials: Credentials, overrides: Vec<(String, Option<String>)>) -> Map<String, Value> {
     let headers = header_object(&credentials, overrides);
     let mut options = Map::new();
@@ -82,7 +82,7 @@ fn options(credentials: Credentials, overrides: Vec<(String, Option<String>)>) -
     options
 }
 
-/// The headers of credentials with others over them, as an object; none if there are none.
+/// The headers of the credentials, overridden by others, as an object; `None` if there are none.
 pub(crate) fn header_object(credentials: &Credentials, overrides: Vec<(String, Option<String>)>) -> Option<Value> {
     let mut headers = Map::new();
     let own = credentials.headers.iter().cloned();
@@ -98,7 +98,7 @@ pub(crate) fn header_object(credentials: &Credentials, overrides: Vec<(String, O
     (!headers.is_empty()).then_some(Value::Object(headers))
 }
 
-/// Logins of providers whose extensions understand them.
+/// Logins of providers that extensions implement.
 struct ExtensionLogins(ExtensionHandle);
 
 impl Logins for ExtensionLogins {

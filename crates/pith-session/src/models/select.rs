@@ -1,4 +1,4 @@
-//! Choosing models and thinking levels: recorded in the session, told to extensions and the host.
+//! Selecting models and thinking levels: recorded in the session, announced to extensions and the host.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::admission::Step;
 use crate::reply::Reply;
 use crate::session::Session;
 
-/// How a model was chosen, as `model_select` says it.
+/// How a model was selected, as `model_select` reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     Set,
     Cycle,
 }
 
-/// The answer to a choice of the host, once extensions know of it.
+/// The answer to `set_model` or `cycle_model`, sent after extensions were told.
 pub(crate) enum ModelAnswer {
     Set(Reply<SetModel>, Box<Model>),
     Cycle(Reply<CycleModel>, CycledModel),
@@ -49,14 +49,14 @@ impl Session {
     pub(crate) fn cycle_model(&mut self, reply: Reply<CycleModel>) {
         let Some(changed) = self.models.cycle() else { return self.answer(reply, Ok(None)) };
         let answer = CycledModel {
-            thinking_level: self.shown(self.models.level()),
+            thinking_level: self.level_for_host(self.models.level()),
             model: changed.model.clone(),
             is_scoped: changed.is_scoped,
         };
         self.tell_model(&changed, Selection::Cycle, ModelAnswer::Cycle(reply, answer));
     }
 
-    /// Records a choice of the host; extensions hear of it before the host's answer. No step is under way.
+    /// Records a selection of the host. Extensions are told before the host is answered. No step is under way.
     fn tell_model(&mut self, changed: &Changed, selection: Selection, answer: ModelAnswer) {
         match self.record_choice(changed, selection) {
             Some((handle, payload)) => self.begin_step(async move {
@@ -74,14 +74,14 @@ impl Session {
         }
     }
 
-    /// Records a choice that nobody waits for.
+    /// Records a selection without waiting for extensions.
     pub(crate) fn record_model(&mut self, changed: &Changed, selection: Selection) {
         if let Some((handle, payload)) = self.record_choice(changed, selection) {
             handle.announce(EventName::ModelSelect, payload);
         }
     }
 
-    /// Writes a choice down; returns the event and the extensions that listen for it.
+    /// Records a selection; returns the event and the extensions that listen for it.
     fn record_choice(&mut self, changed: &Changed, selection: Selection) -> Option<(ExtensionHandle, Value)> {
         self.store.append_model_change(&changed.model.provider, &changed.model.id);
         if let Some(level) = changed.level {
@@ -98,7 +98,7 @@ impl Session {
         Some((handle, json!({ "model": model, "previousModel": previous, "source": selection.as_str() })))
     }
 
-    /// Sets the level; hosts hear of it only if the effective level changed.
+    /// Sets the level; the host is told only if the effective level changed.
     pub(crate) fn set_level(&mut self, wanted: ThinkingLevel) {
         let previous = self.models.level();
         if let Some(level) = self.models.set_level(wanted) {
@@ -110,19 +110,19 @@ impl Session {
 
     fn record_level(&mut self, level: ThinkingLevel, previous: ThinkingLevel) {
         self.store.append_thinking_level(level);
-        self.out.event(&Event::ThinkingLevelChanged { level: self.shown(level) });
+        self.out.event(&Event::ThinkingLevelChanged { level: self.level_for_host(level) });
         if let Some(handle) = self.listeners(EventName::ThinkingLevelSelect) {
             handle.announce(EventName::ThinkingLevelSelect, json!({ "level": level, "previousLevel": previous }));
         }
     }
 
-    /// A level in words the host knows.
-    pub(crate) fn shown(&self, level: ThinkingLevel) -> ThinkingLevel {
+    /// Limits a level to those the host knows.
+    pub(crate) fn level_for_host(&self, level: ThinkingLevel) -> ThinkingLevel {
         level.min(self.options.highest_level)
     }
 
-    pub(crate) fn shown_levels(&self) -> Vec<ThinkingLevel> {
-        let mut levels: Vec<_> = self.models.levels().into_iter().map(|level| self.shown(level)).collect();
+    pub(crate) fn levels_for_host(&self) -> Vec<ThinkingLevel> {
+        let mut levels: Vec<_> = self.models.levels().into_iter().map(|level| self.level_for_host(level)).collect();
         levels.dedup();
         levels
     }

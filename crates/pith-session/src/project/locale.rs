@@ -1,11 +1,11 @@
-//! The language the host would like answers in.
+//! The language the host wants answers in.
 
 use pith_protocol::commands::SetLocale;
 
 use crate::reply::Reply;
 use crate::session::Session;
 
-/// Longest tag; the registry's longest is shorter.
+/// The longest accepted tag; the longest registered one is shorter.
 const MAX_TAG: usize = 35;
 
 impl Session {
@@ -14,7 +14,7 @@ impl Session {
         self.answer(reply, answer);
     }
 
-    /// Puts the language into the system prompt; it counts from the next request.
+    /// Adds the language to the system prompt, from the next request on.
     pub(crate) fn take_locale(&mut self, locale: &str, command: &str) -> Result<(), String> {
         let tag = tag(locale).ok_or_else(|| {
             format!("Invalid field \"locale\" for command \"{command}\": expected a language tag such as \"de\" or \"zh-TW\", got \"{locale}\"")
@@ -25,7 +25,8 @@ impl Session {
     }
 }
 
-/// The shape of a BCP 47 tag. It becomes part of the system prompt, so nothing but letters and digits gets through.
+/// Returns the tag if it has the form of BCP 47. It becomes part of the system prompt, so only letters, digits and
+/// hyphens are accepted.
 fn tag(locale: &str) -> Option<String> {
     let tag = locale.trim().replace('_', "-");
     let is_subtag = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -1,5 +1,5 @@
-//! The project a session works in: its instructions, skills, templates and settings, the system prompt they make, and
-//! reading all of it again when it has changed.
+//! The project a session works in: its instructions, skills, templates and settings, the system prompt made from them,
+//! and reading all of it again when it has changed.
 
 mod locale;
 mod trust;
@@ -19,59 +19,59 @@ use crate::rules::StreamRules;
 use crate::session::{Session, SessionOptions};
 use trust::TrustQuestion;
 
-/// What one reading of the files of a working directory gives.
+/// The files of a working directory, as read at one moment.
 pub struct ProjectFiles {
     pub resources: Resources,
     pub settings: Arc<Settings>,
     /// Rules that watch the model's answers.
     pub rules: StreamRules,
-    /// What follows from the settings. A reload takes only what no command can change.
+    /// The options that follow from the settings. A reload applies only those no command can change.
     pub options: SessionOptions,
-    /// About settings and trust; resources have their own.
+    /// Problems with settings and trust; resources have their own.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether the project's own files count.
+    /// Whether the project's own files are used.
     pub is_trusted: bool,
-    /// What to ask about the project, if nobody has decided and nobody could be asked.
+    /// The question whether to trust the project, if it is undecided and the host has not been asked.
     pub question: Option<Question>,
 }
 
-/// Why the files of a project are read another time.
+/// Why the files of a project are read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReloadReason {
     /// They may have changed.
     Changed,
-    /// The host has said that the project may be trusted.
+    /// The host has answered that the project may be trusted.
     Trusted,
 }
 
 /// Reads the files of a working directory, and what extensions contribute.
 pub type LoadProject = Box<dyn FnMut(&Path, ReloadReason, &Contributed) -> ProjectFiles + Send>;
 
-/// Skills and templates of extensions, beside those of directories and settings.
+/// Skills and templates of extensions, in addition to those of directories and settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contributed {
     pub skills: Vec<ContributedPath>,
     pub prompts: Vec<ContributedPath>,
 }
 
-/// The latest reading and the way to another one.
+/// The files as last read, and the function that reads them again.
 pub(crate) struct Project {
     pub resources: Resources,
     diagnostics: Vec<Diagnostic>,
     pub is_trusted: bool,
-    /// Whether the host still has to say if the project may be trusted.
+    /// The state of the question whether the project may be trusted.
     pub trust: TrustQuestion,
-    /// Kept, so that every later reading has it too.
+    /// Kept because every later reading needs it too.
     contributed: Contributed,
     load: LoadProject,
     /// The language answers should have.
     locale: Option<String>,
-    /// The system prompt that follows from the resources, the active tools and the language.
+    /// The system prompt made from the resources, the active tools and the language.
     prompt: Arc<str>,
 }
 
 impl Project {
-    /// The prompt is empty until it is assembled.
+    /// Creates a project whose prompt is empty until `assemble_prompt` is called.
     pub fn new(files: ProjectFiles, load: LoadProject) -> Self {
         let ProjectFiles { resources, diagnostics, is_trusted, question, .. } = files;
         let (trust, contributed) = (TrustQuestion::of(question), Contributed::default());
@@ -91,7 +91,7 @@ impl Project {
         self.locale = Some(tag.to_owned());
     }
 
-    /// Takes what extensions contribute from here on; `true` if that is something else than before.
+    /// Sets what extensions contribute; `true` if that differs from before.
     pub fn contribute(&mut self, contributed: Contributed) -> bool {
         let is_new = self.contributed != contributed;
         self.contributed = contributed;
@@ -100,7 +100,7 @@ impl Project {
 }
 
 impl Session {
-    /// Expands `/skill:name` and `/template`; what names neither stays as it is.
+    /// Expands `/skill:name` and `/template`; other texts stay as they are.
     pub(crate) fn expand(&mut self, text: String) -> String {
         if !text.starts_with('/') {
             return text;
@@ -121,14 +121,14 @@ impl Session {
         expanded.unwrap_or(text)
     }
 
-    /// Reads the project again if one of its files is another one now. A few `stat` calls when none is.
+    /// Reads the project again if one of its files has changed. Costs a few `stat` calls if none has.
     pub(crate) fn reload_stale_files(&mut self) {
         if self.project.resources.is_stale() {
             self.reload_project(ReloadReason::Changed);
         }
     }
 
-    /// Reads the project again, makes the session follow it, and returns what is different.
+    /// Reads the project again, applies it to the session, and returns what has changed.
     pub(crate) fn reload_project(&mut self, reason: ReloadReason) -> Vec<Value> {
         let files = (self.project.load)(self.store.cwd(), reason, &self.project.contributed);
         let value = |change| serde_json::to_value(change).expect("wire types always serialize");
@@ -139,10 +139,10 @@ impl Session {
             self.models.set_settings(files.settings.clone());
             self.options.merge_settings(&files.options);
             if reason == ReloadReason::Trusted {
-                self.begin_with(&files.options);
+                self.reset_to_settings(&files.options);
             }
             self.settings = files.settings;
-            self.tools.renew(self.store.cwd(), &self.settings);
+            self.tools.remake(self.store.cwd(), &self.settings);
             self.publish_conditions();
         }
         self.replace_rules(files.rules);
@@ -153,8 +153,8 @@ impl Session {
         changes
     }
 
-    /// Sets what a host can change to what the settings of a project say that is trusted only now.
-    fn begin_with(&mut self, read: &SessionOptions) {
+    /// Applies the settings of a project that was just trusted, including those that commands can change.
+    fn reset_to_settings(&mut self, read: &SessionOptions) {
         self.queues.set_mode(Queue::Steering, read.steering_mode);
         self.queues.set_mode(Queue::FollowUp, read.follow_up_mode);
         self.options.interrupt_mode = read.interrupt_mode;
@@ -162,13 +162,13 @@ impl Session {
         self.options.retry.is_enabled = read.retry.is_enabled;
     }
 
-    /// Puts the system prompt of the active tools and resources together. Equal inputs give equal bytes.
+    /// Assembles the system prompt from the active tools and the resources. Equal inputs give equal bytes.
     pub(crate) fn assemble_prompt(&mut self) {
         let prompt = {
             let active = self.tools.active();
             let rules: Vec<Vec<&str>> = active.iter().map(|tool| tool.rules()).collect();
             let tools: Vec<ActiveTool<'_>> =
-                active.iter().zip(&rules).map(|(tool, rules)| mention(tool, rules)).collect();
+                active.iter().zip(&rules).map(|(tool, rules)| active_tool(tool, rules)).collect();
             let parts = self.project.resources.prompt_parts(&tools, self.store.cwd());
             PromptParts { locale: self.project.locale(), ..parts }.assemble()
         };
@@ -182,7 +182,7 @@ impl Session {
         self.answer(reply, Ok(json!({ "commands": commands })));
     }
 
-    /// Commands of extensions, then templates and skills.
+    /// Slash commands of extensions, then templates and skills.
     pub(crate) fn commands(&self) -> Vec<CommandEntry> {
         let mut commands = self.extension_commands();
         commands.extend(self.project.resources.commands());
@@ -203,12 +203,12 @@ impl Session {
     }
 }
 
-fn mention<'a>(tool: &'a Arc<dyn Tool>, rules: &'a [&'a str]) -> ActiveTool<'a> {
+fn active_tool<'a>(tool: &'a Arc<dyn Tool>, rules: &'a [&'a str]) -> ActiveTool<'a> {
     ActiveTool { name: &tool.spec().name, snippet: tool.snippet(), rules }
 }
 
 impl SessionOptions {
-    /// Takes what only settings decide; what a host may have set stays as it is.
+    /// Takes the options that only settings decide; those a host may have set stay.
     fn merge_settings(&mut self, read: &SessionOptions) {
         let is_enabled = self.retry.is_enabled;
         self.retry = read.retry.clone();

@@ -1,5 +1,5 @@
-//! Asking the host whether a project may be trusted: once, if the host said
-//! that it can show dialogs, and with silence meaning no.
+//! Asks the host whether a project may be trusted: once, if the host has announced that it can show dialogs. No answer
+//! means no.
 
 use std::time::Duration;
 
@@ -11,25 +11,25 @@ use super::ReloadReason;
 use crate::jobs::{Job, JobEnd};
 use crate::session::{Session, log_line};
 
-/// Where the question stands.
+/// The state of the question.
 #[derive(Default)]
 pub(crate) enum TrustQuestion {
-    /// There is none, or it has been answered.
+    /// There is no question, or it has been answered.
     #[default]
     None,
-    /// Nobody could be asked so far.
+    /// The host has not announced yet that it can show dialogs.
     Open(Question),
-    /// The host has it.
+    /// The host has been asked. `limit` ends the wait.
     Asked { id: String, limit: AbortHandle },
 }
 
 impl TrustQuestion {
-    /// Of a directory; `None` if it has been judged.
+    /// The question about a directory; `None` if trust is decided.
     pub fn of(question: Option<Question>) -> Self {
         question.map_or(TrustQuestion::None, TrustQuestion::Open)
     }
 
-    /// The host is gone.
+    /// Stops waiting for an answer.
     pub fn give_up(&mut self) {
         if let TrustQuestion::Asked { limit, .. } = std::mem::take(self) {
             limit.abort();
@@ -38,7 +38,7 @@ impl TrustQuestion {
 }
 
 impl Session {
-    /// The host can show dialogs.
+    /// Called when the host announces that it can show dialogs.
     pub(crate) fn on_ui_announced(&mut self) {
         let TrustQuestion::Open(question) = std::mem::take(&mut self.project.trust) else { return };
         let id = uuid::Uuid::new_v4().to_string();
@@ -49,7 +49,7 @@ impl Session {
         self.project.trust = TrustQuestion::Asked { id, limit };
     }
 
-    /// An answer to this question, to one of an extension, or to nobody's.
+    /// Takes an answer of the host, to this question or to a dialog of an extension.
     pub(crate) fn on_ui_answer(&mut self, id: Option<&str>, answer: &UiAnswer) {
         let Some(id) = id else { return };
         if !matches!(&self.project.trust, TrustQuestion::Asked { id: asked, .. } if asked == id) {

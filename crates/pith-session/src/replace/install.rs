@@ -1,4 +1,4 @@
-//! Putting another session in the place of this one. Nothing runs.
+//! Puts another session in the place of this one. Nothing runs.
 
 use super::Successor;
 use crate::jobs::{Job, JobEnd};
@@ -16,12 +16,12 @@ impl Session {
                 self.report_store();
                 self.store = store;
             }
-            // Only what was not written is forgotten.
+            // The same file stays open; only queued input that was not stored is lost.
             None => self.store.refresh(),
         }
         self.shell.forget_deferred();
         self.queues.deferred.forget();
-        self.rest_soon();
+        self.schedule_rest();
         if self.workbench().base.cwd != self.store.cwd() {
             self.move_to_directory();
         }
@@ -30,16 +30,16 @@ impl Session {
         self.append_drafts(successor.drafts);
     }
 
-    /// Selects model and level of the session, as far as they can be used here.
+    /// Selects the model and level the session was last used with, if they can be used here.
     fn restore_settings(&mut self) {
         if let Some(warning) = self.models.restore(self.store.settings()) {
             log_line(&format!("Warning: {warning}"));
         }
-        self.begin();
+        self.begin_session();
         self.report_store();
     }
 
-    /// Moves the tools to the session's working directory; what they left running elsewhere ends.
+    /// Moves the tools to the session's working directory; processes they left running elsewhere are ended.
     fn move_to_directory(&mut self) {
         let left = self.tools.move_to(self.store.cwd(), &self.settings);
         // Another directory has other instructions, skills and project settings.

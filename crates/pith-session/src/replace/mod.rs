@@ -1,7 +1,7 @@
-//! Replacing the session by another one: new, opened, forked or cloned.
+//! Replaces the session by another one: new, opened, forked or cloned.
 //!
-//! The target is checked first, so that a refusal leaves everything as it is; then extensions may object; then what
-//! runs is stopped and written down; then the sessions change places, with the extensions of each:
+//! The target is checked first, so that a refusal leaves everything as it is. Then extensions may refuse, then
+//! everything that runs is stopped and stored, then the next session and its extensions take the place of this one:
 //!
 //! ```text
 //! Opening ─► Asking ─► Stopping ─► Leaving ─► StoppingAgain ─► Arriving ─► answered
@@ -19,11 +19,11 @@ use pith_store::{Kind, Role, SessionStore, StoreError};
 use serde_json::Value;
 
 use crate::activity::AfterSettled;
-use crate::extensions::Beginning;
+use crate::extensions::StartReason;
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::{CLOSING, Session};
-pub(crate) use reply::{Replaced, ReplacementReply};
+pub(crate) use reply::{ReplacementOutcome, ReplacementReply};
 
 /// A replacement under way.
 pub(crate) struct Replacement {
@@ -31,74 +31,74 @@ pub(crate) struct Replacement {
     stage: Stage,
 }
 
-/// How far it is.
+/// Where the replacement stands.
 enum Stage {
     /// The file to switch to is being read.
     Opening,
-    /// Extensions may object.
+    /// Extensions may refuse.
     Asking(Target),
-    /// What runs is being stopped.
+    /// Everything that runs is being stopped.
     Stopping(Target),
-    /// The extensions of the session that is left say good-bye.
+    /// The extensions of the session that is left handle `session_shutdown`.
     Leaving(Arrival),
-    /// What they started on their way out is being stopped.
+    /// Whatever those handlers started is being stopped.
     StoppingAgain(Arrival),
-    /// The extensions of the next session are loaded, then told of it.
+    /// The extensions of the next session are loaded, then handle `session_start`.
     Arriving(Arrival),
 }
 
-/// A file read elsewhere.
+/// A session file that was read in the background.
 pub(crate) struct OpenedFile {
     pub result: Result<SessionStore, StoreError>,
 }
 
-/// What is to take the place of the session.
+/// What is to replace the session.
 pub(crate) enum Target {
     New {
         parent: Option<String>,
-        /// What an extension has written into it.
+        /// Entries that an extension wrote for it.
         drafts: Vec<Value>,
     },
     Opened(Box<SessionStore>),
     /// The file that is open already.
     Same,
-    /// Everything before a prompt.
+    /// A fork with everything before a prompt.
     Before(String),
-    /// Everything up to an entry.
+    /// A fork with everything up to an entry.
     UpTo(String),
-    /// Everything up to what was the leaf when it was asked for.
+    /// A clone up to the entry that was the leaf when the command arrived.
     Whole(String),
 }
 
-/// A session that is ready to take the place of this one.
+/// The session that is about to replace this one.
 pub(crate) struct Successor {
     /// `None` for the file that is open already.
     store: Option<SessionStore>,
-    beginning: Beginning,
+    start_reason: StartReason,
     drafts: Vec<Value>,
-    /// The prompt a fork takes back.
+    /// The text of the prompt that a fork leaves out.
     text: Option<String>,
 }
 
-/// A successor and the extensions that come with it.
+/// A successor and the extensions it comes with.
 pub(crate) struct Arrival {
     /// `None` once it is in place.
     successor: Option<Successor>,
     cwd: PathBuf,
     pub sources: Vec<ExtensionSource>,
-    pub beginning: Beginning,
-    /// The file of the session before.
+    pub start_reason: StartReason,
+    /// The file of the previous session.
     pub previous: Option<String>,
-    outcome: Replaced,
+    outcome: ReplacementOutcome,
 }
 
 impl Replacement {
-    /// Whether the next session is on its way to its extensions.
+    /// Whether the extensions of the next session are being loaded or told of it.
     pub fn is_arriving(&self) -> bool {
         matches!(self.stage, Stage::Arriving(_))
     }
 
-    /// The session on its way, if it is.
+    /// The next session, if its extensions are being loaded or told of it.
     pub fn arrival(&self) -> Option<&Arrival> {
         match &self.stage {
             Stage::Arriving(arrival) => Some(arrival),
@@ -144,7 +144,7 @@ impl Session {
         self.store.tree().kind(entry) == Some(Kind::Message(Role::User))
     }
 
-    /// Reads another session file, elsewhere, and replaces the session by it.
+    /// Reads another session file in the background, then replaces the session by it.
     pub(crate) fn switch_to(&mut self, path: &str, reply: ReplacementReply) {
         let cwd = self.store.cwd().to_owned();
         let path = cwd.join(path);
@@ -170,7 +170,7 @@ impl Session {
         }
     }
 
-    /// Replaces the session once nobody objects and nothing runs. The run goes on while extensions are asked.
+    /// Replaces the session once extensions agree and nothing runs. Runs go on while extensions are asked.
     pub(crate) fn replace(&mut self, target: Target, reply: ReplacementReply) {
         if self.is_closing {
             return self.end_replacement(reply, Err(CLOSING.to_owned()));
@@ -181,11 +181,11 @@ impl Session {
         self.ask_replacement_handlers(handle, event, question);
     }
 
-    /// Called when extensions had the chance to object.
-    pub(crate) fn on_replacement_judged(&mut self, is_refused: bool) {
+    /// Called when extensions have agreed or refused.
+    pub(crate) fn on_replacement_decided(&mut self, is_refused: bool) {
         let Some(Replacement { reply, stage: Stage::Asking(target) }) = self.replacement.take() else { return };
         if is_refused {
-            self.end_replacement(reply, Ok(Replaced::Cancelled));
+            self.end_replacement(reply, Ok(ReplacementOutcome::Cancelled));
         } else {
             self.stop_to_replace(target, reply);
         }
@@ -196,37 +196,37 @@ impl Session {
         self.when_settled(AfterSettled::Replace);
     }
 
-    /// Goes on with the replacement; nothing runs any more.
+    /// Continues the replacement; nothing runs any more.
     pub(crate) fn replace_now(&mut self) {
         match self.replacement.take() {
             Some(Replacement { reply, stage: Stage::Stopping(target) }) => match self.successor(target) {
                 Ok(successor) => self.hand_over(successor, reply),
                 Err(error) => self.end_replacement(reply, Err(error.to_string())),
             },
-            Some(Replacement { reply, stage: Stage::StoppingAgain(arrival) }) => self.arrive(arrival, reply),
+            Some(Replacement { reply, stage: Stage::StoppingAgain(arrival) }) => self.load_successor(arrival, reply),
             other => self.replacement = other,
         }
     }
 
-    /// Makes the session that takes the place of this one.
+    /// Makes the session that replaces this one.
     fn successor(&self, target: Target) -> Result<Successor, StoreError> {
-        let plain = |store, beginning| Successor { store, beginning, drafts: Vec::new(), text: None };
+        let plain = |store, start_reason| Successor { store, start_reason, drafts: Vec::new(), text: None };
         Ok(match target {
             Target::New { parent, drafts } => {
-                Successor { drafts, ..plain(Some(self.new_store(parent)), Beginning::New) }
+                Successor { drafts, ..plain(Some(self.new_store(parent)), StartReason::New) }
             }
             Target::Opened(mut store) => {
-                // Extensions may have taken their time to agree.
+                // Other processes may have written to the file while extensions decided.
                 store.refresh();
-                plain(Some(*store), Beginning::Resume)
+                plain(Some(*store), StartReason::Resume)
             }
-            Target::Same => plain(None, Beginning::Resume),
+            Target::Same => plain(None, StartReason::Resume),
             Target::Before(entry) => {
                 let (store, text) = self.store.fork(&entry)?;
-                Successor { text: Some(text), ..plain(Some(store), Beginning::Fork) }
+                Successor { text: Some(text), ..plain(Some(store), StartReason::Fork) }
             }
-            Target::UpTo(entry) => plain(Some(self.store.fork_at(&entry)?), Beginning::Fork),
-            Target::Whole(leaf) => plain(Some(self.store.clone_at(&leaf)?), Beginning::Fork),
+            Target::UpTo(entry) => plain(Some(self.store.fork_at(&entry)?), StartReason::Fork),
+            Target::Whole(leaf) => plain(Some(self.store.clone_at(&leaf)?), StartReason::Fork),
         })
     }
 
@@ -243,7 +243,8 @@ impl Session {
         }
     }
 
-    /// Lets the sessions change places: at once without extensions, after their good-bye otherwise. Nothing runs.
+    /// Replaces the session: at once without extensions, otherwise after they have handled `session_shutdown`. Nothing
+    /// runs.
     fn hand_over(&mut self, successor: Successor, reply: ReplacementReply) {
         let cwd = successor.store.as_ref().map_or(self.store.cwd(), SessionStore::cwd).to_owned();
         let sources = if cwd == self.workbench().base.cwd {
@@ -251,39 +252,39 @@ impl Session {
         } else {
             (self.extensions.find)(&cwd)
         };
-        let outcome = Replaced::Done { text: successor.text.clone() };
+        let outcome = ReplacementOutcome::Done { text: successor.text.clone() };
         let leaving = self.extension_handle().cloned();
         if leaving.is_none() && sources.is_empty() {
             self.install(successor);
             return self.end_replacement(reply, Ok(outcome));
         }
         if self.is_closing {
-            // Extensions are about to hear of the end, and of nothing after it.
+            // Extensions are about to be told of the end of the process; nothing may follow that.
             return self.end_replacement(reply, Err(CLOSING.to_owned()));
         }
         let target = successor.store.as_ref().map_or(self.store.path(), SessionStore::path);
         let target = target.map(|path| path.to_string_lossy().into_owned());
-        let (beginning, previous) = (successor.beginning, self.session_file());
-        let arrival = Arrival { successor: Some(successor), cwd, sources, beginning, previous, outcome };
+        let (start_reason, previous) = (successor.start_reason, self.session_file());
+        let arrival = Arrival { successor: Some(successor), cwd, sources, start_reason, previous, outcome };
         match leaving {
             Some(handle) => {
                 self.replacement = Some(Replacement { reply, stage: Stage::Leaving(arrival) });
-                self.say_goodbye(handle, beginning, target);
+                self.announce_shutdown(handle, start_reason, target);
             }
-            None => self.arrive(arrival, reply),
+            None => self.load_successor(arrival, reply),
         }
     }
 
-    /// Called when the extensions of the session that is left have said good-bye.
-    pub(crate) fn on_left(&mut self) {
+    /// Called when the extensions of the session that is left have handled `session_shutdown`.
+    pub(crate) fn after_shutdown(&mut self) {
         let Some(Replacement { reply, stage: Stage::Leaving(arrival) }) = self.replacement.take() else { return };
         self.replacement = Some(Replacement { reply, stage: Stage::StoppingAgain(arrival) });
-        // A handler may have started something on its way out.
+        // A handler may have started something.
         self.when_settled(AfterSettled::Replace);
     }
 
     /// Loads the extensions of the next session; puts it in place at once if it has none.
-    fn arrive(&mut self, arrival: Arrival, reply: ReplacementReply) {
+    fn load_successor(&mut self, arrival: Arrival, reply: ReplacementReply) {
         self.drop_requests();
         if arrival.sources.is_empty() {
             self.stop_extensions();
@@ -296,7 +297,7 @@ impl Session {
         self.replacement = Some(Replacement { reply, stage: Stage::Arriving(arrival) });
     }
 
-    /// Puts the arriving session in place, if it is not yet. Extensions of its own may look at it from now on.
+    /// Puts the next session in place, if it is not yet. Called before anything its extensions ask is answered.
     pub(crate) fn install_successor(&mut self) {
         let Some(Replacement { stage: Stage::Arriving(arrival), .. }) = &mut self.replacement else { return };
         if let Some(successor) = arrival.successor.take() {
@@ -304,13 +305,14 @@ impl Session {
         }
     }
 
-    /// Called when the extensions of the next session know it.
-    pub(crate) fn on_arrived(&mut self) {
+    /// Called when the extensions of the next session have handled `session_start`.
+    pub(crate) fn finish_replacement(&mut self) {
         let Some(Replacement { reply, stage: Stage::Arriving(arrival) }) = self.replacement.take() else { return };
         self.end_replacement(reply, Ok(arrival.outcome));
     }
 
-    /// Ends a replacement that a bug has stopped; a session that was arriving is put in place all the same.
+    /// Ends a replacement whose task panicked. A session whose extensions were being loaded is put in place
+    /// nevertheless.
     pub(crate) fn fail_replacement(&mut self) {
         self.install_successor();
         if let Some(Replacement { reply, .. }) = self.replacement.take() {
@@ -318,8 +320,8 @@ impl Session {
         }
     }
 
-    /// Answers whoever asked for a replacement; later commands go on after that.
-    fn end_replacement(&mut self, reply: ReplacementReply, outcome: Result<Replaced, String>) {
+    /// Answers the command, then serves later ones.
+    fn end_replacement(&mut self, reply: ReplacementReply, outcome: Result<ReplacementOutcome, String>) {
         reply.send(&mut *self.out, outcome);
         self.admit_waiting();
     }

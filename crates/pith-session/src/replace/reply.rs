@@ -1,4 +1,4 @@
-//! Who asked for a replacement, and what they are told.
+//! Who asked for a replacement, and how they are answered.
 
 use pith_ext::outgoing::{self, Answer};
 use pith_protocol::answers::Cancelled;
@@ -10,16 +10,16 @@ use crate::reply::Reply;
 
 /// How a replacement ended.
 #[derive(Clone, Debug)]
-pub(crate) enum Replaced {
-    /// An extension, or the host itself, did not want it.
+pub(crate) enum ReplacementOutcome {
+    /// An extension refused it, or the host aborted it.
     Cancelled,
     Done {
-        /// The prompt a fork takes back.
+        /// The text of the prompt that a fork left out.
         text: Option<String>,
     },
 }
 
-/// Answers whoever asked. Dropped, it answers with an error.
+/// Answers the host or the extension that asked. Answers with an error if it is dropped.
 pub(crate) enum ReplacementReply {
     New(Reply<NewSession>),
     Switch(Reply<SwitchSession>),
@@ -30,7 +30,7 @@ pub(crate) enum ReplacementReply {
 }
 
 impl ReplacementReply {
-    pub fn send(self, out: &mut dyn Outbox, outcome: Result<Replaced, String>) {
+    pub fn send(self, out: &mut dyn Outbox, outcome: Result<ReplacementOutcome, String>) {
         match self {
             ReplacementReply::New(reply) => reply.send(out, outcome.map(cancelled)),
             ReplacementReply::Switch(reply) => reply.send(out, outcome.map(cancelled)),
@@ -45,13 +45,13 @@ impl ReplacementReply {
     }
 }
 
-fn cancelled(outcome: Replaced) -> Cancelled {
-    Cancelled { cancelled: matches!(outcome, Replaced::Cancelled) }
+fn cancelled(outcome: ReplacementOutcome) -> Cancelled {
+    Cancelled { cancelled: matches!(outcome, ReplacementOutcome::Cancelled) }
 }
 
-fn text(outcome: Replaced) -> Value {
+fn text(outcome: ReplacementOutcome) -> Value {
     match outcome {
-        Replaced::Cancelled => json!({"cancelled": true}),
-        Replaced::Done { text } => json!({"text": text, "cancelled": false}),
+        ReplacementOutcome::Cancelled => json!({"cancelled": true}),
+        ReplacementOutcome::Done { text } => json!({"text": text, "cancelled": false}),
     }
 }

@@ -1,5 +1,5 @@
-//! The rules in the run's own task, where an answer can be cut off at the very piece that goes
-//! against one: what the provider has sent beyond it never reaches anybody.
+//! Checks answers against the rules in the run's own task, where an answer can be cut off at the very delta that breaks
+//! a rule: nothing the provider sends after it is shown.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::watch::Watch;
 pub(crate) struct RuleGuard {
     rules: Arc<StreamRules>,
     watch: Watch,
-    /// Rules the conversation has already.
-    is_told: Vec<bool>,
+    /// Rules that are in the conversation already.
+    is_injected: Vec<bool>,
     blocks: Vec<PartialBlock>,
     /// The rules that stopped the answer.
     broken: Vec<usize>,
 }
 
-/// A block as far as it has come.
+/// A block of the answer, as far as it was received.
 struct PartialBlock {
     block: Block,
     arguments: PartialArguments,
@@ -29,19 +29,19 @@ struct PartialBlock {
 }
 
 impl RuleGuard {
-    pub fn new(rules: Arc<StreamRules>, is_told: Vec<bool>) -> Self {
+    pub fn new(rules: Arc<StreamRules>, is_injected: Vec<bool>) -> Self {
         let (watch, blocks, broken) = Default::default();
-        RuleGuard { rules, watch, is_told, blocks, broken }
+        RuleGuard { rules, watch, is_injected, blocks, broken }
     }
 
-    /// A new answer begins.
+    /// Called when an answer begins.
     pub fn begin_answer(&mut self) {
         self.watch.reset();
         self.blocks.clear();
         self.broken.clear();
     }
 
-    /// The answer has been stopped.
+    /// Whether a rule has stopped the answer.
     pub fn has_stopped(&self) -> bool {
         !self.broken.is_empty()
     }
@@ -51,7 +51,7 @@ impl RuleGuard {
         if self.broken.is_empty() {
             self.follow(event);
             let hits = self.watch.feed(&self.rules, event);
-            self.broken = hits.into_iter().filter(|rule| !self.is_told[*rule]).collect();
+            self.broken = hits.into_iter().filter(|rule| !self.is_injected[*rule]).collect();
         }
         &self.broken
     }
@@ -98,7 +98,7 @@ impl RuleGuard {
         }
     }
 
-    /// Ends the blocks that are still open, and says so.
+    /// Ends the blocks that are still open, and returns the events that say so.
     pub fn close(&mut self) -> Vec<AssistantEvent> {
         let open = self.blocks.iter_mut().enumerate().filter(|(_, partial)| partial.is_open);
         let end = |(index, partial): (usize, &mut PartialBlock)| match &mut partial.block {
@@ -121,7 +121,7 @@ impl RuleGuard {
         ends
     }
 
-    /// What is left of an answer that was stopped, whatever became of it at the provider's.
+    /// Replaces a stopped answer by the part that was shown, whatever the provider has sent.
     pub fn conclude(&self, message: Arc<Message>) -> Arc<Message> {
         let Some(answer) = message.as_assistant().filter(|_| self.has_stopped()) else { return message };
         let names: Vec<&str> = self.broken.iter().map(|rule| self.rules.get(*rule).name.as_str()).collect();

@@ -1,7 +1,7 @@
-//! Stream rules (`ttsr_triggered`): an answer that goes against a rule is
-//! stopped, the rule enters the conversation, and the model answers again.
+//! Stream rules (`ttsr_triggered`): an answer that breaks a rule is stopped, the rule is added to the conversation, and
+//! the model answers again.
 //!
-//! A rule speaks once per conversation: from then on the model has read it.
+//! A rule is added once per conversation: from then on the model has read it.
 
 mod guard;
 mod patterns;
@@ -23,24 +23,24 @@ pub use patterns::StreamRules;
 
 const INJECTION: &str = "ttsr-injection";
 
-/// The rules and what they have done so far.
+/// The rules and their state in this conversation.
 pub(crate) struct RuleBook {
     rules: Arc<StreamRules>,
-    /// Whether the conversation has the rule already.
-    is_told: Vec<bool>,
-    /// Rules that stopped the answer being streamed.
+    /// Whether each rule is in the conversation already.
+    is_injected: Vec<bool>,
+    /// The rules that stopped the answer being streamed.
     pending: Vec<usize>,
 }
 
 impl RuleBook {
     pub fn new(rules: StreamRules) -> Self {
-        let is_told = vec![false; rules.len()];
-        RuleBook { rules: Arc::new(rules), is_told, pending: Vec::new() }
+        let is_injected = vec![false; rules.len()];
+        RuleBook { rules: Arc::new(rules), is_injected, pending: Vec::new() }
     }
 
-    /// Looks up which rules a conversation has.
+    /// Finds which rules are in a conversation.
     pub fn resume(&mut self, messages: &[Arc<Message>]) {
-        self.is_told.fill(false);
+        self.is_injected.fill(false);
         self.pending.clear();
         for message in messages {
             let Message::Custom(CustomMessage { custom_type, details: Some(details), .. }) = &**message else {
@@ -48,22 +48,22 @@ impl RuleBook {
             };
             let names = details.get("rules").and_then(Value::as_array).filter(|_| custom_type == INJECTION);
             for rule in names.into_iter().flatten().filter_map(|name| self.rules.find(name.as_str()?)) {
-                self.is_told[rule] = true;
+                self.is_injected[rule] = true;
             }
         }
     }
 
-    /// Watches the answers of a run, where there is something to watch for.
+    /// Creates the guard for a run; `None` if there are no rules.
     pub fn guard(&self) -> Option<RuleGuard> {
-        self.rules.automaton().map(|_| RuleGuard::new(self.rules.clone(), self.is_told.clone()))
+        self.rules.automaton().map(|_| RuleGuard::new(self.rules.clone(), self.is_injected.clone()))
     }
 
-    /// The host stopped the answer first.
+    /// Called when the host aborts: the stopped answer is not repeated.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }
 
-    /// The message that tells the pending rules.
+    /// Makes the message that adds the pending rules to the conversation.
     fn injection(&mut self) -> Option<CustomMessage> {
         let pending = std::mem::take(&mut self.pending);
         if pending.is_empty() {
@@ -74,7 +74,7 @@ impl RuleBook {
         );
         let mut names = Vec::new();
         for rule in pending {
-            self.is_told[rule] = true;
+            self.is_injected[rule] = true;
             let rule = self.rules.get(rule);
             text.push_str(&format!(
                 "\n<rule name=\"{}\" path=\"{}\">\n{}\n</rule>\n",
@@ -96,7 +96,7 @@ impl RuleBook {
 }
 
 impl Session {
-    /// Watches for other rules from the next run on; those the conversation has already stay known.
+    /// Uses other rules from the next run on. Rules that are in the conversation already stay so.
     pub(crate) fn replace_rules(&mut self, rules: StreamRules) {
         if rules.len() == 0 && self.rules.rules.len() == 0 {
             return;
@@ -105,14 +105,14 @@ impl Session {
         self.resume_rules();
     }
 
-    /// Looks up which rules the conversation has. Only custom messages matter; the rest of a long session is not read
-    /// before it is needed.
+    /// Finds which rules are in the conversation. Reads only custom messages, so that a long session is not read
+    /// earlier than needed.
     pub(crate) fn resume_rules(&mut self) {
         let is_custom = |kind| matches!(kind, Kind::CustomMessage | Kind::Message(Role::Custom));
         self.rules.resume(&self.store.messages_of(is_custom));
     }
 
-    /// A rule has stopped the answer.
+    /// Called when a rule has stopped the answer.
     pub(crate) fn on_rules_broken(&mut self, rules: Vec<usize>) {
         let shown: Vec<_> = rules.iter().map(|rule| self.rules.rules.get(*rule)).collect();
         let shown = serde_json::to_value(shown).expect("rules always serialize");
@@ -120,14 +120,14 @@ impl Session {
         self.rules.pending = rules;
     }
 
-    /// What to go on with after a run that a rule stopped.
+    /// How to continue after a run that a rule stopped.
     pub(crate) fn rule_opening(&mut self) -> Option<Opening> {
         let message = self.rules.injection()?;
         self.omit_stopped_answer();
         Some(Opening::Prompts(vec![Arc::new(Message::Custom(message))]))
     }
 
-    /// The model must not take the stopped answer for its own word, nor what became of its calls.
+    /// Hides the stopped answer and its tool results, so that the model does not take them for its own.
     fn omit_stopped_answer(&mut self) {
         let is_of_answer = |message: &&Arc<Message>| {
             matches!(***message, Message::ToolResult(_)) || message.as_assistant().is_some_and(|answer| answer.failed())

@@ -1,8 +1,7 @@
-//! Stream rules made ready to watch: all patterns of all rules in one automaton.
+//! Compiles stream rules: all patterns of all rules in one automaton.
 //!
-//! Patterns come from files, so they are held to what an automaton can do in one
-//! pass: no pattern can make watching slower than linear in the text, and none
-//! can grow beyond a fixed size. `\b` looks at ASCII letters only, because an
+//! Patterns come from files, so they are limited to what an automaton can do in one pass: no pattern can make matching
+//! slower than linear in the text, and none can grow beyond a fixed size. `\b` considers ASCII letters only, because an
 //! automaton cannot look ahead over a whole character.
 
 use pith_resources::StreamRule;
@@ -11,12 +10,12 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
 
-/// Bytes all patterns together may take when compiled.
+/// How many bytes all compiled patterns may take together.
 const MAX_COMPILED: usize = 4 << 20;
-/// Bytes one watched block may spend on remembered states; beyond it they are forgotten and found anew.
+/// How many bytes of automaton states one watched block may cache; beyond that the cache is cleared and refilled.
 const CACHE: usize = 512 << 10;
 
-/// The usable rules and the automaton that finds them.
+/// The valid rules and the automaton that matches them.
 #[derive(Default)]
 pub struct StreamRules {
     rules: Vec<Rule>,
@@ -30,7 +29,7 @@ struct Rule {
     scopes: Vec<Scope>,
 }
 
-/// What of an answer a rule watches.
+/// Which part of an answer a rule watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Scope {
     Text,
@@ -39,17 +38,17 @@ enum Scope {
     Tool(String),
 }
 
-/// A block of an answer as rules see it.
+/// The kind of block that is matched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Watched {
     Text,
     Thinking,
-    /// The arguments of a call of that tool, as the model writes them.
+    /// The arguments of a call of that tool, as the model streams them.
     Tool(String),
 }
 
 impl StreamRules {
-    /// Compiles what can be used; the texts say what cannot, and why.
+    /// Compiles the valid rules; the texts say which ones are not, and why.
     pub fn compile(sources: Vec<StreamRule>) -> (Self, Vec<String>) {
         let (mut rules, mut problems) = (StreamRules::default(), Vec::new());
         let (mut patterns, mut size) = (Vec::new(), 0);
@@ -95,7 +94,7 @@ impl StreamRules {
         self.rules[owner].scopes.iter().any(|scope| scope.covers(block)).then_some(owner)
     }
 
-    /// Memory for one watched block.
+    /// Creates the cache for one watched block.
     pub(crate) fn cache(dfa: &DFA) -> Cache {
         dfa.create_cache()
     }
@@ -130,7 +129,7 @@ fn unknown_scope(text: &str) -> String {
     format!("scope {text:?} is none of text, thinking, tool, tool:<name>")
 }
 
-/// Scopes, patterns and compiled size of one rule.
+/// Parses one rule: its scopes, its patterns and their compiled size.
 fn prepare(rule: &StreamRule, room: usize) -> Result<(Vec<Scope>, Vec<Hir>, usize), String> {
     let scopes = rule.scope.iter().map(|scope| Scope::parse(scope)).collect::<Result<_, _>>()?;
     let patterns = rule.condition.iter().map(|pattern| parse(pattern)).collect::<Result<Vec<_>, _>>()?;
@@ -147,12 +146,12 @@ fn parse(pattern: &str) -> Result<Hir, String> {
     Ok(with_ascii_boundaries(hir))
 }
 
-/// The last line of a report that draws the pattern says what is wrong.
+/// The message of a regex error, whose earlier lines draw the pattern.
 fn last_line(report: &str) -> &str {
     report.lines().last().unwrap_or(report).trim_start_matches("error: ")
 }
 
-/// Depth is bounded by the parser's own limit.
+/// Makes word boundaries ASCII only. The parser limits the depth of the recursion.
 fn with_ascii_boundaries(hir: Hir) -> Hir {
     match hir.into_kind() {
         HirKind::Empty => Hir::empty(),
@@ -191,7 +190,7 @@ fn nfa(patterns: &[Hir], limit: usize) -> Result<thompson::NFA, String> {
 }
 
 fn automaton(patterns: &[Hir]) -> Result<DFA, String> {
-    // The parts were within the limit; what joins them is small.
+    // Each rule was within the limit; joining them adds little.
     let nfa = nfa(patterns, 2 * MAX_COMPILED)?;
     let config = DFA::config().match_kind(MatchKind::All).cache_capacity(CACHE).skip_cache_capacity_check(true);
     DFA::builder().configure(config).build_from_nfa(nfa).map_err(|error| error.to_string())

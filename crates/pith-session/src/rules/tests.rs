@@ -27,7 +27,7 @@ fn compile(rules: Vec<StreamRule>) -> StreamRules {
     rules
 }
 
-/// The names of the rules that match a text cut into pieces of `size` bytes or so, with the piece that did it.
+/// The names of the rules that match a text, streamed in pieces of about `size` bytes.
 fn hits_in(rules: &StreamRules, kind: &str, text: &str, size: usize) -> Vec<String> {
     let mut watch = Watch::default();
     let mut hits = Vec::new();
@@ -127,7 +127,7 @@ fn a_rule_speaks_once_per_conversation() {
         book.pending.len()
     };
     assert_eq!(say(&mut book), 1);
-    book.forget_pending(); // stopped by the host: the model has not read it
+    book.forget_pending(); // aborted by the host: the model has not read it
     assert_eq!(say(&mut book), 1);
     let message = book.injection().expect("a rule is pending");
     assert!(message.content.text().contains("advice") && !message.display);
@@ -156,7 +156,7 @@ fn an_answer_ends_where_it_breaks_a_rule() {
     let [AssistantEvent::ToolCallEnd { index: 1, call }] = &ends[..] else { panic!("{ends:?}") };
     assert_eq!(serde_json::Value::from(call.arguments.clone()), serde_json::json!({"command": "rm -rf /"}));
     assert_eq!(call.arguments_truncated, Some(true));
-    // The provider had finished long before.
+    // The provider had sent the whole answer long before.
     let finished = AssistantMessage { content: vec![Block::text("all of it")], ..AssistantMessage::default() };
     let left = guard.conclude(Arc::new(Message::Assistant(finished)));
     let left = left.as_assistant().expect("an answer");

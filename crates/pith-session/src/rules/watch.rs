@@ -1,7 +1,6 @@
-//! Follows the blocks of an answer, delta by delta, and tells which rules match.
+//! Matches the blocks of an answer against the rules, delta by delta.
 //!
-//! Each byte moves an automaton by one state, so the way a text is cut into
-//! deltas changes nothing, and nothing of the text is kept.
+//! Each byte moves an automaton by one state, so it does not matter how a text is cut into deltas, and no text is kept.
 
 use pith_protocol::AssistantEvent;
 use regex_automata::Anchored;
@@ -11,14 +10,14 @@ use regex_automata::util::start;
 
 use super::patterns::{StreamRules, Watched};
 
-/// Blocks watched at the same time; answers come one block after the other.
+/// How many blocks are watched at the same time; providers send one block after the other.
 const MAX_OPEN: usize = 8;
 
 /// The open blocks of the answer being streamed.
 #[derive(Default)]
 pub(crate) struct Watch {
     open: Vec<Stream>,
-    /// Memory of blocks that have ended, used again.
+    /// Caches of blocks that have ended, for reuse.
     spare: Vec<Cache>,
 }
 
@@ -26,7 +25,7 @@ struct Stream {
     index: usize,
     block: Watched,
     cache: Cache,
-    /// `None` when nothing can match any more.
+    /// `None` once nothing can match any more.
     state: Option<LazyStateID>,
 }
 
@@ -49,7 +48,7 @@ impl Watch {
         Vec::new()
     }
 
-    /// Forgets the answer.
+    /// Forgets the current answer.
     pub fn reset(&mut self) {
         self.spare.extend(self.open.drain(..).map(|stream| stream.cache));
     }
@@ -74,7 +73,7 @@ impl Watch {
         hits
     }
 
-    /// What ends with the block may match only now.
+    /// Ends a block. Patterns that require the end of the text may match only now.
     fn end(&mut self, rules: &StreamRules, dfa: &DFA, index: usize) -> Vec<usize> {
         let mut hits = Vec::new();
         let Some(at) = self.open.iter().position(|stream| stream.index == index) else { return hits };

@@ -1,4 +1,4 @@
-//! What comes after a run: another attempt, a compaction, the next run, or the end of the work.
+//! What follows a run: another attempt, a compaction, the next run, or the end of the work.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use super::Next;
+use super::RetryDecision;
 use crate::activity::{RunStart, Stage, Work};
 use crate::extensions::{AbortGrace, outcome};
 use crate::jobs::{Job, JobEnd};
@@ -21,28 +21,28 @@ impl Session {
         let Some((mut work, run)) = self.activity.end_run() else { return };
         let was_aborted = run.cancel.is_cancelled() || self.is_closing;
         let answer = messages.iter().rev().find_map(|message| message.as_assistant());
-        let next = if was_aborted { Next::Settle } else { work.retry.after(answer, &self.options.retry) };
+        let next = if was_aborted { RetryDecision::Settle } else { work.retry.after(answer, &self.options.retry) };
         let error = answer.and_then(|answer| answer.error_message.as_deref()).unwrap_or_default();
-        self.out.event(&Event::AgentEnd { messages, will_retry: matches!(next, Next::Wait { .. }) });
+        self.out.event(&Event::AgentEnd { messages, will_retry: matches!(next, RetryDecision::Wait { .. }) });
         match next {
-            Next::Wait { attempt, delay } => return self.wait_to_retry(work, attempt, delay, error),
-            Next::GiveUp { attempt } => {
+            RetryDecision::Wait { attempt, delay } => return self.wait_to_retry(work, attempt, delay, error),
+            RetryDecision::GiveUp { attempt } => {
                 self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(error) });
             }
-            Next::Settle => {}
+            RetryDecision::Settle => {}
         }
         if let Some(opening) = self.rule_opening() {
             return self.start_run(work, RunStart::with(opening));
         }
         if was_aborted {
-            // An abort right after a failed attempt ends the chain of attempts as well.
+            // An abort right after a failed attempt also ends the retries.
             self.cancel_attempts(&mut work);
             return self.settle(work, true);
         }
         self.compact_after_run(work, answer);
     }
 
-    /// Starts the next run, if something is queued or left to do; ends the work otherwise.
+    /// Starts the next run if something is queued or left to do; ends the work otherwise.
     pub(crate) fn go_on(&mut self, work: Box<Work>) {
         match self.continuation().or_else(|| self.reminder()) {
             Some(opening) => self.start_run(work, RunStart::with(opening)),
@@ -50,7 +50,7 @@ impl Session {
         }
     }
 
-    /// What to go on with if a message was queued while the run was ending.
+    /// How to continue if a message was queued while the run was ending.
     fn continuation(&self) -> Option<Opening> {
         if self.is_closing {
             None
@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// Ends the work, unless extensions want more of it. Work that was aborted ends without asking them.
+    /// Ends the work, unless extensions continue it. They are not asked about aborted work.
     pub(crate) fn settle(&mut self, work: Box<Work>, was_aborted: bool) {
         let handle = self.listeners(EventName::AgentBeforeSettle).filter(|_| !was_aborted && !self.is_closing);
         let Some(handle) = handle else { return self.end_work(work, was_aborted) };
@@ -78,18 +78,18 @@ impl Session {
         });
     }
 
-    /// Called when extensions were told what the activity waited for them to hear.
+    /// Called when extensions have been told what the activity waited for.
     pub(crate) fn on_announced(&mut self, boundary: Option<Boundary>) {
         match self.activity.stage() {
-            Some(Stage::BeforeSettling { .. }) => self.on_last_word(boundary.unwrap_or_default()),
+            Some(Stage::BeforeSettling { .. }) => self.on_before_settle_handled(boundary.unwrap_or_default()),
             Some(Stage::Settling { .. }) => self.tell_settled(),
             _ => self.on_compaction_announced(),
         }
     }
 
-    fn on_last_word(&mut self, boundary: Boundary) {
+    fn on_before_settle_handled(&mut self, boundary: Boundary) {
         let is_continued = self.apply_boundary(EventName::AgentBeforeSettle, boundary);
-        let Some((work, was_aborted)) = self.activity.end_last_word() else { return };
+        let Some((work, was_aborted)) = self.activity.end_before_settling() else { return };
         let opening = match self.continuation() {
             _ if was_aborted || self.is_closing => None,
             Some(opening) => Some(opening),
@@ -101,12 +101,12 @@ impl Session {
         }
     }
 
-    /// Tells extensions, then everybody, that the work is over.
+    /// Tells extensions, then the host, that the work is over.
     fn end_work(&mut self, work: Box<Work>, was_aborted: bool) {
         self.flush_deferred();
         let cancel = CancellationToken::new();
         if was_aborted {
-            // Whoever aborted waits for this.
+            // The client that aborted waits for this, so handlers get little time.
             cancel.cancel();
         }
         self.activity.enter(work, Stage::Settling { cancel: cancel.clone(), was_aborted });
@@ -121,16 +121,16 @@ impl Session {
         let Some(aborted) = self.activity.end_settling() else { return };
         self.store.release();
         self.out.event(&Event::AgentSettled { aborted });
-        self.rest_soon();
+        self.schedule_rest();
         self.after_activity();
     }
 
-    /// Called when a bug ended the run's task: closes what it left open, so that no host waits for ever.
+    /// Called when the run's task panicked. Closes what it left open, so that no host waits for ever.
     pub(crate) fn on_run_panic(&mut self, error: &JoinError) {
         let Some(run) = self.activity.run_mut() else { return };
         log_line(&format!("the run ended unexpectedly: {error}"));
         let open = std::mem::take(&mut run.open);
-        // A compaction before the next turn goes on for nobody.
+        // The run that waited for the compaction is gone.
         if let Some((compaction, _)) = run.compaction.take() {
             self.abandon_compaction(&compaction);
         }

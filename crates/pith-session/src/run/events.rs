@@ -1,4 +1,4 @@
-//! What a run reports: written down where it belongs, then told to the host.
+//! The events of a run: stored where they belong, then sent to the host.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::todos;
 impl Session {
     pub(super) fn on_run_event(&mut self, event: RunEvent, written: Option<oneshot::Sender<EntryId>>) {
         if let Some(run) = self.activity.run_mut() {
-            run.open.follow(&event);
+            run.open.note(&event);
         }
         match event {
             RunEvent::AgentStart => self.out.event(&Event::AgentStart),
@@ -55,7 +55,7 @@ impl Session {
         self.out.event(&Event::TurnStart);
     }
 
-    /// Writes the message down, then says so: a host that saw the event may rely on the file.
+    /// Stores the message, then announces it: a host that sees the event may rely on the file.
     pub(super) fn on_message_end(&mut self, message: &Arc<Message>, written: Option<oneshot::Sender<EntryId>>) {
         let is_user = matches!(**message, Message::User(_));
         let input = self.activity.run_mut().filter(|_| is_user).and_then(|run| run.inputs.pop_front());
@@ -68,7 +68,7 @@ impl Session {
         self.note_retry_success(message);
         self.note_progress(message);
         if let Some(answer) = message.as_assistant() {
-            self.judge_accepted(answer);
+            self.report_late_failure(answer);
         }
         let must_wait = is_user || self.options.fsync == Fsync::Always;
         match self.sync_task() {
@@ -121,7 +121,7 @@ fn sync(task: SyncTask) -> JobEnd {
     task.run().map_or_else(JobEnd::Report, |()| JobEnd::Done)
 }
 
-/// Lets the run go on with a message that is written down.
+/// Tells the run that its message is stored.
 fn tell(written: Option<oneshot::Sender<EntryId>>, entry: EntryId) {
     if let Some(written) = written {
         ignore(written.send(entry));

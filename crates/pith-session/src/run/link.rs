@@ -1,5 +1,5 @@
-//! The run's side of its conversation with the session. Extensions are asked
-//! here, in the run's task: the session itself never waits for them.
+//! The run's side of the channel to the session. Extensions are called here, in the run's task, so that the session
+//! never waits for them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tools::images;
 /// What a run sends to the session.
 #[allow(clippy::large_enum_variant, reason = "the large one is the common one: a delta passes without a box")]
 pub(crate) enum FromRun {
-    /// A message that has ended is answered with its entry once it is written down.
+    /// An event. A `MessageEnd` also asks for the id of its entry, once it is stored.
     Event(RunEvent, Option<oneshot::Sender<EntryId>>),
     Has(Queue, oneshot::Sender<bool>),
     Take(Queue, oneshot::Sender<Vec<Arc<Message>>>),
@@ -27,17 +27,17 @@ pub(crate) enum FromRun {
     IsInterrupted(oneshot::Sender<bool>),
     /// A turn that is not the first is about to begin; it waits for the answer.
     BeforeTurn(oneshot::Sender<()>),
-    /// What extensions made of the system prompt.
+    /// The system prompt as extensions changed it.
     Prompted(AgentStart, oneshot::Sender<()>),
     /// The answer breaks these rules and was stopped.
     RulesBroken(Vec<usize>),
-    /// What extensions propose at the end of a turn; the answer says whether the run goes on for it.
+    /// What extensions propose at the end of a turn; the answer says whether the run continues for it.
     Boundary(Boundary, oneshot::Sender<bool>),
 }
 
-/// The session as the run reaches it.
+/// The run's connection to the session.
 pub(crate) struct SessionLink {
-    /// Closed only when the session is gone; then nothing matters any more.
+    /// Closed only when the session has ended.
     pub to_session: mpsc::Sender<FromRun>,
     pub room: Room,
     pub cancel: CancellationToken,
@@ -50,7 +50,7 @@ pub(crate) struct SessionLink {
 }
 
 impl SessionLink {
-    /// Makes the first messages of the run ready.
+    /// Prepares the first messages of the run.
     pub async fn open(&mut self, opening: Opening, prompted: Option<Prompted>) -> Opening {
         let Opening::Prompts(mut prompts) = opening else { return opening };
         if let (Some(observer), Some(prompted)) = (&mut self.observer, prompted)
@@ -70,7 +70,8 @@ impl SessionLink {
         answered.await.ok()
     }
 
-    /// Passes a piece of an answer on, and stops the answer if it breaks a rule. A host that aborts first wins.
+    /// Forwards a piece of an answer, and stops the answer if it breaks a rule. If the host has aborted already, rules
+    /// are not checked.
     async fn stream(&mut self, event: AssistantEvent) {
         let broken = match &mut self.rules {
             Some(rules) if !self.cancel.is_cancelled() => rules.take(&event).to_vec(),
@@ -107,7 +108,7 @@ impl Link for SessionLink {
                     rules.begin_answer();
                 }
             }
-            // The answer was stopped before this.
+            // The rest of an answer that a rule stopped is not shown.
             RunEvent::Stream(_) if self.rules.as_ref().is_some_and(RuleGuard::has_stopped) => return,
             RunEvent::Stream(_) => {
                 // A host that does not read suspends the run; an abort still gets through.

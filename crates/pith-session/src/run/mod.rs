@@ -1,4 +1,4 @@
-//! A run of the agent loop, on the session's side: how it starts, what it asks for, what it reports, how it ends.
+//! A run of the agent loop, seen from the session: starting it, serving it, ending it.
 
 mod end;
 mod events;
@@ -28,9 +28,9 @@ pub(crate) use late_failure::AcceptedPrompt;
 pub(crate) use link::FromRun;
 use link::SessionLink;
 pub use retry::RetryPolicy;
-pub(crate) use retry::{Next, Retry};
+pub(crate) use retry::{Retry, RetryDecision};
 
-/// Messages a run may be ahead of the session.
+/// How many messages a run may be ahead of the session.
 const BACKLOG: usize = 256;
 
 /// The active run.
@@ -39,16 +39,16 @@ pub(crate) struct Run {
     /// Closed when the run has ended.
     pub events: mpsc::Receiver<FromRun>,
     n_turns: u32,
-    open: Open,
-    /// The store's records of the user messages that are still to be written, in their order.
+    open: OpenEvents,
+    /// The store's records of user messages that are not stored yet, in order.
     inputs: VecDeque<InputId>,
-    /// Makes room before the next turn, which waits to be let go.
+    /// A compaction before the next turn, and the channel that lets the turn begin.
     pub compaction: Option<(Compaction, oneshot::Sender<()>)>,
 }
 
-/// Starts that still need their end, should the run die.
+/// Events that still need their counterpart if the run dies.
 #[derive(Default)]
-struct Open {
+struct OpenEvents {
     is_started: bool,
     turn: bool,
     has_message: bool,
@@ -56,13 +56,14 @@ struct Open {
     messages: Vec<Arc<Message>>,
 }
 
-/// A question whose asker is gone needs no answer.
+/// Ignores that an answer found no receiver: the asker is gone.
 fn ignore<T>(_sent: Result<(), T>) {}
 
 impl Session {
     /// Starts a run. The caller has checked that there is a model and nothing runs.
     pub(crate) fn start_run(&mut self, work: Box<Work>, start: RunStart) {
-        // A prompt was refused before. Runs of extensions go on, and their entries wait for the other process.
+        // Prompts are refused if this fails. Runs that extensions start go on; their entries wait until the other
+        // process releases the file.
         let _ = self.store.hold();
         let cancel = CancellationToken::new();
         let (to_session, events) = mpsc::channel(BACKLOG);
@@ -88,12 +89,12 @@ impl Session {
             pith_agent::run(opening, &mut link, &token).await;
             JobEnd::Done
         });
-        let run = Run { cancel, events, n_turns: 0, open: Open::default(), inputs, compaction: None };
+        let run = Run { cancel, events, n_turns: 0, open: OpenEvents::default(), inputs, compaction: None };
         self.activity.enter(work, Stage::Running(run));
     }
 
     pub(crate) fn on_run(&mut self, message: FromRun) {
-        // An answer nobody waits for any more belongs to a run that is ending.
+        // If nobody receives an answer, the run is ending.
         match message {
             FromRun::Event(event, taken) => self.on_run_event(event, taken),
             FromRun::Has(queue, answer) => ignore(answer.send(!self.is_closing && self.queues.has(queue))),
@@ -125,8 +126,8 @@ impl Session {
     }
 }
 
-impl Open {
-    fn follow(&mut self, event: &RunEvent) {
+impl OpenEvents {
+    fn note(&mut self, event: &RunEvent) {
         match event {
             RunEvent::AgentStart => self.is_started = true,
             RunEvent::TurnStart => self.turn = true,

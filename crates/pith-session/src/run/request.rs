@@ -1,4 +1,4 @@
-//! The request for the next answer, put together from the state of the moment it is asked for.
+//! Assembles the request for the next answer from the current state.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Session {
         self.options.max_turns.filter(|limit| run.n_turns > *limit)
     }
 
-    /// The system prompt the next request carries.
+    /// The system prompt of the next request.
     pub(crate) fn system_prompt(&self) -> Arc<str> {
         match self.activity.work() {
             Some(work) => self.system_prompt_of(work),
@@ -62,7 +62,7 @@ impl Session {
         }
     }
 
-    /// The same for work that is between two stages.
+    /// The system prompt for work that is between two stages.
     pub(crate) fn system_prompt_of(&self, work: &Work) -> Arc<str> {
         match &work.prompt {
             Some(changed) => self.changed_prompt(changed),

@@ -1,4 +1,4 @@
-//! Whether a failed answer is asked for again, when, and the wait until then.
+//! Decides whether and when a failed answer is requested again, and waits until then.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ pub struct RetryPolicy {
     pub is_enabled: bool,
     pub max_retries: u32,
     pub base_delay: Duration,
-    /// Longest wait of our own making.
+    /// The longest delay of pith's own backoff.
     pub max_delay: Duration,
-    /// Longest wait a server may ask for; `None` honours any.
+    /// The longest delay a server may ask for; `None` accepts any.
     pub max_server_delay: Option<Duration>,
 }
 
@@ -38,45 +38,47 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Counts the attempts of one activity.
+/// Counts the attempts of one piece of work.
 #[derive(Debug, Default)]
 pub(crate) struct Retry {
     attempt: u32,
 }
 
-/// What to do about the end of a run.
+/// What to do at the end of a run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// Nothing failed, or nothing can be done and nothing was tried.
+pub(crate) enum RetryDecision {
+    /// Nothing failed, or the failure cannot be retried and no retry was made.
     Settle,
     Wait {
         attempt: u32,
         delay: Duration,
     },
-    /// Attempts were made and have not helped.
+    /// Retries were made without success.
     GiveUp {
         attempt: u32,
     },
 }
 
 impl Retry {
-    /// Decides on the last answer of a run.
-    pub fn after(&mut self, answer: Option<&AssistantMessage>, policy: &RetryPolicy) -> Next {
-        let Some(failed) = answer.filter(|answer| answer.stop_reason == StopReason::Error) else { return Next::Settle };
+    /// Decides by the last answer of a run.
+    pub fn after(&mut self, answer: Option<&AssistantMessage>, policy: &RetryPolicy) -> RetryDecision {
+        let Some(failed) = answer.filter(|answer| answer.stop_reason == StopReason::Error) else {
+            return RetryDecision::Settle;
+        };
         let wait = server_delay(failed);
         let is_too_long = policy.max_server_delay.is_some_and(|max| wait > max);
         if policy.is_enabled && self.attempt < policy.max_retries && is_retryable(failed) && !is_too_long {
             let own = policy.base_delay.saturating_mul(2u32.saturating_pow(self.attempt)).min(policy.max_delay);
             self.attempt += 1;
-            return Next::Wait { attempt: self.attempt, delay: own.max(wait) };
+            return RetryDecision::Wait { attempt: self.attempt, delay: own.max(wait) };
         }
         match std::mem::take(&mut self.attempt) {
-            0 => Next::Settle,
-            attempt => Next::GiveUp { attempt },
+            0 => RetryDecision::Settle,
+            attempt => RetryDecision::GiveUp { attempt },
         }
     }
 
-    /// Ends the chain; returns its attempts if there is one.
+    /// Ends the retries; returns their number if there were any.
     pub fn end(&mut self) -> Option<u32> {
         match std::mem::take(&mut self.attempt) {
             0 => None,
@@ -90,7 +92,7 @@ fn server_delay(failed: &AssistantMessage) -> Duration {
 }
 
 impl Session {
-    /// Announces the attempt, takes the failed answer out of the context, and waits.
+    /// Announces the attempt, removes the failed answer from the context, and waits.
     pub(super) fn wait_to_retry(&mut self, work: Box<Work>, attempt: u32, delay: Duration, error: &str) {
         let max_attempts = self.options.retry.max_retries;
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
@@ -103,7 +105,7 @@ impl Session {
         self.activity.enter(work, Stage::Retrying(wait));
     }
 
-    /// Hides the failed answer from the model; the raw history keeps it.
+    /// Hides the failed answer from the model; the session file keeps it.
     fn omit_last_answer(&mut self) {
         let last = self.store.messages().len().checked_sub(1);
         let target = last.and_then(|last| self.store.message_entries().nth(last)).map(str::to_owned);
@@ -120,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Gives the wait up and ends the work as aborted.
+    /// Cancels the wait and ends the work as aborted.
     pub(crate) fn stop_retrying(&mut self) {
         if let Some((mut work, wait)) = self.activity.end_retry_wait() {
             wait.abort();
@@ -137,7 +139,7 @@ impl Session {
         self.settle(work, true);
     }
 
-    /// Tells the end of a chain of attempts when an answer shows it: one that is no failure, or an aborted one.
+    /// Reports the end of the retries when an answer succeeds or is aborted.
     pub(super) fn note_retry_success(&mut self, message: &Message) {
         let (Some(answer), Some(work)) = (message.as_assistant(), self.activity.work_mut()) else { return };
         let (success, final_error) = match answer.stop_reason {
@@ -150,7 +152,7 @@ impl Session {
         }
     }
 
-    /// Ends the chain of attempts, if there is one, because somebody aborted.
+    /// Reports that the retries, if there were any, were aborted.
     pub(super) fn cancel_attempts(&mut self, work: &mut Work) {
         if let Some(attempt) = work.retry.end() {
             self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(CANCELLED) });
@@ -179,27 +181,27 @@ mod tests {
     }
 
     #[test]
-    fn delays_double_and_end() {
+    fn retry_delays_double_and_end() {
         let policy = RetryPolicy { base_delay: Duration::from_millis(300), max_retries: 3, ..Default::default() };
         let (mut retry, answer) = (Retry::default(), failed("503", None));
         let mut next = || retry.after(Some(&answer), &policy);
-        let wait = |attempt, ms| Next::Wait { attempt, delay: Duration::from_millis(ms) };
+        let wait = |attempt, ms| RetryDecision::Wait { attempt, delay: Duration::from_millis(ms) };
         assert_eq!([next(), next(), next()], [wait(1, 300), wait(2, 600), wait(3, 1200)]);
-        assert_eq!([next(), next()], [Next::GiveUp { attempt: 3 }, wait(1, 300)]);
+        assert_eq!([next(), next()], [RetryDecision::GiveUp { attempt: 3 }, wait(1, 300)]);
     }
 
     #[test]
-    fn the_server_may_ask_for_more_time_but_not_for_ever() {
+    fn a_server_may_ask_for_a_longer_delay_up_to_a_limit() {
         let policy = RetryPolicy { base_delay: Duration::from_millis(300), ..Default::default() };
         let after = |ms| Retry::default().after(Some(&failed("429", Some((ErrorKind::RateLimit, Some(ms))))), &policy);
-        assert_eq!(after(2000), Next::Wait { attempt: 1, delay: Duration::from_secs(2) });
-        assert_eq!(after(120_000), Next::Settle);
+        assert_eq!(after(2000), RetryDecision::Wait { attempt: 1, delay: Duration::from_secs(2) });
+        assert_eq!(after(120_000), RetryDecision::Settle);
     }
 
     #[test]
-    fn answers_that_did_not_fail_settle() {
+    fn answers_that_did_not_fail_are_not_retried() {
         let aborted = AssistantMessage { stop_reason: StopReason::Aborted, ..Default::default() };
-        assert_eq!(Retry::default().after(Some(&aborted), &RetryPolicy::default()), Next::Settle);
-        assert_eq!(Retry::default().after(None, &RetryPolicy::default()), Next::Settle);
+        assert_eq!(Retry::default().after(Some(&aborted), &RetryPolicy::default()), RetryDecision::Settle);
+        assert_eq!(Retry::default().after(None, &RetryPolicy::default()), RetryDecision::Settle);
     }
 }

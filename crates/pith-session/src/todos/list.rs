@@ -19,7 +19,7 @@ pub(crate) struct Phase {
     pub name: String,
     #[serde(default)]
     pub tasks: Vec<Task>,
-    /// Whatever else the host said.
+    /// Other fields that the host sent.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Task {
     pub extra: Map<String, Value>,
 }
 
-/// How far a task is.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
@@ -64,7 +64,7 @@ impl Status {
         matches!(self, Status::Pending | Status::InProgress)
     }
 
-    /// The mark in front of a task, for models.
+    /// The mark in front of a task in texts for the model.
     pub fn mark(self) -> &'static str {
         match self {
             Status::Pending => "[ ]",
@@ -76,7 +76,7 @@ impl Status {
 }
 
 impl TodoList {
-    /// Reads `set_todos`; the error is the answer of the command.
+    /// Reads the phases of `set_todos`; the error is the answer to the command.
     pub fn read(phases: Vec<Value>) -> Result<TodoList, String> {
         let place = Place::new("set_todos", "phases");
         let read = |(index, value)| read_phase(value, &place.element(index));
@@ -86,7 +86,7 @@ impl TodoList {
         Ok(list)
     }
 
-    /// Reads the list a tool result carries, without what was finished by then.
+    /// Reads the list from a tool result, without the tasks that are finished.
     pub fn of_details(details: &Value) -> Option<TodoList> {
         let phases = Vec::<Phase>::deserialize(details.get("phases")?).ok()?;
         let mut list = TodoList { phases };
@@ -94,7 +94,7 @@ impl TodoList {
         Some(list)
     }
 
-    /// As hosts see it.
+    /// The list as hosts see it.
     pub fn to_values(&self) -> Vec<Value> {
         let value = |phase| serde_json::to_value(phase).expect("todo lists always serialize");
         self.phases.iter().map(value).collect()
@@ -108,7 +108,7 @@ impl TodoList {
         self.phases.iter_mut().flat_map(|phase| &mut phase.tasks)
     }
 
-    /// Keeps some tasks; phases that become empty go, too.
+    /// Keeps some tasks; removes phases that become empty.
     pub fn retain(&mut self, keep: impl Fn(&Task) -> bool) {
         for phase in &mut self.phases {
             phase.tasks.retain(&keep);
@@ -116,7 +116,7 @@ impl TodoList {
         self.phases.retain(|phase| !phase.tasks.is_empty());
     }
 
-    /// Fills ids by position; no two may be the same.
+    /// Fills missing ids by position; duplicates are an error.
     fn name_all(&mut self) -> Result<(), String> {
         let phases = self.phases.iter_mut().map(|phase| &mut phase.id).collect();
         name("phase", phases)?;
@@ -132,7 +132,7 @@ fn name(kind: &str, ids: Vec<&mut String>) -> Result<(), String> {
         }
     }
     for (index, id) in ids.into_iter().enumerate().filter(|(_, id)| id.is_empty()) {
-        // A host that names some and not others may have used the number already.
+        // The host may have used this number for another item.
         let free = (index + 1..).map(|n| format!("{kind}-{n}")).find(|name| !taken.contains(name));
         *id = free.expect("numbers do not run out");
         taken.insert(id.clone());

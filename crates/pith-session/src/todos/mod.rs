@@ -1,5 +1,5 @@
-//! Todos of the session: set by the host, kept by the model, cleared when done,
-//! and brought back to mind when the model stops too early.
+//! Todos of the session: set by the host, updated by the model, cleared when done. A model that stops too early is
+//! reminded of them.
 
 mod list;
 mod ops;
@@ -25,36 +25,36 @@ pub(crate) use tool::{TODO_WRITE, TodoWrite};
 /// which no other program would understand in a file.
 const REMINDER: &str = "todo-reminder";
 
-/// The role hosts know reminders by.
+/// The role that hosts know reminders by.
 const ROLE: &str = "developer";
 
-/// Reminders for one prompt.
+/// How many reminders one prompt can cause.
 const MAX_REMINDERS: u32 = 3;
 
-/// The list and what is going on around it.
+/// The list and its state in the session.
 #[derive(Default)]
 pub(crate) struct Todos {
     list: TodoList,
-    /// The host has set a list, so it wants to hear about it.
+    /// The host has set a list, so it wants reminders.
     is_hosted: bool,
-    /// Since the last prompt.
+    /// Reminders since the last prompt.
     n_reminders: u32,
-    /// Finished tasks and the waits after which they disappear.
+    /// Finished tasks and the timers after which they are removed.
     clearing: Vec<(String, AbortHandle)>,
 }
 
 impl Todos {
-    /// As hosts see the list.
+    /// The list as hosts see it.
     pub fn to_values(&self) -> Vec<Value> {
         self.list.to_values()
     }
 
-    /// Called when a prompt starts: reminders count from zero again.
+    /// Called when a prompt starts. Resets the number of reminders.
     pub fn begin_prompt(&mut self) {
         self.n_reminders = 0;
     }
 
-    /// Nothing disappears any more.
+    /// Cancels the timers: finished tasks stay.
     pub fn stop_clearing(&mut self) {
         self.clearing.drain(..).for_each(|(_, wait)| wait.abort());
     }
@@ -78,14 +78,14 @@ impl Session {
         self.answer(reply, answer);
     }
 
-    /// The list the branch ends with; the host's own lists live in memory only.
+    /// Takes the list from the end of the branch; lists set by the host are kept in memory only.
     pub(crate) fn resume_todos(&mut self) {
         self.todos.stop_clearing();
         let list = of_branch(&self.store).unwrap_or_default();
         self.todos = Todos { list, ..Todos::default() };
     }
 
-    /// Carries out a call of the tool.
+    /// Serves a call of `todo_write`.
     pub(crate) fn write_todos(&mut self, arguments: Map<String, Value>) -> ToolOutput {
         let ops = arguments.get("ops").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         let failures = if ops.is_empty() { Vec::new() } else { ops::apply(&mut self.todos.list, ops) };
@@ -101,7 +101,7 @@ impl Session {
         ToolOutput::text(text).with_details(json!({"phases": self.todos.to_values(), "storage": storage}))
     }
 
-    /// Starts a wait for each task that is finished, and ends those of tasks that are not.
+    /// Starts a timer for each finished task, and cancels those of tasks that were reopened.
     fn clear_when_due(&mut self) {
         let finished = |id: &str, list: &TodoList| list.tasks().any(|task| task.id == id && !task.status.is_open());
         let Todos { list, clearing, .. } = &mut self.todos;
@@ -126,7 +126,7 @@ impl Session {
         }
     }
 
-    /// A finished task has been shown long enough.
+    /// Called when a finished task has been shown long enough.
     pub(crate) fn on_todo_due(&mut self, id: &str) {
         let Some(at) = self.todos.clearing.iter().position(|(waiting, _)| waiting == id) else { return };
         self.todos.clearing.swap_remove(at);
@@ -134,7 +134,7 @@ impl Session {
         self.out.event(&Event::TodoAutoClear);
     }
 
-    /// What to go on with when the model stops while tasks are left; nothing once it was reminded often enough.
+    /// How to continue when the model stops while tasks are open; `None` once it was reminded often enough.
     pub(crate) fn reminder(&mut self) -> Option<Opening> {
         let is_wanted = self.options.todo_reminders && self.todos.is_hosted && !self.is_closing;
         let last = self.store.messages().last().and_then(|message| message.as_assistant());
@@ -160,7 +160,7 @@ impl Session {
     }
 }
 
-/// The form in which a message is written down: reminders as custom messages, all others as they are.
+/// The form in which a message is stored: reminders as custom messages, all others unchanged.
 pub(crate) fn stored_form(message: &Arc<Message>) -> Arc<Message> {
     let Message::Other(reminder) = &**message else { return message.clone() };
     let content = reminder.get("content").and_then(|content| Content::deserialize(content).ok());
@@ -188,9 +188,9 @@ fn reminder_text(list: &TodoList, attempt: u32) -> String {
     text
 }
 
-/// The newest list a call of the tool left on the branch.
+/// The newest list that a call of `todo_write` left on the branch.
 fn of_branch(store: &SessionStore) -> Option<TodoList> {
-    // What a compaction has replaced is still in the file.
+    // Entries that a compaction has replaced are still in the file.
     store.results_of(TODO_WRITE).find_map(|message| of_message(&message))
 }
 

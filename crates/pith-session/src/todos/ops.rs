@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::list::{Phase, Status, Task, TodoList};
 
-/// Applies the operations in order; what an operation cannot do is returned, the others still count.
+/// Applies the operations in order. Returns the failures; the other operations are applied nevertheless.
 pub(super) fn apply(list: &mut TodoList, ops: &[Value]) -> Vec<String> {
     let failures = ops.iter().filter_map(|op| apply_one(list, op).err()).collect();
     choose_current(list);
@@ -107,7 +107,7 @@ fn next_id<'a>(ids: impl Iterator<Item = &'a str>, kind: &str) -> u64 {
     ids.filter_map(number).max().unwrap_or(0).saturating_add(1)
 }
 
-/// At most one task is being worked on, and one is while any is left.
+/// Makes sure that one task is in progress as long as any is open, and never more than one.
 fn choose_current(list: &mut TodoList) {
     let mut has_current = false;
     for task in list.tasks_mut().filter(|task| task.status == Status::InProgress) {
@@ -120,7 +120,7 @@ fn choose_current(list: &mut TodoList) {
     }
 }
 
-/// What the model reads: what is left, how far the current phase is, and everything.
+/// The text the model reads: open tasks, progress of the current phase, and the whole list.
 pub(super) fn describe(list: &TodoList) -> String {
     if list.tasks().next().is_none() {
         return "Todo list cleared.".to_owned();
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// The list after the operations, one line per phase, and what failed.
+    /// Checks the list after the operations, one line per phase, and the failures.
     fn check(ops: Value, lines: &[&str], failures: &[&str]) {
         let Value::Array(ops) = ops else { panic!("a list") };
         let mut list = TodoList::default();

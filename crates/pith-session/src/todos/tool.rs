@@ -1,4 +1,4 @@
-//! `todo_write`: the model's way to keep the list.
+//! `todo_write`: the tool with which the model updates the list.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::tools::{FromTool, ToolLink};
 
-/// The name, for choices and session files.
+/// The tool's name, in settings and session files.
 pub(crate) const TODO_WRITE: &str = "todo_write";
 
-/// The tool. The list belongs to the session, which is asked for every change.
+/// The tool. The session owns the list and carries out every change.
 pub(crate) struct TodoWrite {
     spec: ToolSpec,
     link: ToolLink,
@@ -79,7 +79,7 @@ impl Tool for TodoWrite {
         Some("keep a list of phases and tasks")
     }
 
-    /// Changes of one answer must not overtake each other.
+    /// Changes in one answer must be applied in order.
     fn is_sequential(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Pictures in user messages are made fit for the model before they enter the history.
+//! Converts images in user messages to what the model accepts, before they enter the history.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use pith_agent::{ToolOutput, blocking};
 use pith_protocol::{Block, Content, Message};
 use pith_tools::image::{self, Normalised, Rules};
 
-/// Normalises the pictures of the messages, off the event path and only where one needs it.
+/// Converts the images of the messages on another thread, if any of them needs it.
 pub(crate) async fn normalise(messages: Vec<Arc<Message>>, rules: Rules) -> Vec<Arc<Message>> {
     if !messages.iter().any(|message| needs_work(message, rules)) {
         return messages;
     }
     let unchanged = messages.clone();
     let work = move || messages.into_iter().map(|message| normalised(message, rules)).collect();
-    // A decoder that panics must not cost the prompt.
+    // If a decoder panics the prompt goes on with its images unchanged.
     blocking(work).await.unwrap_or(unchanged)
 }
 
-/// Whether any picture among blocks needs work.
+/// Whether any image among the blocks has to be converted.
 pub(crate) fn need_work(blocks: &[Block], rules: Rules) -> bool {
     blocks.iter().any(|block| matches!(block, Block::Image(picture) if !image::is_ordinary(picture, rules)))
 }
 
-/// The blocks with their pictures made fit, and what is to be said about them. Takes its time.
+/// Converts the images among the blocks; returns remarks about them as well. Slow.
 pub(crate) fn fit(blocks: &[Block], rules: Rules) -> (Vec<Block>, Vec<String>) {
     let (mut kept, mut remarks) = (Vec::with_capacity(blocks.len()), Vec::new());
     for block in blocks {
@@ -41,7 +41,7 @@ pub(crate) fn fit(blocks: &[Block], rules: Rules) -> (Vec<Block>, Vec<String>) {
     (kept, remarks)
 }
 
-/// The pictures of a tool result, made fit; remarks about them follow as text.
+/// Converts the images of a tool result; remarks about them are appended as text.
 pub(crate) async fn fit_output(output: ToolOutput, rules: Rules) -> ToolOutput {
     if !need_work(&output.content, rules) {
         return output;
@@ -60,7 +60,7 @@ fn needs_work(message: &Message, rules: Rules) -> bool {
     matches!(&user.content, Content::Blocks(blocks) if need_work(blocks, rules))
 }
 
-/// Failures and remarks go to the text, after a blank line.
+/// Remarks are appended to the text, after a blank line.
 fn normalised(message: Arc<Message>, rules: Rules) -> Arc<Message> {
     let Message::User(user) = &*message else { return message };
     let Content::Blocks(blocks) = &user.content else { return message };

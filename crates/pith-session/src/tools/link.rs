@@ -1,7 +1,6 @@
-//! How a tool that is part of the session asks it for something.
+//! How a tool that is part of the session asks the session for something.
 //!
-//! Tools run in the run's task and own no state; the session answers from its
-//! own, between other events.
+//! Tools run in the run's task and own no state; the session answers between other events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::host::{DISCONNECTED, PendingCall};
 
-/// Questions that may wait; a batch has no more calls than that in flight.
+/// How many questions may wait; a batch has no more calls in flight than that.
 const BACKLOG: usize = 16;
 
 /// What a tool sends to the session.
@@ -26,7 +25,7 @@ pub(crate) enum FromTool {
     Todos { arguments: Map<String, Value>, answer: oneshot::Sender<ToolOutput> },
 }
 
-/// A tool's way to the session; all tools of a session share one channel.
+/// A tool's connection to the session; all tools of a session share one channel.
 #[derive(Clone)]
 pub(crate) struct ToolLink {
     /// Closed only when the session is gone.
@@ -37,22 +36,23 @@ pub(crate) struct ToolLink {
 impl ToolLink {
     pub fn new() -> (Self, mpsc::Receiver<FromTool>) {
         let (to_session, questions) = mpsc::channel(BACKLOG);
-        // Starting at the time keeps ids of one process apart from those of the next.
+        // Starting at the current time keeps the ids of different processes apart.
         let start = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos() as u64);
         (ToolLink { to_session, next_id: Arc::new(AtomicU64::new(start)) }, questions)
     }
 
-    /// An id nobody else has: 16 hexadecimal digits.
+    /// A unique id of 16 hexadecimal digits.
     pub fn fresh_id(&self) -> String {
         format!("{:016x}", self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Sends a question whose answer the caller waits for itself; `Err` is what to say when the session is gone.
+    /// Sends a question whose answer the caller awaits itself; `Err` is the output to return when the session has
+    /// ended.
     pub async fn send(&self, question: FromTool) -> Result<(), ToolOutput> {
         self.to_session.send(question).await.map_err(|_| ToolOutput::error(DISCONNECTED))
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a question and waits for the answer.
     pub async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> FromTool) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         self.send(question(answer)).await.ok()?;

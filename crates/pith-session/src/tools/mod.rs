@@ -15,8 +15,8 @@ use pith_tools::{BUILTINS, Workbench};
 use crate::session::Session;
 pub(crate) use link::{FromTool, ToolLink};
 
-/// Makes the tools of a working directory as settings want them. If the workbench they replace works in the same one,
-/// it hands on what it knows and what it has running.
+/// Makes the tools for a working directory and settings. Given the workbench of the same directory, it takes over that
+/// one's state and running processes.
 pub type MakeTools = Box<dyn Fn(&Path, &Settings, Option<&Workbench>) -> (Arc<Workbench>, Vec<Arc<dyn Tool>>) + Send>;
 
 /// All known tools and the active ones among them.
@@ -24,17 +24,17 @@ pub(crate) struct Tools {
     /// Where the built-in ones work.
     workbench: Arc<Workbench>,
     make: MakeTools,
-    /// Built in, or added at start: their names are taken.
+    /// Built-in tools, and those added at the start. Hosts cannot use their names.
     known: Vec<Arc<dyn Tool>>,
     choice: ToolChoice,
     /// Names of known tools that were activated later.
     added: Vec<String>,
-    /// Tools of extensions, and whether the model sees them unless somebody chooses.
-    /// One with the name of a known tool stands in its place.
+    /// Tools of extensions, and whether the model sees them if nobody chose the tools. One with the name of a known
+    /// tool replaces it.
     extensions: Vec<(Arc<dyn Tool>, bool)>,
     /// The host's tools, and whether the model sees them.
     host: Vec<(Arc<dyn Tool>, bool)>,
-    /// The active tools by name, once an extension has chosen them.
+    /// The names of the active tools, once an extension has chosen them.
     wanted: Option<Vec<String>>,
     active: Arc<Toolset>,
 }
@@ -46,24 +46,24 @@ pub struct ToolChoice {
     pub only: Option<Vec<String>>,
     /// `--no-tools`, `--no-builtin-tools`.
     pub none: bool,
-    /// `--no-tools`: those of extensions neither.
+    /// `--no-tools`: no tools of extensions either.
     pub no_extension_tools: bool,
     /// `--exclude-tools`, applied last.
     pub exclude: Vec<String>,
     /// The `defaultTools` setting.
     pub defaults: Option<Vec<String>>,
-    /// Tools that join the built-in choice.
+    /// Tools that are added to the default ones.
     pub additional: Vec<&'static str>,
-    /// Known tools that nobody hears of before they are named or activated.
+    /// Known tools that are not listed until they are named or activated.
     pub unlisted: Vec<&'static str>,
 }
 
-/// When tools of extensions come along.
+/// When extensions registered their tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrival {
-    /// With the extensions themselves: all of them are active.
-    Start,
-    /// In the course of the session: new names become active.
+pub(crate) enum Registered {
+    /// While they were loaded: all of the tools become active.
+    AtStart,
+    /// Later in the session: tools with new names become active.
     Later,
 }
 
@@ -93,14 +93,14 @@ impl Tools {
         self.known.iter().chain(self.extensions.iter().map(|(tool, _)| tool)).any(|tool| &*tool.spec().name == name)
     }
 
-    /// Every tool that could be active, in the order of their origin.
+    /// Every tool that could be active, ordered by origin.
     pub fn all(&self) -> Vec<Arc<dyn Tool>> {
         let host = self.host.iter().map(|(tool, _)| tool.clone());
         let is_listed = |tool: &Arc<dyn Tool>| {
             let name = &tool.spec().name;
             self.choice.is_allowed(name) && !self.is_unlisted(name)
         };
-        unique(self.palette().into_iter().filter(is_listed).chain(host))
+        unique(self.candidates().into_iter().filter(is_listed).chain(host))
     }
 
     fn is_unlisted(&self, name: &str) -> bool {
@@ -109,7 +109,7 @@ impl Tools {
         self.choice.is_unlisted(name) && !is_added() && !is_of_extension()
     }
 
-    /// Makes exactly the named tools active; names nobody knows are dropped.
+    /// Activates exactly the named tools; unknown names are dropped.
     pub fn choose(&mut self, names: &[String]) {
         let known = self.all();
         let is_known = |name: &&String| known.iter().any(|tool| *tool.spec().name == ***name);
@@ -117,24 +117,24 @@ impl Tools {
         self.rebuild();
     }
 
-    /// Forgets what extensions have chosen: another session begins.
+    /// Forgets the tools that extensions chose, because another session begins.
     pub fn forget_choice(&mut self) {
         self.wanted = None;
         self.rebuild();
     }
 
-    /// Replaces the tools of extensions. Later, one that was there before stays as visible as it was.
-    pub fn set_extensions(&mut self, tools: Vec<Arc<dyn Tool>>, arrival: Arrival) {
+    /// Replaces the tools of extensions. After the start, a tool that is known already stays as visible as it was.
+    pub fn set_extensions(&mut self, tools: Vec<Arc<dyn Tool>>, registered: Registered) {
         let before = std::mem::take(&mut self.extensions);
         for tool in tools {
             let name = &tool.spec().name;
             let was = before.iter().find(|(tool, _)| tool.spec().name == *name).map(|(_, is_shown)| *is_shown);
-            let is_shown = match (arrival, was) {
-                (Arrival::Start, _) => true,
-                (Arrival::Later, Some(was)) => was,
-                (Arrival::Later, None) => !self.known.iter().any(|known| known.spec().name == *name),
+            let is_shown = match (registered, was) {
+                (Registered::AtStart, _) => true,
+                (Registered::Later, Some(was)) => was,
+                (Registered::Later, None) => !self.known.iter().any(|known| known.spec().name == *name),
             };
-            let is_added = arrival == Arrival::Start || (was.is_none() && is_shown);
+            let is_added = registered == Registered::AtStart || (was.is_none() && is_shown);
             if let Some(wanted) = &mut self.wanted
                 && is_added
                 && !wanted.iter().any(|wanted| **wanted == **name)
@@ -146,7 +146,7 @@ impl Tools {
         self.rebuild();
     }
 
-    /// Adds a known tool to the active ones, unless the user chose the tools by name.
+    /// Activates a known tool, unless the user chose the tools by name.
     pub fn activate(&mut self, name: &str) {
         let is_active = self.active.get(name).is_some();
         let is_chosen = self.choice.only.is_some() || self.choice.none || self.choice.is_excluded(name);
@@ -157,7 +157,7 @@ impl Tools {
         }
     }
 
-    /// Replaces the host's tools. One that was there before stays as visible as it was.
+    /// Replaces the host's tools. A tool that is known already stays as visible as it was.
     pub fn set_host(&mut self, tools: Vec<(Arc<dyn Tool>, bool)>) {
         let before = std::mem::take(&mut self.host);
         let was =
@@ -174,22 +174,23 @@ impl Tools {
         self.rebuild();
     }
 
-    /// Makes the built-in tools again, as the settings want them now.
-    pub fn renew(&mut self, cwd: &Path, settings: &Settings) {
+    /// Makes the built-in tools again, for changed settings.
+    pub fn remake(&mut self, cwd: &Path, settings: &Settings) {
         let (workbench, tools) = (self.make)(cwd, settings, Some(&self.workbench));
         self.workbench = workbench;
         self.choice.defaults = settings.default_tools.clone();
         self.replace_known(tools);
     }
 
-    /// Moves the built-in tools to another directory; the caller ends what is left running in the one they leave.
+    /// Moves the built-in tools to another directory. The caller ends what still runs in the workbench that is
+    /// returned.
     pub fn move_to(&mut self, cwd: &Path, settings: &Settings) -> Arc<Workbench> {
         let (workbench, tools) = (self.make)(cwd, settings, None);
         self.replace_known(tools);
         std::mem::replace(&mut self.workbench, workbench)
     }
 
-    /// Takes tools in the place of their namesakes; all else stays.
+    /// Replaces the known tools that have the same names; all others stay.
     fn replace_known(&mut self, newer: Vec<Arc<dyn Tool>>) {
         let is_replaced = |tool: &Arc<dyn Tool>| newer.iter().any(|other| other.spec().name == tool.spec().name);
         let kept: Vec<_> = self.known.iter().filter(|tool| !is_replaced(tool)).cloned().collect();
@@ -200,13 +201,13 @@ impl Tools {
     fn rebuild(&mut self) {
         let active = match &self.wanted {
             Some(names) => self.chosen(names),
-            None => self.usual(),
+            None => self.default_tools(),
         };
         self.active = Arc::new(Toolset::new(active));
     }
 
-    /// Known tools, with those of extensions in their place or after them.
-    fn palette(&self) -> Vec<Arc<dyn Tool>> {
+    /// The known tools, replaced by those of extensions with the same name, then the other tools of extensions.
+    fn candidates(&self) -> Vec<Arc<dyn Tool>> {
         let of_extension = |tool: &Arc<dyn Tool>| {
             self.extensions.iter().map(|(tool, _)| tool).find(|other| other.spec().name == tool.spec().name)
         };
@@ -220,20 +221,20 @@ impl Tools {
         unique(names.iter().filter_map(find))
     }
 
-    fn usual(&self) -> Vec<Arc<dyn Tool>> {
-        let palette = self.palette();
+    fn default_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let candidates = self.candidates();
         let is_added = |tool: &&Arc<dyn Tool>| self.added.iter().any(|name| **name == *tool.spec().name);
-        let added = palette.iter().filter(is_added).cloned();
+        let added = candidates.iter().filter(is_added).cloned();
         let extensions = self.extensions.iter().filter(|(tool, is_shown)| {
             *is_shown && self.choice.only.is_none() && self.choice.is_allowed(&tool.spec().name)
         });
         let host = self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
         let others = extensions.chain(host).map(|(tool, _)| tool.clone());
-        unique(self.choice.select(&palette).into_iter().chain(added).chain(others))
+        unique(self.choice.select(&candidates).into_iter().chain(added).chain(others))
     }
 }
 
-/// The first tool of each name.
+/// Keeps the first tool of each name.
 fn unique(tools: impl Iterator<Item = Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
     let mut unique: Vec<Arc<dyn Tool>> = Vec::new();
     for tool in tools {
@@ -245,7 +246,7 @@ fn unique(tools: impl Iterator<Item = Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
 }
 
 impl Session {
-    /// Where the tools work.
+    /// The directory, shell and state that the built-in tools share.
     pub(crate) fn workbench(&self) -> &Arc<Workbench> {
         &self.tools.workbench
     }

@@ -1,5 +1,5 @@
-//! The host's own shell commands: they run beside everything else, and their
-//! records wait until no run is active.
+//! Shell commands of the host (`bash`). They run beside everything else; their records are appended when no run is
+//! active.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ pub(crate) enum FromShell {
     Done { key: u64, result: Result<UserBash, String> },
 }
 
-/// Running commands and finished ones whose records wait.
+/// The running commands, and the records of finished ones that are not appended yet.
 pub(crate) struct Shell {
-    /// Handed to each command.
+    /// Cloned into each command.
     to_session: mpsc::Sender<FromShell>,
-    /// From the commands; lives as long as the session.
+    /// From the commands; open as long as the session.
     events: mpsc::Receiver<FromShell>,
     running: Vec<Running>,
     next_key: u64,
@@ -41,7 +41,7 @@ struct Running {
     id: Id,
     reply: Reply<Bash>,
     call: Bash,
-    /// Another session may be open when the command ends.
+    /// The session in which it was started; another one may be open when it ends.
     session_id: String,
 }
 
@@ -51,7 +51,7 @@ impl Shell {
         Shell { to_session, events, running: Vec::new(), next_key: 0, deferred: Vec::new() }
     }
 
-    /// The next message of a command. Cancel safe.
+    /// Waits for the next message of a command. Cancel safe.
     pub async fn next(&mut self) -> Option<FromShell> {
         self.events.recv().await
     }
@@ -90,7 +90,7 @@ impl Session {
             async move {
                 let (output, deltas) = mpsc::channel(1);
                 let stop = cancel.clone();
-                // Owns the sending end, so that forwarding ends with the command.
+                // The future owns the sender, so that forwarding ends with the command.
                 let run = async move {
                     let take = |delta: &str| output.try_send(delta.to_owned()).is_ok();
                     let (workbench, command, cancel) = (&*workbench, &*command, &stop);
@@ -118,7 +118,7 @@ impl Session {
         });
     }
 
-    /// Cancels one command, or all of them; answered before they are.
+    /// Cancels one command, or all of them. Answered before those commands are.
     pub(crate) fn abort_bash(&mut self, call: AbortBash, reply: Reply<AbortBash>) {
         let target = call.target_id;
         for command in &self.shell.running {
@@ -169,14 +169,14 @@ impl Session {
         self.after_command();
     }
 
-    /// A replacement of the session may have waited for it.
+    /// Continues a replacement of the session that may have waited for the command.
     fn after_command(&mut self) {
         if self.activity.is_idle() && !self.shell.is_running() {
             self.serve_after_settled();
         }
     }
 
-    /// Into the history now, or after the run: the model must not see it in the middle of a turn.
+    /// Appends the record now, or after the run: the model must not see it in the middle of a turn.
     fn record(&mut self, execution: BashExecution) {
         self.shell.deferred.push(Arc::new(Message::BashExecution(execution)));
         if self.activity.takes_messages() {
@@ -199,7 +199,7 @@ impl Session {
         }
     }
 
-    /// What commands of the model see of the session, and what pictures its model takes.
+    /// Tells the workbench which session variables the model's commands get, and whether the model accepts images.
     pub(crate) fn publish_conditions(&self) {
         let model = self.models.current();
         let mut session = vec![("PI_SESSION_ID".to_owned(), self.store.id().to_owned())];
@@ -231,7 +231,7 @@ fn execution(call: &Bash, done: &UserBash) -> BashExecution {
     }
 }
 
-/// Passes output on as fast as the host reads it; the command waits meanwhile.
+/// Forwards output as fast as the host reads it; the command waits meanwhile.
 async fn forward(
     key: u64,
     mut deltas: mpsc::Receiver<String>,

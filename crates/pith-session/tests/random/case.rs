@@ -1,4 +1,4 @@
-//! Random cases: a session, what is done to it, and in which moments.
+//! Random cases: a session, what is done to it, and at which moments.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,24 +8,24 @@ use serde_json::{Value, json};
 use crate::dice::Dice;
 use crate::support::{MODELS, PROVIDER, Script, Turn};
 
-/// One life of a session.
+/// One random session.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub seed: u64,
     pub has_extension: bool,
     pub is_saved: bool,
-    /// Every write waits for the disk.
+    /// Whether every write is flushed to the disk.
     pub is_synced: bool,
-    /// The host goes without a word.
+    /// Whether the host disconnects without warning.
     pub ends_abruptly: bool,
     /// The context window of its models.
     pub window: u64,
-    /// Prompts that are answered well before anything else happens.
+    /// Prompts that succeed before anything else happens.
     pub n_prompts_before: u64,
     pub steps: Vec<Step>,
 }
 
-/// Something that is done, and how far the session then gets before the next thing.
+/// An action, and how far the session gets before the next one.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub act: Act,
@@ -34,34 +34,34 @@ pub struct Step {
 
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// A command. `$entry`, `$prompt` and `$session` stand for what the session has told of itself.
+    /// Sends a command. `$entry`, `$prompt` and `$session` are replaced by values the session has sent.
     Send(Value),
-    /// The same in the moment the next frame of a type leaves the session.
+    /// Sends a command at the moment the next frame of a type leaves the session.
     SendAt(&'static str, Value),
     /// The host stops reading, or reads on.
     StopReading,
     Read,
-    /// Nothing can be written where sessions are kept, or can be again.
+    /// The session directory becomes unwritable, or writable again.
     BreakDisk,
     MendDisk,
     /// The host answers the oldest dialog, or the oldest call of one of its tools.
     AnswerDialog,
     AnswerTool,
-    /// A model that waits may go on.
+    /// Releases a model that waits.
     Release,
 }
 
 #[derive(Clone, Debug)]
 pub enum Moment {
-    /// So many steps of the runtime, and no time.
+    /// That many steps of the runtime, while no time passes.
     Polls(usize),
     Pass(Duration),
-    /// Everything comes to rest, as far as it can.
+    /// Until nothing happens any more.
     Settle,
 }
 
 impl Case {
-    /// Each case has a few kinds of commands and answers, so that those that matter to each other meet.
+    /// Creates a case with a few kinds of commands and answers, so that commands that affect each other meet.
     pub fn new(seed: u64, has_extension: bool) -> Case {
         let mut dice = Dice::new(seed);
         let n_steps = 4 + dice.below(20);
@@ -78,7 +78,7 @@ impl Case {
         Case { seed, has_extension, is_saved, is_synced, ends_abruptly, window, n_prompts_before, steps }
     }
 
-    /// Whether the host runs shell commands of its own in it.
+    /// Whether the host runs shell commands in it.
     pub fn runs_commands(&self) -> bool {
         self.steps.iter().any(|step| match &step.act {
             Act::Send(command) | Act::SendAt(_, command) => command["type"] == "bash",
@@ -86,7 +86,7 @@ impl Case {
         })
     }
 
-    /// What its model says, as long as `is_wild` says so; afterwards it behaves.
+    /// The model's answers: random ones while `is_wild` returns true, good ones afterwards.
     pub fn script(&self, is_wild: impl Fn() -> bool + Clone + Send + 'static) -> Script {
         let mut dice = Dice::new(self.seed ^ 0xa5a5);
         let n_kinds = 1 + dice.below(5);
@@ -98,7 +98,7 @@ impl Case {
     }
 }
 
-/// A text of about so many tokens.
+/// A text of about `n_tokens` tokens.
 pub fn long(n_tokens: usize) -> String {
     "word ".repeat(n_tokens * 4 / 5)
 }
@@ -136,10 +136,10 @@ fn summary(kind: u64) -> Turn {
     }
 }
 
-/// Makes an act of one kind.
+/// Makes an action of one kind.
 type Maker = fn(&mut Dice) -> Act;
 
-/// What every case has.
+/// The actions that every case can have.
 const USUAL: [Maker; 3] = [
     |dice| send(dice, json!({"type": "prompt", "message": "do something"})),
     |dice| send(dice, json!({"type": "get_state"})),
@@ -198,7 +198,7 @@ const ACTS: [Maker; 44] = [
     |dice| send(dice, json!({"type": "set_steering_mode", "mode": "all"})),
 ];
 
-/// Most commands are sent at once, some between two frames.
+/// Sends most commands at once, some between two frames.
 fn send(dice: &mut Dice, command: Value) -> Act {
     const FRAMES: [&str; 12] = [
         "agent_start",

@@ -1,6 +1,6 @@
-//! Chance that can be repeated.
+//! Repeatable random numbers.
 
-/// A generator whose whole future follows from its seed (splitmix64).
+/// A generator whose output follows from its seed (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 

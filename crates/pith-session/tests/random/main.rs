@@ -1,6 +1,6 @@
-//! Random commands and faults at random moments: whatever happens, a session keeps its promises.
+//! Random commands and faults at random moments: whatever happens, a session keeps the rules in `rules.rs`.
 //!
-//! `PITH_RANDOM_SECONDS=600` looks for violations that long and shows each kind once; `PITH_RANDOM_SEED=7` plays one
+//! `PITH_RANDOM_SECONDS=600` searches for violations that long and shows each kind once; `PITH_RANDOM_SEED=7` plays one
 //! case, and `PITH_RANDOM_EXTENSION=1` gives it an extension.
 
 #![allow(clippy::print_stderr, reason = "what a long search has found")]
@@ -21,16 +21,16 @@ use case::Case;
 use play::{Outcome, play};
 
 #[test]
-fn sessions_keep_their_promises() {
+fn sessions_keep_the_rules() {
     check(0..60, false);
 }
 
 #[test]
-fn sessions_with_extensions_keep_their_promises() {
+fn sessions_with_extensions_keep_the_rules() {
     check(0..20, true);
 }
 
-/// Plays the cases of these seeds, or what the environment asks for.
+/// Plays the cases of these seeds, or those the environment names.
 fn check(seeds: Range<u64>, has_extension: bool) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     play::collect_panics();
@@ -52,7 +52,7 @@ fn fail_at_first(mut seeds: Range<u64>, has_extension: bool) {
     assert!(failed.is_none(), "{}", failed.unwrap_or_default());
 }
 
-/// Plays cases nobody has played before, and shows one of each kind of violation at the end.
+/// Plays new cases, and shows one of each kind of violation at the end.
 fn search(time: Duration, has_extension: bool) {
     let began = Instant::now();
     let first = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
@@ -79,14 +79,14 @@ fn search(time: Duration, has_extension: bool) {
     assert!(is_clean, "promises were broken");
 }
 
-/// A case that broke a promise, and how it went.
+/// A case that broke a rule, and its frames.
 struct Found {
     case: Case,
     outcome: Outcome,
 }
 
 impl Found {
-    /// Leaves out what a kind of violation does not need.
+    /// Removes steps that the violation does not need.
     fn shrunk(mut self, wanted: &str) -> Found {
         for at in (0..self.case.steps.len()).rev() {
             let mut case = self.case.clone();
@@ -107,7 +107,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// Returns a violation without what differs from case to case.
+/// Returns a violation without the parts that differ between cases.
 fn kind(violation: &str) -> String {
     let is_number = |word: &str| word.contains(|c: char| c.is_ascii_digit());
     let words = violation.split_whitespace().map(|word| if is_number(word) { "#" } else { word });

@@ -1,4 +1,4 @@
-//! Plays a case against a session and says which promises the session has broken.
+//! Plays a case against a session and returns the rules it broke.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,10 +17,10 @@ use crate::case::{Act, Case, Moment, long};
 use crate::rules;
 use crate::support::{Frames, Harness, RetryPolicy};
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone)]
 pub struct Outcome {
-    /// Empty if all is well.
+    /// Empty if no rule was broken.
     pub violations: Vec<String>,
     pub frames: Vec<Value>,
 }
@@ -38,11 +38,11 @@ pub fn play(case: &Case) -> Outcome {
 }
 
 thread_local! {
-    /// The newest panic of this thread, with its place; `None` where no case is played.
+    /// The newest panic of this thread, with its location; `None` where no case is played.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Panics are part of the game: while a case is played they are kept for whoever catches them instead of shown.
+/// Cases cause panics on purpose: while one is played they are stored instead of shown.
 pub fn collect_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -56,7 +56,7 @@ pub fn collect_panics() {
     });
 }
 
-/// Asks now and then, and otherwise lets everything pass.
+/// Opens a dialog now and then, and otherwise does nothing.
 const EXTENSION: &str = "
     let n = 0;
     const sometimes = () => ++n % 3 === 0;
@@ -82,7 +82,7 @@ async fn live(case: &Case, frames: Frames) -> Vec<String> {
     let mut host = open(case, frames, is_wild.clone()).await;
     let mut table = Table { is_answered: Cell::new(0), disk: None };
     for _ in 0..case.n_prompts_before {
-        // Something to compact, to fork and to go back to.
+        // Something to compact, to fork and to navigate to.
         host.send(json!({"type": "prompt", "message": long(2500)}));
         table.answer_all(&mut host).await;
     }
@@ -90,7 +90,7 @@ async fn live(case: &Case, frames: Frames) -> Vec<String> {
     for step in &case.steps {
         table.perform(&mut host, &step.act);
         match step.moment {
-            // With commands of the host, which may take for ever, a session need not come to rest.
+            // A shell command of the host may run for ever, so the session need not settle.
             Moment::Settle if case.runs_commands() => host.pass(Duration::from_secs(7)).await,
             Moment::Polls(n) => host.polls(n).await,
             Moment::Pass(time) => host.pass(time).await,
@@ -151,11 +151,11 @@ async fn slow(context: ToolContext) -> ToolOutput {
     ToolOutput::text("done")
 }
 
-/// What the host has before it.
+/// What the host keeps track of.
 struct Table {
-    /// Frames before this one need no answer any more.
+    /// Frames before this index need no answer any more.
     is_answered: Cell<usize>,
-    /// Where the sessions are while nothing can be written.
+    /// Where the session directory is while it is unwritable.
     disk: Option<(PathBuf, PathBuf)>,
 }
 
@@ -197,7 +197,7 @@ impl Table {
         true
     }
 
-    /// Sessions are kept in a file from now on, in which nothing can be kept.
+    /// Puts a file in the place of the session directory, so that nothing can be written.
     fn break_disk(&mut self, host: &Harness) {
         let place = host.directory().join("sessions");
         let aside = host.directory().join("sessions aside");
@@ -214,7 +214,7 @@ impl Table {
         }
     }
 
-    /// The host does all it can for the session to come to rest.
+    /// Does everything a host can do to let the session settle.
     async fn come_to_rest(&mut self, host: &mut Harness) {
         host.forget_unsent();
         host.reader.resume();
@@ -230,7 +230,7 @@ impl Table {
         self.answer_all(host).await;
     }
 
-    /// Answers whatever the session asks until it is at rest.
+    /// Answers everything the session asks until it has settled.
     async fn answer_all(&self, host: &mut Harness) {
         loop {
             host.settle().await;
@@ -241,13 +241,13 @@ impl Table {
     }
 }
 
-/// Whether a shell command of the host has not ended.
+/// Whether a shell command of the host is running.
 fn has_command(host: &Harness) -> bool {
     let mut commands = host.sent().filter(|line| line["type"] == "bash");
     commands.any(|line| host.count(json!({"type": "response", "id": line["id"]})) == 0)
 }
 
-/// The command with what the session has told of itself in the place of `$…`.
+/// Replaces `$…` in a command by values the session has sent.
 fn filled_in(command: &Value, frames: &[Value]) -> Value {
     let mut command = command.clone();
     let newest = |name: &str, read: &dyn Fn(&Value) -> Option<Value>| {
@@ -266,7 +266,7 @@ fn filled_in(command: &Value, frames: &[Value]) -> Value {
     command
 }
 
-/// The session is at rest: asks how it is, prompts once more and hangs up.
+/// Checks a settled session: gets its state, prompts once more and disconnects.
 async fn last_words(host: &mut Harness, table: &Table) -> Vec<String> {
     let mut violations = Vec::new();
     host.send(json!({"type": "clear_queue"}));
@@ -296,7 +296,7 @@ async fn last_words(host: &mut Harness, table: &Table) -> Vec<String> {
     violations
 }
 
-/// What a session has said and what its file says must be the same once it has ended.
+/// Compares what a session has sent with its file, once it has ended.
 fn difference_of_file(host: &Harness, messages: &Value, state: &Value) -> Option<String> {
     let path = state["sessionFile"].as_str()?;
     let store = match SessionStore::resume(path.as_ref(), host.directory()) {
@@ -304,7 +304,7 @@ fn difference_of_file(host: &Harness, messages: &Value, state: &Value) -> Option
         Err(error) => return Some(format!("the session's file cannot be read: {error}")),
     };
     let (said, written) = (messages["messages"].as_array()?, store.messages());
-    // As the wire writes it: numbers have several forms.
+    // Compared as JSON text, because numbers have several forms.
     let shown = |message: &Message| serde_json::from_str::<Value>(&pith_protocol::json::to_string(message)).ok();
     let first = said.iter().zip(written).position(|(said, written)| Some(said) != shown(written).as_ref());
     if first.is_none() && said.len() == written.len() {
@@ -314,7 +314,7 @@ fn difference_of_file(host: &Harness, messages: &Value, state: &Value) -> Option
     Some(format!("{n_said} messages were said and {n_written} were written; the first that differs is {first:?}"))
 }
 
-/// The host goes, and the session with it.
+/// Disconnects and waits for the end of the session.
 async fn hang_up(host: &mut Harness) -> Vec<String> {
     host.forget_unsent();
     if host.end().await { Vec::new() } else { vec!["the session does not end".to_owned()] }

@@ -1,4 +1,4 @@
-//! What holds in every exchange, whatever was sent.
+//! The rules that hold in every exchange, whatever was sent.
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,9 @@ struct Told {
     is_active: bool,
     is_compacting: bool,
     n_queued: usize,
-    /// Attempts announced without a word about how they ended.
+    /// Retries that were announced and have not ended.
     n_attempts: u64,
-    /// A run has said that it will be tried again.
+    /// A run has announced that it will be retried.
     is_retry_due: bool,
 }
 
@@ -30,7 +30,7 @@ const OF_RUNS: [&str; 11] = [
     "host_tool_call",
 ];
 
-/// Returns which promises an exchange breaks, and where.
+/// Returns the rules that an exchange breaks, and where.
 pub fn violations(frames: &[Value]) -> Vec<String> {
     let mut told = Told::default();
     let check = |(at, frame)| told.take(frame).map(|why| format!("{why}, at frame {at}"));
@@ -42,7 +42,7 @@ pub fn violations(frames: &[Value]) -> Vec<String> {
 }
 
 impl Told {
-    /// Takes a frame in; returns what is wrong with it.
+    /// Takes a frame; returns what is wrong with it.
     fn take(&mut self, frame: &Value) -> Option<String> {
         let kind = frame["type"].as_str().unwrap_or_default();
         if !self.is_active && (OF_RUNS.contains(&kind) || is_of_run(frame)) {
@@ -111,13 +111,13 @@ impl Told {
     }
 }
 
-/// Messages of people and models belong to runs; others may come at any time.
+/// Whether a frame belongs to a run: user messages and answers do, other messages may come at any time.
 fn is_of_run(frame: &Value) -> bool {
     let is_message = frame["type"] == "message_start" || frame["type"] == "message_end";
     is_message && matches!(frame["message"]["role"].as_str(), Some("user" | "assistant" | "toolResult"))
 }
 
-/// Returns what is wrong with the sessions an extension was told of: each begins once and ends once.
+/// Checks the sessions an extension was told of: each must start once and end once.
 pub fn unmatched(log: &[String]) -> Vec<String> {
     let mut is_open = false;
     let mut violations = Vec::new();

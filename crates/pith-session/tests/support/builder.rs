@@ -1,4 +1,4 @@
-//! What a scene is made of, unless it is the usual one.
+//! Builds a session for a test that needs more than the default one.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::model::{Script, ScriptedModel};
 use super::session::{self, Plan, SessionOptions};
 use super::tools::TestTool;
 
-/// Something a test wants to be different.
+/// A change that a test makes to a default.
 type Change<T> = Box<dyn FnOnce(&mut T)>;
 
-/// Collects the parts of a scene.
+/// Collects the parts of a session.
 pub struct Builder {
     script: Script,
     frames: Frames,
@@ -48,7 +48,7 @@ impl Builder {
         }
     }
 
-    /// Records frames where the test can see them without the harness.
+    /// Records frames in a list that the test holds as well.
     pub fn recording(mut self, frames: Frames) -> Self {
         self.frames = frames;
         self
@@ -91,7 +91,7 @@ impl Builder {
         self
     }
 
-    /// Adds a tool the test has written itself.
+    /// Adds a tool that the test implements itself.
     pub fn own_tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
         self
@@ -103,7 +103,7 @@ impl Builder {
         self
     }
 
-    /// Adds an extension that is not loaded before [`Harness::finish_loading`]. The session begins without it.
+    /// Adds an extension that is loaded only by [`Harness::finish_loading`]. The session starts without it.
     pub fn late_extension(mut self, name: &str, text: &str) -> Self {
         self.late.push((name.to_owned(), text.to_owned()));
         self
@@ -131,7 +131,7 @@ impl Builder {
         let frames = self.frames;
         let mut options = session::options(&self.settings);
         self.options.into_iter().for_each(|change| change(&mut options));
-        // Longer than any retry waits, and than anything that ignores an abort is waited for.
+        // Longer than any retry delay and any grace period after an abort.
         let patience = options.retry.max_delay + Duration::from_secs(6);
         let model = ScriptedModel::new(self.script, frames.activity.clone());
         let (finish_loading, late) = oneshot::channel();

@@ -1,14 +1,14 @@
-//! Time in tests: it stands still while anything can run, and moves only when a test waits.
+//! Time in tests: it stands still while anything can run, and advances only when a test waits.
 //!
-//! Tokio's paused clock jumps to the next timer when every task is idle. That is too early when something outside of
-//! the runtime is at work, the thread of the extension engine or a process: then the clock is held.
+//! Tokio's paused clock jumps to the next timer when every task is idle. That is too early while something outside the
+//! runtime works, like the thread of the extension engine or a process: then the clock is held.
 
 use std::sync::mpsc;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
-/// Keeps the clock from jumping as long as it lives.
+/// Keeps the clock from jumping until it is dropped.
 pub struct Held {
     _release: mpsc::Sender<()>,
 }
@@ -20,13 +20,13 @@ pub fn hold() -> Held {
     Held { _release: release }
 }
 
-/// Gives a process outside a moment of real time, in which the clock stands still.
+/// Gives other processes a moment of real time, during which the clock stands still.
 pub async fn let_processes_work() {
     const MOMENT: Duration = Duration::from_millis(1);
     spawn_blocking(|| std::thread::sleep(MOMENT)).await.expect("sleeping does not fail");
 }
 
-/// How far the clock moves from one look at the scene to the next: little at first, more when nothing happens.
+/// How far the clock advances per step: little at first, more while nothing happens.
 pub struct Pace {
     step: Duration,
     longest: Duration,
@@ -44,12 +44,12 @@ impl Pace {
         self.step
     }
 
-    /// Something happened.
+    /// Called when something happened.
     pub fn restart(&mut self) {
         *self = Pace::new(self.longest);
     }
 
-    /// Nothing happened in a whole step.
+    /// Called when nothing happened in a whole step.
     pub fn relax(&mut self) {
         self.quiet += self.step;
         self.step = (self.step * 2).min(self.longest);

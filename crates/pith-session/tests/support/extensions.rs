@@ -21,21 +21,21 @@ impl Log {
     }
 }
 
-/// The extensions of a scene.
+/// The extensions of a test.
 pub struct Extensions {
     config: ExtensionConfig,
-    /// Loaded before the session begins.
+    /// Loaded before the session starts.
     early: Vec<ExtensionSource>,
     /// Loaded when the test says so.
     late: Vec<ExtensionSource>,
     pub log: Log,
 }
 
-/// Extensions in an engine that runs.
+/// Extensions loaded into a running engine.
 pub struct Loaded {
     pub handle: ExtensionHandle,
     pub requests: Requests,
-    /// What they asked for while they were loaded.
+    /// Requests they made while they were loaded.
     pub early: Vec<FromExtension>,
 }
 
@@ -73,12 +73,12 @@ impl Extensions {
         self.config.clone()
     }
 
-    /// All of them, in the order of their handlers.
+    /// All of them, in the order in which their handlers are called.
     pub fn sources(&self) -> Vec<ExtensionSource> {
         [self.early.clone(), self.late.clone()].concat()
     }
 
-    /// Starts an engine and loads what is to be there before the session. It is bound unless more is to come.
+    /// Starts an engine and loads the extensions the session starts with. They are bound unless more are loaded later.
     pub async fn load(&self) -> Loaded {
         let (handle, mut requests) = ExtensionHost::start(self.config.clone());
         let mut early = Vec::new();
@@ -119,16 +119,16 @@ fn surroundings(cwd: PathBuf) -> Surroundings {
     }
 }
 
-/// The engine's thread, as the clock sees it.
+/// The engine's thread, for the clock.
 #[derive(Clone)]
 pub struct Engine(pub ExtensionHandle);
 
 impl Engine {
-    /// Returns when the engine has dealt with everything it was given before. No time passes meanwhile.
+    /// Returns when the engine has handled everything it was sent before. No time passes meanwhile.
     pub async fn catch_up(&self) {
         if self.0.is_alive() {
             let _held = clock::hold();
-            // A question about a command nobody has: it takes its turn behind everything else.
+            // Asks about an unknown command; the answer comes after everything sent before.
             self.0.complete_arguments("nobody's command", "").await;
         }
     }

@@ -1,4 +1,4 @@
-//! Everything a session has said, in order, and ways to look at it.
+//! Everything a session has sent, in order, and ways to search it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use pith_protocol::Inbound;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-/// Counts whatever happens in a scene, so that waiting ends when there is something new to look at.
+/// Counts what happens in a test, so that waiting ends when there is something new to look at.
 #[derive(Clone)]
 pub struct Activity(Arc<watch::Sender<u64>>);
 
@@ -17,7 +17,7 @@ impl Default for Activity {
 }
 
 impl Activity {
-    /// Something happened.
+    /// Called when something happened.
     pub fn note(&self) {
         self.0.send_modify(|count| *count += 1);
     }
@@ -29,7 +29,7 @@ impl Activity {
 
     /// Returns once more has happened than `seen`.
     pub async fn beyond(&self, seen: u64) {
-        // The sender is beside the receiver, so it is there.
+        // The sender lives beside the receiver, so it is open.
         let _ = self.0.subscribe().wait_for(|count| *count > seen).await;
     }
 }
@@ -47,7 +47,7 @@ struct Recorded {
     reactions: Vec<Reaction>,
 }
 
-/// A line that is sent in the very moment a frame is recorded, before the session does anything else.
+/// A line that is sent at the very moment a frame is recorded, before the session does anything else.
 struct Reaction {
     id: String,
     pattern: Value,
@@ -93,7 +93,7 @@ impl Frames {
         self.state().frames.len()
     }
 
-    /// Returns the first frame from `start` on that is like `pattern`, and its place.
+    /// Returns the first frame from `start` on that is like `pattern`, and its index.
     pub fn find(&self, start: usize, pattern: &Value) -> Option<(usize, Value)> {
         let state = self.state();
         let rest = state.frames.iter().enumerate().skip(start);
@@ -110,7 +110,7 @@ impl Frames {
     }
 }
 
-/// Returns whether `value` has everything `pattern` lists; members and items beyond that are free.
+/// Returns whether `value` contains everything in `pattern`; it may contain more members and items.
 pub fn is_like(value: &Value, pattern: &Value) -> bool {
     match (value, pattern) {
         (Value::Object(value), Value::Object(pattern)) => {
@@ -123,7 +123,7 @@ pub fn is_like(value: &Value, pattern: &Value) -> bool {
     }
 }
 
-/// Describes a frame in one short line: its type and what tells it from others of that type.
+/// Describes a frame in one short line: its type and what distinguishes it from others of that type.
 pub fn short(frame: &Value) -> String {
     let text = |value: &Value| match value {
         Value::Null => None,
@@ -174,7 +174,8 @@ pub fn describe(frames: &[Value]) -> String {
     lines.join("\n")
 }
 
-/// Says what is wrong with the nesting of starts and ends; nothing if everything that started ended, once and in order.
+/// Describes what is wrong with the nesting of starts and ends; `None` if everything that started ended, once and in
+/// order.
 pub fn nesting_problem(frames: &[Value]) -> Option<String> {
     let mut open: Vec<String> = Vec::new();
     for (at, frame) in frames.iter().enumerate() {

@@ -25,7 +25,7 @@ pub struct Harness {
     /// Printed by extensions.
     pub log: Log,
     frames: Frames,
-    /// `None` once the host has gone.
+    /// `None` once the host has disconnected.
     inbox: Option<mpsc::Sender<Inbound>>,
     /// `None` once the session has ended.
     serving: Option<Serving>,
@@ -33,50 +33,50 @@ pub struct Harness {
     late: Option<oneshot::Sender<()>>,
     patience: Duration,
     directory: TempDir,
-    /// Frames before this one have been waited for.
+    /// Frames before this index have been waited for.
     cursor: usize,
     /// The lines sent so far, and those that wait for a frame.
     sent: Vec<Value>,
     n_lines: usize,
-    /// A test that fails shows the frames.
+    /// Whether a failing test shows the frames.
     shows_frames: bool,
 }
 
-/// What a session has around it.
+/// What a session runs with.
 pub struct Surroundings {
     pub model: ScriptedModel,
     pub frames: Frames,
     pub log: Log,
-    /// The thread of the extensions, if there are any.
+    /// The engine's thread, if there are extensions.
     pub engine: Option<Engine>,
-    /// Lets extensions load for which the session does not wait.
+    /// Starts the loading of extensions that the session does not wait for.
     pub late: Option<oneshot::Sender<()>>,
-    /// Nothing a session does by itself takes longer; whoever has waited this long has waited in vain.
+    /// Nothing a session does by itself takes longer: a wait that lasts this long has failed.
     pub patience: Duration,
     pub directory: TempDir,
 }
 
-/// What real processes may take before a test fails.
-const REAL_PATIENCE: Duration = Duration::from_secs(60);
+/// How long real processes may take before a test fails.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the thread of an engine that has ended may take to tell so.
-const LAST_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the thread of a dead engine may take to report its end.
+const ENGINE_END_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Extension code runs in real time: the clock must not run far ahead of it.
 const LONGEST_STEP: Duration = Duration::from_millis(200);
 
 impl Harness {
-    /// A session in memory, without tools and extensions, whose model follows a script.
+    /// Creates a session in memory, without tools and extensions, whose model follows a script.
     pub fn new(script: impl Into<Script>) -> Harness {
         Builder::new(script).open()
     }
 
-    /// The same with whatever else a test needs.
+    /// Creates a builder, for tests that need more than that.
     pub fn builder(script: impl Into<Script>) -> Builder {
         Builder::new(script)
     }
 
-    /// A host of any session, however it was opened.
+    /// Creates a host for any session, however it was opened.
     pub fn over(session: Opened, around: Surroundings) -> Harness {
         let Opened { inbox, reader, serving } = session;
         let Surroundings { model, frames, log, engine, late, patience, directory } = around;
@@ -103,12 +103,12 @@ impl Harness {
     /// Sends a line and returns its id; a command without one gets a fresh one.
     pub fn send(&mut self, line: Value) -> String {
         let (id, line) = self.address(line);
-        // A session that has ended takes no more lines, which whoever waits for an answer will notice.
+        // A session that has ended takes no more lines; waiting for the answer will fail.
         let _ = self.inbox().try_send(line);
         id
     }
 
-    /// Sends a line in the moment a frame like `pattern` leaves the session, before anything else happens.
+    /// Sends a line at the moment a frame like `pattern` leaves the session, before anything else happens.
     pub fn send_when(&mut self, pattern: Value, line: Value) -> String {
         let (id, line) = self.address(line);
         self.frames.react(id.clone(), pattern, line, self.inbox());
@@ -135,7 +135,7 @@ impl Harness {
         response["error"].as_str().expect("errors are texts").to_owned()
     }
 
-    /// Prompts and waits until the activity is over; the prompt must be accepted.
+    /// Prompts and waits until the work is over; the prompt must be accepted.
     pub async fn run(&mut self, message: &str) {
         let data = self.data(json!({"type": "prompt", "message": message})).await;
         assert_eq!(data["disposition"], "started");
@@ -147,7 +147,7 @@ impl Harness {
         self.data(json!({"type": "get_state"})).await
     }
 
-    /// Answers a dialog of an extension (`value`, `confirmed`, `cancelled`) or a call of a host tool (`result`), named by
+    /// Answers a dialog of an extension (`value`, `confirmed`, `cancelled`) or a call of a host tool (`result`), given
     /// its frame.
     pub fn answer(&mut self, request: &Value, mut answer: Value) {
         let kind = if request["type"] == "host_tool_call" { "host_tool_result" } else { "extension_ui_response" };
@@ -156,7 +156,7 @@ impl Harness {
         self.send(answer);
     }
 
-    /// Waits for the response to a command, whether it comes or has come.
+    /// Waits for the response to a command, which may have come already.
     pub async fn response(&mut self, id: &str) -> Value {
         let pattern = json!({"type": "response", "id": id});
         self.until(&format!("the response to {id}"), |host| host.frames.find(0, &pattern)).await.1
@@ -167,7 +167,7 @@ impl Harness {
         self.wait(json!({"type": kind})).await
     }
 
-    /// Waits for the next frame like `pattern`; what is before it counts as seen.
+    /// Waits for the next frame like `pattern`; earlier frames count as seen.
     pub async fn wait(&mut self, pattern: Value) -> Value {
         let what = format!("a frame like {pattern}");
         let (at, frame) = self.until(&what, |host| host.frames.find(host.cursor, &pattern)).await;
@@ -175,7 +175,7 @@ impl Harness {
         frame
     }
 
-    /// Waits until the model has been asked `n` times.
+    /// Waits until the model has been called `n` times.
     pub async fn wait_calls(&mut self, n: usize) {
         self.until(&format!("request {n} to the model"), |host| (host.model.calls().len() >= n).then_some(())).await;
     }
@@ -196,7 +196,7 @@ impl Harness {
         self.cursor = self.frames.len();
     }
 
-    /// Lets so much time pass, whatever happens meanwhile.
+    /// Lets that much time pass, whatever happens meanwhile.
     pub async fn pass(&mut self, time: Duration) {
         let end = tokio::time::Instant::now() + time;
         while tokio::time::Instant::now() < end && self.is_served() {
@@ -208,7 +208,7 @@ impl Harness {
         }
     }
 
-    /// Lets the runtime take `n` steps without letting time pass, to stop it somewhere between two events.
+    /// Lets the runtime take `n` steps without letting time pass, to stop it between two events.
     pub async fn polls(&mut self, n: usize) {
         for _ in 0..n {
             self.serve_during(tokio::task::yield_now()).await;
@@ -220,7 +220,7 @@ impl Harness {
         self.frames.all()
     }
 
-    /// Leaves it to the test to show the frames when it fails.
+    /// Keeps a failing test from showing the frames.
     pub fn hide_frames(&mut self) {
         self.shows_frames = false;
     }
@@ -230,7 +230,7 @@ impl Harness {
         self.sent.iter().filter(|line| !self.frames.is_unsent(&line["id"]))
     }
 
-    /// Takes back the lines of [`Harness::send_when`] whose frames have not come.
+    /// Drops the lines of [`Harness::send_when`] whose frames have not come.
     pub fn forget_unsent(&mut self) {
         let frames = &self.frames;
         self.sent.retain(|line| !frames.is_unsent(&line["id"]));
@@ -252,38 +252,38 @@ impl Harness {
         self.directory.path()
     }
 
-    /// Ends the engine of the extensions, as a crash of it would.
+    /// Stops the extension engine, as a crash would.
     pub fn kill_extensions(&self) {
         self.engine.as_ref().expect("there are extensions").0.stop();
     }
 
-    /// Lets the extensions load that the builder was told to load late.
+    /// Lets the late extensions load.
     pub fn finish_loading(&mut self) {
         let late = self.late.take().expect("extensions are being loaded");
         late.send(()).expect("the session waits for its extensions");
     }
 
-    /// The host goes away.
+    /// Disconnects the host.
     pub fn hang_up(&mut self) {
         self.inbox = None;
     }
 
-    /// Hangs up and waits for the end of the session; `false` if it does not come.
+    /// Disconnects and waits for the end of the session; `false` if it does not come.
     pub async fn end(&mut self) -> bool {
         self.hang_up();
         let began = Instant::now();
         loop {
             self.settle().await;
-            if !self.is_served() || began.elapsed() > LAST_PATIENCE {
+            if !self.is_served() || began.elapsed() > ENGINE_END_TIMEOUT {
                 return !self.is_served();
             }
-            // The engine has ended, and its thread may still be on its way to tell so.
+            // The engine has ended, but its thread may not have reported that yet.
             self.serve_during(clock::let_processes_work()).await;
         }
     }
 
-    /// Hangs up, waits for the end of the session and checks what every session must have done by then: one answer to
-    /// each command, an end to each start.
+    /// Disconnects, waits for the end of the session and checks what every session must have done by then: one answer
+    /// to each command, an end to each start.
     pub async fn finish(mut self) -> Vec<Value> {
         assert!(self.end().await, "the session does not end");
         let problems = self.problems();
@@ -291,7 +291,7 @@ impl Harness {
         self.frames()
     }
 
-    /// Says what is wrong with the whole exchange so far, once everything is over.
+    /// Describes what is wrong with the whole exchange so far, once everything is over.
     pub fn problems(&self) -> Vec<String> {
         let frames = self.frames();
         let mut problems: Vec<String> = nesting_problem(&frames).into_iter().collect();
@@ -320,7 +320,7 @@ impl Harness {
         self.inbox.clone().expect("the host has not hung up")
     }
 
-    /// Waits for something to be found.
+    /// Waits until `find` returns something.
     async fn until<T>(&mut self, what: &str, mut find: impl FnMut(&Harness) -> Option<T>) -> T {
         let mut pace = self.pace();
         let began = Instant::now();
@@ -338,7 +338,7 @@ impl Harness {
         Pace::new(if self.engine.is_some() { LONGEST_STEP } else { self.patience })
     }
 
-    /// Lets everything run that can, and moves the clock on if nothing does.
+    /// Lets everything run that can, and advances the clock if nothing does.
     async fn step(&mut self, pace: &mut Pace, began: Instant) {
         let activity = self.frames.activity.clone();
         let seen = activity.count();
@@ -346,7 +346,7 @@ impl Harness {
             self.serve_during(engine.catch_up()).await;
         }
         if self.has_processes() {
-            assert!(began.elapsed() < REAL_PATIENCE, "a command of the host does not end");
+            assert!(began.elapsed() < PROCESS_TIMEOUT, "a command of the host does not end");
             self.serve_during(clock::let_processes_work()).await;
             pace.restart();
         }
@@ -360,7 +360,7 @@ impl Harness {
         if has_news.await { pace.restart() } else { pace.relax() }
     }
 
-    /// Serves the session while something is waited for.
+    /// Serves the session while waiting for something.
     async fn serve_during<T>(&mut self, waited: impl Future<Output = T>) -> T {
         tokio::pin!(waited);
         if let Some(serving) = &mut self.serving {
@@ -374,7 +374,7 @@ impl Harness {
         waited.await
     }
 
-    /// Whether a command of the host runs a process, which takes real time.
+    /// Whether a shell command of the host runs, which takes real time.
     fn has_processes(&self) -> bool {
         let mut commands = self.sent().filter(|line| line["type"] == "bash");
         commands.any(|line| self.frames.find(0, &json!({"type": "response", "id": line["id"]})).is_none())
@@ -382,7 +382,7 @@ impl Harness {
 }
 
 impl Drop for Harness {
-    /// A test that fails shows what was said.
+    /// Shows the frames if the test failed.
     fn drop(&mut self) {
         if self.shows_frames && std::thread::panicking() {
             let (frames, log) = (describe(&self.frames()), self.log.lines().join("\n"));
@@ -391,7 +391,7 @@ impl Drop for Harness {
     }
 }
 
-/// Answers of the host are not answered themselves.
+/// Whether a line gets a response: replies of the host get none.
 fn is_answered(line: &Value) -> bool {
     let kind = line["type"].as_str().unwrap_or_default();
     !pith_protocol::HostReply::NAMES.contains(&kind)

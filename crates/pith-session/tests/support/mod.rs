@@ -1,6 +1,6 @@
 //! A session, its host and its model in one process, for tests; see `docs/testing.md`.
 //!
-//! Only `session.rs` knows how a session is put together; the rest needs an inbox, the frames and a task to watch.
+//! Only `session.rs` knows how a session is assembled; the rest needs an inbox, the frames and a task to watch.
 #![allow(dead_code, unused_imports, reason = "each test binary uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! A model that says what the test wants, when the test wants it.
+//! A model that sends what the test wants, when the test wants it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::frames::Activity;
 
-/// One answer of the model: what it says, step by step, and how it ends.
+/// One answer of the model: its steps, and how it ends.
 #[derive(Clone, Debug)]
 pub struct Turn {
     steps: Vec<Step>,
@@ -36,11 +36,11 @@ enum Step {
 enum Ending {
     Finished(StopReason),
     Failed(Fault),
-    /// Says nothing more until it is cancelled.
+    /// Sends nothing more until it is cancelled.
     Hangs,
-    /// The stream closes without a word, as if the provider's task had died.
+    /// The stream closes without a result, as if the provider's task had died.
     Dies,
-    /// Panics in the task that asks.
+    /// Panics in the task that called it.
     Panics,
 }
 
@@ -50,7 +50,7 @@ impl Turn {
         Turn { steps: Vec::new(), ending, usage }
     }
 
-    /// Says a text and stops.
+    /// Answers with a text and stops.
     pub fn text(text: &str) -> Turn {
         Turn::ending(Ending::Finished(StopReason::Stop)).and(Step::Text(text.to_owned()))
     }
@@ -65,12 +65,12 @@ impl Turn {
         Turn::ending(Ending::Finished(StopReason::Stop)).and_call(name, arguments)
     }
 
-    /// Fails with an error that is worth another attempt.
+    /// Fails with an error that can be retried.
     pub fn overloaded(text: &str) -> Turn {
         Turn::ending(Ending::Failed(Fault::new(ErrorKind::Overloaded, text)))
     }
 
-    /// Fails with an error that no further attempt would change.
+    /// Fails with an error that cannot be retried.
     pub fn refused(text: &str) -> Turn {
         Turn::ending(Ending::Failed(Fault::new(ErrorKind::InvalidRequest, text)))
     }
@@ -113,12 +113,12 @@ impl Turn {
         self.and(Step::Gate)
     }
 
-    /// Hangs after what was said so far.
+    /// Hangs after the previous steps.
     pub fn and_hang(self) -> Turn {
         Turn { ending: Ending::Hangs, ..self }
     }
 
-    /// Says how many tokens the request and the answer had.
+    /// Reports how many tokens the request and the answer had.
     pub fn usage(self, input: u64, output: u64) -> Turn {
         Turn { usage: Usage { input, output, ..Usage::default() }, ..self }
     }
@@ -132,29 +132,29 @@ impl Turn {
 /// Chooses the answer to a request.
 type Answers = Box<dyn FnMut(&LlmCall) -> Turn + Send>;
 
-/// Everything a model will say.
+/// Everything a model will answer.
 pub struct Script {
     answers: Answers,
     summaries: Answers,
 }
 
 impl Script {
-    /// These answers in turn, then `ok` for ever.
+    /// Gives these answers in turn, then `ok` for ever.
     pub fn of(turns: impl IntoIterator<Item = Turn>) -> Script {
         Script { answers: in_turn(turns, "ok"), summaries: in_turn([], "a summary") }
     }
 
-    /// Whatever the function says to each request of a run.
+    /// Gives the answer the function returns for each request of a run.
     pub fn answering(answers: impl FnMut(&LlmCall) -> Turn + Send + 'static) -> Script {
         Script { answers: Box::new(answers), ..Script::of([]) }
     }
 
-    /// These answers to requests for summaries, then `a summary` for ever.
+    /// Gives these answers to requests for summaries, then `a summary` for ever.
     pub fn summaries(self, turns: impl IntoIterator<Item = Turn>) -> Script {
         Script { summaries: in_turn(turns, "a summary"), ..self }
     }
 
-    /// Whatever the function says to each request for a summary.
+    /// Gives the answer the function returns for each request for a summary.
     pub fn summarising(self, summaries: impl FnMut(&LlmCall) -> Turn + Send + 'static) -> Script {
         Script { summaries: Box::new(summaries), ..self }
     }
@@ -177,7 +177,7 @@ fn in_turn(turns: impl IntoIterator<Item = Turn>, last: &'static str) -> Answers
     Box::new(move |_| turns.pop_front().unwrap_or_else(|| Turn::text(last)))
 }
 
-/// The model of a scene. Clones are the same model.
+/// The model of a test. Clones are the same model.
 #[derive(Clone)]
 pub struct ScriptedModel(Arc<Shared>);
 
@@ -195,7 +195,7 @@ impl ScriptedModel {
         ScriptedModel(Arc::new(Shared { script: Mutex::new(script), calls, gates, activity }))
     }
 
-    /// Opens one gate: the one that is waited for, or the next to come.
+    /// Opens one gate: the one that is being waited for, or the next.
     pub fn release(&self) {
         self.0.gates.add_permits(1);
     }
@@ -242,12 +242,12 @@ impl ModelClient for ScriptedModel {
     }
 }
 
-/// Returns whether a request is one of the session's own for a summary.
+/// Returns whether a request is the session's own, for a summary.
 pub fn is_summary(call: &LlmCall) -> bool {
     call.max_tokens.is_some() && call.tools.is_empty()
 }
 
-/// The answer that is being given.
+/// The answer being streamed.
 struct Answer {
     message: MessageBuilder,
     sender: mpsc::Sender<AssistantEvent>,
@@ -289,14 +289,14 @@ impl Answer {
 
     async fn deliver(&mut self) {
         while let Some(event) = self.message.next_event() {
-            // Nobody listens once the run has been left behind.
+            // The receiver is gone once the run has ended.
             let _ = self.sender.send(event).await;
         }
     }
 }
 
 /// Gives every answer a millisecond of its own: a session tells answers before a compaction from those after it by
-/// their timestamps, which real models never give twice.
+/// their timestamps, which real models never repeat.
 fn await_next_millisecond() {
     static LAST: Mutex<i64> = Mutex::new(0);
     let mut last = lock(&LAST);

@@ -1,4 +1,4 @@
-//! The one file that names types of the crate under test: puts a session together and takes down what it says.
+//! The only support file that names types of the crate under test: assembles a session and records what it sends.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -33,12 +33,12 @@ use super::extensions::{Extensions, Loaded};
 use super::frames::Frames;
 use super::model::ScriptedModel;
 
-/// The provider of the two models a test can choose from.
+/// The provider of the two models a test can select.
 pub const PROVIDER: &str = "test";
 /// The model a session starts with, and another one.
 pub const MODELS: [&str; 2] = ["one", "two"];
 
-/// Lines that may wait; no test sends as many at once.
+/// How many lines may wait; no test sends as many at once.
 const BACKLOG: usize = 4096;
 
 /// What a session is to be made of.
@@ -52,7 +52,7 @@ pub struct Plan {
     pub tools: Vec<Arc<dyn Tool>>,
     pub model: ScriptedModel,
     pub extensions: Option<(Extensions, Loaded)>,
-    /// Fires when the extensions that are still missing are to be loaded.
+    /// Fires when the late extensions are to be loaded.
     pub late: Option<oneshot::Receiver<()>>,
 }
 
@@ -61,11 +61,11 @@ pub struct Opened {
     /// Closing it ends the session, as the end of stdin does.
     pub inbox: mpsc::Sender<Inbound>,
     pub reader: HostReader,
-    /// Serves the session as long as it is polled; ends with it.
+    /// Serves the session while it is polled; completes when the session ends.
     pub serving: Serving,
 }
 
-/// A session at work. Not a task of its own: a panic in it is a panic of the test.
+/// A session being served. Not a task of its own: a panic in it is a panic of the test.
 pub type Serving = Pin<Box<dyn Future<Output = ()>>>;
 
 /// Opens a session whose frames go to `frames`.
@@ -143,7 +143,7 @@ fn setup(extensions: Option<(Extensions, Loaded)>, late: Option<oneshot::Receive
     let loading = late.map(|late| {
         let (handle, sources, surroundings) = (handle.clone(), sources.clone(), config.surroundings.clone());
         let loading = async move {
-            // A test that has gone loads nothing any more.
+            // The test has ended, so nothing is loaded any more.
             if late.await.is_err() {
                 std::future::pending::<()>().await;
             }
@@ -163,7 +163,7 @@ fn setup(extensions: Option<(Extensions, Loaded)>, late: Option<oneshot::Receive
     }
 }
 
-/// The options a host of dialect pi gets with these settings, except that updates come as deltas.
+/// The options for a host of dialect pi with these settings, except that updates are sent as deltas.
 pub fn options(settings: &Settings) -> SessionOptions {
     SessionOptions {
         steering_mode: QueueMode::OneAtATime,
@@ -205,7 +205,7 @@ fn provider(window: u64) -> ProviderConfig {
     };
     ProviderConfig {
         id: PROVIDER.to_owned(),
-        // Nothing is ever connected to; the registry wants an address.
+        // Nothing ever connects to it; the registry requires an address.
         base_url: Some("test:".to_owned()),
         api: Some(PROVIDER.to_owned()),
         keyless: true,
@@ -235,7 +235,7 @@ fn workbench(cwd: &Path) -> Arc<Workbench> {
 pub struct HostReader(Room);
 
 impl HostReader {
-    /// From here on frames pile up.
+    /// Stops reading: frames queue up from now on.
     pub fn stop(&self) {
         self.0.close();
     }
@@ -245,10 +245,10 @@ impl HostReader {
     }
 }
 
-/// The session's outbox: takes every frame down as a host would read it.
+/// The session's outbox: records every frame as a host would read it.
 struct Recorder {
     frames: Frames,
-    /// The answer that is being streamed.
+    /// The answer being streamed.
     live: Option<LiveMessage>,
     mode: StreamUpdates,
     room: Room,
@@ -287,7 +287,7 @@ impl Outbox for Recorder {
         self.mode = mode;
         let mut frame = json!(Event::MessageStart { message: &Message::Assistant(start.clone()) });
         if mode == StreamUpdates::Delta {
-            // What hosts that read deltas know as the stop reason of an unfinished answer.
+            // The stop reason of an unfinished answer, as hosts that read deltas know it.
             frame["message"]["stopReason"] = Value::from("pending");
         }
         self.frames.push(frame);
@@ -300,7 +300,7 @@ impl Outbox for Recorder {
             Some(delta) => live.append_delta_frame(&delta, &mut frame),
             None => live.append_event_frame(event, &mut frame),
         }
-        // Counts alone have no frame.
+        // An event with token counts alone has no frame.
         if !frame.is_empty() {
             self.frames.push(serde_json::from_slice(&frame).expect("frames are JSON"));
         }

@@ -1,4 +1,4 @@
-//! Tools whose work is a closure of the test.
+//! Tools implemented by a closure of the test.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Extensions that are broken: each costs its own call and nothing else.
 //! All the while pith answers its host, and a second extension works.
 
-
 use pith_testkit::{Script, Signal, Turn, process};
 use serde_json::{Value, json};
 

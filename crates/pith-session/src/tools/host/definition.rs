@@ -1,8 +1,8 @@
-//! What a host says about its tools, checked.
+//! Checks the tool definitions of `set_host_tools`.
 
 use serde_json::{Map, Value};
 
-/// A usable definition.
+/// A valid definition.
 #[derive(Debug, PartialEq)]
 pub(super) struct Definition {
     pub name: String,
@@ -13,7 +13,7 @@ pub(super) struct Definition {
     pub is_hidden: bool,
 }
 
-/// Reads the whole set; the first problem refuses all of it.
+/// Reads all definitions; the first problem refuses all of them.
 pub(super) fn read(tools: Vec<Value>) -> Result<Vec<Definition>, String> {
     let definitions =
         tools.into_iter().enumerate().map(|(index, tool)| one(index, tool)).collect::<Result<Vec<_>, _>>()?;

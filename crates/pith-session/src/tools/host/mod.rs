@@ -1,5 +1,5 @@
-//! Tools the host offers (`set_host_tools`). To the loop they are tools like any
-//! other; the work is done by the host, over the wire.
+//! Tools the host offers (`set_host_tools`). The agent loop sees ordinary tools; the host carries out the calls, over
+//! the wire.
 
 mod definition;
 mod pending;
@@ -25,12 +25,12 @@ use definition::Definition;
 use pending::PendingCalls;
 pub(crate) use pending::{DISCONNECTED, PendingCall};
 
-/// Calls in the host's hands, and how tools that are part of the session reach it.
+/// Calls the host has not answered, and the channel from tools to the session.
 pub(crate) struct HostTools {
     pub pending: PendingCalls,
-    /// Handed to the tools that are part of the session.
+    /// Cloned into the tools that ask the session.
     pub link: ToolLink,
-    /// From those tools; lives as long as the session.
+    /// From those tools; open as long as the session.
     questions: mpsc::Receiver<FromTool>,
 }
 
@@ -40,7 +40,7 @@ impl HostTools {
         HostTools { pending: PendingCalls::default(), link, questions }
     }
 
-    /// The next question of a tool. Cancel safe.
+    /// Waits for the next question of a tool. Cancel safe.
     pub async fn next(&mut self) -> Option<FromTool> {
         self.questions.recv().await
     }
@@ -51,7 +51,7 @@ struct HostTool {
     spec: ToolSpec,
     label: String,
     link: ToolLink,
-    /// How long the host may take; `None` waits for ever.
+    /// How long the host may take; `None` sets no limit.
     timeout: Option<Duration>,
 }
 
@@ -88,7 +88,7 @@ impl HostTool {
                 format!("Host tool \"{name}\" timed out after {} ms", self.timeout.unwrap_or_default().as_millis())
             }
         };
-        // Waiting for this keeps the withdrawal ahead of the end of the call.
+        // Waiting for this sends the cancellation before the end of the call.
         self.link.ask(|told| FromTool::Withdraw { id, told }).await;
         // The session may have ended the call at the same moment, with a better reason.
         Ok(answered.try_recv().unwrap_or_else(|_| ToolOutput::error(why)))
@@ -136,7 +136,7 @@ impl Session {
         Arc::new(HostTool { spec, label: definition.label, link, timeout: self.options.host_tool_timeout })
     }
 
-    /// What a tool asks the session.
+    /// Serves a question of a tool.
     pub(crate) fn on_tool(&mut self, question: FromTool) {
         match question {
             FromTool::Host { call, .. } if self.is_closing => call.end(ToolOutput::error(DISCONNECTED)),
@@ -162,14 +162,15 @@ impl Session {
         }
     }
 
-    /// Progress or result of a call. Ids that are not pending are ignored: the call was withdrawn, or never made.
+    /// Takes progress or the result of a call. Ids that are not pending are ignored: the call was cancelled, or never
+    /// made.
     pub(crate) fn on_host_tool_reply(&mut self, reply: HostReply) {
         match reply {
             HostReply::ToolUpdate { id: Some(id), partial_result } => {
                 let Some(call) = self.host_tools.pending.get(&id) else { return };
                 match result::read(partial_result) {
                     Ok(mut output) => {
-                        // Hosts expect details in every update, if only empty ones.
+                        // Hosts expect details in every update, even empty ones.
                         output.details.get_or_insert_with(|| serde_json::json!({}));
                         (call.update)(output);
                     }
@@ -191,7 +192,7 @@ impl Session {
         }
     }
 
-    /// Hands a result over; pictures a model would refuse are made fit first, elsewhere.
+    /// Ends a call with its result. Images that a model would refuse are converted first, in the background.
     fn end_call(&mut self, call: PendingCall, output: ToolOutput) {
         let rules = self.workbench().image_rules();
         if !images::need_work(&output.content, rules) {

@@ -1,25 +1,25 @@
-//! Questions put to the host that it has not answered yet: who waits, and for what.
+//! Calls of host tools that the host has not answered yet.
 
 use std::sync::Arc;
 
 use pith_agent::{ToolOutput, ToolUpdate};
 use tokio::sync::oneshot;
 
-/// What a pending call ends with when the host is gone.
+/// The error of pending calls when the host disconnects.
 pub(crate) const DISCONNECTED: &str = "RPC client disconnected before host tool execution completed";
 
-/// Calls of host tools without a result.
+/// The pending calls.
 #[derive(Default)]
 pub(crate) struct PendingCalls {
     calls: Vec<PendingCall>,
 }
 
-/// One call in the host's hands.
+/// A call that the host has not answered.
 pub(crate) struct PendingCall {
-    /// The id of the question, which is not the id of the tool call.
+    /// The id of the `host_tool_call` frame, which is not the id of the tool call.
     pub id: String,
     pub tool: Arc<str>,
-    /// Takes progress.
+    /// Receives progress.
     pub update: ToolUpdate,
     /// Received by the tool; closed when it has given up waiting.
     pub answer: oneshot::Sender<ToolOutput>,
@@ -34,7 +34,7 @@ impl PendingCalls {
         self.calls.iter().find(|call| call.id == id)
     }
 
-    /// Takes a call out: what the host says about it later is ignored.
+    /// Removes a call: later replies to it are ignored.
     pub fn take(&mut self, id: &str) -> Option<PendingCall> {
         let at = self.calls.iter().position(|call| call.id == id)?;
         Some(self.calls.swap_remove(at))
@@ -47,7 +47,7 @@ impl PendingCalls {
 }
 
 impl PendingCall {
-    /// Hands the result over; a tool that no longer waits needs none.
+    /// Sends the result to the tool, if it still waits.
     pub fn end(self, output: ToolOutput) {
         let _ = self.answer.send(output);
     }

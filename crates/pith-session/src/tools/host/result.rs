@@ -1,4 +1,4 @@
-//! What a host sends back for a call.
+//! Reads what a host returns for a call.
 
 use pith_agent::ToolOutput;
 use pith_protocol::fields::type_name;
@@ -31,14 +31,14 @@ pub(super) fn read(value: Option<Value>) -> Result<ToolOutput, String> {
     })
 }
 
-/// The failure a host reports: its texts, one per line.
+/// The error a host reports: its texts, one per line.
 pub(super) fn failure(output: &ToolOutput) -> ToolOutput {
     let texts: Vec<_> = output.content.iter().filter_map(Block::as_text).collect();
     let text = texts.join("\n");
     ToolOutput::error(if text.is_empty() { FAILED.to_owned() } else { text })
 }
 
-/// Only what a model can be shown.
+/// Reads a block of a type that models accept.
 fn block(value: Value) -> Result<Block, String> {
     let mut object = match value {
         Value::Object(object) => object,
