@@ -24,7 +24,7 @@ pub(crate) fn request_hooks(handle: &ExtensionHandle) -> Option<Arc<dyn RequestH
 impl Session {
     /// The hook that shows every tool call to extensions.
     pub(crate) fn tool_call_hook(&self, handle: &ExtensionHandle) -> Arc<dyn ToolCallHook> {
-        Arc::new(Fitted { handle: handle.clone(), rules: self.workbench().image_rules() })
+        Arc::new(ImageFittingHook { handle: handle.clone(), rules: self.workbench().image_rules() })
     }
 
     /// Stores the entries that extensions propose. `true` if the run is to continue.
@@ -108,12 +108,12 @@ fn is_seen(message: &Message) -> bool {
 }
 
 /// The extensions' hook; images in results they change are converted to what the model accepts.
-struct Fitted {
+struct ImageFittingHook {
     handle: ExtensionHandle,
     rules: Rules,
 }
 
-impl ToolCallHook for Fitted {
+impl ToolCallHook for ImageFittingHook {
     fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict> {
         self.handle.admit(call, arguments)
     }

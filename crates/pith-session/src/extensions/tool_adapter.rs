@@ -31,19 +31,19 @@ impl Session {
     fn take_extension_tools(&mut self, registered: Registered) {
         let rules = self.workbench().image_rules();
         let tools = self.extension_handle().map(|handle| handle.tools()).unwrap_or_default();
-        let tools = tools.into_iter().map(|inner| Arc::new(Fitting { inner, rules }) as Arc<dyn Tool>);
+        let tools = tools.into_iter().map(|inner| Arc::new(ImageFittingTool { inner, rules }) as Arc<dyn Tool>);
         self.tools.set_extensions(tools.collect(), registered);
         self.assemble_prompt();
     }
 }
 
 /// A tool of an extension; images in its results are converted to what the model accepts.
-struct Fitting {
+struct ImageFittingTool {
     inner: Arc<ExtensionTool>,
     rules: Rules,
 }
 
-impl Tool for Fitting {
+impl Tool for ImageFittingTool {
     fn spec(&self) -> &ToolSpec {
         self.inner.spec()
     }
