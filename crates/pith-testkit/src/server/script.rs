@@ -1,7 +1,8 @@
 //! What the scripted model says: answers in order, routes by prompt, faults.
 //!
-//! A script is written in Rust with the builder methods or read from JSON; the
-//! member names of both are the same.
+//! A script is written in Rust with the builder methods; a transcript may also
+//! give a single answer as JSON, in the format of the scripted model of pith. This
+//! crate reads that itself so that it depends on nothing of pith.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,8 +15,7 @@ use serde_json::{Map, Value, json};
 use super::wire::{Api, Rendered};
 
 /// All answers of a model.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default)]
 pub struct Script {
     pub(super) turns: Vec<Turn>,
     pub(super) routes: Vec<Route>,
@@ -25,19 +25,15 @@ pub struct Script {
 }
 
 /// Answers for requests whose newest message matches a pattern.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(super) struct Route {
-    #[serde(rename = "match", deserialize_with = "pattern")]
     pub(super) matching: Regex,
     pub(super) turns: Vec<Turn>,
-    #[serde(default = "After::repeat")]
     pub(super) after: After,
 }
 
 /// What follows when all answers of a list have been given.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum After {
     /// The script's default answer.
     #[default]
@@ -168,11 +164,6 @@ impl Script {
         Script { turns: turns.into_iter().collect(), ..Script::default() }
     }
 
-    /// Reads the JSON form; a wrong member is an error naming it.
-    pub fn from_json(value: Value) -> Result<Self, String> {
-        serde_json::from_value(value).map_err(|error| format!("script: {error}"))
-    }
-
     /// Adds an answer.
     pub fn turn(mut self, turn: Turn) -> Self {
         self.turns.push(turn);
@@ -183,6 +174,12 @@ impl Script {
     pub fn route(mut self, pattern: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
         let matching = Regex::new(pattern).expect("the test's pattern is a regular expression");
         self.routes.push(Route { matching, turns: turns.into_iter().collect(), after: After::Repeat });
+        self
+    }
+
+    /// The answer after all others, and to requests for which there is none.
+    pub fn fallback(mut self, turn: Turn) -> Self {
+        self.default = Some(turn);
         self
     }
 
@@ -377,12 +374,6 @@ impl Default for TurnUsage {
     }
 }
 
-impl After {
-    fn repeat() -> Self {
-        After::Repeat
-    }
-}
-
 fn prose(chars: usize) -> String {
     let mut text = String::with_capacity(chars + 8);
     for number in 0.. {
@@ -393,10 +384,6 @@ fn prose(chars: usize) -> String {
     }
     text.truncate(chars);
     text
-}
-
-fn pattern<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
-    Regex::new(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
 fn scripted_error() -> Value {

@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use super::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 fn path(api: Api) -> &'static str {
     match api {
@@ -156,8 +156,7 @@ fn turns_come_in_order_then_as_told() {
     assert_eq!(texts(script()), "a b b (end of script)");
     assert_eq!(texts(Script::of([Turn::text("a"), Turn::text("b")]).after(After::Repeat)), "a b b b");
     assert_eq!(texts(script().after(After::Loop)), "a b b a");
-    let json = json!({"turns": [{"text": "a", "times": 2}], "default": {"text": "d"}});
-    assert_eq!(texts(Script::from_json(json).expect("a script")), "a a d d");
+    assert_eq!(texts(Script::of([Turn::text("a").times(2)]).fallback(Turn::text("d"))), "a a d d");
 }
 
 #[test]
@@ -181,36 +180,35 @@ fn routes_look_at_the_newest_message_and_conversations_count_apart() {
 
 #[test]
 fn faults() {
-    let check = |fault: Value, wanted: &dyn Fn(&str) -> bool| {
-        let turn = json!({"turns": [{"text": "abcdef", "chunk": 2, "fault": fault}]});
-        let answer = answer(Script::from_json(turn).expect("a script"), Api::Anthropic);
-        assert!(wanted(&answer), "{fault}: {answer}");
+    let check = |fault: Fault, wanted: &dyn Fn(&str) -> bool| {
+        let what = format!("{fault:?}");
+        let answer = answer(Script::of([Turn::text("abcdef").chunk(2).fault(fault)]), Api::Anthropic);
+        assert!(wanted(&answer), "{what}: {answer}");
     };
     let n_deltas = |answer: &str| answer.matches("text_delta").count();
-    check(json!({"kind": "http", "status": 529, "body": {"a": 1}, "headers": {"retry-after": 2}}), &|answer| {
+    let headers = json!({"retry-after": 2}).as_object().cloned().expect("an object");
+    check(Fault::Http { status: 529, body: json!({"a": 1}), headers }, &|answer| {
         answer.starts_with("HTTP/1.1 529 ")
             && answer.contains("\r\nretry-after: 2\r\n")
             && answer.ends_with("{\"a\":1}")
     });
-    check(json!({"kind": "http", "status": 500, "body": "plain"}), &|answer| answer.ends_with("\r\n\r\nplain"));
-    check(json!({"kind": "cut", "after": 2}), &|answer| n_deltas(answer) == 2 && !answer.ends_with("\r\n0\r\n\r\n"));
-    check(json!({"kind": "truncate", "after": 1}), &|answer| {
-        n_deltas(answer) == 1 && answer.ends_with("\r\n0\r\n\r\n")
+    check(Fault::Http { status: 500, body: json!("plain"), headers: Map::new() }, &|answer| {
+        answer.ends_with("\r\n\r\nplain")
     });
-    check(json!({"kind": "reset", "after": 1}), &|answer| {
-        n_deltas(answer) == 1 && answer.ends_with("<ConnectionReset>")
-    });
-    check(json!({"kind": "hang", "after": 1, "seconds": 0.01}), &|answer| n_deltas(answer) == 1);
-    check(json!({"kind": "error_event", "after": 1}), &|answer| n_deltas(answer) == 1 && answer.contains("Overloaded"));
-    check(json!({"kind": "badjson", "after": 1}), &|answer| n_deltas(answer) == 3 && answer.contains("oops"));
+    check(Fault::Cut { after: 2 }, &|answer| n_deltas(answer) == 2 && !answer.ends_with("\r\n0\r\n\r\n"));
+    check(Fault::Truncate { after: 1 }, &|answer| n_deltas(answer) == 1 && answer.ends_with("\r\n0\r\n\r\n"));
+    check(Fault::Reset { after: 1 }, &|answer| n_deltas(answer) == 1 && answer.ends_with("<ConnectionReset>"));
+    check(Fault::Hang { after: 1, seconds: 0.01 }, &|answer| n_deltas(answer) == 1);
+    let error = json!({"type": "overloaded_error", "message": "Overloaded"});
+    check(Fault::ErrorEvent { after: 1, error }, &|answer| n_deltas(answer) == 1 && answer.contains("Overloaded"));
+    check(Fault::Badjson { after: 1 }, &|answer| n_deltas(answer) == 3 && answer.contains("oops"));
 }
 
 #[test]
-fn a_script_with_an_unknown_member_is_refused() {
-    let refused = |value: Value| Script::from_json(value).expect_err("is refused");
-    assert!(refused(json!({"turns": [{"txt": "a"}]})).contains("txt"));
-    assert!(refused(json!({"turns": [{"fault": {"kind": "explode"}}]})).contains("explode"));
-    assert!(refused(json!({"routes": [{"match": "(", "turns": []}]})).contains("unclosed"));
+fn an_answer_with_an_unknown_member_is_refused() {
+    let refused = |value: Value| serde_json::from_value::<Turn>(value).expect_err("is refused").to_string();
+    assert!(refused(json!({"txt": "a"})).contains("txt"));
+    assert!(refused(json!({"fault": {"kind": "explode"}})).contains("explode"));
 }
 
 #[test]
