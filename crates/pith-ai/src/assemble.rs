@@ -65,7 +65,7 @@ struct Progress {
 }
 
 impl MessageBuilder {
-    /// An empty answer of `model` to a request of about `input_estimate` tokens.
+    /// Makes an empty answer of `model` to a request of about `input_estimate` tokens.
     pub fn new(model: Arc<Model>, input_estimate: u64) -> Self {
         let message = AssistantMessage {
             api: model.api.clone(),
@@ -86,12 +86,12 @@ impl MessageBuilder {
         }
     }
 
-    /// Texts that servers may echo and nobody may see.
+    /// Hides texts that servers may echo, such as keys.
     pub fn hide(&mut self, secrets: Vec<String>) {
         self.secrets = secrets;
     }
 
-    /// The oldest event not taken yet.
+    /// Returns the oldest event not taken yet.
     pub fn next_event(&mut self) -> Option<AssistantEvent> {
         self.events.pop_front()
     }
@@ -106,17 +106,17 @@ impl MessageBuilder {
         self.phase == Phase::Finished
     }
 
-    /// The model that answers.
+    /// Returns the model that answers.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The message so far.
+    /// Returns the message so far.
     pub fn message(&self) -> &AssistantMessage {
         &self.message
     }
 
-    /// The provider has begun to answer.
+    /// Called when the provider begins to answer.
     pub fn begin(&mut self) {
         if self.phase == Phase::Waiting {
             self.phase = Phase::Streaming;
@@ -124,7 +124,7 @@ impl MessageBuilder {
         }
     }
 
-    /// The provider's id of the answer; the first one counts.
+    /// Sets the provider's id of the answer; the first one counts.
     pub fn set_response_id(&mut self, id: &str) {
         if self.message.response_id.is_none() && !id.is_empty() {
             self.message.response_id = Some(id.to_owned());
@@ -132,7 +132,7 @@ impl MessageBuilder {
         }
     }
 
-    /// The model that really answered; kept only when it is not the one asked for.
+    /// Sets the model that really answered; kept only when it is not the one asked for.
     pub fn set_response_model(&mut self, model: &str) {
         let current = self.message.response_model.as_deref().unwrap_or(&self.model.id);
         if !model.is_empty() && model != current {
@@ -141,12 +141,12 @@ impl MessageBuilder {
         }
     }
 
-    /// The provider's own word for why it stopped.
+    /// Sets the provider's own word for why it stopped.
     pub fn set_raw_stop_reason(&mut self, reason: &str) {
         self.message.raw_stop_reason = Some(reason.to_owned());
     }
 
-    /// The counts known now; `totalTokens` and cost are worked out here.
+    /// Sets the counts known now; `totalTokens` and cost are worked out here.
     pub fn set_usage(&mut self, mut usage: Usage) {
         if usage.total_tokens == 0 {
             usage.total_tokens = usage.input + usage.output + usage.cache_read + usage.cache_write;
@@ -247,7 +247,7 @@ impl MessageBuilder {
         }
     }
 
-    /// The text of a block so far; of a call its raw arguments.
+    /// Returns the text of a block so far; of a call its raw arguments.
     pub fn received(&self, index: usize) -> &str {
         match self.message.content.get(index) {
             Some(Block::Text(block)) => &block.text,
@@ -353,7 +353,7 @@ impl MessageBuilder {
         self.message.diagnostics.get_or_insert_with(|| Value::Object(Map::new()))[key] = value;
     }
 
-    /// The answer is complete. A plain stop with tool calls is a tool stop.
+    /// Called when the answer is complete. A plain stop with tool calls becomes a tool stop.
     pub fn finish(&mut self, reason: StopReason) {
         if self.is_finished() {
             return;
@@ -376,7 +376,7 @@ impl MessageBuilder {
         self.end();
     }
 
-    /// The answer failed; what was received stays in it.
+    /// Called when the answer has failed. Keeps what was received.
     pub fn fail(&mut self, fault: Fault) {
         if self.is_finished() {
             return;
@@ -388,7 +388,7 @@ impl MessageBuilder {
         self.end();
     }
 
-    /// The caller does not want the rest.
+    /// Called when the caller does not want the rest.
     pub fn abort(&mut self) {
         if self.is_finished() {
             return;
@@ -426,7 +426,7 @@ fn note_arguments(diagnostics: &mut Option<Value>, id: &str, error: &BadArgument
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as i64)
 }

@@ -47,12 +47,12 @@ struct State {
 type Stamp = (u64, u64, u64, i128, i128);
 
 impl AuthFile {
-    /// Nothing is read yet.
+    /// Names the file. Reads nothing yet.
     pub fn new(file: impl Into<PathBuf>, legacy_keys: BTreeMap<String, String>) -> AuthFile {
         AuthFile { file: file.into(), legacy_keys, state: Mutex::default() }
     }
 
-    /// The credentials as of now. A text that does not parse leaves the last good ones.
+    /// Returns the current credentials. A file that does not parse leaves the last good ones.
     pub fn entries(&self) -> Arc<Entries> {
         let stamp = stamp(&self.file);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,13 +70,13 @@ impl AuthFile {
         state.entries.clone()
     }
 
-    /// What is wrong with the file at the moment, if anything.
+    /// Returns what is wrong with the file at the moment, if anything.
     pub fn problem(&self) -> Option<String> {
         self.entries();
         self.state.lock().unwrap_or_else(PoisonError::into_inner).problem.clone()
     }
 
-    /// Where the credentials are.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.file
     }
@@ -94,7 +94,7 @@ impl AuthFile {
         })
     }
 
-    /// Everything stored about the login of a provider.
+    /// Returns everything stored about the login of a provider.
     pub fn login(&self, provider: &str) -> Option<Value> {
         let mut document = locked_file::read(&self.file).ok()??;
         let entry = document.get_mut(provider)?.take();
@@ -123,7 +123,7 @@ impl AuthFile {
         }
     }
 
-    /// Credentials of releases that had no `auth.json`.
+    /// Returns the credentials that releases without an `auth.json` stored.
     fn legacy(&self) -> Entries {
         let mut entries = Entries::new();
         if let Ok(Some(Value::Object(logins))) = document::read(&self.file.with_file_name("oauth.json")) {

@@ -1,10 +1,10 @@
-//! All models behind one door: takes a call, finds who can answer it, and
+//! The model client: takes a call, finds the API and the credentials for it, and
 //! streams the answer.
 
-mod conversation;
+mod http_call;
 mod images;
 mod quirks;
-mod reading;
+mod response_reader;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,36 +22,36 @@ use tokio_util::sync::CancellationToken;
 use crate::assemble::MessageBuilder;
 use crate::discovery::Fetch;
 use crate::failure::Fault;
-use crate::http::{Clients, CredentialSource, Credentials, Patience, Sender, Tape, Web, secrets, timed_out};
+use crate::http::{Clients, CredentialSource, Credentials, Sender, Tape, Timeouts, Web, secrets, timed_out};
 use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};
-use crate::wire::{self, Taste};
+use crate::wire::{self, RequestOptions};
 
-use conversation::Conversation;
+use http_call::HttpCall;
 use quirks::Quirks;
 
-/// Events a consumer may lag behind before the socket is left unread.
+/// How many events may wait for the consumer before the socket is left unread.
 const CHANNEL_EVENTS: usize = 256;
 
 /// What the user can choose about model calls.
 #[derive(Clone, Default)]
 pub struct ClientOptions {
-    pub patience: Patience,
-    pub taste: Taste,
+    pub timeouts: Timeouts,
+    pub request: RequestOptions,
     /// Used where the environment names none.
     pub proxy: Option<String>,
-    /// Calls are recorded or replayed.
+    /// Whether calls are recorded or replayed.
     pub tape: Tape,
-    /// Told about things worth showing while a call runs. Must not block.
+    /// Called with things worth showing while a call runs. Must not block.
     pub notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
 }
 
 impl fmt::Debug for ClientOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientOptions")
-            .field("patience", &self.patience)
-            .field("taste", &self.taste)
+            .field("timeouts", &self.timeouts)
+            .field("request", &self.request)
             .finish_non_exhaustive()
     }
 }
@@ -63,17 +63,17 @@ impl From<&Settings> for ClientOptions {
             HandoffThinking::Keep => ForeignThinking::AsText,
             HandoffThinking::Drop => ForeignThinking::Drop,
         };
-        let patience = Patience {
+        let timeouts = Timeouts {
             first_byte: settings.http_idle_timeout,
             idle: settings.http_idle_timeout,
             whole: provider.timeout,
             retries: provider.max_retries.try_into().unwrap_or(u32::MAX),
             max_retry_delay: provider.max_retry_delay,
-            ..Patience::default()
+            ..Timeouts::default()
         };
         let attribution = settings.enable_install_telemetry;
-        let taste = Taste { budgets: settings.thinking_budgets, foreign_thinking, attribution };
-        ClientOptions { patience, taste, proxy: settings.http_proxy.clone(), tape: Tape::from_env(), notice: None }
+        let request = RequestOptions { budgets: settings.thinking_budgets, foreign_thinking, attribution };
+        ClientOptions { timeouts, request, proxy: settings.http_proxy.clone(), tape: Tape::from_env(), notice: None }
     }
 }
 
@@ -127,25 +127,25 @@ struct Shared {
 }
 
 impl Providers {
-    /// A client that takes credentials from `source`. Nothing is connected or read before the first call.
+    /// Makes a client that takes credentials from `source`. Nothing is connected or read before the first call.
     pub fn new(source: Arc<dyn CredentialSource>, options: ClientOptions) -> Self {
         Self::with_scripts(source, options, Scripts::default())
     }
 
-    /// The same, with a script for the models of provider `scripted`.
+    /// Makes such a client with a script for the models of provider `scripted`.
     pub fn with_scripts(source: Arc<dyn CredentialSource>, options: ClientOptions, scripts: Scripts) -> Self {
         let clients = Arc::new(Clients::with_proxy(options.proxy.clone()));
         Self::with_clients(source, options, scripts, clients)
     }
 
-    /// The same over connections that others use too.
+    /// Makes such a client over connections that it shares.
     pub fn with_clients(
         source: Arc<dyn CredentialSource>,
         options: ClientOptions,
         scripts: Scripts,
         clients: Arc<Clients>,
     ) -> Self {
-        let sender = Sender::new(clients, options.patience, options.tape.clone());
+        let sender = Sender::new(clients, options.timeouts, options.tape.clone());
         Providers { shared: Arc::new(Shared { source, options, sender, scripts, quirks: Mutex::default() }) }
     }
 }
@@ -156,9 +156,9 @@ impl Providers {
         self.web().fetch()
     }
 
-    /// Other requests over the same connections.
+    /// Returns a client for other requests over the same connections.
     pub fn web(&self) -> Web {
-        Web::new(self.shared.sender.clients.clone(), self.shared.options.patience)
+        Web::new(self.shared.sender.clients.clone(), self.shared.options.timeouts)
     }
 }
 
@@ -192,7 +192,7 @@ impl Shared {
     ) {
         let input_tokens = request_tokens(&call);
         let mut message = MessageBuilder::new(call.model.clone(), input_tokens);
-        let whole = self.options.patience.whole;
+        let whole = self.options.timeouts.whole;
         let overtime = async {
             match whole {
                 Some(limit) => sleep(limit).await,
@@ -214,7 +214,7 @@ impl Shared {
         let _ = deliver(&mut message, &sender).await;
     }
 
-    /// Finds the wire and the credentials, then converses. Cancel-safe: undelivered events stay in `message`.
+    /// Finds the wire and the credentials, then makes the call. Cancel-safe: undelivered events stay in `message`.
     async fn answer(
         &self,
         call: &LlmCall,
@@ -231,16 +231,16 @@ impl Shared {
         let wire = wire::for_api(api).ok_or_else(|| refuse(format!("No API provider registered for api: {api}")))?;
         let credentials = self.credentials(call, overrides).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
         message.hide(secrets(&credentials, &call.model.base_url));
-        let conversation = Conversation { shared: self, call, wire, credentials: &credentials, input_tokens };
-        let answer = conversation.request(message).await?;
-        conversation.read(answer, message, sender).await
+        let http_call = HttpCall { shared: self, call, wire, credentials: &credentials, input_tokens };
+        let answer = http_call.request(message).await?;
+        http_call.read(answer, message, sender).await
     }
 
-    /// What the caller brought along, or what is configured.
+    /// Returns the credentials of the caller, else the configured ones.
     async fn credentials(&self, call: &LlmCall, overrides: CallOverrides) -> Result<Credentials, String> {
         let mut credentials = match overrides.api_key {
             Some(key) => Credentials {
-                // A token looks like a key and is shown another way.
+                // A token looks like a key and is sent in another header.
                 bearer: key.contains("sk-ant-oat"),
                 api_key: Some(key),
                 ..Credentials::default()
@@ -261,7 +261,7 @@ impl Shared {
     }
 }
 
-/// Hands the builder's events over. Breaks when nobody listens. Cancel-safe: an event leaves the builder only when
+/// Sends the builder's events. Breaks when the receiver is gone. Cancel-safe: an event leaves the builder only when
 /// there is room for it.
 pub(crate) async fn deliver(message: &mut MessageBuilder, sender: &mpsc::Sender<AssistantEvent>) -> ControlFlow<()> {
     while message.has_events() {

@@ -1,4 +1,4 @@
-//! Values that stand for something else: keys and headers written as
+//! Configured values that have to be resolved: keys and headers written as
 //! `literal`, `$NAME`, `${NAME}text` or `!command`.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use pith_config::Environment;
 
 use crate::key_command::{Commands, Reuse};
 
-/// Variables a stored credential brings along; they win over the environment.
+/// Variables stored with a credential; they win over the environment.
 pub type CredentialEnv = BTreeMap<String, String>;
 
 /// Where names in a value are looked up.
@@ -24,7 +24,7 @@ impl<'a> Names<'a> {
         Names { credential: None, environment }
     }
 
-    /// A variable; an empty one counts as unset.
+    /// Returns a variable; an empty one counts as unset.
     pub fn get(&self, name: &str) -> Option<String> {
         let own = self.credential.and_then(|own| own.get(name)).filter(|value| !value.is_empty());
         own.cloned().or_else(|| self.environment.get(name))
@@ -43,7 +43,7 @@ pub enum Unresolved {
 }
 
 impl Unresolved {
-    /// The error text; `subject` says what was wanted, such as `API key for provider "x"`.
+    /// Returns the error text; `subject` says what was wanted, such as `API key for provider "x"`.
     pub fn about(&self, subject: impl fmt::Display) -> String {
         match self {
             Unresolved::Command { command, reason } => {
@@ -68,7 +68,7 @@ pub fn is_configured(value: &str, names: Names<'_>) -> bool {
     }
 }
 
-/// The text a value stands for, running its command if it is one.
+/// Resolves a value, running its command if it is one.
 pub async fn resolve(value: &str, names: Names<'_>, commands: &Commands, reuse: Reuse) -> Result<String, Unresolved> {
     match value.strip_prefix('!') {
         Some(command) => commands.output(command, reuse).await.map_err(|reason| {
@@ -79,7 +79,7 @@ pub async fn resolve(value: &str, names: Names<'_>, commands: &Commands, reuse: 
     }
 }
 
-/// The variables a value mentions.
+/// Returns the variables a value mentions.
 pub fn variables(value: &str) -> Vec<String> {
     if value.starts_with('!') {
         return vec![];
@@ -119,7 +119,7 @@ fn expand(value: &str, names: Names<'_>) -> Result<String, Unresolved> {
     }
 }
 
-/// Older files name a variable without the `$`.
+/// Whether a value is a variable without the `$`, as older files write it.
 fn is_legacy_name(value: &str) -> bool {
     value.starts_with(|first: char| first.is_ascii_uppercase())
         && value.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
@@ -142,7 +142,7 @@ fn pieces(value: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The first piece of a template and what follows it.
+/// Returns the first piece of a template and what follows it.
 fn piece(text: &str) -> (Piece<'_>, &str) {
     let Some(after) = text.strip_prefix('$') else {
         let end = text.find('$').unwrap_or(text.len());
@@ -164,7 +164,7 @@ fn piece(text: &str) -> (Piece<'_>, &str) {
     }
 }
 
-/// How many bytes at the start are a variable name.
+/// Returns how many bytes at the start are a variable name.
 fn name_length(text: &str) -> usize {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return 0;

@@ -1,7 +1,7 @@
 //! Asking a local server which models it has.
 //!
-//! The questions and the reading of answers are here; how a request travels is
-//! the caller's business.
+//! The questions and the reading of answers are here; the caller sends the
+//! requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Question {
 /// Sends a question and returns the JSON answer, or a reason.
 pub type Fetch = Arc<dyn Fn(Question) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
-/// The models a server offers, in its order.
+/// Returns the models a server offers, in its order.
 pub async fn discover(
     kind: Discovery,
     base_url: &str,
@@ -61,7 +61,7 @@ impl Server<'_> {
         (self.fetch)(Question { url, body, headers: self.headers.clone() }).await
     }
 
-    /// The address without the version that the chat API has.
+    /// Returns the address without the version that the chat API has.
     fn root(&self) -> &str {
         self.base_url.strip_suffix("/v1").unwrap_or(self.base_url)
     }
@@ -75,9 +75,10 @@ impl Server<'_> {
         let mut models = Vec::new();
         for name in ollama_names(&tags) {
             // Without details the model can still be used.
-            let details = match models.len() < MAX_DETAILS {
-                true => self.ask(format!("{}/api/show", self.root()), Some(json!({"model": name}))).await.ok(),
-                false => None,
+            let details = if models.len() < MAX_DETAILS {
+                self.ask(format!("{}/api/show", self.root()), Some(json!({"model": name}))).await.ok()
+            } else {
+                None
             };
             models.push(ollama_model(&name, details.as_ref()));
         }
@@ -110,12 +111,12 @@ fn images() -> Option<Vec<String>> {
     Some(vec!["text".into(), "image".into()])
 }
 
-/// The first of these members that is a number above zero.
+/// Returns the first of these members that is a number above zero.
 fn size(object: &Value, names: &[&str]) -> Option<u64> {
     names.iter().find_map(|pointer| object.pointer(pointer)?.as_u64().filter(|size| *size > 0))
 }
 
-/// `GET /v1/models`. Servers disagree on the name of the context size.
+/// Reads `GET /v1/models`. Servers disagree on the name of the context size.
 pub fn openai_models(answer: &Value) -> Vec<ModelConfig> {
     const SIZES: [&str; 6] = [
         "/max_model_len",
@@ -133,14 +134,14 @@ pub fn openai_models(answer: &Value) -> Vec<ModelConfig> {
     models.collect()
 }
 
-/// `GET /api/tags` of Ollama.
+/// Reads `GET /api/tags` of Ollama.
 pub fn ollama_names(answer: &Value) -> Vec<String> {
     let entries = answer.get("models").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let names = entries.iter().filter_map(|entry| entry.get("model").or_else(|| entry.get("name"))?.as_str());
     names.map(str::to_owned).collect()
 }
 
-/// `POST /api/show` of Ollama.
+/// Reads `POST /api/show` of Ollama.
 pub fn ollama_model(name: &str, details: Option<&Value>) -> ModelConfig {
     let Some(details) = details else { return config(name, ModelFields::default()) };
     let can = |what: &str| {
@@ -164,7 +165,7 @@ pub fn ollama_model(name: &str, details: Option<&Value>) -> ModelConfig {
     config(name, fields)
 }
 
-/// `GET /props` of the llama.cpp server, which serves one model at a time.
+/// Reads `GET /props` of the llama.cpp server, which serves one model at a time.
 pub fn apply_props(fields: &mut ModelFields, props: &Value) {
     const SIZES: [&str; 2] = ["/default_generation_settings/n_ctx", "/n_ctx"];
     fields.context_window = size(props, &SIZES).or(fields.context_window);
@@ -173,7 +174,7 @@ pub fn apply_props(fields: &mut ModelFields, props: &Value) {
     }
 }
 
-/// `GET /api/v0/models` of LM Studio. Models for embeddings are left out.
+/// Reads `GET /api/v0/models` of LM Studio, without the models for embeddings.
 pub fn lm_studio_models(answer: &Value) -> Vec<ModelConfig> {
     let entries = answer.get("data").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let models = entries.iter().filter_map(|entry| {

@@ -18,12 +18,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault without HTTP details.
+    /// Makes a fault without HTTP details.
     pub fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
         Fault { text: text.into(), failure: failure(kind) }
     }
 
-    /// A fault a provider reported inside its stream: `code` is its error type, if it sent one.
+    /// Makes the fault that a provider reported inside its stream; `code` is its error type, if it sent one.
     pub fn reported(provider: &str, code: Option<&str>, text: impl Into<String>) -> Self {
         let text = text.into();
         let kind = code.and_then(kind_of_code).unwrap_or_else(|| kind_of_text(&text));
@@ -33,12 +33,12 @@ impl Fault {
     }
 }
 
-/// A failure of which only the kind is known.
+/// Makes a failure of which only the kind is known.
 pub fn failure(kind: ErrorKind) -> Failure {
     Failure { kind, status: None, retry_after_ms: None, request_id: None, should_retry: None }
 }
 
-/// The class of an HTTP error answer.
+/// Returns the class of an HTTP error answer.
 pub fn kind_of_status(provider: &str, status: u16, text: &str) -> ErrorKind {
     if is_overflow_text(provider, text) || status == 413 {
         return ErrorKind::Overflow;
@@ -117,7 +117,7 @@ fn is_quota_text(text: &str) -> bool {
     QUOTA.is_match(text)
 }
 
-/// Error types and codes of the vendors.
+/// Classifies the error types and codes of the vendors.
 fn kind_of_code(code: &str) -> Option<ErrorKind> {
     Some(match code {
         "overloaded_error"

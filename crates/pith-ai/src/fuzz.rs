@@ -11,27 +11,27 @@ use crate::wire::{self, Wire};
 
 pub use crate::sse::fuzz_sse;
 
-/// Any bytes as an Anthropic stream.
+/// Decodes any bytes as an Anthropic stream.
 pub fn fuzz_anthropic(bytes: &[u8]) {
     decode(&wire::anthropic::Anthropic, bytes);
 }
 
-/// Any bytes as a chat-completions stream.
+/// Decodes any bytes as a chat-completions stream.
 pub fn fuzz_completions(bytes: &[u8]) {
     decode(&wire::completions::Completions, bytes);
 }
 
-/// Any bytes as a Responses stream.
+/// Decodes any bytes as a Responses stream.
 pub fn fuzz_responses(bytes: &[u8]) {
     decode(&wire::responses::Responses, bytes);
 }
 
-/// Any bytes as a Gemini stream.
+/// Decodes any bytes as a Gemini stream.
 pub fn fuzz_google(bytes: &[u8]) {
     decode(&wire::google::Google, bytes);
 }
 
-/// A fuzz run of a decoder: whatever the bytes, one clean end and nothing after it.
+/// Checks a decoder: whatever the bytes, there is one end event and nothing after it.
 fn decode(wire: &dyn Wire, bytes: &[u8]) {
     let mut message = MessageBuilder::new(Default::default(), 0);
     let mut decoder = wire.decoder();
@@ -52,7 +52,7 @@ fn decode(wire: &dyn Wire, bytes: &[u8]) {
     check_blocks(&events);
 }
 
-/// Every block starts once, grows, ends once, and its pieces make up its content.
+/// Checks that every block starts once, grows, ends once, and that its pieces make up its content.
 fn check_blocks(events: &[AssistantEvent]) {
     use AssistantEvent as E;
     let mut open: Vec<Option<String>> = Vec::new();

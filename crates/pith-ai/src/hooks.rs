@@ -1,4 +1,4 @@
-//! Requests on their way past whoever wants to see them.
+//! Runs the hooks of extensions that see and change requests.
 
 use bytes::Bytes;
 use pith_protocol::{ErrorKind, LlmCall, Message, RequestHooks, RequestPart};
@@ -8,8 +8,12 @@ use std::sync::Arc;
 use crate::failure::Fault;
 use crate::wire::{Headers, HttpRequest, Wire};
 
-/// Lets headers and payload be changed. Costs nothing when nobody wants to.
-pub(crate) async fn shape(call: &LlmCall, wire: &dyn Wire, mut request: HttpRequest) -> Result<HttpRequest, Fault> {
+/// Lets hooks change headers and payload. Costs nothing without hooks.
+pub(crate) async fn change_request(
+    call: &LlmCall,
+    wire: &dyn Wire,
+    mut request: HttpRequest,
+) -> Result<HttpRequest, Fault> {
     let Some(hooks) = &call.hooks else { return Ok(request) };
     if hooks.sees(RequestPart::Headers) {
         let headers = request.headers.iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
@@ -24,8 +28,8 @@ pub(crate) async fn shape(call: &LlmCall, wire: &dyn Wire, mut request: HttpRequ
     Ok(request)
 }
 
-/// Tells that a server has answered.
-pub(crate) async fn arrived(call: &LlmCall, status: u16, headers: &[(String, String)]) {
+/// Tells hooks that a server has answered.
+pub(crate) async fn report_response(call: &LlmCall, status: u16, headers: &[(String, String)]) {
     let hooks = call.hooks.as_ref().filter(|hooks| hooks.sees(RequestPart::Response));
     if let Some(hooks) = hooks {
         let headers = headers.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
@@ -33,8 +37,8 @@ pub(crate) async fn arrived(call: &LlmCall, status: u16, headers: &[(String, Str
     }
 }
 
-/// The same for a model without a server. The messages may be others afterwards.
-pub(crate) async fn rehearse(call: &LlmCall, hooks: &Arc<dyn RequestHooks>) -> LlmCall {
+/// Runs the hooks for a model without a server. Returns the call with the messages they left.
+pub(crate) async fn run_without_server(call: &LlmCall, hooks: &Arc<dyn RequestHooks>) -> LlmCall {
     let mut call = call.clone();
     if hooks.sees(RequestPart::Headers) {
         hooks.headers(Map::new()).await;
@@ -53,11 +57,11 @@ pub(crate) async fn rehearse(call: &LlmCall, hooks: &Arc<dyn RequestHooks>) -> L
             call.messages = messages.into_iter().map(Arc::new).collect();
         }
     }
-    arrived(&call, 200, &[]).await;
+    report_response(&call, 200, &[]).await;
     call
 }
 
-/// Headers without a usable value are left out.
+/// Reads the headers that an extension returned, without those that have no usable value.
 fn read_headers(headers: Map<String, Value>) -> Headers {
     let mut read = Headers::default();
     for (name, value) in headers {
@@ -122,17 +126,17 @@ mod tests {
     async fn what_nobody_watches_is_sent_byte_by_byte_as_it_was() {
         for parts in [None, Some(&[][..])] {
             let call = call(parts);
-            assert_eq!(shape(&call, PLAIN, request()).await.expect("it is JSON"), request());
-            arrived(&call, 200, &[]).await;
+            assert_eq!(change_request(&call, PLAIN, request()).await.expect("it is JSON"), request());
+            report_response(&call, 200, &[]).await;
         }
     }
 
     #[tokio::test]
     async fn watched_parts_are_changed_and_the_others_are_not() {
-        let shaped = shape(&call(Some(&[RequestPart::Headers])), PLAIN, request()).await.expect("it is JSON");
+        let shaped = change_request(&call(Some(&[RequestPart::Headers])), PLAIN, request()).await.expect("it is JSON");
         assert_eq!(shaped.headers.iter().collect::<Vec<_>>(), [("x-kept", "k"), ("x-added", "5")]);
         assert_eq!(shaped.body, request().body);
-        let shaped = shape(&call(Some(&[RequestPart::Payload])), PLAIN, request()).await.expect("it is JSON");
+        let shaped = change_request(&call(Some(&[RequestPart::Payload])), PLAIN, request()).await.expect("it is JSON");
         assert_eq!(shaped.headers, request().headers);
         let body: Value = serde_json::from_slice(&shaped.body).expect("it is JSON");
         assert_eq!((&body["n"], &body["messages"][0]["content"]), (&json!(1.0), &json!("another")));
@@ -142,7 +146,7 @@ mod tests {
     async fn a_model_without_a_server_reads_what_hooks_left() {
         let call = call(Some(&[RequestPart::Payload]));
         let hooks = call.hooks.clone().expect("it has hooks");
-        let Message::User(user) = &*rehearse(&call, &hooks).await.messages[0] else { panic!("a prompt") };
+        let Message::User(user) = &*run_without_server(&call, &hooks).await.messages[0] else { panic!("a prompt") };
         assert_eq!(user.content.text(), "another");
     }
 }

@@ -72,11 +72,11 @@ impl fmt::Debug for Credentials {
 
 /// Finds the credentials of a model, perhaps by running a command.
 pub trait CredentialSource: Send + Sync {
-    /// The credentials for one call, or why there are none. No key is not an error here: the source knows which
+    /// Returns the credentials for one call, or why there are none. No key is not an error here: the source knows which
     /// servers want none.
     fn credentials<'a>(&'a self, model: &'a Model) -> BoxFuture<'a, Result<Credentials, String>>;
 
-    /// Where the address of a model is configured, for people who have to change it.
+    /// Returns where the address of a model is configured, for people who have to change it.
     fn address_place(&self, _model: &Model) -> Option<String> {
         None
     }
@@ -87,7 +87,7 @@ pub trait CredentialSource: Send + Sync {
 
 /// How long to wait, and how often to try. `None` waits forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     pub connect: Duration,
     /// From sending a request to its response headers.
     pub first_byte: Option<Duration>,
@@ -104,9 +104,9 @@ pub struct Patience {
     pub max_answer: u64,
 }
 
-impl Default for Patience {
+impl Default for Timeouts {
     fn default() -> Self {
-        Patience {
+        Timeouts {
             connect: Duration::from_secs(30),
             first_byte: Some(Duration::from_secs(300)),
             idle: Some(Duration::from_secs(300)),
@@ -147,7 +147,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// The same without secrets that the server has echoed.
+    /// Returns the same without secrets that the server has echoed.
     pub fn redacted(mut self, secrets: &[String]) -> Self {
         self.fault.text = redact(self.fault.text, secrets);
         self.answer = self.answer.map(|(status, body)| (status, redact(body.into(), secrets).into()));
@@ -178,7 +178,7 @@ async fn wait<T>(
 }
 
 impl Answer {
-    /// The media type the server claims.
+    /// Returns the media type the server claims.
     pub fn content_type(&self) -> &str {
         header(&self.headers, "content-type").unwrap_or("no content type")
     }
@@ -187,12 +187,12 @@ impl Answer {
         self.status
     }
 
-    /// The readable headers, names in lower case.
+    /// Returns the readable headers, names in lower case.
     pub fn headers(&self) -> &[(String, String)] {
         &self.headers
     }
 
-    /// The next bytes, nothing at the end. `on_silence` is called when half the idle limit has passed.
+    /// Returns the next bytes, nothing at the end. `on_silence` is called when half the idle limit has passed.
     pub async fn chunk(
         &mut self,
         idle: Option<Duration>,
@@ -218,18 +218,18 @@ impl Answer {
 #[derive(Debug, Default)]
 pub struct Sender {
     pub clients: Arc<Clients>,
-    pub patience: Patience,
+    pub timeouts: Timeouts,
     pub tape: Tape,
     counter: Counter,
 }
 
 impl Sender {
-    /// A sender that has connected to nothing yet.
-    pub fn new(clients: impl Into<Arc<Clients>>, patience: Patience, tape: Tape) -> Self {
-        Sender { clients: clients.into(), patience, tape, counter: Counter::default() }
+    /// Makes a sender that has connected to nothing yet.
+    pub fn new(clients: impl Into<Arc<Clients>>, timeouts: Timeouts, tape: Tape) -> Self {
+        Sender { clients: clients.into(), timeouts, tape, counter: Counter::default() }
     }
 
-    /// Sends a request until a server accepts it or patience ends.
+    /// Sends a request until a server accepts it or the retries are used up.
     pub async fn send(
         &self,
         wire: &dyn Wire,
@@ -248,11 +248,11 @@ impl Sender {
                 Err(refusal) => refusal,
             };
             let failure = &refusal.fault.failure;
-            if attempt == self.patience.retries || is_final(failure) || !is_retryable_kind(failure.kind) {
+            if attempt == self.timeouts.retries || is_final(failure) || !is_retryable_kind(failure.kind) {
                 return Err(refusal);
             }
             let asked = refusal.fault.failure.retry_after_ms.map(Duration::from_millis);
-            if asked.is_some_and(|asked| retry_after::is_too_long(asked, self.patience.max_retry_delay)) {
+            if asked.is_some_and(|asked| retry_after::is_too_long(asked, self.timeouts.max_retry_delay)) {
                 return Err(refusal);
             }
             sleep(asked.unwrap_or_else(|| retry_after::back_off(attempt))).await;
@@ -272,11 +272,11 @@ impl Sender {
         let mut target = Target::new(Method::POST, url, header_map(request.headers.iter())?, secrets);
         let mut n_dead = 0;
         let response = loop {
-            let client = self.clients.get(target.url.as_str(), self.patience.connect)?;
+            let client = self.clients.get(target.url.as_str(), self.timeouts.connect)?;
             let n_connections = self.clients.n_connections();
             let sending =
                 client.post(target.url.clone()).headers(target.headers.clone()).body(request.body.clone()).send();
-            let response = wait(self.patience.first_byte, on_silence, sending).await?;
+            let response = wait(self.timeouts.first_byte, on_silence, sending).await?;
             let response = match response {
                 Ok(response) => response,
                 Err(error) => {
@@ -317,7 +317,7 @@ impl Sender {
             }
             return Ok(self.answer(status, headers, Body::Live(response), recording));
         }
-        let body = error_body(response, self.patience.idle).await;
+        let body = error_body(response, self.timeouts.idle).await;
         if let Some(recording) = &mut recording {
             recording.push(body.as_bytes());
         }
@@ -339,7 +339,7 @@ impl Sender {
     }
 
     fn answer(&self, status: u16, headers: Vec<(String, String)>, body: Body, recording: Option<Recording>) -> Answer {
-        let max_bytes = self.patience.max_answer;
+        let max_bytes = self.timeouts.max_answer;
         Answer { status, headers, body, recording, n_allowed: max_bytes, max_bytes }
     }
 
@@ -363,7 +363,7 @@ impl Sender {
         fault.failure.request_id =
             header(headers, "request-id").or_else(|| header(headers, "x-request-id")).map(str::to_owned);
         if let Some(asked) = retry_after::server_delay(|name| header(headers, name)) {
-            let max = self.patience.max_retry_delay;
+            let max = self.timeouts.max_retry_delay;
             fault.failure.retry_after_ms = Some(asked.as_millis() as u64);
             if is_retryable_kind(kind) && !is_final(&fault.failure) && retry_after::is_too_long(asked, max) {
                 let (asked, max) = (asked.as_secs_f64().ceil(), max.as_secs_f64().ceil());
@@ -374,12 +374,12 @@ impl Sender {
     }
 }
 
-/// The fault of a request that got no answer.
+/// Returns the fault of a request that got no answer.
 fn unreachable(clients: &Clients, url: &Url, error: &reqwest::Error) -> Fault {
     fault::unreachable(url, error, clients.proxy_for(url).as_ref())
 }
 
-/// The body of an error answer, as far as it is worth reading.
+/// Returns the body of an error answer, as far as it is worth reading.
 async fn error_body(mut response: reqwest::Response, idle: Option<Duration>) -> String {
     let mut body = Vec::new();
     let limit = idle.unwrap_or(Duration::from_secs(30)).min(Duration::from_secs(30));
@@ -400,7 +400,7 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim())
 }
 
-/// The readable headers of a response, names in lower case.
+/// Returns the readable headers of a response, names in lower case.
 fn header_list(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
     headers.iter().filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?))).collect()

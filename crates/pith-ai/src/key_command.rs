@@ -54,7 +54,7 @@ impl Commands {
         Commands { limit, runs: Mutex::default() }
     }
 
-    /// What the command prints, trimmed, or the reason why there is nothing.
+    /// Returns what the command prints, trimmed, or the reason why there is nothing.
     pub async fn output(&self, command: &str, reuse: Reuse) -> Result<String, String> {
         let cell = self.cell(command, reuse);
         // A cancelled asker leaves the cell empty; the next one starts the command again.
@@ -242,7 +242,7 @@ mod tests {
         status.contains(") Z ")
     }
 
-    /// A command that prints how often it ran.
+    /// Returns a command that prints how often it ran.
     fn counter(directory: &std::path::Path) -> String {
         let file = directory.join("count");
         format!("echo x >> {0}; wc -l < {0}", file.display())

@@ -41,7 +41,7 @@ pub use assemble::MessageBuilder;
 pub use auth_file::Stored;
 pub use client::{ClientOptions, Notice, Providers};
 pub use failure::{Fault, failure, is_overflow, is_retryable};
-pub use http::{Clients, CredentialSource, Credentials, Patience, Redirect, Tape, Web, WebRequest};
+pub use http::{Clients, CredentialSource, Credentials, Redirect, Tape, Timeouts, Web, WebRequest};
 pub use limits::{message_tokens, safety_tokens};
 pub use models_file::{ModelConfig, ModelFields, ProviderConfig};
 pub use prepare::{as_model_sees, bash_text};

@@ -19,12 +19,12 @@ pub const ANSWER_TOKENS: u64 = 1024;
 /// The limit of a model whose description has none.
 const DEFAULT_MAX_TOKENS: u64 = 16384;
 
-/// The output limit of a request whose input is about `input` tokens.
+/// Returns the output limit of a request whose input is about `input` tokens.
 pub fn output_limit(call: &LlmCall, input: u64) -> u64 {
     fit(call.max_tokens.unwrap_or_else(|| max_tokens(&call.model)), &call.model, input)
 }
 
-/// The output limit when a thinking budget comes on top of it, and the budget that then fits.
+/// Returns the output limit when a thinking budget comes on top of it, and the budget that then fits.
 pub fn limit_with_budget(call: &LlmCall, input: u64, budget: u64) -> (u64, u64) {
     let wanted = output_limit(call, input).saturating_add(budget).min(max_tokens(&call.model));
     let limit = fit(wanted, &call.model, input);
@@ -45,12 +45,12 @@ fn fit(wanted: u64, model: &Model, input: u64) -> u64 {
     wanted.min(free.saturating_sub(SAFETY_TOKENS).max(least).max(1))
 }
 
-/// The least room between an estimate and the end of a window: less than usual in a small one.
+/// Returns how many tokens are kept free between an estimate and the end of a window; less in a small window.
 pub fn safety_tokens(window: u64) -> u64 {
     SAFETY_TOKENS.min(window / 8)
 }
 
-/// About how many tokens a request is: the last count a provider gave plus what came later.
+/// Estimates the tokens of a request: the last count a provider gave plus what came later.
 pub fn request_tokens(call: &LlmCall) -> u64 {
     let (mut counted, mut newest) = (None, i64::MIN);
     for (at, message) in call.messages.iter().enumerate() {
@@ -78,7 +78,7 @@ pub fn request_tokens(call: &LlmCall) -> u64 {
     }
 }
 
-/// About how many tokens a message is.
+/// Estimates the tokens of a message.
 pub fn message_tokens(message: &Message) -> u64 {
     let size = match message {
         Message::User(message) => content_chars(&message.content),
@@ -93,7 +93,7 @@ pub fn message_tokens(message: &Message) -> u64 {
     quarter(size)
 }
 
-/// About how many tokens an answer is.
+/// Estimates the tokens of an answer.
 pub fn assistant_tokens(message: &AssistantMessage) -> u64 {
     quarter(blocks_chars(&message.content))
 }
@@ -116,7 +116,7 @@ fn blocks_chars(blocks: &[Block]) -> usize {
     blocks.iter().map(size).sum()
 }
 
-/// UTF-16 code units, so that estimates agree with the peers'.
+/// Counts UTF-16 code units, so that estimates agree with those of pi.
 fn chars(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
 }

@@ -28,7 +28,7 @@ pub fn parse_address(address: &str) -> Result<Url, String> {
     }
 }
 
-/// An address as it may be shown, whether it is a proper one or not.
+/// Returns an address without its credentials, for people. It need not be valid.
 pub fn without_credentials(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").map_or(("", address), |(scheme, rest)| (scheme, rest));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -42,7 +42,7 @@ pub fn has_credentials(address: &str) -> bool {
     Url::parse(address).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
 }
 
-/// The texts under which the credentials of an address could show: as written, as meant, as sent.
+/// Returns the credentials of an address as they may show up in a text: as written, decoded, and encoded for a header.
 pub fn address_secrets(address: &str) -> Vec<String> {
     let Some(url) = Url::parse(address).ok().filter(|_| has_credentials(address)) else { return Vec::new() };
     let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -80,7 +80,7 @@ impl Proxy {
         Matcher::builder().all(self.value.clone()).build().intercept(&anywhere).is_some()
     }
 
-    /// Why requests cannot go through it. The value may hold a password and is shown without.
+    /// Returns why requests cannot go through it. The value may hold a password and is shown without.
     pub fn problem(&self) -> Option<String> {
         if self.is_usable() {
             return None;
@@ -91,12 +91,12 @@ impl Proxy {
     }
 }
 
-/// The proxies of a scheme that are in force.
+/// Returns the proxies that requests of a scheme use.
 pub fn proxies_of(scheme: &str, environment: &Environment, setting: Option<&str>) -> Vec<Proxy> {
     proxies(environment, setting).into_iter().filter(|proxy| proxy.serves(scheme)).collect()
 }
 
-/// The proxies in force: those of the environment, else the one of the settings.
+/// Returns the proxies in use: those of the environment, else the one of the settings.
 pub fn proxies(environment: &Environment, setting: Option<&str>) -> Vec<Proxy> {
     let named = PROXIES.iter().filter_map(|place| Some(Proxy { place, value: environment.get(place)? }));
     let found: Vec<Proxy> = named.collect();
@@ -106,7 +106,7 @@ pub fn proxies(environment: &Environment, setting: Option<&str>) -> Vec<Proxy> {
     }
 }
 
-/// The proxy a request to an address goes through, and where it is named.
+/// Finds the proxy that an address matches.
 pub fn proxy_for(url: &Url, environment: &Environment, setting: Option<&str>) -> Option<Proxy> {
     let proxy = proxies_of(url.scheme(), environment, setting).into_iter().next()?;
     let exceptions = environment.get("NO_PROXY").or_else(|| environment.get("no_proxy")).unwrap_or_default();
@@ -128,7 +128,7 @@ pub fn diagnostics(environment: &Environment, proxy: Option<&str>) -> Vec<Diagno
     found
 }
 
-/// Certificate files that are named and cannot be opened, each with its variable and the reason.
+/// Returns the certificate files that are named and cannot be opened, each with its variable and the reason.
 pub fn unreadable_certificates(environment: &Environment) -> Vec<(&'static str, PathBuf, String)> {
     let named = CERTIFICATE_FILES.iter().filter_map(|name| Some((*name, PathBuf::from(environment.get(name)?))));
     named.filter_map(|(name, path)| Some((name, path.clone(), unreadable(&path)?))).collect()

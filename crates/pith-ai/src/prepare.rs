@@ -19,7 +19,7 @@ pub use ids::{IdRule, sanitise, short_hash, shorten};
 use convert::user_parts;
 use ids::Ids;
 
-/// What stands for a call nobody answered.
+/// The result of a call that has none.
 const NO_RESULT: &str = "No result provided";
 
 /// Follows the text of an answer the user stopped.
@@ -82,7 +82,7 @@ pub enum ForeignThinking {
 
 /// How a provider wants its conversation.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct PrepareOptions {
     pub ids: IdRule,
     pub foreign_thinking: ForeignThinking,
     /// User messages that follow each other become one.
@@ -90,11 +90,11 @@ pub struct Manner {
 }
 
 /// Prepares the history of a call.
-pub fn prepare<'a>(call: &'a LlmCall, manner: Manner) -> Vec<Turn<'a>> {
+pub fn prepare<'a>(call: &'a LlmCall, options: PrepareOptions) -> Vec<Turn<'a>> {
     let mut preparation = Preparation {
         call,
-        manner,
-        ids: Ids::new(manner.ids, &call.model),
+        options,
+        ids: Ids::new(options.ids, &call.model),
         turns: Vec::with_capacity(call.messages.len() + 4),
         open_calls: Vec::new(),
     };
@@ -113,7 +113,7 @@ pub fn prepare<'a>(call: &'a LlmCall, manner: Manner) -> Vec<Turn<'a>> {
     preparation.turns
 }
 
-/// A message in one of the three roles models know; none when it is not sent.
+/// Returns a message in one of the three roles models know; none when it is not sent.
 pub fn as_model_sees(message: &Message) -> Option<Value> {
     if let Message::Assistant(_) | Message::ToolResult(_) = message {
         return serde_json::to_value(message).ok();
@@ -128,7 +128,7 @@ pub fn as_model_sees(message: &Message) -> Option<Value> {
 
 struct Preparation<'a> {
     call: &'a LlmCall,
-    manner: Manner,
+    options: PrepareOptions,
     ids: Ids<'a>,
     turns: Vec<Turn<'a>>,
     /// Calls of the last answer without a result: id in the history, id sent, name.
@@ -140,7 +140,7 @@ impl<'a> Preparation<'a> {
         self.answer_open_calls();
         self.replace_images(&mut parts, USER_IMAGE_OMITTED);
         match self.turns.last_mut() {
-            Some(Turn::User(earlier)) if self.manner.merge_users => earlier.append(&mut parts),
+            Some(Turn::User(earlier)) if self.options.merge_users => earlier.append(&mut parts),
             _ => self.turns.push(Turn::User(parts)),
         }
     }
@@ -179,7 +179,7 @@ impl<'a> Preparation<'a> {
                     return is_kept.then_some(Piece::Thinking { text, signature, redacted });
                 }
                 let is_kept =
-                    !redacted && !text.trim().is_empty() && self.manner.foreign_thinking == ForeignThinking::AsText;
+                    !redacted && !text.trim().is_empty() && self.options.foreign_thinking == ForeignThinking::AsText;
                 is_kept.then_some(Piece::Text { text: Cow::Borrowed(text), signature: None, was_thinking: true })
             }
             Block::ToolCall(call) => {
@@ -248,7 +248,7 @@ pub fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
 }
 
-/// What the user saw of an answer they stopped.
+/// Returns what the user saw of an answer they stopped.
 fn interrupted(message: &AssistantMessage) -> Option<Piece<'_>> {
     let seen: String = message.content.iter().filter_map(Block::as_text).collect();
     let text = Cow::Owned(format!("{}\n\n{INTERRUPTED}", seen.trim_end()));

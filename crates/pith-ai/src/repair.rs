@@ -31,7 +31,7 @@ pub fn repair(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The replacement of the escape at the start of `bytes`, if it needs one, and its length.
+/// Returns the replacement of the escape at the start of `bytes`, if it needs one, and its length.
 fn mend_escape(bytes: &[u8]) -> (Option<String>, usize) {
     const REPLACEMENT: &str = "\\ufffd";
     match bytes.get(1) {

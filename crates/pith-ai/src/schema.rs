@@ -28,7 +28,7 @@ const NOT_CONVERTIBLE: [&str; 18] = [
     "unevaluatedItems",
 ];
 
-/// The strict form of a tool's parameters, if they have one.
+/// Returns the strict form of a tool's parameters, if they have one.
 pub fn strict(parameters: &Value) -> Option<Value> {
     let object = parameters.as_object()?;
     if object.contains_key("properties") {
@@ -85,7 +85,7 @@ fn convert_object(object: &Map<String, Value>, strict: &mut Map<String, Value>, 
     Some(())
 }
 
-/// A choice between several kinds of which one is an object or array.
+/// Whether a schema is a choice between several kinds of which one is an object or array.
 fn is_mixed_union(object: &Map<String, Value>) -> bool {
     let is_structure = |kind: &Value| kind == "object" || kind == "array";
     if let Some(Value::Array(kinds)) = object.get("type") {

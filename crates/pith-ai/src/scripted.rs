@@ -37,7 +37,7 @@ pub const TOUR: &str = "tour";
 /// Longest part of a prompt that a script quotes.
 const MAX_QUOTE: usize = 200;
 
-/// The description of a scripted model. `tour` is built in; any other id plays the loaded script.
+/// Returns the description of a scripted model. `tour` is built in; any other id plays the loaded script.
 pub fn model(id: &str) -> Model {
     Model {
         id: id.to_owned(),
@@ -53,7 +53,7 @@ pub fn model(id: &str) -> Model {
     }
 }
 
-/// The provider of one scripted model, for the registry.
+/// Returns the provider of one scripted model, for the registry.
 pub fn provider(id: &str) -> ProviderConfig {
     let model = model(id);
     let fields = ModelFields {
@@ -91,13 +91,13 @@ struct Player {
     served: Mutex<HashMap<Part, usize>>,
 }
 
-/// What is counted apart: sessions, where the script asks for it, and routes.
+/// What turns are counted by: the session, if the script says so, and the route.
 type Part = (Option<Arc<str>>, Option<usize>);
 
-/// A turn about to be played.
-struct Cue<'a> {
+/// The turn that answers a call.
+struct NextTurn<'a> {
     turn: &'a Turn,
-    /// Unlike that of any other answer of this script.
+    /// Unique among the answers of this script.
     label: String,
     /// What the user said last.
     prompt: String,
@@ -109,7 +109,7 @@ impl Scripts {
         Ok(Self::of(Script::load(path)?))
     }
 
-    /// Plays a script that is at hand already.
+    /// Plays a script.
     pub fn of(script: Script) -> Self {
         Scripts { file: Some(Player::new(script)), tour: OnceLock::new() }
     }
@@ -130,10 +130,10 @@ impl Scripts {
             }
         };
         let changed = match &call.hooks {
-            Some(hooks) => Some(hooks::rehearse(call, hooks).await),
+            Some(hooks) => Some(hooks::run_without_server(call, hooks).await),
             None => None,
         };
-        player.cue(changed.as_ref().unwrap_or(call)).play(message, sender).await
+        player.next_turn(changed.as_ref().unwrap_or(call)).play(message, sender).await
     }
 }
 
@@ -146,8 +146,8 @@ impl Player {
         Player::new(Script::parse(include_str!("scripted/tour.json")).expect("the built-in script is tested"))
     }
 
-    /// Chooses the turn for a call and moves on.
-    fn cue(&self, call: &LlmCall) -> Cue<'_> {
+    /// Returns the turn for a call and counts it.
+    fn next_turn(&self, call: &LlmCall) -> NextTurn<'_> {
         let shown =
             |message: Option<&Arc<Message>>| message.map_or(String::new(), |message| json::to_string(&**message));
         let mut newest = call.messages.iter().rev();
@@ -174,11 +174,11 @@ impl Player {
             After::Loop => n.checked_rem(turns.len()).and_then(|n| turns.get(n)),
         });
         let label = route.map_or(format!("t{n}"), |at| format!("r{at}t{n}"));
-        Cue { turn: turn.unwrap_or(&script.fallback), label, prompt: last_prompt(call) }
+        NextTurn { turn: turn.unwrap_or(&script.fallback), label, prompt: last_prompt(call) }
     }
 }
 
-impl Cue<'_> {
+impl NextTurn<'_> {
     async fn play(&self, message: &mut MessageBuilder, sender: &mpsc::Sender<AssistantEvent>) -> Result<(), Fault> {
         let turn = self.turn;
         pause(turn.first_byte_ms).await;
@@ -219,7 +219,7 @@ impl Cue<'_> {
             message.close(place);
         }
         if let Some(fault) = fault {
-            return Err(happen(fault).await);
+            return Err(play_fault(fault).await);
         }
         message.set_usage(usage);
         message.set_raw_stop_reason(&turn.stop);
@@ -245,7 +245,7 @@ impl Cue<'_> {
     }
 }
 
-/// Pieces of so many characters; an empty text is one empty piece.
+/// Splits a text into pieces of `chunk` characters; an empty text is one empty piece.
 fn pieces(text: &str, chunk: usize) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -274,8 +274,8 @@ fn refusal(status: u16, body: &str, headers: &[(String, String)]) -> Fault {
     fault
 }
 
-/// Lets a fault of the stream take its course.
-async fn happen(fault: &FaultKind) -> Fault {
+/// Returns the fault that ends a stream, after its pause if it has one.
+async fn play_fault(fault: &FaultKind) -> Fault {
     let network = |text: &str| Fault::new(ErrorKind::Network, text);
     match fault {
         FaultKind::Http { status, body, headers } => refusal(*status, body, headers),
@@ -296,7 +296,7 @@ async fn happen(fault: &FaultKind) -> Fault {
     }
 }
 
-/// The newest words of the user.
+/// Returns the text of the newest user message.
 fn last_prompt(call: &LlmCall) -> String {
     let text = call.messages.iter().rev().find_map(|message| match &**message {
         Message::User(message) => Some(message.content.text()),

@@ -27,7 +27,7 @@ impl Secrets {
         }
     }
 
-    /// The text without any known secret.
+    /// Returns the text without any known secret.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = Cow::Borrowed(text);

@@ -1,7 +1,6 @@
 //! Server-sent events from bytes that arrive in any pieces.
 //!
-//! Knows lines, fields and events; what an event means is the wire module's
-//! business. Comments produce nothing here but reached the socket, so the
+//! Knows lines, fields and events; the wire modules know what an event means. Comments produce nothing here but reached the socket, so the
 //! driver counts their bytes as a sign of life.
 
 use std::ops::ControlFlow;
@@ -48,7 +47,7 @@ impl Default for SseDecoder {
 }
 
 impl SseDecoder {
-    /// A decoder that refuses events longer than `limit` bytes.
+    /// Makes a decoder that refuses events longer than `limit` bytes.
     pub fn with_limit(limit: usize) -> Self {
         SseDecoder {
             line: Vec::new(),
@@ -98,7 +97,7 @@ impl SseDecoder {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The stream has ended: a last line needs no line end, a last event no blank line.
+    /// Called at the end of the stream. A last line needs no line end, a last event no blank line.
     pub fn finish(&mut self, handle: &mut impl FnMut(SseEvent<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() && self.read_line(&line, handle).is_break() {
@@ -156,7 +155,7 @@ impl SseDecoder {
     }
 }
 
-/// Fuzz entry: the same events come out whole and in single bytes.
+/// Checks that the same bytes give the same events, whole and one by one.
 pub fn fuzz_sse(bytes: &[u8]) {
     let whole = collect(&[bytes]);
     let single: Vec<&[u8]> = bytes.chunks(1).collect();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::assemble::MessageBuilder;
 use crate::http::Credentials;
 use crate::sse::{SseDecoder, SseEvent};
-use crate::wire::{Headers, Order, Refused, Taste, Wire};
+use crate::wire::{Headers, Refused, RequestInput, RequestOptions, Wire};
 
 /// A call without tools, prompt or thinking.
 pub fn call(model: Model, messages: Vec<Message>) -> LlmCall {
@@ -162,10 +162,10 @@ pub fn request(wire: &dyn Wire, call: &LlmCall) -> (String, Headers, Value) {
 /// The same, to a server that has refused some fields.
 pub fn request_without(wire: &dyn Wire, call: &LlmCall, refused: &Refused) -> (String, Headers, Value) {
     let credentials = Credentials { api_key: Some("k-test".into()), ..Credentials::default() };
-    let taste = Taste::default();
+    let options = RequestOptions::default();
     let input_tokens = crate::limits::request_tokens(call);
-    let order = Order { call, credentials: &credentials, taste: &taste, refused, input_tokens };
-    let request = wire.request(&order).expect("a request");
+    let input = RequestInput { call, credentials: &credentials, options: &options, refused, input_tokens };
+    let request = wire.request(&input).expect("a request");
     (request.url, request.headers, serde_json::from_slice(&request.body).expect("a JSON body"))
 }
 

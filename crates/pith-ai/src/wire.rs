@@ -1,5 +1,5 @@
 //! One module per API family: how a call becomes a request, and how its stream
-//! becomes an answer. Pure functions over bytes; sockets are the driver's.
+//! becomes an answer. Pure functions over bytes; `http` and `client` do the talking.
 
 pub mod anthropic;
 pub mod body;
@@ -32,29 +32,29 @@ pub(crate) use refused::{THINKING, field};
 
 /// An API family.
 pub trait Wire: Send + Sync {
-    /// The request of a call, or why it cannot be made.
-    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault>;
+    /// Returns the request of a call, or why it cannot be made.
+    fn request(&self, input: &RequestInput<'_>) -> Result<HttpRequest, Fault>;
 
     /// Reads the stream of one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
 
-    /// The events that stand for a whole answer; nothing if the document is none.
+    /// Returns the events that a whole answer would have had as a stream; `None` if the document is not an answer.
     fn unstreamed(&self, document: Value) -> Option<Vec<unstreamed::Event>>;
 
-    /// The text of an error answer.
+    /// Returns the text of an error answer.
     fn error_text(&self, model: &Model, status: u16, body: &str) -> String;
 
-    /// A request body as extensions know it.
+    /// Returns a request body as extensions know it.
     fn shown(&self, _model: &Model, body: Value) -> Value {
         body
     }
 
-    /// The body of what was shown, whatever became of it.
+    /// Returns the request body for a shown one, which extensions may have changed.
     fn sent(&self, shown: Value) -> Value {
         shown
     }
 
-    /// The fields and values of requests that a server may do without.
+    /// Returns the fields and values of requests that a server may do without.
     fn optional_fields(&self) -> &'static [OptionalField] {
         &[]
     }
@@ -65,16 +65,16 @@ pub trait Decoder: Send {
     /// Takes the next event. The builder says when the answer is finished.
     fn event(&mut self, event: SseEvent<'_>, message: &mut MessageBuilder);
 
-    /// The stream is over: properly, or with the fault that cut it.
+    /// Called at the end of the stream, with the fault that cut it, if any.
     fn end(&mut self, fault: Option<Fault>, message: &mut MessageBuilder);
 }
 
 /// Everything a request is made from.
 #[derive(Clone, Copy)]
-pub struct Order<'a> {
+pub struct RequestInput<'a> {
     pub call: &'a LlmCall,
     pub credentials: &'a Credentials,
-    pub taste: &'a Taste,
+    pub options: &'a RequestOptions,
     /// Optional fields this server has refused before.
     pub refused: &'a Refused,
     /// About how many tokens the request is.
@@ -83,7 +83,7 @@ pub struct Order<'a> {
 
 /// Choices of the user that shape requests.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Taste {
+pub struct RequestOptions {
     pub budgets: ThinkingBudgets,
     pub foreign_thinking: ForeignThinking,
     /// Tell aggregators which product is calling.
@@ -109,12 +109,12 @@ static FAMILIES: [(&str, &dyn Wire); 4] = [
 /// The family of servers that say nothing about theirs.
 pub const OPENAI_COMPLETIONS: &str = "openai-completions";
 
-/// The names of all families.
+/// Returns the names of all families.
 pub fn api_names() -> [&'static str; FAMILIES.len()] {
     FAMILIES.map(|(name, _)| name)
 }
 
-/// The module for an API name.
+/// Returns the wire module for an API name.
 pub fn for_api(api: &str) -> Option<&'static dyn Wire> {
     FAMILIES.iter().find(|(name, _)| *name == api).map(|(_, wire)| *wire)
 }
@@ -135,18 +135,18 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a str, mended: &'a mut Strin
     Err(Fault::new(ErrorKind::Protocol, format!("Could not parse an event of the stream: {error}: {shown}")))
 }
 
-/// Text of an error answer without a usable body.
+/// Returns the text for an error answer without a usable body.
 pub(crate) fn bare_status(status: u16) -> String {
     format!("{status} status code (no body)")
 }
 
-/// The `error` member of a JSON body.
+/// Returns the `error` member of a JSON body.
 pub(crate) fn error_member(body: &str) -> Option<Value> {
     let mut body: Value = serde_json::from_str(body).ok()?;
     body.get_mut("error").map(Value::take).filter(|error| !error.is_null())
 }
 
-/// At most `max` characters of a foreign text, saying how many were left out.
+/// Returns at most `max` characters of a foreign text, saying how many were left out.
 pub(crate) fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}... [truncated {} chars]", &text[..end], text[end..].chars().count()),
@@ -157,7 +157,7 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
 /// Longest body of an error answer that is quoted.
 pub(crate) const MAX_ERROR_CHARS: usize = 4000;
 
-/// Raw argument text as it is replayed: what the model said, on one line.
+/// Returns arguments as JSON on one line.
 pub(crate) fn arguments_text(arguments: &serde_json::Map<String, Value>) -> String {
     serde_json::to_string(arguments).expect("JSON objects always serialize")
 }

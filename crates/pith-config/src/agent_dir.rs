@@ -36,27 +36,27 @@ impl AgentDir {
         AgentDir { root, layout }
     }
 
-    /// A directory known by path.
+    /// Makes the directory at a path.
     pub fn at(root: impl Into<PathBuf>, layout: Layout) -> AgentDir {
         AgentDir { root: root.into(), layout }
     }
 
-    /// The directory itself.
+    /// Returns the directory itself.
     pub fn path(&self) -> &Path {
         &self.root
     }
 
-    /// The layout in use.
+    /// Returns the layout in use.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The user's settings file, or the name it would have.
+    /// Returns the path of the user's settings file. It need not exist.
     pub fn settings_file(&self) -> PathBuf {
         self.layout.settings_in(&self.root)
     }
 
-    /// Custom providers and overrides, or the name the file would have.
+    /// Returns the path of the file with custom providers and overrides. It need not exist.
     pub fn models_file(&self) -> PathBuf {
         match self.layout {
             Layout::Pi => self.root.join("models.json"),
@@ -64,29 +64,29 @@ impl AgentDir {
         }
     }
 
-    /// Stored credentials.
+    /// Returns the path of the stored credentials.
     pub fn auth_file(&self) -> PathBuf {
         self.root.join("auth.json")
     }
 
-    /// Project trust decisions.
+    /// Returns the path of the project trust decisions.
     pub fn trust_file(&self) -> PathBuf {
         self.root.join("trust.json")
     }
 
-    /// The configuration directory of a project.
+    /// Returns the configuration directory of a project.
     pub fn project_dir(&self, cwd: &Path) -> PathBuf {
         cwd.join(self.layout.project_name())
     }
 
-    /// The settings file of a project, or the name it would have.
+    /// Returns the path of a project's settings file. It need not exist.
     pub fn project_settings_file(&self, cwd: &Path) -> PathBuf {
         self.layout.settings_in(&self.project_dir(cwd))
     }
 }
 
 impl Layout {
-    /// The name of the directory in a project, and of the one in the home directory.
+    /// Returns the name of the directory in a project, and of the one in the home directory.
     pub fn project_name(self) -> &'static str {
         match self {
             Layout::Pi => ".pi",

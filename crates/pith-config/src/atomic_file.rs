@@ -79,7 +79,7 @@ impl TemporaryFile {
         Ok(TemporaryFile { file, path: Some(path) })
     }
 
-    /// The file itself.
+    /// Returns the file itself.
     pub fn file(&self) -> &File {
         &self.file
     }

@@ -114,7 +114,7 @@ fn strip_comments(text: &str) -> String {
     String::from_utf8(bytes).expect("only whole comments and ASCII bytes were replaced")
 }
 
-/// The index after the closing quote of the string opening at `start`.
+/// Returns the index after the closing quote of the string opening at `start`.
 fn end_of_string(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {

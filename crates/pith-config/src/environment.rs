@@ -70,7 +70,7 @@ impl Environment {
         self.get(name).is_some()
     }
 
-    /// The user's home directory.
+    /// Returns the user's home directory.
     pub fn home(&self) -> &Path {
         &self.home
     }

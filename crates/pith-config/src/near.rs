@@ -9,7 +9,7 @@ pub fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<
     distances.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }
 
-/// `; did you mean "read"?`, or nothing.
+/// Returns `; did you mean "read"?`, or nothing.
 pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     near(name, known).map_or_else(String::new, |near| format!("; did you mean \"{near}\"?"))
 }

@@ -166,7 +166,7 @@ fn basic(code: u32) -> u8 {
     }
 }
 
-/// A colour of the 256-colour palette as one of the sixteen the page has.
+/// Returns a colour of the 256-colour palette as one of the sixteen the page has.
 fn indexed(index: u8) -> u8 {
     match index {
         0..16 => index,
@@ -182,7 +182,7 @@ fn indexed(index: u8) -> u8 {
     }
 }
 
-/// The closest of the sixteen colours, whose exact look is the page's choice.
+/// Returns the closest of the sixteen colours, whose exact look is the page's choice.
 fn nearest(red: u8, green: u8, blue: u8) -> u8 {
     let brightest = red.max(green).max(blue);
     let darkest = red.min(green).min(blue);

@@ -49,7 +49,7 @@ impl<'t> Fenced<'t> {
     }
 }
 
-/// Where the first line of a kind starts.
+/// Returns where the first line of a kind starts.
 fn line_start(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {

@@ -35,17 +35,17 @@ impl Shape {
     }
 }
 
-/// The file a call is about.
+/// Returns the file a call is about.
 pub(crate) fn path(arguments: &Map<String, Value>) -> Option<&str> {
     text(arguments, &["path", "file_path", "filePath", "file"])
 }
 
-/// The command a call runs.
+/// Returns the command a call runs.
 pub(crate) fn command(arguments: &Map<String, Value>) -> Option<&str> {
     text(arguments, &["command", "cmd"])
 }
 
-/// The argument that says most about a call, on one line.
+/// Returns the argument that says most about a call, on one line.
 pub(crate) fn gist(call: &ToolCall) -> String {
     let arguments = &call.arguments;
     let number = |name| arguments.get(name).and_then(Value::as_u64);

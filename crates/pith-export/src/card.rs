@@ -62,7 +62,7 @@ impl Card<'_> {
         }
     }
 
-    /// A tool we know nothing about: arguments, output, details.
+    /// Writes a call of an unknown tool: arguments, output, details.
     fn anything(&self, html: &mut Html<'_>) -> io::Result<()> {
         if let Some(call) = self.call.filter(|call| !call.arguments.is_empty()) {
             json(html, &call.arguments)?;
@@ -81,7 +81,7 @@ impl Card<'_> {
         }
     }
 
-    /// Text as a terminal would show it, pictures as pictures.
+    /// Writes text as a terminal would show it, and pictures.
     fn output(&self, html: &mut Html<'_>) -> io::Result<()> {
         self.blocks(html, |html, text| {
             html.markup("<pre class=out>")?;
@@ -128,7 +128,7 @@ impl Card<'_> {
         numbered.or_else(|| text("patch").map(|text| (text, Form::Unified)))
     }
 
-    /// The size of what is inside, for the title.
+    /// Returns the size of what is inside, for the title.
     fn measure(&self, shape: Shape) -> String {
         if let Some((text, form)) = self.diff_text() {
             let changed = |sign| {
@@ -213,7 +213,7 @@ fn open(html: &mut Html<'_>, name: &str, gist: &str, is_unfolded: bool) -> io::R
     html.element("<code class=gist>", gist, "</code>")
 }
 
-/// The command again where the title could not show it as it is.
+/// Writes the command again where the title had to change it.
 fn full_command(html: &mut Html<'_>, call: &ToolCall) -> io::Result<()> {
     match command(&call.arguments) {
         Some(command) if command == gist(call) => Ok(()),
@@ -235,7 +235,7 @@ fn written(html: &mut Html<'_>, arguments: &Map<String, Value>) -> io::Result<()
     html.markup("</code></pre>")
 }
 
-/// The replacements a call asks for, in the shapes models send them.
+/// Returns the replacements a call asks for, in the shapes models send them.
 fn wanted_edits(arguments: &Map<String, Value>) -> Vec<(&str, &str)> {
     fn one(edit: &Map<String, Value>) -> Option<(&str, &str)> {
         let text = |names: [&str; 2]| names.iter().find_map(|&name| edit.get(name)?.as_str());

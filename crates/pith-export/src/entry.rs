@@ -169,7 +169,7 @@ impl Section<'_> {
         html.markup("</details>")
     }
 
-    /// Entries that are no part of the conversation.
+    /// Writes an entry that is no part of the conversation.
     fn setting(&self, html: &mut Html<'_>, stored: &StoredEntry<'_>) -> io::Result<()> {
         let members = match stored.members() {
             Ok(members) => members,
@@ -204,7 +204,7 @@ impl Section<'_> {
         html.markup("</p></section>\n")
     }
 
-    /// The prompt as another program stored it in the conversation.
+    /// Writes the prompt that another program stored in the conversation.
     fn system(&self, html: &mut Html<'_>, members: &Map<String, Value>) -> io::Result<()> {
         self.open(html, "summary")?;
         html.markup("<details><summary><b>System prompt</b>")?;
@@ -218,7 +218,7 @@ impl Section<'_> {
         html.markup("</details></section>\n")
     }
 
-    /// Shown only on request: bookkeeping, and what this version does not know.
+    /// Writes an entry that is shown only on request: bookkeeping, or a kind that this version does not know.
     fn minor(
         &self,
         html: &mut Html<'_>,
@@ -268,7 +268,7 @@ impl Section<'_> {
         html.markup("</header>")
     }
 
-    /// The label and the link to the entry, which is its time.
+    /// Writes the label and the link to the entry, which is its time.
     fn marks(&self, html: &mut Html<'_>) -> io::Result<()> {
         if let Some(label) = self.label {
             html.element("<mark>", label, "</mark>")?;

@@ -48,7 +48,7 @@ fn write(page: &Page<'_>, target: &Path) -> io::Result<()> {
     temporary.persist(&target)
 }
 
-/// The file to be replaced. A link stands for the file it leads to; devices and pipes cannot be replaced.
+/// Returns the file to be replaced. A link stands for the file it leads to; devices and pipes cannot be replaced.
 fn destination(target: &Path) -> io::Result<PathBuf> {
     match fs::metadata(target) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),

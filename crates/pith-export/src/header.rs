@@ -10,7 +10,7 @@ use crate::outline::Outline;
 use crate::page::Page;
 use crate::words::{date, dollars, excerpt, grouped, short};
 
-/// The name of the session as people would give it.
+/// Returns the name of the session as people would give it.
 pub(crate) fn title(page: &Page<'_>, outline: &Outline<'_>) -> String {
     match (page.tree.name(), outline.first_prompt()) {
         (Some(name), _) => name.to_owned(),
@@ -52,7 +52,7 @@ fn fact(html: &mut Html<'_>, name: &'static str, value: &str) -> io::Result<()> 
     html.element("</dt><dd>", value, "</dd></div>")
 }
 
-/// What all entries add up to, on whatever branch.
+/// Writes the totals of all entries, on any branch.
 fn totals(html: &mut Html<'_>, page: &Page<'_>) -> io::Result<()> {
     let tally = page.tree.tally();
     html.markup("<dl class=totals>")?;

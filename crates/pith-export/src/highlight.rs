@@ -75,7 +75,7 @@ impl<'t> Scanner<'t> {
         &self.text[self.at..]
     }
 
-    /// Moves over the next token, or over something that is none.
+    /// Skips the next token, or text that is not one.
     fn token(&mut self) -> Option<Token> {
         if self.skip_comment() {
             return Some(Token::Comment);
@@ -214,7 +214,7 @@ fn is_word(c: char, family: Family) -> bool {
     c.is_alphanumeric() || c == '_' || (c == '-' && matches!(family, Family::Dashed | Family::Markup))
 }
 
-/// The length of a string up to and with its closing mark, or how far there is none.
+/// Returns the length of a string with its closing mark, or of all that follows if there is none.
 fn string_end(inside: &str, mark: &str, spans_lines: bool) -> Result<usize, usize> {
     let mut at = 0;
     while let Some(found) = inside[at..].find(|c| c == '\\' || c == '\n' || mark.starts_with(c)) {
@@ -232,7 +232,7 @@ fn string_end(inside: &str, mark: &str, spans_lines: bool) -> Result<usize, usiz
     Err(inside.len())
 }
 
-/// The length of a character literal; lifetimes are none.
+/// Returns the length of a character literal; a lifetime is not one.
 fn char_literal(text: &str) -> Option<usize> {
     let inside = &text[1..];
     if inside.starts_with('\\') {

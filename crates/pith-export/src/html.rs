@@ -1,4 +1,4 @@
-//! The only way anything reaches the page.
+//! The writer of the page; nothing reaches the page without it.
 //!
 //! Markup must be a literal of the program; data goes through an escape. So no
 //! string of a session can end up as a tag, an attribute, a style or a script,
@@ -87,7 +87,7 @@ impl<'w> Html<'w> {
     }
 }
 
-/// The fragment that leads to an entry: ids are kept where they are plain, everything else is spelled in hex.
+/// Returns the fragment that leads to an entry: ids are kept where they are plain, everything else is spelled in hex.
 pub(crate) fn anchor(id: &str) -> String {
     use std::fmt::Write as _;
     let mut anchor = String::with_capacity(id.len() + 2);
@@ -101,7 +101,7 @@ pub(crate) fn anchor(id: &str) -> String {
     anchor
 }
 
-/// What stands for the characters below the blank, so that they can be seen and do nothing.
+/// Visible pictures for the control characters below the space.
 const CONTROL_PICTURES: [&str; 32] = [
     "␀", "␁", "␂", "␃", "␄", "␅", "␆", "␇", "␈", "␉", "␊", "␋", "␌", "␍", "␎", "␏", "␐", "␑", "␒", "␓", "␔", "␕", "␖",
     "␗", "␘", "␙", "␚", "␛", "␜", "␝", "␞", "␟",

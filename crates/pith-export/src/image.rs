@@ -20,13 +20,13 @@ pub(crate) fn image(html: &mut Html<'_>, mime_type: &str, data: &str, alt: &str)
     }
 }
 
-/// The picture of a `data:` address.
+/// Returns the picture of a `data:` address.
 pub(crate) fn data_url(address: &str) -> Option<(&str, &str)> {
     let (mime_type, data) = address.strip_prefix("data:")?.split_once(";base64,")?;
     (prefix(mime_type).is_some() && is_base64(data)).then_some((mime_type, data))
 }
 
-/// Formats that are pictures and nothing else. SVG is a document with scripts.
+/// Returns the start of the address for a picture format. SVG is left out: it is a document with scripts.
 fn prefix(mime_type: &str) -> Option<&'static str> {
     match mime_type {
         "image/png" => Some("data:image/png;base64,"),

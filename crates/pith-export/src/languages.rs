@@ -38,13 +38,13 @@ pub(crate) enum Family {
     Dashed,
 }
 
-/// The language of a code fence or file extension.
+/// Returns the language of a code fence or file extension.
 pub(crate) fn by_name(name: &str) -> Option<&'static Language> {
     let name = name.to_ascii_lowercase();
     LANGUAGES.iter().find(|language| language.names.contains(&name.as_str()))
 }
 
-/// The language of a file.
+/// Returns the language of a file.
 pub(crate) fn by_path(path: &str) -> Option<&'static Language> {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match file.rsplit_once('.') {

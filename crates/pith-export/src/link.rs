@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The address of a link, if following it is harmless: web pages and mail.
+/// Returns the address of a link, if following it is harmless: web pages and mail.
 ///
 /// Browsers ignore control characters inside an address, so they go before the
 /// scheme is looked at. Relative addresses mean nothing in an exported file.

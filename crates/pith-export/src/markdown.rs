@@ -291,7 +291,7 @@ fn anchor(html: &mut Html<'_>, target: &str) -> io::Result<()> {
     html.markup(">")
 }
 
-/// The page itself has the first two levels.
+/// Returns the level of a heading on the page, whose first two levels are the page's own.
 fn heading(level: HeadingLevel) -> (&'static str, &'static str) {
     match level {
         HeadingLevel::H1 => ("<h3 class=h1>", "</h3>"),

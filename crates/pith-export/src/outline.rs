@@ -23,7 +23,7 @@ pub(crate) struct Outline<'t> {
     pub branch: Vec<usize>,
     /// Models that answered, in order of first use.
     pub models: Vec<String>,
-    /// Calls whose result stands for them, as position of the message and number of the call.
+    /// Calls that are shown with their result, as position of the message and number of the call.
     answered: HashSet<(usize, usize)>,
 }
 
@@ -96,7 +96,7 @@ impl<'t> Outline<'t> {
         self.answered.contains(&(position, n_call))
     }
 
-    /// The first thing the user said, on the branch if possible.
+    /// Returns the first thing the user said, on the branch if possible.
     pub fn first_prompt(&self) -> Option<&str> {
         let is_prompt = |row: &&Row<'_>| row.group == Group::User && !row.excerpt.is_empty();
         let on_branch = self.branch.iter().map(|&position| &self.rows[position]).find(is_prompt);
@@ -141,7 +141,7 @@ fn add_model(models: &mut Vec<String>, message: &AssistantMessage) {
     }
 }
 
-/// Group and text of an entry.
+/// Returns the group and the text of an entry.
 fn describe(stored: &StoredEntry<'_>, message: Option<Message>) -> (Group, String) {
     match message {
         Some(Message::User(message)) => (Group::User, content_text(&message.content)),
@@ -202,7 +202,7 @@ fn content_text(content: &Content) -> String {
     if text.trim().is_empty() && has_image { "(image)".to_owned() } else { text }
 }
 
-/// The beginning of Markdown without its most common marks.
+/// Returns the beginning of Markdown without its most common marks.
 fn without_marks(text: &str) -> String {
     let start = &text[..text.floor_char_boundary(8 * EXCERPT)];
     let words = start.split_whitespace().filter(|word| !word.trim_matches(['#', '>', '-', '*', '|']).is_empty());
@@ -213,7 +213,7 @@ fn member(members: &Map<String, Value>, name: &str) -> String {
     members.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Depth first, children by age. A step to the right is a choice between branches, not a generation.
+/// Orders the rows depth first, children by age, with their depth. Only a choice between branches adds to the depth.
 fn reading_order(rows: &[Row<'_>]) -> Vec<(usize, usize)> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); rows.len()];
     let mut roots = Vec::new();

@@ -25,15 +25,15 @@ pub struct Page<'a> {
     pub tree: &'a EntryTree,
     /// The entry whose branch is shown first.
     pub leaf: Option<&'a str>,
-    /// The prompt in force, if it is known.
+    /// The current system prompt, if it is known.
     pub system_prompt: Option<&'a str>,
-    /// The tools in force, if they are known.
+    /// The current tools, if they are known.
     pub tools: &'a [ToolSpec],
     pub app_version: &'a str,
 }
 
 impl<'a> Page<'a> {
-    /// The page of a session in use. Prompt and tools can be added.
+    /// Makes the page of an open session. Prompt and tools can be added.
     pub fn of_session(store: &'a SessionStore, app_version: &'a str) -> Result<Self, ExportError> {
         if store.path().is_none() {
             return Err(ExportError::InMemory);
@@ -41,7 +41,7 @@ impl<'a> Page<'a> {
         Page { leaf: store.leaf(), ..Page::bare(store.tree(), app_version) }.with_content()
     }
 
-    /// The page of a session file that nobody needs to have open, at its last entry.
+    /// Makes the page of a session file at its last entry.
     pub fn of_file(tree: &'a EntryTree, app_version: &'a str) -> Result<Self, ExportError> {
         Page { leaf: tree.end().map(|end| &**end), ..Page::bare(tree, app_version) }.with_content()
     }
@@ -50,7 +50,7 @@ impl<'a> Page<'a> {
         Page { tree, leaf: None, system_prompt: None, tools: &[], app_version }
     }
 
-    /// Settings alone are nothing to look at.
+    /// Refuses a session that has nothing but settings.
     fn with_content(self) -> Result<Self, ExportError> {
         use pith_store::Kind::{ModelChange, ThinkingLevelChange};
         let has_content = self.tree.outline().any(|entry| !matches!(entry.kind, ModelChange | ThinkingLevelChange));
@@ -112,7 +112,7 @@ fn policy() -> String {
     )
 }
 
-/// What the script offers; without it the bar stays hidden.
+/// Writes the bar of buttons for the script; without a script it stays hidden.
 fn bar(html: &mut Html<'_>, page: &Page<'_>) -> io::Result<()> {
     let name = format!("{}.jsonl", file_name(&page.tree.header().id));
     html.markup(concat!(

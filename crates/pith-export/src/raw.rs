@@ -15,7 +15,7 @@ pub(crate) fn session_file(html: &mut Html<'_>, tree: &EntryTree) -> io::Result<
         out.write_all(b"\n")?;
         let mut reader = tree.reader();
         for position in 0..tree.len() {
-            // What cannot be read any more is told in the entry's section.
+            // The entry's section says that it cannot be read.
             let Ok(entry) = reader.read(position) else { continue };
             out.write_all(entry.line)?;
             out.write_all(b"\n")?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 
-/// The beginning of a text on one line, cut after so many characters.
+/// Returns the beginning of a text on one line, cut after so many characters.
 pub(crate) fn excerpt(text: &str, limit: usize) -> String {
     let mut excerpt = String::new();
     let mut n_chars = 0;
@@ -26,13 +26,13 @@ pub(crate) fn excerpt(text: &str, limit: usize) -> String {
     excerpt
 }
 
-/// `1 line`, `2 lines`.
+/// Formats a count as `1 line` or `2 lines`.
 pub(crate) fn count(n: usize, noun: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(n as u64))
 }
 
-/// `12 345`, with narrow blanks that do not break.
+/// Formats a number as `12 345`, with narrow no-break spaces.
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut grouped = String::with_capacity(digits.len() * 2);
@@ -45,7 +45,7 @@ pub(crate) fn grouped(n: u64) -> String {
     grouped
 }
 
-/// `950`, `12.3k`, `4.6M`.
+/// Formats a number as `950`, `12.3k` or `4.6M`.
 pub(crate) fn short(n: u64) -> String {
     let scaled = |unit: f64, name: &str| {
         let value = n as f64 / unit;
@@ -58,7 +58,7 @@ pub(crate) fn short(n: u64) -> String {
     }
 }
 
-/// `$0.0123`, `$4.50`.
+/// Formats a price as `$0.0123` or `$4.50`.
 pub(crate) fn dollars(cost: f64) -> String {
     match cost {
         _ if !cost.is_finite() => "$0.00".to_owned(),
@@ -67,13 +67,13 @@ pub(crate) fn dollars(cost: f64) -> String {
     }
 }
 
-/// `2026-11-15T06:52:54.872Z`.
+/// Formats a time as `2026-11-15T06:52:54.872Z`.
 pub(crate) fn iso(millis: i64) -> String {
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{timestamp:.3}")
 }
 
-/// `2026-11-15 06:52 UTC`.
+/// Formats a time as `2026-11-15 06:52 UTC`.
 pub(crate) fn date(millis: i64) -> String {
     let iso = iso(millis);
     match (iso.get(..10), iso.get(11..16)) {
@@ -82,17 +82,17 @@ pub(crate) fn date(millis: i64) -> String {
     }
 }
 
-/// `06:52`.
+/// Formats a time as `06:52`.
 pub(crate) fn clock(millis: i64) -> String {
     iso(millis).get(11..16).unwrap_or_default().to_owned()
 }
 
-/// The text without the newlines at its end.
+/// Returns the text without the newlines at its end.
 pub(crate) fn body(text: &str) -> &str {
     text.trim_end_matches(['\n', '\r'])
 }
 
-/// A name that every file system takes.
+/// Returns a name that every file system takes.
 pub(crate) fn file_name(name: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if name.chars().all(is_plain) { name.into() } else { name.replace(|c| !is_plain(c), "-").into() }

@@ -47,7 +47,7 @@ enum Version<'a> {
     Text(Cow<'a, str>),
 }
 
-/// The differences, in the order of the later load; what is gone comes last.
+/// Returns the differences, in the order of the later load; what is gone comes last.
 pub(crate) fn between(earlier: &Resources, later: &Resources) -> Vec<ResourceChange> {
     let (old_items, new_items) = (items(earlier), items(later));
     let mut changes = Vec::new();

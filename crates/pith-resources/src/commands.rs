@@ -36,7 +36,7 @@ pub enum CommandSource {
 }
 
 impl CommandEntry {
-    /// An extension's command, in the same shape as the others.
+    /// Makes the entry of an extension's command.
     pub fn extension(name: String, description: Option<String>, source_info: SourceInfo) -> CommandEntry {
         let path = source_info.path.clone();
         CommandEntry { name, description, source: CommandSource::Extension, location: None, path, source_info }

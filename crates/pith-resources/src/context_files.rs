@@ -1,4 +1,4 @@
-//! Instructions that lie around: `AGENTS.md` and its relatives in the agent
+//! Context files with instructions: `AGENTS.md` and the like in the agent
 //! directory and in every directory from the root down to the working directory.
 
 use std::collections::HashSet;
@@ -54,7 +54,7 @@ pub(crate) fn load(agent_dir: &Path, cwd: &Path, notes: &mut Notes) -> Vec<Conte
     bounded(found, notes)
 }
 
-/// The first file of a directory that can be read.
+/// Returns the first file of a directory that can be read.
 fn first_in(directory: &Path, notes: &mut Notes) -> Option<Found> {
     for name in NAMES {
         let path = directory.join(name);
@@ -86,7 +86,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
     Diagnostic::warning("context_unreadable", path, format!("cannot read context file: {error}"))
 }
 
-/// Applies the limit on all files. The innermost ones are the last to suffer: they know the work best.
+/// Applies the limit on all files. The innermost ones are cut last: they know the work best.
 fn bounded(found: Vec<Found>, notes: &mut Notes) -> Vec<ContextFile> {
     let mut left = TOTAL_LIMIT;
     let mut files: Vec<ContextFile> = found
@@ -123,7 +123,7 @@ struct Worktree {
 }
 
 impl Worktree {
-    /// The worktree `cwd` is in. Submodules and worktrees that lie elsewhere are none in this sense.
+    /// Finds the worktree that `cwd` is in. Submodules and worktrees outside of the main checkout do not count.
     fn around(cwd: &Path) -> Option<Worktree> {
         let root = cwd.ancestors().find(|directory| directory.join(".git").exists())?;
         // In a worktree `.git` is a file that names `<main>/.git/worktrees/<name>`.
@@ -137,7 +137,7 @@ impl Worktree {
         is_nested.then(|| Worktree { root: root.to_path_buf(), main: main.to_path_buf() })
     }
 
-    /// The main checkout's file is another version of the worktree's own; one of them is enough.
+    /// Drops the main checkout's file where the worktree has a version of its own.
     fn hide_main_file(&self, found: &mut Vec<Found>) {
         let own = found.iter().find(|file| file.path.parent() == Some(&self.root));
         let Some(name) = own.and_then(|file| file.path.file_name()).map(ToOwned::to_owned) else { return };

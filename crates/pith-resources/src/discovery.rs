@@ -23,7 +23,7 @@ pub(crate) enum Resource {
 
 /// A candidate and where it comes from.
 #[derive(Debug)]
-pub(crate) struct Placed {
+pub(crate) struct Located {
     pub candidate: Candidate,
     pub source_info: SourceInfo,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Placed {
 /// A directory that is searched without being asked for.
 struct Root {
     directory: PathBuf,
-    /// What relative patterns start from, and hosts are told.
+    /// What relative patterns start from; shown to hosts as `baseDir`.
     base: PathBuf,
     rule: Rule,
 }
@@ -46,8 +46,8 @@ struct Owner<'a> {
 }
 
 /// Finds all candidates, the ones that win a name first.
-pub(crate) fn discover(resource: Resource, options: &ResourceOptions, notes: &mut Notes) -> Vec<Placed> {
-    let mut search = Search { resource, options, notes, placed: Vec::new() };
+pub(crate) fn discover(resource: Resource, options: &ResourceOptions, notes: &mut Notes) -> Vec<Located> {
+    let mut search = Search { resource, options, notes, located: Vec::new() };
     let is_off = match resource {
         Resource::Skill => options.no_skills,
         Resource::Prompt => options.no_prompt_templates,
@@ -63,14 +63,14 @@ pub(crate) fn discover(resource: Resource, options: &ResourceOptions, notes: &mu
     }
     search.contributed();
     search.explicit();
-    search.placed
+    search.located
 }
 
 struct Search<'a> {
     resource: Resource,
     options: &'a ResourceOptions,
     notes: &'a mut Notes,
-    placed: Vec<Placed>,
+    located: Vec<Located>,
 }
 
 impl<'a> Search<'a> {
@@ -92,7 +92,7 @@ impl<'a> Search<'a> {
         Owner { scope: Scope::User, base, lists: &self.options.user_lists, roots }
     }
 
-    /// The conventional directory inside a configuration directory.
+    /// Returns the conventional directory inside a configuration directory.
     fn conventional_root(&mut self, base: &Path) -> Root {
         let mut directory = base.join(self.resource.directory_name());
         // Templates were once called commands; a directory nobody has renamed is still read.
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         Root { directory, base: base.to_path_buf(), rule: self.resource.named_rule() }
     }
 
-    /// What the settings list names, then what lies in the conventional directories.
+    /// Adds what a settings list names, then what lies in the conventional directories.
     fn owner(&mut self, owner: &Owner) {
         let home = self.options.home.as_deref();
         let selection = Selection::parse(self.resource.list_of(owner.lists), &owner.base, home, self.notes);
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
                 let source = package.source.clone().into();
                 let (scope, base_dir) = (package.scope, Some(package.root.clone()));
                 let source_info = SourceInfo { path, source, scope, origin: Origin::Package, base_dir };
-                self.placed.push(Placed { candidate, source_info });
+                self.located.push(Located { candidate, source_info });
             }
         }
     }
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A named file may be one that would have been found anyway; then it keeps its scope.
+    /// Returns the scope of a path somebody named: that of the conventional directory it lies in, if any.
     fn explicit_scope(&self, path: &Path) -> (Scope, Option<PathBuf>) {
         let homes = [(Scope::User, self.options.agent_dir.clone()), (Scope::Project, self.options.project_dir())];
         for (scope, directory) in homes {
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         (Scope::Temporary, path.parent().map(Path::to_path_buf))
     }
 
-    /// The candidates of a path somebody wrote down.
+    /// Returns the candidates of a path somebody wrote down.
     fn named(&mut self, path: &Path, rule: Rule, missing: Missing) -> Vec<Candidate> {
         let noun = self.resource.noun();
         let metadata = match self.notes.look(path) {
@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
     fn place(&mut self, candidate: Candidate, source: Cow<'static, str>, scope: Scope, base_dir: Option<PathBuf>) {
         let path = candidate.path.clone();
         let source_info = SourceInfo { path, source, scope, origin: Origin::TopLevel, base_dir };
-        self.placed.push(Placed { candidate, source_info });
+        self.located.push(Located { candidate, source_info });
     }
 }
 
@@ -265,7 +265,7 @@ impl Resource {
         }
     }
 
-    /// How a directory from a settings list is searched.
+    /// Returns how a directory from a settings list is searched.
     pub(crate) fn listed_rule(self) -> Rule {
         match self {
             Resource::Skill => Rule::Skills,
@@ -273,7 +273,7 @@ impl Resource {
         }
     }
 
-    /// How any other directory is searched.
+    /// Returns how any other directory is searched.
     fn named_rule(self) -> Rule {
         match self {
             Resource::Skill => Rule::Skills,
@@ -289,7 +289,7 @@ fn agents_root(base: PathBuf) -> Root {
     Root { directory: base.join("skills"), base, rule: Rule::AgentSkills }
 }
 
-/// `.agents` directories from the working directory up to the root of its repository.
+/// Returns the `.agents` directories from the working directory up to the root of its repository.
 fn project_agents_dirs(options: &ResourceOptions) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     for directory in options.cwd.ancestors() {

@@ -65,17 +65,17 @@ pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
     Some((&rest[..end], rest[end + "\n---".len()..].trim()))
 }
 
-/// The body of a whole text: trimmed if it had front matter, else as it is.
+/// Returns the body of a whole text: trimmed if it had front matter, else as it is.
 pub(crate) fn body(text: &str) -> &str {
     split(text).map_or(text, |(_, body)| body)
 }
 
-/// A field in which only a text counts.
+/// Returns a field if it is a text.
 pub(crate) fn only_text<'f>(fields: &'f Map<String, Value>, name: &str) -> Option<&'f str> {
     fields.get(name)?.as_str()
 }
 
-/// A field that is a text. Numbers and switches count as the text they were written as, more or less.
+/// Returns a field as text. Numbers and booleans count as text.
 pub(crate) fn text_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
     match fields.get(name)? {
         Value::String(text) => Some(text.clone()),
@@ -116,7 +116,7 @@ fn has_whole_head(bytes: &[u8]) -> bool {
     end.is_some_and(|end| rest.len() - end > BODY_SAMPLE)
 }
 
-/// The fields of a head.
+/// Returns the fields of a head.
 pub(crate) fn fields(yaml: &str) -> Result<Map<String, Value>, HeadError> {
     let value = document::parse_yaml(yaml, YamlBooleans::Strict).map_err(HeadError::Yaml)?;
     match value {

@@ -14,7 +14,7 @@ pub(crate) const NAMES: [&str; 3] = [".gitignore", ".ignore", ".fdignore"];
 /// Rules beyond this are not read.
 const LIMIT: usize = 256 * 1024;
 
-/// The rules in force at some depth, innermost last.
+/// The rules that apply at some depth, innermost last.
 #[derive(Default)]
 pub(crate) struct Ignores {
     levels: Vec<Option<Gitignore>>,
@@ -36,7 +36,7 @@ impl Ignores {
         self.exclude(|rules| rules.matched(path, false))
     }
 
-    /// The same for a directory, which some rules are only about.
+    /// Whether the rules exclude a directory; some rules are about directories only.
     pub fn exclude_directory(&self, path: &Path) -> bool {
         self.exclude(|rules| rules.matched(path, true))
     }

@@ -1,4 +1,5 @@
-//! What people bring along: instructions, skills, prompt templates, and whether a project may be trusted.
+//! Files that shape what the model is told: instructions, skills, prompt templates, stream rules; and whether a
+//! project's own may be used.
 //!
 //! Everything here is synchronous and works on files alone. It knows nothing of
 //! sessions, models or the RPC protocol.

@@ -1,5 +1,5 @@
-//! What a load writes down while it looks around: what is wrong, and the state
-//! of every path its result depends on.
+//! What a load records: diagnostics, and the state of every path its result
+//! depends on.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -30,7 +30,7 @@ struct State {
 }
 
 impl Notes {
-    /// Metadata behind links, remembering what was seen.
+    /// Returns the metadata behind links, and remembers it for [`Resources::changes_since`].
     pub fn look(&mut self, path: &Path) -> io::Result<Metadata> {
         let metadata = fs::metadata(path);
         self.stamps.push((path.to_path_buf(), Stamp::of(metadata.as_ref().ok())));
@@ -42,12 +42,12 @@ impl Notes {
         self.stamps.push((path.to_path_buf(), Stamp::of(Some(metadata))));
     }
 
-    /// The state in which a path was seen.
+    /// Returns the state in which a path was seen.
     pub fn stamp(&self, path: &Path) -> Option<Stamp> {
         self.stamps.iter().find(|(seen, _)| seen == path).map(|(_, stamp)| *stamp)
     }
 
-    /// Whether anything looked at is different by now.
+    /// Whether anything the load looked at has changed.
     pub fn is_stale(&self) -> bool {
         self.stamps.iter().any(|(path, stamp)| Stamp::of(fs::metadata(path).as_ref().ok()) != *stamp)
     }

@@ -31,9 +31,9 @@ pub struct ResourceOptions {
     pub prompt_paths: Vec<String>,
     /// `--skills`: name globs that limit which skills are kept; empty keeps all.
     pub skill_names: Vec<String>,
-    /// Brought by extensions.
+    /// Contributed by extensions.
     pub contributed_skills: Vec<ContributedPath>,
-    /// Brought by extensions.
+    /// Contributed by extensions.
     pub contributed_prompts: Vec<ContributedPath>,
     /// Lists of the user's settings file.
     pub user_lists: ResourceLists,
@@ -58,19 +58,19 @@ pub struct PackageResources {
     pub prompts: Option<Vec<String>>,
 }
 
-/// A file or directory that an extension brings.
+/// A file or directory that an extension contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContributedPath {
     /// Absolute, or relative to the working directory.
     pub path: String,
     /// Shown as `sourceInfo.source`.
     pub source: String,
-    /// Where the extension lies, shown as `sourceInfo.baseDir`; one that is no file has no such place.
+    /// The directory of the extension, shown as `sourceInfo.baseDir`; `None` for one that is not a file.
     pub base_dir: Option<PathBuf>,
 }
 
 impl ResourceOptions {
-    /// The project's configuration directory.
+    /// Returns the project's configuration directory.
     pub fn project_dir(&self) -> PathBuf {
         self.cwd.join(&self.project_dir_name)
     }

@@ -12,7 +12,7 @@ use crate::options::PackageResources;
 use crate::scan::{self, Candidate, How, is_markdown};
 use crate::selection::Selection;
 
-/// What a package brings of a kind and the settings let pass.
+/// Returns the resources of a package that the settings select.
 pub(crate) fn candidates(resource: Resource, package: &PackageResources, notes: &mut Notes) -> Vec<Candidate> {
     let wanted = match resource {
         Resource::Skill => &package.skills,
@@ -43,16 +43,17 @@ fn brought(resource: Resource, root: &Path, notes: &mut Notes) -> Vec<Candidate>
     let selection = Selection::parse(&listed, root, None, notes);
     let mut found = Vec::new();
     for place in places {
-        match place.is_file() && is_markdown(&place) {
-            true => found.push(named(place)),
-            false => found.extend(scan::scan(&place, resource.listed_rule(), notes)),
+        if place.is_file() && is_markdown(&place) {
+            found.push(named(place));
+        } else {
+            found.extend(scan::scan(&place, resource.listed_rule(), notes));
         }
     }
     found.retain(|candidate| selection.chooses(&candidate.path, root));
     found
 }
 
-/// The list of a manifest; one entry that is not a text spoils it.
+/// Returns a list of a manifest, if all its entries are texts.
 fn listed(root: &Path, name: &str) -> Option<Vec<String>> {
     let text = fs::read_to_string(root.join("package.json")).ok()?;
     let manifest: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
@@ -60,7 +61,7 @@ fn listed(root: &Path, name: &str) -> Option<Vec<String>> {
     listed.iter().map(|entry| entry.as_str().map(str::to_owned)).collect()
 }
 
-/// The part of a pattern before the first wildcard.
+/// Returns the part of a pattern before the first wildcard.
 fn beginning(entry: &str) -> PathBuf {
     let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{']);
     entry.split('/').filter(|part| *part != ".").take_while(is_plain).collect()

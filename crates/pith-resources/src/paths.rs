@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// `path` as seen from `base`, with `/` between names.
+/// Returns `path` relative to `base`, with `/` between names.
 pub(crate) fn relative(path: &Path, base: &Path) -> String {
     let (mut path_rest, mut base_rest) = (path.components().peekable(), base.components().peekable());
     while path_rest.peek().is_some() && path_rest.peek() == base_rest.peek() {
@@ -14,7 +14,7 @@ pub(crate) fn relative(path: &Path, base: &Path) -> String {
     ups.chain(downs).collect::<Vec<_>>().join("/")
 }
 
-/// A path as text with `/` between names.
+/// Returns a path as text with `/` between names.
 pub(crate) fn slashed(path: &Path) -> String {
     let text = path.to_string_lossy();
     match std::path::MAIN_SEPARATOR {

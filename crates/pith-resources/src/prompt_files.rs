@@ -13,7 +13,7 @@ use crate::text;
 /// A prompt beyond this size is a mistake.
 const LIMIT: usize = 512 * 1024;
 
-/// The prompt that replaces the built-in one. An empty `--system-prompt` asks for the built-in one.
+/// Returns the prompt that replaces the built-in one. An empty `--system-prompt` asks for the built-in one.
 pub(crate) fn custom(options: &ResourceOptions, notes: &mut Notes) -> Option<String> {
     let text = match &options.system_prompt {
         Some(value) => text_or_file(value, options, notes),
@@ -22,7 +22,7 @@ pub(crate) fn custom(options: &ResourceOptions, notes: &mut Notes) -> Option<Str
     text.filter(|text| !text.is_empty())
 }
 
-/// Texts added to whichever prompt is used.
+/// Returns texts added to whichever prompt is used.
 pub(crate) fn appended(options: &ResourceOptions, notes: &mut Notes) -> Vec<String> {
     let texts: Vec<String> = match &options.append_system_prompt[..] {
         [] => first_file("APPEND_SYSTEM.md", options, notes).into_iter().collect(),
@@ -31,7 +31,7 @@ pub(crate) fn appended(options: &ResourceOptions, notes: &mut Notes) -> Vec<Stri
     texts.into_iter().filter(|text| !text.is_empty()).collect()
 }
 
-/// The file of a trusted project, else the user's.
+/// Returns the file of a trusted project, else the user's.
 fn first_file(name: &str, options: &ResourceOptions, notes: &mut Notes) -> Option<String> {
     let project = options.trusted.then(|| options.project_dir());
     let directories = project.iter().map(|directory| &**directory).chain([&*options.agent_dir]);
@@ -52,7 +52,7 @@ fn first_file(name: &str, options: &ResourceOptions, notes: &mut Notes) -> Optio
     None
 }
 
-/// The content of the file a flag names, else the flag's text itself.
+/// Returns the content of the file a flag names, else the flag's text itself.
 fn text_or_file(value: &str, options: &ResourceOptions, notes: &mut Notes) -> Option<String> {
     let path = pith_config::resolve(value, &options.cwd, options.home.as_deref());
     // A long text is no possible name, and a word may happen to name a directory: these are texts.

@@ -11,7 +11,7 @@ use pith_config::{Collision, Diagnostic, DiagnosticKind};
 use crate::changes::{self, ResourceChange};
 use crate::commands::CommandEntry;
 use crate::context_files::{self, ContextFile};
-use crate::discovery::{self, Placed, Resource};
+use crate::discovery::{self, Located, Resource};
 use crate::notes::Notes;
 use crate::options::ResourceOptions;
 use crate::prompt_files;
@@ -41,7 +41,7 @@ pub struct Expansion<'t> {
     pub failure: Option<ExpansionFailure>,
 }
 
-/// Carried to hosts by an `extension_error` event.
+/// Why an expansion failed. Hosts get it as an `extension_error` event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpansionFailure {
     /// The file; the event's `extensionPath`.
@@ -55,9 +55,10 @@ impl Resources {
     /// Looks for everything the options ask for. Never fails: what is wrong becomes a diagnostic.
     pub fn load(options: &ResourceOptions) -> Resources {
         let mut notes = Notes::default();
-        let context_files = match options.no_context_files {
-            true => Vec::new(),
-            false => context_files::load(&options.agent_dir, &options.cwd, &mut notes),
+        let context_files = if options.no_context_files {
+            Vec::new()
+        } else {
+            context_files::load(&options.agent_dir, &options.cwd, &mut notes)
         };
         let custom_prompt = prompt_files::custom(options, &mut notes);
         let append_prompts = prompt_files::appended(options, &mut notes);
@@ -66,37 +67,37 @@ impl Resources {
         Resources { skills, templates, context_files, custom_prompt, append_prompts, notes }
     }
 
-    /// Skills in order of precedence.
+    /// Returns the skills in order of precedence.
     pub fn skills(&self) -> &[Skill] {
         &self.skills
     }
 
-    /// Templates in order of precedence.
+    /// Returns the templates in order of precedence.
     pub fn templates(&self) -> &[PromptTemplate] {
         &self.templates
     }
 
-    /// Context files, outermost first.
+    /// Returns the context files, outermost first.
     pub fn context_files(&self) -> &[ContextFile] {
         &self.context_files
     }
 
-    /// The text that replaces the built-in prompt.
+    /// Returns the text that replaces the built-in prompt.
     pub fn custom_prompt(&self) -> Option<&str> {
         self.custom_prompt.as_deref()
     }
 
-    /// Texts added to the prompt.
+    /// Returns texts added to the prompt.
     pub fn append_prompts(&self) -> &[String] {
         &self.append_prompts
     }
 
-    /// What was found wrong.
+    /// Returns the diagnostics of the load.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.notes.diagnostics
     }
 
-    /// Templates and skills as `get_commands` lists them, after the extensions' commands.
+    /// Returns templates and skills as `get_commands` lists them, after the extensions' commands.
     pub fn commands(&self) -> Vec<CommandEntry> {
         let templates = self.templates.iter().map(CommandEntry::prompt);
         templates.chain(self.skills.iter().map(CommandEntry::skill)).collect()
@@ -123,7 +124,7 @@ impl Resources {
         }
     }
 
-    /// What these resources contribute to the system prompt. The rest of the parts may be filled in afterwards.
+    /// Returns what these resources contribute to the system prompt. The rest of the parts may be filled in afterwards.
     pub fn prompt_parts<'a>(&'a self, tools: &'a [ActiveTool<'a>], cwd: &'a Path) -> PromptParts<'a> {
         let visible = self.skills.iter().filter(|skill| !skill.disable_model_invocation);
         PromptParts {
@@ -137,20 +138,20 @@ impl Resources {
         }
     }
 
-    /// Whether any file or directory this result depends on is different by now. Costs one `stat` for each of them.
+    /// Whether any file or directory this result depends on has changed since the load. Costs one `stat` for each of them.
     pub fn is_stale(&self) -> bool {
         self.notes.is_stale()
     }
 
-    /// What is different from an earlier load.
+    /// Returns what is different from an earlier load.
     pub fn changes_since(&self, earlier: &Resources) -> Vec<ResourceChange> {
         changes::between(earlier, self)
     }
 }
 
 fn load_skills(options: &ResourceOptions, notes: &mut Notes) -> Vec<Skill> {
-    let placed = discovery::discover(Resource::Skill, options, notes);
-    let mut skills = load_each(placed, notes, skills::load, |skill| (&skill.name, &skill.path), Resource::Skill);
+    let located = discovery::discover(Resource::Skill, options, notes);
+    let mut skills = load_each(located, notes, skills::load, |skill| (&skill.name, &skill.path), Resource::Skill);
     if !options.skill_names.is_empty() {
         let globs: Vec<_> = options.skill_names.iter().filter_map(|glob| name_glob(glob, options, notes)).collect();
         skills.retain(|skill| globs.iter().any(|glob| glob.is_match(&skill.name)));
@@ -159,22 +160,22 @@ fn load_skills(options: &ResourceOptions, notes: &mut Notes) -> Vec<Skill> {
 }
 
 fn load_templates(options: &ResourceOptions, notes: &mut Notes) -> Vec<PromptTemplate> {
-    let placed = discovery::discover(Resource::Prompt, options, notes);
-    load_each(placed, notes, templates::load, |template| (&template.name, &template.path), Resource::Prompt)
+    let located = discovery::discover(Resource::Prompt, options, notes);
+    load_each(located, notes, templates::load, |template| (&template.name, &template.path), Resource::Prompt)
 }
 
 /// Loads candidates in order. A file found twice is read once; of two with the same name the first one stays.
 fn load_each<T>(
-    placed: Vec<Placed>,
+    located: Vec<Located>,
     notes: &mut Notes,
     load: fn(Candidate, SourceInfo, &mut Notes) -> Option<T>,
     identity: fn(&T) -> (&String, &PathBuf),
     resource: Resource,
 ) -> Vec<T> {
-    let mut loaded: Vec<T> = Vec::with_capacity(placed.len());
-    let mut by_name: HashMap<String, usize> = HashMap::with_capacity(placed.len());
-    let mut seen = HashSet::with_capacity(placed.len());
-    for Placed { candidate, source_info } in placed {
+    let mut loaded: Vec<T> = Vec::with_capacity(located.len());
+    let mut by_name: HashMap<String, usize> = HashMap::with_capacity(located.len());
+    let mut seen = HashSet::with_capacity(located.len());
+    for Located { candidate, source_info } in located {
         if !seen.insert(candidate.real.clone()) {
             continue;
         }
@@ -224,13 +225,13 @@ fn name_glob(glob: &str, options: &ResourceOptions, notes: &mut Notes) -> Option
     }
 }
 
-/// `/skill:name arguments`; only a space ends the name.
+/// Splits `/skill:name arguments`; only a space ends the name.
 fn skill_call(text: &str) -> Option<(&str, &str)> {
     let call = text.strip_prefix("/skill:")?;
     Some(call.split_once(' ').unwrap_or((call, "")))
 }
 
-/// `/name arguments`; any white space ends the name.
+/// Splits `/name arguments`; any white space ends the name.
 fn template_call(text: &str) -> Option<(&str, &str)> {
     let call = text.strip_prefix('/')?;
     let (name, arguments) = call.split_once(char::is_whitespace).unwrap_or((call, ""));

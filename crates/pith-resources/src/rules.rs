@@ -29,7 +29,7 @@ pub struct StreamRule {
     pub scope: Vec<String>,
 }
 
-/// The rules in the `rules` directories of the given configuration directories, by file name.
+/// Returns the rules in the `rules` directories of the given configuration directories, by file name.
 /// Of rules with the same name the first one counts.
 pub fn load_rules(directories: &[PathBuf]) -> (Vec<StreamRule>, Vec<Diagnostic>) {
     let (mut rules, mut found) = (Vec::<StreamRule>::new(), Vec::new());
@@ -62,7 +62,7 @@ fn markdown_files(directory: &Path, found: &mut Vec<Diagnostic>) -> Vec<PathBuf>
     paths
 }
 
-/// A file without a condition is advice of another kind, not a stream rule.
+/// Reads a rule. A file without a condition is no stream rule, but advice of another kind.
 fn read(path: &Path) -> Result<Option<StreamRule>, String> {
     let read = text::read(path, MAX_FILE).map_err(|error| format!("cannot read file: {error}"))?;
     if read.is_cut {
@@ -88,7 +88,7 @@ fn read(path: &Path) -> Result<Option<StreamRule>, String> {
     Ok(Some(StreamRule { name, path: path.to_owned(), content: body.to_owned(), condition, scope }))
 }
 
-/// One text or a list of them.
+/// Reads one text or a list of them.
 fn texts(fields: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>, String> {
     let wrong = || format!("{name} must be a text or a list of texts");
     match fields.get(name) {

@@ -14,7 +14,7 @@ use crate::notes::Notes;
 
 /// The file that makes a directory a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
-/// Far beyond what people have, and still found out about in no time.
+/// Far beyond what people have, and still reached quickly.
 const LIMITS: Limits = Limits { n_directories: 10_000, n_entries: 20_000, depth: 32 };
 
 /// A file that may be a resource.
@@ -27,11 +27,11 @@ pub(crate) struct Candidate {
     pub found: How,
 }
 
-/// How a candidate was found, which decides how much it has to explain itself.
+/// How a candidate was found, which decides how strictly it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// By its place: a `SKILL.md`, or a template in a template directory.
-    Placed,
+    Conventional,
     /// A Markdown file among skills; it may be something else altogether.
     Loose,
     /// The user named this very file.
@@ -156,7 +156,7 @@ impl Walk<'_> {
         if self.ignores.exclude_file(&entry.path) {
             return false;
         }
-        self.found.push(Candidate { path: entry.path.clone(), real, found: How::Placed });
+        self.found.push(Candidate { path: entry.path.clone(), real, found: How::Conventional });
         true
     }
 
@@ -173,7 +173,7 @@ impl Walk<'_> {
             Kind::File if self.wants_markdown(entry, depth) && !self.ignores.exclude_file(&entry.path) => {
                 let found = match self.rule {
                     Rule::Skills | Rule::AgentSkills => How::Loose,
-                    Rule::Templates | Rule::TemplateTree => How::Placed,
+                    Rule::Templates | Rule::TemplateTree => How::Conventional,
                 };
                 self.found.push(Candidate { path: entry.path.clone(), real, found });
             }
@@ -219,7 +219,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Once is enough: a tree this large has many more of them.
+    /// Reports a problem, only the first of a tree: one this large has many of them.
     fn report(&mut self, path: &Path, message: String) {
         if !std::mem::replace(&mut self.is_over_limit, true) {
             self.notes.diagnostics.push(Diagnostic::warning("directory_too_large", path, message));
@@ -227,7 +227,7 @@ impl Walk<'_> {
     }
 }
 
-/// What an entry is behind its links. A broken link is nothing.
+/// Returns the kind of the entry that links lead to; nothing for a broken link.
 fn resolved(entry: &Entry, real_directory: &Path) -> Option<(Kind, PathBuf)> {
     if entry.kind != Kind::Link {
         return Some((entry.kind, real_directory.join(&entry.name)));

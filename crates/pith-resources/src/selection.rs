@@ -80,7 +80,7 @@ impl Selection {
         is_in && !names.equal_any(&self.forced_out)
     }
 
-    /// The usual case, and nothing has to be compared.
+    /// Whether nothing has to be compared, which is the usual case.
     fn keeps_all(&self) -> bool {
         self.wanted.is_none() && self.excluded.is_none() && self.forced_out.is_empty()
     }

@@ -33,12 +33,12 @@ pub struct Skill {
 }
 
 impl Skill {
-    /// The directory that relative paths in the skill start from.
+    /// Returns the directory that relative paths in the skill start from.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// The text that stands for `/skill:name arguments`, and whether the file was cut for it.
+    /// Returns the text that stands for `/skill:name arguments`, and whether the file was cut for it.
     pub(crate) fn expand(&self, arguments: &str) -> io::Result<(String, bool)> {
         let read = text::read(&self.path, MAX_BODY)?;
         let whole = text::with_plain_line_ends(read.text);

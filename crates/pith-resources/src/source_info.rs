@@ -1,4 +1,4 @@
-//! Where a resource comes from, as hosts are told.
+//! Where a resource comes from, as hosts see it.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use serde::Serialize;
 pub struct SourceInfo {
     #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
-    /// `auto` for conventional directories, `local` for named paths, else who brought it.
+    /// `auto` for conventional directories, `local` for named paths, else the package or extension.
     pub source: Cow<'static, str>,
     pub scope: Scope,
     pub origin: Origin,
@@ -20,7 +20,7 @@ pub struct SourceInfo {
     pub base_dir: Option<PathBuf>,
 }
 
-/// For whom a resource is there.
+/// Who a resource is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -39,7 +39,7 @@ pub enum Origin {
 }
 
 impl Scope {
-    /// The older word for a scope.
+    /// Returns the older name of a scope.
     pub fn location(self) -> &'static str {
         match self {
             Scope::User => "user",

@@ -21,7 +21,7 @@ pub(crate) fn split(text: &str) -> Vec<String> {
     arguments
 }
 
-/// Empty pieces are no arguments, quoted or not.
+/// Ends an argument. Empty ones do not count, quoted or not.
 fn finish(current: &mut String, arguments: &mut Vec<String>) {
     if !current.is_empty() {
         arguments.push(std::mem::take(current));
@@ -81,7 +81,7 @@ impl Placeholder<'_> {
     }
 }
 
-/// The placeholder that follows a `$`, and what comes after it.
+/// Returns the placeholder that follows a `$`, and what comes after it.
 fn placeholder(text: &str) -> Option<(Placeholder<'_>, &str)> {
     if let Some(inner) = text.strip_prefix('{') {
         let (inner, after) = inner.split_once('}')?;
@@ -94,7 +94,7 @@ fn placeholder(text: &str) -> Option<(Placeholder<'_>, &str)> {
     Some((Placeholder::All(None), after))
 }
 
-/// What stands between `${` and `}`.
+/// Parses what stands between `${` and `}`.
 fn braced(inner: &str) -> Option<Placeholder<'_>> {
     if let Some((name, default)) = inner.split_once(":-") {
         return match (name, number(name)) {
@@ -111,7 +111,7 @@ fn braced(inner: &str) -> Option<Placeholder<'_>> {
     }
 }
 
-/// Leading digits as a number; one too large to count to is as good as the largest.
+/// Parses leading digits; a number that is too large counts as the largest.
 fn number(text: &str) -> Option<(usize, &str)> {
     let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);

@@ -75,7 +75,7 @@ pub fn is_section_name(name: &str) -> bool {
     is_start && name.chars().all(is_inner) && name != "preamble"
 }
 
-/// What the prompt says about the language of answers.
+/// Returns what the prompt says about the language of answers.
 pub fn language_line(locale: &str) -> String {
     format!("Answer in the language with the tag {locale}.")
 }
@@ -213,7 +213,7 @@ impl PromptParts<'_> {
     }
 }
 
-/// A section without text is left out; that is how an extension removes one.
+/// Appends a section. One without text is left out, which is how an extension removes it.
 fn push_section(prompt: &mut String, name: &str, body: &str) {
     if !body.is_empty() {
         _ = write!(prompt, "\n\n<{name}>\n{body}\n</{name}>");

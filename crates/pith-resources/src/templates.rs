@@ -29,7 +29,7 @@ pub struct PromptTemplate {
 }
 
 impl PromptTemplate {
-    /// The text with the arguments put in, and whether the file was cut for it.
+    /// Returns the text with the arguments put in, and whether the file was cut for it.
     pub(crate) fn expand(&self, arguments: &str) -> io::Result<(String, bool)> {
         let read = text::read(&self.path, MAX_BODY)?;
         let whole = text::with_plain_line_ends(read.text);

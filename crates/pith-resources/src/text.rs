@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Text> {
     read_from(File::open(path)?, limit)
 }
 
-/// The refusal of everything that is not a regular file.
+/// Returns the error for anything but a regular file.
 pub(crate) fn not_a_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
@@ -44,9 +44,10 @@ pub(crate) fn decode(bytes: Vec<u8>, is_cut: bool) -> Text {
         Ok(text) => (text, true),
         Err(error) => {
             let (end, is_end_incomplete) = (error.utf8_error().valid_up_to(), error.utf8_error().error_len().is_none());
-            match is_cut && is_end_incomplete {
-                true => (String::from_utf8_lossy(&error.as_bytes()[..end]).into_owned(), true),
-                false => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
+            if is_cut && is_end_incomplete {
+                (String::from_utf8_lossy(&error.as_bytes()[..end]).into_owned(), true)
+            } else {
+                (String::from_utf8_lossy(error.as_bytes()).into_owned(), false)
             }
         }
     };
@@ -63,10 +64,7 @@ pub(crate) fn cut(text: &mut String, limit: usize) {
 
 /// Makes `\n` the only line end.
 pub(crate) fn with_plain_line_ends(text: String) -> String {
-    match text.contains('\r') {
-        true => text.replace("\r\n", "\n").replace('\r', "\n"),
-        false => text,
-    }
+    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text }
 }
 
 #[cfg(test)]
@@ -75,7 +73,7 @@ mod tests {
 
     #[test]
     fn reading_stops_at_the_limit() {
-        // An endless source: whoever reads it whole never comes back.
+        // An endless source: reading all of it would never end.
         let text = read_from(io::repeat(b'x'), 1000).unwrap();
         assert_eq!((text.text.len(), text.is_cut), (1000, true));
     }

@@ -1,7 +1,7 @@
 //! Whether a project's own settings and resources may be used.
 //!
-//! The decision is a pure function of facts that come from several places; an
-//! extension or the host may be asked in between, which is the caller's work.
+//! The decision is a pure function of facts from several sources. The caller collects
+//! them, and may ask an extension or the host in between.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,10 +37,10 @@ const GATED: [&str; 12] = [
 /// A longer file is not a list of decisions.
 const MAX_FILE: usize = 8 * 1024 * 1024;
 
-/// What is known when a project has to be judged.
+/// The facts that decide whether a project is trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrustInputs {
-    /// The project brings something that needs trust.
+    /// Whether the project has something that needs trust.
     pub is_gated: bool,
     /// `--approve` or `--no-approve`, the last one given.
     pub flag: Option<bool>,
@@ -52,7 +52,7 @@ pub struct TrustInputs {
     pub default: DefaultTrust,
 }
 
-/// The judgement.
+/// The decision about a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Trusted,
@@ -61,7 +61,7 @@ pub enum Verdict {
     Ask,
 }
 
-/// Judges a project.
+/// Decides whether a project is trusted.
 pub fn decide(inputs: &TrustInputs) -> Verdict {
     let said = match inputs.flag {
         Some(said) => Some(said),
@@ -75,7 +75,7 @@ pub fn decide(inputs: &TrustInputs) -> Verdict {
     }
 }
 
-/// What a project brings that needs trust.
+/// The files and directories of a project that need trust.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GatedResources {
     pub paths: Vec<PathBuf>,
@@ -106,12 +106,12 @@ impl GatedResources {
         GatedResources { paths }
     }
 
-    /// Whether the project has to be judged at all.
+    /// Whether nothing of the project needs trust.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// What to ask the host, naming what would be loaded.
+    /// Returns what to ask the host, naming what would be loaded.
     pub fn question(&self, cwd: &Path) -> Question {
         let list: Vec<String> = self.paths.iter().map(|path| format!("- {}", path.display())).collect();
         Question {
@@ -146,17 +146,17 @@ pub enum TrustError {
 type Decisions = BTreeMap<String, Option<bool>>;
 
 impl TrustFile {
-    /// The file of an agent directory. It need not exist.
+    /// Names the file of an agent directory. It need not exist.
     pub fn in_agent_dir(agent_dir: &Path) -> TrustFile {
         TrustFile { path: agent_dir.join("trust.json") }
     }
 
-    /// The decision that applies to a directory: its own, else that of the nearest directory above it.
+    /// Returns the decision that applies to a directory: its own, else that of the nearest directory above it.
     pub fn decision(&self, cwd: &Path) -> Result<Option<bool>, TrustError> {
         if !self.path.exists() {
             return Ok(None);
         }
-        // Other agents write in place, under the lock. Where none can be made nobody writes either.
+        // Other agents write in place, under the lock. Where no lock can be made, nothing can be written either.
         let lock = FileLock::acquire(&self.path);
         let decisions = self.read()?;
         drop(lock);
@@ -171,10 +171,7 @@ impl TrustFile {
         let failed = |error| TrustError::Io { path: self.path.clone(), error };
         self.path.parent().map_or(Ok(()), pith_config::create_private_directory).map_err(failed)?;
         let _lock = FileLock::acquire(&self.path).map_err(failed)?;
-        let mut decisions = match self.path.exists() {
-            true => self.read()?,
-            false => Decisions::new(),
-        };
+        let mut decisions = if self.path.exists() { self.read()? } else { Decisions::new() };
         decisions.insert(key.to_owned(), Some(trusted));
         let mut text = serde_json::to_vec_pretty(&decisions).expect("a map of texts always serializes");
         text.push(b'\n');

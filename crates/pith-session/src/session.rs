@@ -183,7 +183,7 @@ impl Session {
             };
             self.handle(event);
         }
-        self.store.settle_leaf();
+        self.store.save_leaf();
         self.report_store();
         self.answer_remaining();
         SessionExit { workbench: self.workbench().clone(), exit_status: self.extensions.exit_status }

@@ -22,7 +22,7 @@ use crate::tree::{Inserted, Kind, NodeIndex, clean_name};
 #[derive(Clone, Debug, Default)]
 pub struct CompactionEntry {
     pub summary: String,
-    /// The oldest entry that stays in view; `None` keeps nothing.
+    /// The oldest entry that stays in the context; `None` keeps nothing.
     pub first_kept_entry_id: Option<EntryId>,
     pub tokens_before: u64,
     pub details: Option<Value>,
@@ -95,7 +95,7 @@ impl SessionStore {
         Ok(self.append_silent("label", |line| line.member("targetId", target).optional("label", &label)))
     }
 
-    /// Stores an extension's data, out of the model's sight.
+    /// Stores an extension's data, which the model does not see.
     pub fn append_custom(&mut self, custom_type: &str, data: Option<&Value>) -> EntryId {
         self.append_silent("custom", |line| line.member("customType", custom_type).optional("data", &data))
     }
@@ -157,7 +157,7 @@ impl SessionStore {
         Ok(self.finish(entry))
     }
 
-    /// Builds the conversation of the current leaf anew.
+    /// Builds the conversation of the current leaf again.
     pub(crate) fn rebuild_context(&mut self) {
         self.report_unreadable();
         self.context = Context::build(&self.tree, self.leaf, &self.context);
@@ -168,7 +168,7 @@ impl SessionStore {
         self.finish(index)
     }
 
-    /// Adds an entry below the leaf, in memory. The payload is told the entry's own id.
+    /// Adds an entry below the leaf, in memory. The payload gets the entry's own id.
     fn append(&mut self, kind: &str, timestamp: i64, payload: impl FnOnce(Line, &str) -> Line) -> NodeIndex {
         if let Some(journal) = &mut self.journal {
             journal.begin_append();
@@ -202,7 +202,7 @@ impl SessionStore {
         self.save();
         if self.write_error().is_none() {
             self.forget_position();
-            self.settle_inputs();
+            self.finish_inputs();
         }
         if let Some(journal) = &mut self.journal {
             journal.end_append();

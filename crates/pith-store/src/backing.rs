@@ -25,7 +25,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The length of the line.
+    /// Returns the length of the line.
     pub fn len(&self) -> usize {
         match self {
             Place::Stored { len, .. } => *len as usize,
@@ -90,13 +90,13 @@ impl<'t> Lines<'t> {
         Lines { tree, reader: None, buffer: Vec::new(), n_read: 0 }
     }
 
-    /// The line of an entry.
+    /// Returns the line of an entry.
     pub fn get(&mut self, index: NodeIndex) -> io::Result<&[u8]> {
         let tree = self.tree;
         self.at(&tree.node(index).place)
     }
 
-    /// The line at a place.
+    /// Returns the line at a place.
     pub fn at<'a>(&'a mut self, place: &'a Place) -> io::Result<&'a [u8]> {
         let (offset, len) = match place {
             Place::Memory(line) => return Ok(line.strip_suffix(b"\n").unwrap_or(line)),

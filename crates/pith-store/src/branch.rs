@@ -3,7 +3,7 @@
 use crate::sketch::Sketch;
 use crate::tree::{EntryTree, Kind, NodeIndex, Role};
 
-/// Model and thinking level in force at a leaf.
+/// The model and the thinking level at a leaf.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BranchSettings {
     /// Provider and model id of the last `model_change` or answer.
@@ -38,7 +38,7 @@ impl BranchSettings {
         settings
     }
 
-    /// Takes over what a newer entry says.
+    /// Applies what a newer entry says.
     pub(crate) fn observe(&mut self, kind: Kind, sketch: &Sketch<'_>) {
         let (provider, model) = match kind {
             Kind::ModelChange => (&sketch.provider, &sketch.model_id),

@@ -2,7 +2,7 @@
 //!
 //! A session gets its file with its first content. Two processes that were started for the same
 //! id or path, before there was a file, would make two of them, and one could not be found any
-//! more. So whoever comes second goes on in the file of the first.
+//! more. So the second process continues in the file of the first.
 
 use std::fs;
 use std::io;
@@ -23,7 +23,7 @@ pub(crate) enum Claim {
 }
 
 impl SessionStore {
-    /// Goes on in the file another process has begun for this session, if there is one.
+    /// Continues in the file another process has begun for this session, if there is one.
     pub(crate) fn join_begun(&mut self) -> Result<(), StoreError> {
         let Some(path) = self.begun() else { return Ok(()) };
         let Some(journal) = &mut self.journal else { return Ok(()) };
@@ -37,7 +37,7 @@ impl SessionStore {
             self.present_file(&path, is_ours).map_err(|error| StoreError::Io { path: path.clone(), error })?;
         if let Some(present) = present {
             self.claim = None;
-            self.go_over(present, |_, _| {
+            self.switch_to(present, |_, _| {
                 format!("session file {}: another process began the session there", path.display())
             });
         }
@@ -73,7 +73,7 @@ impl SessionStore {
         }
     }
 
-    /// The file another process has begun for this session.
+    /// Returns the file another process has begun for this session.
     pub(crate) fn begun(&self) -> Option<PathBuf> {
         let journal = self.journal.as_ref().filter(|journal| !journal.is_created())?;
         match self.claim? {

@@ -1,8 +1,8 @@
 //! The conversation as the model sees it: the active branch with compaction and
 //! context edits applied. Appends extend it; only a rewrite of earlier context
-//! (compaction, edit of something older, another leaf) builds it anew.
+//! (compaction, edit of something older, another leaf) builds it again.
 //!
-//! Which entries are in view is settled at once, since it takes no more than the
+//! Which entries are in it is decided at once, since that needs no more than the
 //! tree. Their messages are read when someone asks for them: opening, renaming or
 //! navigating a long session must not cost what talking in it costs.
 
@@ -18,7 +18,7 @@ use crate::message::{contributes, message_of, object, with_content};
 use crate::sketch::Sketch;
 use crate::tree::{EntryTree, Kind, Node, NodeIndex, Role};
 
-/// The entries in view and, from the first question on, their messages.
+/// The entries of the context and, once somebody asked for them, their messages.
 #[derive(Clone, Default)]
 pub(crate) struct Context {
     outline: Outline,
@@ -28,7 +28,7 @@ pub(crate) struct Context {
     reading: OnceLock<Reading>,
 }
 
-/// What is in view, without its text.
+/// The entries of the context, without their text.
 #[derive(Clone, Default)]
 struct Outline {
     sources: Vec<NodeIndex>,
@@ -58,12 +58,12 @@ pub(crate) struct Selection {
 /// What a `context_edit` asks for.
 pub(crate) struct Edit {
     pub target: NodeIndex,
-    /// `None` removes the target from view.
+    /// `None` removes the target from the context.
     pub content: Option<Content>,
 }
 
 impl Context {
-    /// Settles what is in view at a leaf. Messages already in `known` are not read again.
+    /// Decides which entries make the context at a leaf. Messages already in `known` are not read again.
     pub fn build(tree: &EntryTree, leaf: Option<NodeIndex>, known: &Context) -> Self {
         let outline = Outline::of(tree, leaf);
         let originals: HashMap<_, _> = known.originals().collect();
@@ -73,7 +73,7 @@ impl Context {
         Context { outline, held, reading: OnceLock::new() }
     }
 
-    /// The entries in view, oldest first.
+    /// Returns the entries of the context, oldest first.
     pub fn sources(&self) -> &[NodeIndex] {
         &self.outline().sources
     }
@@ -83,12 +83,12 @@ impl Context {
         self.outline().rewritten_to
     }
 
-    /// The messages of the entries in view, which are read now if they never were.
+    /// Returns the messages of the context, which the first call reads.
     pub fn messages(&self, tree: &EntryTree) -> &[Arc<Message>] {
         &self.reading.get_or_init(|| self.read(tree)).messages
     }
 
-    /// One of the messages, for those who do not need all of them.
+    /// Returns one of the messages, for those who do not need all of them.
     pub fn message(&self, position: usize, tree: &EntryTree) -> Option<Arc<Message>> {
         if let Some(reading) = self.reading.get() {
             return reading.messages.get(position).cloned();
@@ -96,22 +96,22 @@ impl Context {
         self.read_one(*self.outline.sources.get(position)?, tree, &mut tree.lines()).ok()
     }
 
-    /// Entries that turned out to be unreadable and were left out since the last call.
+    /// Returns the entries that turned out to be unreadable since the last call.
     pub fn take_unreadable(&mut self) -> Vec<NodeIndex> {
         self.reading.get_mut().map(|reading| std::mem::take(&mut reading.unreadable)).unwrap_or_default()
     }
 
     pub fn push(&mut self, source: NodeIndex, message: Arc<Message>) {
-        match self.settle() {
+        match self.apply_reading() {
             Some(reading) => reading.messages.push(message),
             None => _ = self.held.insert(source, message),
         }
         self.outline.sources.push(source);
     }
 
-    /// Applies an edit that was just appended. `false`: the context has to be built anew.
+    /// Applies an edit that was just appended. `false`: the context has to be built again.
     pub fn edit(&mut self, edit: Edit) -> bool {
-        self.settle();
+        self.apply_reading();
         let outline = &mut self.outline;
         // Edits nearly always concern one of the last messages.
         let Some(position) = outline.sources.iter().rposition(|&source| source == edit.target) else { return false };
@@ -132,16 +132,16 @@ impl Context {
         true
     }
 
-    /// The message of an entry, if it is in view, not edited and at hand.
+    /// Returns the message of an entry, if it is in the context, not edited and already read.
     pub fn original(&self, source: NodeIndex) -> Option<&Arc<Message>> {
         let Some(reading) = self.reading.get() else { return self.held.get(&source) };
         let position = self.sources().iter().position(|&at| at == source)?;
         reading.messages.get(position).filter(|_| !self.outline().replaced.contains_key(&source))
     }
 
-    /// Follows the entries to another tree; those that are not there go.
+    /// Maps the entries to another tree and drops those that it does not have.
     pub fn renumber(&mut self, renumbering: &HashMap<NodeIndex, NodeIndex>) {
-        self.settle();
+        self.apply_reading();
         let moved = |source: &NodeIndex| renumbering.get(source).copied();
         let old = std::mem::take(self);
         if let Some(reading) = old.reading.into_inner() {
@@ -161,8 +161,8 @@ impl Context {
         remaining.unwrap_or(&self.outline)
     }
 
-    /// Makes what reading found out the state to change; gives the messages if they are there.
-    fn settle(&mut self) -> Option<&mut Reading> {
+    /// Drops the entries that turned out to be unreadable. Returns the messages if they have been read.
+    fn apply_reading(&mut self) -> Option<&mut Reading> {
         let reading = self.reading.get_mut()?;
         if let Some(remaining) = reading.remaining.take() {
             self.outline = remaining;
@@ -202,7 +202,7 @@ impl Context {
         })
     }
 
-    /// The messages at hand that are what their entry says.
+    /// Returns the messages that are already read and not edited.
     fn originals(&self) -> impl Iterator<Item = (NodeIndex, &Arc<Message>)> {
         let read = self.reading.get().map_or(&[][..], |reading| &reading.messages);
         let Outline { sources, replaced, .. } = self.outline();
@@ -222,7 +222,7 @@ impl Outline {
             if position == selection.rewritten_to {
                 outline.rewritten_to = outline.sources.len();
             }
-            if !is_in_view(tree, index, &mut lines) {
+            if !is_in_context(tree, index, &mut lines) {
                 continue;
             }
             match edits.remove(&index) {
@@ -242,7 +242,7 @@ impl Outline {
 }
 
 /// Whether an entry stands in the conversation. Only summaries have to be read to know.
-fn is_in_view(tree: &EntryTree, index: NodeIndex, lines: &mut Lines<'_>) -> bool {
+fn is_in_context(tree: &EntryTree, index: NodeIndex, lines: &mut Lines<'_>) -> bool {
     let node = tree.node(index);
     match node.kind {
         Kind::BranchSummary => {
@@ -254,7 +254,7 @@ fn is_in_view(tree: &EntryTree, index: NodeIndex, lines: &mut Lines<'_>) -> bool
 }
 
 impl Selection {
-    /// The latest compaction, what it kept, and everything after it; without one, the whole path.
+    /// Selects the latest compaction, what it kept, and everything after it; without one, the whole path.
     pub fn of(tree: &EntryTree, leaf: Option<NodeIndex>) -> Self {
         let path = tree.path(leaf);
         let is = |kind: Kind| move |index: &NodeIndex| tree.node(*index).kind == kind;
@@ -295,7 +295,7 @@ pub(crate) fn is_editable(kind: Kind) -> bool {
     matches!(kind, Kind::Message(Role::User | Role::Assistant | Role::ToolResult) | Kind::CustomMessage)
 }
 
-/// The edits of a selection; the last one per target counts.
+/// Returns the edits of a selection; the last one per target counts.
 fn edits(tree: &EntryTree, entries: &[NodeIndex]) -> HashMap<NodeIndex, Edit> {
     let mut lines = tree.lines();
     let mut edits = HashMap::new();
@@ -307,7 +307,7 @@ fn edits(tree: &EntryTree, entries: &[NodeIndex]) -> HashMap<NodeIndex, Edit> {
     edits
 }
 
-/// The entry a compaction kept from; `None` if it kept nothing.
+/// Returns the entry a compaction kept from; `None` if it kept nothing.
 fn first_kept(tree: &EntryTree, compaction: NodeIndex) -> Option<NodeIndex> {
     let mut lines = tree.lines();
     let line = lines.get(compaction).ok()?;

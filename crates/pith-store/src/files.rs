@@ -40,14 +40,14 @@ fn private() -> OpenOptions {
     options
 }
 
-/// Which file it is, whatever its name.
+/// Returns the identity of a file, whatever its name.
 #[cfg(unix)]
 pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
-/// Which file it is, whatever its name. Not known here without unsafe calls.
+/// Returns the same for every file: its identity is not known here without unsafe calls.
 #[cfg(not(unix))]
 pub(crate) fn identity(_: &Metadata) -> (u64, u64) {
     (0, 0)
@@ -82,7 +82,7 @@ impl Replacement {
         Ok(Replacement { temporary, target: target.to_owned() })
     }
 
-    /// The file being written.
+    /// Returns the file being written.
     pub fn file(&self) -> &File {
         self.temporary.file()
     }

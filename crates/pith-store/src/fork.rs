@@ -35,7 +35,7 @@ pub struct ForkMessage {
 }
 
 impl SessionStore {
-    /// A new session with everything before a user message, and that message's text.
+    /// Creates a session with everything before a user message, and returns that message's text too.
     pub fn fork(&self, entry_id: &str) -> Result<(Self, String), StoreError> {
         let index = self.tree.find(entry_id).ok_or(StoreError::NotForkable)?;
         let text = user_text(&self.tree, &mut self.tree.lines(), index).ok_or(StoreError::NotForkable)?;
@@ -43,18 +43,18 @@ impl SessionStore {
         Ok((self.copy_branch(&path)?, text))
     }
 
-    /// A new session with everything up to an entry.
+    /// Creates a session with everything up to an entry.
     pub fn fork_at(&self, entry_id: &str) -> Result<Self, StoreError> {
         let index = self.tree.find(entry_id).ok_or(StoreError::NotForkable)?;
         self.copy_branch(&self.tree.path(Some(index)))
     }
 
-    /// A new session with everything up to the leaf.
+    /// Creates a session with everything up to the leaf.
     pub fn clone_branch(&self) -> Result<Self, StoreError> {
         self.clone_path(self.leaf)
     }
 
-    /// The same with everything up to an entry that was the leaf before.
+    /// Creates a session with everything up to an entry that was the leaf before.
     pub fn clone_at(&self, entry_id: &str) -> Result<Self, StoreError> {
         self.clone_path(self.tree.find(entry_id))
     }
@@ -70,7 +70,7 @@ impl SessionStore {
         self.copy_branch(&path)
     }
 
-    /// A new session for another place with all entries of a file, which may be in use or newer.
+    /// Creates a session in another directory with all entries of a file, which may be in use or newer.
     pub fn fork_file(source: &Path, options: NewSession) -> Result<Self, StoreError> {
         let (tree, report) = EntryTree::open(source)?;
         let source = std::path::absolute(source).unwrap_or_else(|_| source.to_owned());
@@ -87,7 +87,7 @@ impl SessionStore {
             let parent = tree.node(index).parent;
             copying.entry(&tree, index, parent, line, &|_| None)?;
         }
-        copying.settle_parents(&tree);
+        copying.attach_late_parents(&tree);
         let (mut store, _) = copying.finish()?;
         store.reports.extend(report);
         store.load_context(Default::default());
@@ -98,7 +98,7 @@ impl SessionStore {
         Ok(store)
     }
 
-    /// All prompts of the file with text, whatever their branch.
+    /// Returns all prompts of the file with text, whatever their branch.
     pub fn fork_messages(&self) -> Vec<ForkMessage> {
         self.tree.fork_messages()
     }
@@ -130,7 +130,7 @@ impl SessionStore {
         Ok(store)
     }
 
-    /// A new session of the same kind, next to this one.
+    /// Creates a session of the same kind next to this one.
     fn successor(&self) -> SessionStore {
         let Some(path) = self.path() else { return SessionStore::in_memory(&self.cwd, None) };
         let parent_session = self.is_saved().then(|| path.to_string_lossy().into_owned());
@@ -140,7 +140,7 @@ impl SessionStore {
 }
 
 impl EntryTree {
-    /// All prompts of the file with text, whatever their branch.
+    /// Returns all prompts of the file with text, whatever their branch.
     pub fn fork_messages(&self) -> Vec<ForkMessage> {
         let mut lines = self.lines();
         let users = self.indexes().filter(|&index| self.node(index).kind == Kind::Message(Role::User));
@@ -224,7 +224,7 @@ impl Copying {
     }
 
     /// Attaches entries whose parent came after them.
-    fn settle_parents(&mut self, source: &EntryTree) {
+    fn attach_late_parents(&mut self, source: &EntryTree) {
         for (&from, &to) in &self.renumbering {
             let parent = source.node(from).parent.and_then(|parent| self.renumbering.get(&parent).copied());
             self.store.tree.nodes[to as usize].parent = parent;

@@ -1,6 +1,6 @@
 //! When this process may write its session file: for as long as it runs, or for one append.
 //!
-//! Whoever is idle has given the file up, so that another process can go on with the session.
+//! An idle process has released the file, so that another process can continue the session.
 //! Entries are only ever added, so what others wrote meanwhile is a branch beside ours.
 
 use std::io;
@@ -53,12 +53,12 @@ enum State {
 }
 
 impl WriteAccess {
-    /// Goes on with a lock that was taken to open the file.
+    /// Uses a lock that was taken to open the file.
     pub fn with(lock: Option<Lock>) -> Self {
         WriteAccess { state: lock.map_or(State::Unlockable, State::Locked), is_held: false }
     }
 
-    /// Takes the lock unless it is there already. A refusal is told by [`WriteAccess::check`].
+    /// Takes the lock unless it is there already. [`WriteAccess::check`] reports a refusal.
     pub fn begin(&mut self, target: &Path) {
         if matches!(self.state, State::Idle | State::Refused(_)) {
             let purpose = if self.is_held { Purpose::Run } else { Purpose::Access };
@@ -70,9 +70,9 @@ impl WriteAccess {
         }
     }
 
-    /// Does the same for a file that was not known before; the error is the pid of whoever has its lock. A lock of
+    /// Does the same for a file that was not known before; the error is the pid of the process that has its lock. A lock of
     /// another file, or one whose own file was removed, does not count.
-    pub fn begin_anew(&mut self, target: &Path) -> Result<(), Option<u32>> {
+    pub fn begin_for(&mut self, target: &Path) -> Result<(), Option<u32>> {
         let is_usable = matches!(&self.state, State::Locked(lock) if lock.is_for(target));
         if !is_usable {
             self.state = State::Idle;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 /// Names an entry within its file; shared between the tree and its users.
 pub type EntryId = Arc<str>;
 
-/// A new session id: time-ordered, so that names sort by age.
+/// Returns a new session id: time-ordered, so that names sort by age.
 pub fn new_session_id() -> String {
     Uuid::now_v7().to_string()
 }
@@ -24,7 +24,7 @@ pub fn is_session_id(id: &str) -> bool {
     }
 }
 
-/// A new entry id: eight hex digits, or a whole UUID when a hundred of those were taken.
+/// Returns a new entry id: eight hex digits, or a whole UUID when a hundred of those were taken.
 pub(crate) fn new_entry_id(mut is_taken: impl FnMut(&str) -> bool) -> EntryId {
     let mut digits = [0; uuid::fmt::Hyphenated::LENGTH];
     for _ in 0..100 {

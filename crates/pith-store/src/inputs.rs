@@ -1,6 +1,6 @@
 //! Inputs that were accepted and are not entries yet.
 //!
-//! Whoever was told that an input was accepted may rely on it, also if the process is killed
+//! A host that was told that an input is accepted may rely on it, also if the process is killed
 //! before the input has become an entry. Until then it stands in a file beside the session file.
 //! Each process has a file of its own and keeps it locked, so what is in a file that can be
 //! locked was left by a process that died.
@@ -45,7 +45,7 @@ pub enum InputKind {
 
 /// An input that was accepted by a process that died.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LeftInput {
+pub struct OrphanedInput {
     pub id: InputId,
     pub kind: InputKind,
     pub text: String,
@@ -90,16 +90,16 @@ impl SessionStore {
         self.on_inputs(|inputs, session| inputs.done(session, id));
     }
 
-    /// The inputs that processes had accepted and not dealt with when they died, oldest first, each told once. They
-    /// stay recorded until they are done. Inputs of processes that live, busy or idle, are not touched.
-    pub fn take_left_inputs(&mut self) -> Vec<LeftInput> {
+    /// Returns the inputs that processes had accepted and not dealt with when they died, oldest first, each once.
+    /// They stay recorded until they are done. Inputs of processes that live, busy or idle, are not touched.
+    pub fn take_orphaned_inputs(&mut self) -> Vec<OrphanedInput> {
         let Some(journal) = self.journal.as_ref().filter(|journal| journal.is_created()) else { return Vec::new() };
         self.inputs.adopt(&journal.target, &self.tree);
         std::mem::take(&mut self.inputs.left)
     }
 
-    /// Called when all entries are in the session file: inputs that have become entries are done.
-    pub(crate) fn settle_inputs(&mut self) {
+    /// Called when all entries are in the session file. Marks inputs that have become entries as done.
+    pub(crate) fn finish_inputs(&mut self) {
         for id in std::mem::take(&mut self.inputs.delivered) {
             self.input_done(id);
         }
@@ -120,9 +120,9 @@ impl SessionStore {
 pub(crate) struct Inputs {
     /// The last one takes new inputs.
     files: Vec<InputFile>,
-    /// Found in those files and not told yet.
-    left: Vec<LeftInput>,
-    /// Inputs that are entries by now, which may not be in the session file yet.
+    /// Found in those files and not returned yet.
+    left: Vec<OrphanedInput>,
+    /// Inputs that have become entries, which may not be in the session file yet.
     delivered: Vec<InputId>,
 }
 
@@ -246,7 +246,7 @@ impl InputFile {
     }
 
     /// Reads what is not done in a file that another process wrote.
-    fn read_left(&mut self, tree: &EntryTree) -> Vec<LeftInput> {
+    fn read_left(&mut self, tree: &EntryTree) -> Vec<OrphanedInput> {
         let Some(open) = &mut self.open else { return Vec::new() };
         let mut bytes = Vec::new();
         if open.file.read_to_end(&mut bytes).is_err() {
@@ -256,12 +256,12 @@ impl InputFile {
             // Its process was killed while it wrote.
             self.unwritten.push(b'\n');
         }
-        let mut left: Vec<LeftInput> = Vec::new();
+        let mut left: Vec<OrphanedInput> = Vec::new();
         for record in records(&bytes) {
             match record {
                 Record::Input { id, kind, timestamp, text, images, pid: _ } => {
                     let id = Uuid::parse_str(&id).map(InputId);
-                    left.extend(id.map(|id| LeftInput { id, kind, text, images, accepted: timestamp }));
+                    left.extend(id.map(|id| OrphanedInput { id, kind, text, images, accepted: timestamp }));
                 }
                 Record::Done { id, entry } if entry.as_ref().is_none_or(|entry| tree.contains(entry)) => {
                     let id = Uuid::parse_str(&id).map(InputId);
@@ -281,7 +281,7 @@ impl Drop for OpenFile {
     }
 }
 
-/// The lines that can be read.
+/// Returns the lines that can be read.
 fn records(bytes: &[u8]) -> impl DoubleEndedIterator<Item = Record> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
 }
@@ -290,16 +290,16 @@ fn done_line(id: InputId) -> Line {
     Line::start("done").member("id", &id.0.simple().to_string())
 }
 
-/// The names of the files of a session, one per process.
+/// Returns the names of the files of a session, one per process.
 fn names(session: &Path) -> impl Iterator<Item = PathBuf> {
     let suffix = |n| if n == 1 { ".inputs".to_owned() } else { format!(".inputs-{n}") };
     (1..=N_FILES).map(move |n| side_file(session, &suffix(n)))
 }
 
-/// A new file under the first name that no other process has.
+/// Makes a new file under the first name that no other process has.
 fn lock_free_name(session: &Path) -> io::Result<OpenFile> {
     for path in names(session) {
-        // A file with content was left by a process that died, and is for whoever takes over from it.
+        // A file with content was left by a process that died; `adopt` takes it.
         if let Some(open) = lock(&path)?.filter(|open| open.len == 0) {
             return Ok(open);
         }

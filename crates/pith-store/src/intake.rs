@@ -2,7 +2,7 @@
 //!
 //! Used for whole files and for what another program appended while pith had
 //! the file open. Damage never stops it: lines that cannot be used are skipped
-//! and counted, and whatever hangs in the air is attached to what is there.
+//! and counted, and entries without a parent are attached to what is there.
 
 use std::io::{self, BufRead, Read};
 
@@ -80,7 +80,7 @@ impl<R: BufRead> LineReader<R> {
         LineReader { reader, offset, n_lent: 0, buffer: Vec::new() }
     }
 
-    /// The next line without LF and CR; `None` at the end.
+    /// Returns the next line without LF and CR; `None` at the end.
     pub fn next(&mut self, number: u64) -> Result<Option<RawLine<'_>>, ReadError> {
         self.reader.consume(std::mem::take(&mut self.n_lent));
         let offset = self.offset;
@@ -112,7 +112,7 @@ impl<R: BufRead> LineReader<R> {
 }
 
 impl Intake {
-    /// For lines another program added to a file that was read before.
+    /// Makes an intake of lines that another program added to a file that was read before.
     pub fn of_addition() -> Self {
         Intake { is_addition: true, ..Intake::default() }
     }
@@ -157,7 +157,7 @@ impl Intake {
         self.repairs.damaged.note(|| place);
     }
 
-    /// Where the current line is, in words.
+    /// Describes where the current line is.
     fn place(&self) -> String {
         let of = if self.is_addition { " of what another program added" } else { "" };
         format!("line {}{of}", self.line_number)
@@ -216,9 +216,9 @@ impl Intake {
         false
     }
 
-    /// Settles parents that were not known when their children came, then makes sure
-    /// that every walk towards a root ends.
-    pub fn settle(&mut self, tree: &mut EntryTree) {
+    /// Attaches entries to parents that came after them, then makes sure that every
+    /// walk towards a root ends.
+    pub fn resolve_parents(&mut self, tree: &mut EntryTree) {
         for (index, parent) in std::mem::take(&mut self.unresolved) {
             match tree.find(&parent) {
                 Some(found) => {
@@ -237,7 +237,7 @@ impl Intake {
         }
     }
 
-    /// A walk that meets itself ends there: the entry whose parent was already passed
+    /// Cuts cycles of parents: the entry whose parent was already passed
     /// becomes a root. The leaf's walk goes first, so its branch keeps every entry.
     fn cut_cycles(&mut self, tree: &mut EntryTree) {
         const UNSEEN: u32 = 0;

@@ -58,7 +58,7 @@ pub struct SyncTask {
 }
 
 impl Journal {
-    /// A file to be created when there is something worth keeping.
+    /// Makes the journal of a file that is created with the first entry worth keeping.
     pub fn planned(path: PathBuf) -> Self {
         Journal {
             target: path.clone(),
@@ -72,7 +72,7 @@ impl Journal {
         }
     }
 
-    /// A file that was just read, up to the length it had then.
+    /// Makes the journal of a file that was just read, up to the length it had then.
     pub fn opened(path: PathBuf, file: Arc<File>, metadata: &Metadata, tail: Tail) -> Self {
         let open = OpenFile { file, seen: Look::of(metadata), tail };
         let target = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
@@ -103,7 +103,7 @@ impl Journal {
     /// [`Journal::end_append`]; the error is the pid of one that uses it.
     pub fn begin_at(&mut self, path: &Path) -> Result<(), Option<u32>> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        self.access.begin_anew(&target)
+        self.access.begin_for(&target)
     }
 
     /// Keeps other processes away for one append. What they wrote before can be taken in now.
@@ -113,7 +113,7 @@ impl Journal {
         }
     }
 
-    /// The counterpart of [`Journal::begin_append`].
+    /// Ends what [`Journal::begin_append`] began.
     pub fn end_append(&mut self) {
         self.access.end();
     }
@@ -158,7 +158,7 @@ impl Journal {
         result
     }
 
-    /// What has to be synced since the last call.
+    /// Returns what has to be synced since the last call.
     pub fn take_sync(&mut self) -> Option<SyncTask> {
         let open = self.open.as_ref().filter(|_| self.needs_sync)?;
         self.needs_sync = false;
@@ -192,7 +192,7 @@ impl Journal {
     fn create(&mut self, tree: &mut EntryTree) -> io::Result<()> {
         self.create_directory()?;
         // Others can only learn of the file through its lock.
-        _ = self.access.begin_anew(&self.target);
+        _ = self.access.begin_for(&self.target);
         self.access.check()?;
         let (content, places) = whole_content(tree, &self.unsaved)?;
         let mut file = create_or_adopt(&self.path)?;
@@ -213,7 +213,7 @@ impl Journal {
     }
 }
 
-/// The header and entries as they go into a new file, and where each entry will be.
+/// Returns the header and entries as they go into a new file, and where each entry will be.
 fn whole_content(tree: &EntryTree, entries: &[NodeIndex]) -> io::Result<(Vec<u8>, Vec<Place>)> {
     let mut content = tree.header.line.clone();
     content.push(b'\n');
@@ -229,7 +229,7 @@ fn whole_content(tree: &EntryTree, entries: &[NodeIndex]) -> io::Result<(Vec<u8>
     Ok((content, places))
 }
 
-/// A new file, or an empty one that was already there.
+/// Opens a new file, or an empty one that was already there.
 fn create_or_adopt(path: &Path) -> io::Result<File> {
     match files::create_private(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::metadata(path)?.len() == 0 => {
@@ -240,7 +240,7 @@ fn create_or_adopt(path: &Path) -> io::Result<File> {
 }
 
 impl OpenFile {
-    /// The file as it is now; `None` if it is not the one we know.
+    /// Opens the file as it is now; `None` if it is another file than before.
     fn look(&self, path: &Path) -> io::Result<Option<Look>> {
         let now = match fs::metadata(path) {
             Ok(metadata) => Look::of(&metadata),
@@ -266,7 +266,7 @@ impl OpenFile {
                 io::Error::other("another program wrote a line longer than 64 MiB")
             }
         })?;
-        intake.settle(tree);
+        intake.resolve_parents(tree);
         self.tail = intake.tail;
         self.seen = now;
         Ok(intake.repairs)
@@ -334,7 +334,7 @@ impl OpenFile {
     }
 }
 
-/// Like `write_all`, and says how much was written before it failed.
+/// Writes all bytes; the error says how many were written before it.
 fn write_counting(mut file: &File, line: &[u8]) -> Result<(), (u64, io::Error)> {
     let mut n_written = 0;
     while n_written < line.len() {

@@ -2,7 +2,7 @@
 //!
 //! Session files come from several programs and versions. A member of an
 //! unexpected type must not cost the line it stands in, and text nobody asked
-//! for must not be copied. Each [`Glance`] says what it takes from which JSON
+//! for must not be copied. Each [`LenientRead`] says what it takes from which JSON
 //! type; everything else is skipped without being built.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// What a reader takes from a JSON value. Types it does not expect give the default.
-pub(crate) trait Glance<'de>: Default {
+pub(crate) trait LenientRead<'de>: Default {
     fn text(_text: Cow<'de, str>) -> Self {
         Self::default()
     }
@@ -36,8 +36,8 @@ pub(crate) trait Glance<'de>: Default {
     }
 }
 
-/// Lets serde read a [`Glance`].
-pub(crate) struct Seen<T>(pub T);
+/// Lets serde read a [`LenientRead`].
+pub(crate) struct Lenient<T>(pub T);
 
 /// A string, or nothing.
 #[derive(Default)]
@@ -47,26 +47,26 @@ pub(crate) struct Text<'a>(pub Option<Cow<'a, str>>);
 #[derive(Default)]
 pub(crate) struct Number(pub Option<f64>);
 
-impl<'de> Glance<'de> for Text<'de> {
+impl<'de> LenientRead<'de> for Text<'de> {
     fn text(text: Cow<'de, str>) -> Self {
         Text(Some(text))
     }
 }
 
-impl<'de> Glance<'de> for Number {
+impl<'de> LenientRead<'de> for Number {
     fn number(number: f64) -> Self {
         Number(Some(number))
     }
 }
 
-/// The next member's name; names with escapes are copied, others borrowed.
+/// Returns the next member's name; names with escapes are copied, others borrowed.
 pub(crate) fn next_name<'de, A: MapAccess<'de>>(object: &mut A) -> Result<Option<Cow<'de, str>>, A::Error> {
-    Ok(object.next_key::<Seen<Text<'de>>>()?.map(|Seen(Text(name))| name.unwrap_or_default()))
+    Ok(object.next_key::<Lenient<Text<'de>>>()?.map(|Lenient(Text(name))| name.unwrap_or_default()))
 }
 
-/// The value of the member just named.
-pub(crate) fn value<'de, T: Glance<'de>, A: MapAccess<'de>>(object: &mut A) -> Result<T, A::Error> {
-    Ok(object.next_value::<Seen<T>>()?.0)
+/// Returns the value of the member just named.
+pub(crate) fn value<'de, T: LenientRead<'de>, A: MapAccess<'de>>(object: &mut A) -> Result<T, A::Error> {
+    Ok(object.next_value::<Lenient<T>>()?.0)
 }
 
 /// Skips the value of the member just named.
@@ -74,7 +74,7 @@ pub(crate) fn skip<'de, A: MapAccess<'de>>(object: &mut A) -> Result<(), A::Erro
     object.next_value::<IgnoredAny>().map(|_| ())
 }
 
-impl<'de, T: Glance<'de>> Deserialize<'de> for Seen<T> {
+impl<'de, T: LenientRead<'de>> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(GlanceVisitor(PhantomData))
     }
@@ -82,51 +82,51 @@ impl<'de, T: Glance<'de>> Deserialize<'de> for Seen<T> {
 
 struct GlanceVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Glance<'de>> Visitor<'de> for GlanceVisitor<T> {
-    type Value = Seen<T>;
+impl<'de, T: LenientRead<'de>> Visitor<'de> for GlanceVisitor<T> {
+    type Value = Lenient<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("JSON")
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Seen<T>, E> {
-        Ok(Seen(T::text(Cow::Borrowed(text))))
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Lenient<T>, E> {
+        Ok(Lenient(T::text(Cow::Borrowed(text))))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Seen<T>, E> {
-        Ok(Seen(T::text(Cow::Owned(text.to_owned()))))
+    fn visit_str<E>(self, text: &str) -> Result<Lenient<T>, E> {
+        Ok(Lenient(T::text(Cow::Owned(text.to_owned()))))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Seen<T>, E> {
-        Ok(Seen(T::number(number as f64)))
+    fn visit_u64<E>(self, number: u64) -> Result<Lenient<T>, E> {
+        Ok(Lenient(T::number(number as f64)))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Seen<T>, E> {
-        Ok(Seen(T::number(number as f64)))
+    fn visit_i64<E>(self, number: i64) -> Result<Lenient<T>, E> {
+        Ok(Lenient(T::number(number as f64)))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Seen<T>, E> {
-        Ok(Seen(T::number(number)))
+    fn visit_f64<E>(self, number: f64) -> Result<Lenient<T>, E> {
+        Ok(Lenient(T::number(number)))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Seen<T>, E> {
-        Ok(Seen(T::default()))
+    fn visit_bool<E>(self, _: bool) -> Result<Lenient<T>, E> {
+        Ok(Lenient(T::default()))
     }
 
-    fn visit_unit<E>(self) -> Result<Seen<T>, E> {
-        Ok(Seen(T::null()))
+    fn visit_unit<E>(self) -> Result<Lenient<T>, E> {
+        Ok(Lenient(T::null()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Seen<T>, A::Error> {
-        T::list(list).map(Seen)
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Lenient<T>, A::Error> {
+        T::list(list).map(Lenient)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Seen<T>, A::Error> {
-        T::object(object).map(Seen)
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Lenient<T>, A::Error> {
+        T::object(object).map(Lenient)
     }
 }
 
-/// A copy of the line that strict JSON readers accept, if that takes no more than
+/// Returns a copy of the line that strict JSON readers accept, if that takes no more than
 /// replacing what is not Unicode: bytes that are not UTF-8, and the lone surrogate
 /// escapes JavaScript writes when a string was cut in the middle of a character.
 pub(crate) fn mend(line: &[u8]) -> Option<Vec<u8>> {
@@ -158,7 +158,7 @@ fn replace_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     out
 }
 
-/// The code unit of a surrogate escape at the start of `text`.
+/// Returns the code unit of a surrogate escape at the start of `text`.
 fn surrogate(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     let unit = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;

@@ -55,7 +55,7 @@ pub use error::{FORMAT_VERSION, StoreError};
 pub use fork::ForkMessage;
 pub use fuzz::fuzz_load;
 pub use ids::{EntryId, is_session_id, new_session_id};
-pub use inputs::{InputId, InputKind, LeftInput};
+pub use inputs::{InputId, InputKind, OrphanedInput};
 pub use journal::SyncTask;
 pub use listing::{latest, list, list_all};
 pub use message::with_content;

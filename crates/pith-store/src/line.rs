@@ -19,12 +19,12 @@ use crate::time;
 pub(crate) struct Line(Vec<u8>);
 
 impl Line {
-    /// An entry with the members every entry has.
+    /// Makes an entry with the members every entry has.
     pub fn entry(kind: &str, id: &str, parent: Option<&str>, timestamp: i64) -> Self {
         Line::start(kind).member("id", id).member("parentId", &parent).member("timestamp", &time::to_iso(timestamp))
     }
 
-    /// A bare object with its `type`.
+    /// Makes a bare object with its `type`.
     pub fn start(kind: &str) -> Self {
         let mut out = Vec::with_capacity(256);
         out.extend_from_slice(b"{\"type\":");
@@ -48,7 +48,7 @@ impl Line {
         }
     }
 
-    /// The line with its newline.
+    /// Returns the line with its newline.
     pub fn finish(mut self) -> Vec<u8> {
         self.0.extend_from_slice(b"}\n");
         self.0
@@ -76,12 +76,12 @@ impl<'a> Members<'a> {
         Ok(members)
     }
 
-    /// The last value of that name, as JSON parsers see it.
+    /// Returns the last value of that name, as JSON parsers see it.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| &**value)
     }
 
-    /// The last value of that name, if it is a string.
+    /// Returns the last value of that name, if it is a string.
     pub fn text(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.get(name)?).ok()
     }
@@ -107,14 +107,14 @@ impl<'a> Members<'a> {
         self.0.retain(|(key, _)| key != name);
     }
 
-    /// The object as one line with its newline.
+    /// Returns the object as one line with its newline.
     pub fn to_line(&self) -> Vec<u8> {
         let mut line = self.to_json().into_bytes();
         line.push(b'\n');
         line
     }
 
-    /// The object as JSON.
+    /// Returns the object as JSON.
     pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(self.0.iter().map(|(key, value)| key.len() + value.len() + 6).sum());
         for (position, (key, value)) in self.0.iter().enumerate() {

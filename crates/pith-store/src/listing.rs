@@ -20,7 +20,7 @@ use crate::summary::{SessionSummary, peek_header};
 const INDEX_NAME: &str = ".pith-index.json";
 const INDEX_VERSION: u32 = 1;
 
-/// The sessions of a directory, newest first. With `cwd`, only those of that working directory:
+/// Returns the sessions of a directory, newest first. With `cwd`, only those of that working directory:
 /// directories are shared by several more often than their names suggest.
 pub fn list(directory: &Path, cwd: Option<&Path>) -> Vec<SessionSummary> {
     let mut sessions = read_directory(directory);
@@ -31,14 +31,14 @@ pub fn list(directory: &Path, cwd: Option<&Path>) -> Vec<SessionSummary> {
     sessions
 }
 
-/// The sessions of all directories below the root, newest first.
+/// Returns the sessions of all directories below the root, newest first.
 pub fn list_all(root: &Path) -> Vec<SessionSummary> {
     let mut sessions: Vec<_> = directories(root).iter().flat_map(|directory| read_directory(directory)).collect();
     sort(&mut sessions);
     sessions
 }
 
-/// The file last written to among the sessions of a working directory.
+/// Returns the file last written to among the sessions of a working directory.
 pub fn latest(directory: &Path, cwd: &Path) -> Option<PathBuf> {
     let mut files = session_files(directory);
     files.sort_by_key(|file| std::cmp::Reverse(file.stamp.modified));
@@ -50,7 +50,7 @@ pub(crate) fn is_cwd(stored: &str, cwd: &Path) -> bool {
     !stored.is_empty() && normalise(Path::new(stored)) == normalise(cwd)
 }
 
-/// The root itself and its subdirectories, links to directories included.
+/// Returns the root itself and its subdirectories, links to directories included.
 pub(crate) fn directories(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut directories: Vec<_> = entries.filter(|path| path.is_dir()).collect();
@@ -96,7 +96,7 @@ impl Stamp {
     }
 }
 
-/// The session files of a directory. What killed processes left among them goes.
+/// Returns the session files of a directory, and removes what killed processes left among them.
 pub(crate) fn session_files(directory: &Path) -> Vec<Listed> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let listed = entries.filter_map(|entry| {
@@ -173,7 +173,7 @@ fn read_index(directory: &Path) -> Index {
     if index.version == INDEX_VERSION { index } else { Index::default() }
 }
 
-/// A directory that cannot be written to is listed all the same, just not quicker.
+/// Writes the index. A directory that cannot be written to is listed without one, only slower.
 fn write_index(directory: &Path, index: &Index) {
     let Ok(bytes) = serde_json::to_vec(index) else { return };
     if let Ok(mut replacement) = Replacement::start(&directory.join(INDEX_NAME))

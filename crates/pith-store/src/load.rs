@@ -91,11 +91,11 @@ fn read_all<R: BufRead>(mut tree: EntryTree, mut lines: LineReader<R>) -> Result
     let mut intake = Intake::default();
     intake.header(&mut lines)?;
     intake.read(&mut tree, &mut lines)?;
-    intake.settle(&mut tree);
+    intake.resolve_parents(&mut tree);
     Ok(Loaded { tree, tail: intake.tail, repairs: intake.repairs })
 }
 
-/// The lines of a file without its byte order mark.
+/// Returns the lines of a file without its byte order mark.
 pub(crate) fn from_start(file: &File, len: u64) -> io::Result<LineReader<impl BufRead>> {
     from_start_with(file, len, BUFFER)
 }
@@ -104,7 +104,7 @@ fn from_start_with(file: &File, len: u64, buffer: usize) -> io::Result<LineReade
     skip_bom(BufReader::with_capacity(buffer, ReadAt::new(file, 0).until(len)))
 }
 
-/// The lines of a stream without its byte order mark.
+/// Returns the lines of a stream without its byte order mark.
 pub(crate) fn skip_bom<R: BufRead>(mut reader: R) -> io::Result<LineReader<R>> {
     const BOM: &[u8] = b"\xEF\xBB\xBF";
     let has_bom = reader.fill_buf()?.starts_with(BOM);

@@ -43,7 +43,7 @@ pub(crate) enum LockError {
     Unavailable,
 }
 
-/// What a lock file says about whoever has the lock.
+/// What a lock file says about the owner of the lock.
 struct Owner {
     pid: Option<u32>,
     purpose: Purpose,
@@ -114,7 +114,7 @@ fn describe_owner(file: &mut File, purpose: Purpose) {
 }
 
 impl Owner {
-    /// A lock file is empty for the moment between the lock and its description.
+    /// Reads the owner from a lock file, which is empty for the moment between locking and describing.
     fn read(file: &mut File) -> Self {
         let mut text = String::new();
         _ = file.take(512).read_to_string(&mut text);
@@ -128,7 +128,7 @@ impl Owner {
         match self.purpose {
             Purpose::Access => true,
             // A process that was killed while it started a command is survived for a moment by the copy it made of
-            // itself, which holds the lock until it becomes the command. Or the lock has another owner by now, who
+            // itself, which holds the lock until it becomes the command. Or the lock has another owner meanwhile, which
             // has not described itself yet.
             Purpose::Run => self.pid.is_some_and(is_gone),
         }
@@ -220,7 +220,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..200 {
-                        // Whoever is unlucky for a whole second gets none, which is no fault here.
+                        // A thread that is unlucky for a whole second gets no lock, which is fine here.
                         let Ok(_lock) = take(&session) else { continue };
                         assert_eq!(n_inside.fetch_add(1, Ordering::SeqCst), 0);
                         n_taken.fetch_add(1, Ordering::SeqCst);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::lenient::mend;
 use crate::tree::{Kind, Role};
 
-/// The message of an entry's line, `None` if its kind contributes none.
+/// Returns the message of an entry's line, `None` if its kind contributes none.
 pub(crate) fn message_of(kind: Kind, line: &[u8], timestamp: i64) -> serde_json::Result<Option<Message>> {
     let message = match kind {
         // Newer pi versions store the prompt in the conversation; pith builds its own.
@@ -41,7 +41,7 @@ pub(crate) fn contributes(kind: Kind) -> bool {
     }
 }
 
-/// The members of a line as JSON values.
+/// Returns the members of a line as JSON values.
 pub(crate) fn object(line: &[u8]) -> serde_json::Result<Map<String, Value>> {
     serde_json::from_slice(line).or_else(|error| match mend(line) {
         Some(mended) => serde_json::from_slice(&mended),
@@ -62,7 +62,7 @@ pub fn with_content(message: &Message, content: Content) -> Message {
     message
 }
 
-/// The text blocks of a message that has content, joined without a separator.
+/// Returns the text blocks of a message that has content, joined without a separator.
 pub(crate) fn text_of(message: &Message) -> String {
     let joined = |blocks: &[Block]| blocks.iter().filter_map(Block::as_text).collect();
     match message {
@@ -96,7 +96,7 @@ fn typed(role: Role, line: &[u8]) -> Option<Message> {
     struct MessageLine<T> {
         message: T,
     }
-    /// `role` is the type itself, not one of the members nobody knows.
+    /// Reads a message. `role` is the type itself, so it is taken out of the unknown members.
     fn read<T: DeserializeOwned>(line: &[u8], extra: fn(&mut T) -> &mut Map<String, Value>) -> Option<T> {
         let MessageLine { mut message } = serde_json::from_slice(line).ok()?;
         let extra = extra(&mut message);
@@ -117,7 +117,7 @@ fn typed(role: Role, line: &[u8]) -> Option<Message> {
     })
 }
 
-/// A message some member of which has a type we do not expect: the known members that
+/// Returns a message some member of which has a type we do not expect: the known members that
 /// do not fit are left out, one by one, until the rest fits.
 fn mended_message(message: Value) -> Message {
     let Value::Object(mut object) = message else { return Message::Other(Map::new()) };

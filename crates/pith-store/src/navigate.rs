@@ -18,7 +18,7 @@ const LEAF_MARK: &str = "pith.leaf";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     pub leaf: Option<EntryId>,
-    /// The prompt that would be written anew, for editing.
+    /// The prompt that would be written again, for editing.
     pub text: Option<String>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Move {
 }
 
 impl SessionStore {
-    /// Where navigating to an entry leads: a prompt is taken back, anything else becomes the leaf.
+    /// Returns where navigating to an entry leads: a prompt is taken back, anything else becomes the leaf.
     pub fn destination(&self, target: &str) -> Result<Destination, StoreError> {
         let index = self.existing(target)?;
         let node = self.tree.node(index);
@@ -70,7 +70,7 @@ impl SessionStore {
         }
     }
 
-    /// Removes the note of a position that entries tell by now.
+    /// Removes the note of a position that the entries now show.
     pub(crate) fn forget_position(&mut self) {
         if let Some(journal) = self.journal.as_ref().filter(|_| self.has_note) {
             Position::forget(&journal.target);
@@ -92,7 +92,7 @@ impl SessionStore {
         }
     }
 
-    /// The entries that would be left by moving to another leaf, oldest first: everything
+    /// Returns the entries that would be left by moving to another leaf, oldest first: everything
     /// from the current leaf up to where the two branches meet.
     pub fn left_behind(&self, leaf: Option<&str>) -> Result<Vec<EntryId>, StoreError> {
         let leaf = leaf.map(|id| self.existing(id)).transpose()?;
@@ -105,7 +105,7 @@ impl SessionStore {
     /// entry, so one is appended below the leaf. For use before the session is closed; does
     /// nothing if the last entry is the leaf anyway, if there is no file, or if another process
     /// has gone on with the session since the navigation.
-    pub fn settle_leaf(&mut self) -> Option<EntryId> {
+    pub fn save_leaf(&mut self) -> Option<EntryId> {
         if !self.is_saved() {
             return None;
         }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::time;
 
-/// The directory for sessions of `cwd` below the agent directory.
+/// Returns the directory for sessions of `cwd` below the agent directory.
 ///
 /// Two working directories can share a name (`/a/b-c`, `/a-b/c`), so whoever
 /// filters sessions compares the header's `cwd` too.
@@ -13,12 +13,12 @@ pub fn session_directory(agent_dir: &Path, cwd: &Path) -> PathBuf {
     sessions_root(agent_dir).join(directory_name(cwd))
 }
 
-/// The directory that holds one directory per working directory.
+/// Returns the directory that holds one directory per working directory.
 pub fn sessions_root(agent_dir: &Path) -> PathBuf {
     agent_dir.join("sessions")
 }
 
-/// `/home/u/my.proj` → `--home-u-my.proj--`.
+/// Returns `--home-u-my.proj--` for `/home/u/my.proj`.
 fn directory_name(cwd: &Path) -> String {
     let cwd = normalise(cwd);
     let text = cwd.to_string_lossy();
@@ -43,12 +43,12 @@ pub(crate) fn normalise(path: &Path) -> PathBuf {
     out
 }
 
-/// `<stamp>_<session id>.jsonl`.
+/// Returns `<stamp>_<session id>.jsonl`.
 pub(crate) fn file_name(created: i64, id: &str) -> String {
     format!("{}_{id}.jsonl", time::to_iso(created).replace([':', '.'], "-"))
 }
 
-/// A file next to the session file, named after it. Never ends in `.jsonl`.
+/// Returns a file next to the session file, named after it. Never ends in `.jsonl`.
 pub(crate) fn side_file(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.file_name().unwrap_or_default().to_owned();
     name.push(suffix);

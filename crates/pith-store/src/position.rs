@@ -44,7 +44,7 @@ impl Position {
         replacement.finish_soon()
     }
 
-    /// The position noted for a session file that was just read.
+    /// Returns the position noted for a session file that was just read.
     pub fn find(session: &Path, tree: &EntryTree) -> Noted {
         let Ok(bytes) = fs::read(side_file(session, SUFFIX)) else { return Noted::Nothing };
         let Ok(Position { leaf_id, last_id: Some(last_id) }) = serde_json::from_slice(&bytes) else {

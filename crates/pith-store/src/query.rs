@@ -20,7 +20,7 @@ use crate::store::SessionStore;
 use crate::time;
 use crate::tree::{EntryTree, Kind, NodeIndex};
 
-/// An entry of the active branch that is in force, and what it contributes.
+/// An entry of the context, and what it contributes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContextEntry {
     pub id: EntryId,
@@ -30,7 +30,7 @@ pub struct ContextEntry {
 }
 
 impl SessionStore {
-    /// The entries behind [`SessionStore::messages`] and those between them, in the same order.
+    /// Returns the entries behind [`SessionStore::messages`] and those between them, in the same order.
     pub fn context_entries(&self) -> Vec<ContextEntry> {
         let messages = self.messages();
         let mut messages = self.context.sources().iter().zip(messages).peekable();
@@ -44,14 +44,14 @@ impl SessionStore {
         entries.into_iter().map(entry).collect()
     }
 
-    /// The messages in view that come from entries of some kinds, oldest first. Others are not read.
+    /// Returns the messages of the context that come from entries of some kinds, oldest first. Others are not read.
     pub fn messages_of(&self, is_wanted: impl Fn(Kind) -> bool) -> Vec<Arc<Message>> {
         let sources = self.context.sources().iter().enumerate();
         let wanted = sources.filter(|(_, source)| is_wanted(self.tree.node(**source).kind));
         wanted.filter_map(|(position, _)| self.context.message(position, &self.tree)).collect()
     }
 
-    /// The messages from the newest one that `is_first` on, if it is among the last ones.
+    /// Returns the messages from the newest one that `is_first` on, if it is among the last ones.
     /// No others are read.
     pub fn messages_since(&self, is_first: impl Fn(&Message) -> bool) -> Option<Vec<Arc<Message>>> {
         // Beyond that, reading all of them at once is quicker.
@@ -69,12 +69,12 @@ impl SessionStore {
         None
     }
 
-    /// What a tool gave back on this branch, newest first, seen by the model or not. Others are not read.
+    /// Returns what a tool gave back on this branch, newest first, seen by the model or not. Others are not read.
     pub fn results_of(&self, tool: &str) -> impl Iterator<Item = Message> {
         self.tree.results_of(tool, self.leaf).filter_map(|index| self.tree.message_at(index))
     }
 
-    /// The text of the last answer, trimmed; answers aborted before they began are passed over.
+    /// Returns the text of the last answer, trimmed; answers aborted before they began are passed over.
     pub fn last_assistant_text(&self) -> Option<String> {
         let positions = (0..self.n_messages()).rev();
         let mut messages = positions.filter_map(|position| self.context.message(position, &self.tree));
@@ -89,13 +89,13 @@ impl SessionStore {
 }
 
 impl EntryTree {
-    /// An entry's members.
+    /// Returns an entry's members.
     pub fn entry(&self, id: &str) -> Option<Map<String, Value>> {
         let text = self.entry_json(id)?;
         object(text.as_bytes()).ok()
     }
 
-    /// The message an entry holds, as it was written.
+    /// Returns the message an entry holds, as it was written.
     pub fn message(&self, id: &str) -> Option<Message> {
         self.message_at(self.find(id)?)
     }
@@ -105,14 +105,14 @@ impl EntryTree {
         message_of(node.kind, self.lines().get(index).ok()?, node.timestamp).ok()?
     }
 
-    /// An entry as JSON.
+    /// Returns an entry as JSON.
     pub fn entry_json(&self, id: &str) -> Option<String> {
         let mut out = Vec::new();
         self.append_entry(&mut out, &mut self.lines(), self.find(id)?);
         Some(into_text(out))
     }
 
-    /// All entries after the given one as a JSON array, in file order and of every branch.
+    /// Returns all entries after the given one as a JSON array, in file order and of every branch.
     pub fn entries_json(&self, since: Option<&str>) -> Result<String, StoreError> {
         let start = match since {
             Some(id) => self.find(id).ok_or_else(|| StoreError::EntryNotFound(id.to_owned()))? + 1,
@@ -121,18 +121,18 @@ impl EntryTree {
         Ok(self.list_json(start..self.indexes().end))
     }
 
-    /// The entries from a root to the given one as a JSON array.
+    /// Returns the entries from a root to the given one as a JSON array.
     pub fn branch_json(&self, leaf: Option<&str>) -> String {
         self.list_json(self.path(leaf.and_then(|leaf| self.find(leaf))).into_iter())
     }
 
-    /// The ids of the entries from a root to the given one.
+    /// Returns the ids of the entries from a root to the given one.
     pub fn branch(&self, leaf: Option<&str>) -> Vec<EntryId> {
         let path = self.path(leaf.and_then(|leaf| self.find(leaf)));
         path.into_iter().map(|index| Arc::clone(&self.node(index).id)).collect()
     }
 
-    /// All entries as a JSON array of `{entry, children, label?, labelTimestamp?}`, children by time.
+    /// Returns all entries as a JSON array of `{entry, children, label?, labelTimestamp?}`, children by time.
     pub fn tree_json(&self) -> String {
         enum Step {
             Node(NodeIndex),
@@ -182,8 +182,8 @@ impl EntryTree {
         into_text(out)
     }
 
-    /// All entries as a JSON array of `{id, parentId, entry, label?, labelTimestamp?}`, in file order. The nested
-    /// form is as deep as the conversation is long, which many JSON readers refuse.
+    /// Returns all entries as a JSON array of `{id, parentId, entry, label?, labelTimestamp?}`, in file order. The
+    /// nested form is as deep as the conversation is long, which many JSON readers refuse.
     pub fn flat_tree_json(&self) -> String {
         self.array_json(self.indexes(), |out, lines, index| {
             let node = self.node(index);

@@ -35,17 +35,17 @@ pub struct StoredEntry<'a> {
 }
 
 impl EntryTree {
-    /// A reader over all entries.
+    /// Returns a reader over all entries.
     pub fn reader(&self) -> EntryReader<'_> {
         EntryReader { tree: self, lines: self.lines() }
     }
 
-    /// All entries in file order.
+    /// Returns all entries in file order.
     pub fn outline(&self) -> impl ExactSizeIterator<Item = EntryOutline<'_>> {
         self.nodes.iter().map(Node::outline)
     }
 
-    /// The positions of the entries from a root down to the given one.
+    /// Returns the positions of the entries from a root down to the given one.
     pub fn path_to(&self, id: Option<&str>) -> Vec<usize> {
         let leaf = id.and_then(|id| self.find(id));
         self.path(leaf).into_iter().map(|index| index as usize).collect()
@@ -53,7 +53,7 @@ impl EntryTree {
 }
 
 impl EntryReader<'_> {
-    /// The entry at a position below [`EntryTree::len`].
+    /// Returns the entry at a position below [`EntryTree::len`].
     pub fn read(&mut self, position: usize) -> io::Result<StoredEntry<'_>> {
         let index = NodeIndex::try_from(position).map_err(|_| io::ErrorKind::InvalidInput)?;
         let node = self.tree.nodes.get(position).ok_or(io::ErrorKind::InvalidInput)?;
@@ -70,12 +70,12 @@ impl Node {
 }
 
 impl StoredEntry<'_> {
-    /// The message the entry contributes to the conversation, `None` if its kind contributes none.
+    /// Returns the message the entry contributes to the conversation, `None` if its kind contributes none.
     pub fn message(&self) -> io::Result<Option<Message>> {
         Ok(message_of(self.outline.kind, self.line, self.outline.timestamp)?)
     }
 
-    /// All members of the line.
+    /// Returns all members of the line.
     pub fn members(&self) -> io::Result<Map<String, Value>> {
         Ok(object(self.line)?)
     }

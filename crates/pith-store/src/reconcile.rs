@@ -23,7 +23,7 @@ use crate::tree::{EntryTree, Header, Inserted, Kind, NodeIndex};
 /// Where the entries of one tree are in another.
 pub(crate) type Renumbering = HashMap<NodeIndex, NodeIndex>;
 
-struct BroughtOver {
+struct CopiedEntries {
     renumbering: Renumbering,
     /// Entries the file lacks.
     unsaved: Vec<NodeIndex>,
@@ -36,7 +36,7 @@ impl SessionStore {
         let Some(path) = self.path().map(Path::to_owned) else { return Ok(()) };
         let present = self.present_file(&path, |header| header.id == self.id())?;
         let planned = || (EntryTree::new(self.tree.header.clone(), Backing::None), Journal::planned(path.clone()));
-        self.go_over(present.unwrap_or_else(planned), |n_unsaved, n_lost| {
+        self.switch_to(present.unwrap_or_else(planned), |n_unsaved, n_lost| {
             let lost = if n_lost == 0 { String::new() } else { format!("; {n_lost} could not be recovered") };
             let path = path.display();
             format!("session file {path}: another program removed or replaced it; {n_unsaved} entries are written again{lost}")
@@ -44,14 +44,14 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Goes on with another tree and file, which get what they lack. The message tells how many entries that are, and
+    /// Continues with another tree and file, and adds the entries that they lack. The message tells how many entries that are, and
     /// how many are lost.
-    pub(crate) fn go_over(
+    pub(crate) fn switch_to(
         &mut self,
         (mut tree, journal): (EntryTree, Journal),
         message: impl FnOnce(usize, usize) -> String,
     ) {
-        let BroughtOver { renumbering, unsaved, n_lost } = self.bring_over(&mut tree);
+        let CopiedEntries { renumbering, unsaved, n_lost } = self.copy_missing(&mut tree);
         let message = message(unsaved.len(), n_lost);
         self.reports.push(StoreReport { kind: ReportKind::Repair, message });
         if let Some(old) = &mut self.journal {
@@ -64,7 +64,7 @@ impl SessionStore {
         self.context.renumber(&renumbering);
     }
 
-    /// What is at the path now; `None` for nothing or an empty file.
+    /// Returns what is at the path now; `None` for nothing or an empty file.
     pub(crate) fn present_file(
         &self,
         path: &Path,
@@ -89,9 +89,9 @@ impl SessionStore {
     }
 
     /// Adds the entries another tree lacks to it.
-    fn bring_over(&self, tree: &mut EntryTree) -> BroughtOver {
+    fn copy_missing(&self, tree: &mut EntryTree) -> CopiedEntries {
         let mut lines = self.tree.lines();
-        let mut over = BroughtOver { renumbering: HashMap::new(), unsaved: Vec::new(), n_lost: 0 };
+        let mut over = CopiedEntries { renumbering: HashMap::new(), unsaved: Vec::new(), n_lost: 0 };
         for index in self.tree.indexes() {
             let node = self.tree.node(index);
             let found = tree.find(&node.id).or_else(|| {
@@ -110,7 +110,7 @@ impl SessionStore {
         over
     }
 
-    /// The line of an entry, from the old file if it can still be read there. A message in
+    /// Returns the line of an entry, from the old file if it can still be read there. A message in
     /// view can be written down again even if not.
     fn recover_line(&self, lines: &mut Lines<'_>, index: NodeIndex) -> Option<Vec<u8>> {
         let node = self.tree.node(index);

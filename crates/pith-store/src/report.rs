@@ -20,7 +20,7 @@ pub enum ReportKind {
 }
 
 impl ReportKind {
-    /// The `event` of the `extension_error` frame that carries the report.
+    /// Returns the `event` of the `extension_error` frame that carries the report.
     pub fn event(self) -> &'static str {
         match self {
             ReportKind::Repair => "session_repair",

@@ -46,21 +46,22 @@ pub fn find_session(argument: &str, places: Places<'_>) -> Result<FoundSession, 
     let elsewhere = directories(places.root).into_iter().filter(|directory| directory != places.session_dir);
     let elsewhere = elsewhere.flat_map(|directory| candidates(&directory, argument)).chain(others);
     let found = best(elsewhere.collect(), argument).ok_or_else(no_match)?;
-    Ok(match is_cwd(&found.cwd, places.cwd) {
-        true => FoundSession::Here(found.path),
-        false => FoundSession::Elsewhere { path: found.path, cwd: found.cwd },
+    Ok(if is_cwd(&found.cwd, places.cwd) {
+        FoundSession::Here(found.path)
+    } else {
+        FoundSession::Elsewhere { path: found.path, cwd: found.cwd }
     })
 }
 
-/// The session of a working directory that has exactly that id.
+/// Returns the session of a working directory that has exactly that id.
 pub fn find_by_id(id: &str, session_dir: &Path, cwd: &Path) -> Option<PathBuf> {
     let mut found = candidates(session_dir, id);
     found.retain(|found| found.id == id && is_cwd(&found.cwd, cwd));
     best(found, id).map(|found| found.path)
 }
 
-/// The session of a working directory that has exactly that id, by the name pith gives to files. Reads one or two
-/// headers instead of all.
+/// Returns the session of a working directory that has exactly that id, by the name pith gives to files. Reads one or
+/// two headers instead of all.
 pub(crate) fn find_named(id: &str, session_dir: &Path, cwd: &Path) -> Option<PathBuf> {
     let ending = format!("_{id}.jsonl");
     let paths = fs::read_dir(session_dir).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -58,7 +58,7 @@ impl SessionStore {
         }
     }
 
-    /// An empty file becomes a session at once.
+    /// Turns an empty file into a session at once.
     fn adopt_empty(path: &Path, cwd: &Path, lock: Option<Lock>) -> Result<Self, StoreError> {
         let mut store = Self::create_at(path, cwd, None);
         let journal = store.journal.as_mut().expect("the session was created with a path");
@@ -68,7 +68,7 @@ impl SessionStore {
     }
 }
 
-/// The session's working directory, if the session can be used at all.
+/// Returns the session's working directory, if the session can be used at all.
 fn check_header(header: &Header, path: &Path, current_cwd: &Path) -> Result<PathBuf, StoreError> {
     if header.version > FORMAT_VERSION {
         return Err(StoreError::NewerVersion { path: path.to_owned(), found: header.version });
@@ -107,7 +107,7 @@ fn rewrite(path: &Path, file: &File, len: u64, version: u32) -> Result<(), Store
     migrate(from_start(file, len).map_err(&io_error)?, version, &mut out).map_err(in_file(path))?;
     out.flush().map_err(&io_error)?;
     drop(out);
-    // The user's choice of mode outlives the file it was made for.
+    // The new file keeps the mode that the user chose.
     let permissions = file.metadata().map_err(&io_error)?.permissions();
     replacement.file().set_permissions(permissions).map_err(&io_error)?;
     let backup = keep_original(&target, version).map_err(&io_error)?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::de::{MapAccess, SeqAccess};
 
-use crate::lenient::{Glance, Number, Seen, Text, mend, next_name, skip, value};
+use crate::lenient::{Lenient, LenientRead, Number, Text, mend, next_name, skip, value};
 use crate::time;
 
 /// The members of a line that matter before anyone asks for its content.
@@ -39,7 +39,7 @@ pub(crate) enum Parent<'a> {
     Id(Cow<'a, str>),
 }
 
-impl<'de> Glance<'de> for Parent<'de> {
+impl<'de> LenientRead<'de> for Parent<'de> {
     fn text(text: Cow<'de, str>) -> Self {
         Parent::Id(text)
     }
@@ -78,11 +78,11 @@ impl<'a> Sketch<'a> {
         if line.trim_ascii_start().first() != Some(&b'{') {
             return None;
         }
-        if let Ok(Seen(sketch)) = serde_json::from_slice(line) {
+        if let Ok(Lenient(sketch)) = serde_json::from_slice(line) {
             return Some(sketch);
         }
         *scratch = mend(line)?;
-        serde_json::from_slice(scratch).ok().map(|Seen(sketch)| sketch)
+        serde_json::from_slice(scratch).ok().map(|Lenient(sketch)| sketch)
     }
 
     pub fn is_header(&self) -> bool {
@@ -90,7 +90,7 @@ impl<'a> Sketch<'a> {
     }
 }
 
-impl<'de> Glance<'de> for Sketch<'de> {
+impl<'de> LenientRead<'de> for Sketch<'de> {
     fn object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         let mut sketch = Sketch::default();
         while let Some(name) = next_name(&mut object)? {
@@ -131,7 +131,7 @@ impl<'de> Sketch<'de> {
     }
 }
 
-impl<'de> Glance<'de> for MessageSketch<'de> {
+impl<'de> LenientRead<'de> for MessageSketch<'de> {
     fn object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         let mut sketch = MessageSketch::default();
         while let Some(name) = next_name(&mut object)? {
@@ -154,10 +154,10 @@ impl<'de> Glance<'de> for MessageSketch<'de> {
 #[derive(Default)]
 struct ToolCalls(u64);
 
-impl<'de> Glance<'de> for ToolCalls {
+impl<'de> LenientRead<'de> for ToolCalls {
     fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let mut n_calls = 0;
-        while let Some(Seen(IsToolCall(is_call))) = list.next_element()? {
+        while let Some(Lenient(IsToolCall(is_call))) = list.next_element()? {
             n_calls += u64::from(is_call);
         }
         Ok(ToolCalls(n_calls))
@@ -167,7 +167,7 @@ impl<'de> Glance<'de> for ToolCalls {
 #[derive(Default)]
 struct IsToolCall(bool);
 
-impl<'de> Glance<'de> for IsToolCall {
+impl<'de> LenientRead<'de> for IsToolCall {
     fn object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         let mut is_call = false;
         while let Some(name) = next_name(&mut object)? {
@@ -180,7 +180,7 @@ impl<'de> Glance<'de> for IsToolCall {
     }
 }
 
-impl<'de> Glance<'de> for UsageSketch {
+impl<'de> LenientRead<'de> for UsageSketch {
     fn object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         let mut sketch = UsageSketch::default();
         while let Some(name) = next_name(&mut object)? {
@@ -209,7 +209,7 @@ impl<'de> Glance<'de> for UsageSketch {
 #[derive(Default)]
 struct Total(f64);
 
-impl<'de> Glance<'de> for Total {
+impl<'de> LenientRead<'de> for Total {
     fn object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
         let mut total = 0.0;
         while let Some(name) = next_name(&mut object)? {

@@ -35,7 +35,7 @@ pub struct SessionStore {
     pub(crate) inputs: Inputs,
     /// Set while the leaf was moved and nothing was appended since.
     pub(crate) moved: Option<Move>,
-    /// A note of a position lies beside the file, in force or not.
+    /// Whether a note of a position lies beside the file, valid or not.
     pub(crate) has_note: bool,
     pub(crate) reports: Vec<StoreReport>,
     /// Entries already reported as unreadable; they are found again whenever the context is built.
@@ -56,13 +56,13 @@ pub struct NewSession {
 }
 
 impl SessionStore {
-    /// A session that is never written.
+    /// Makes a session that is never written.
     pub fn in_memory(cwd: &Path, id: Option<String>) -> Self {
         let header = new_header(cwd, id, None);
         SessionStore::start(header, None, cwd)
     }
 
-    /// A new session. Its path is settled; the file appears with the first content.
+    /// Makes a new session. Its path is fixed; the file is created with the first content.
     pub fn create(options: NewSession) -> Self {
         let claim = options.id.as_ref().map(|_| Claim::Id);
         let header = new_header(&options.cwd, options.id, options.parent_session);
@@ -70,7 +70,7 @@ impl SessionStore {
         SessionStore { claim, ..SessionStore::start(header, Some(Journal::planned(path)), &options.cwd) }
     }
 
-    /// A new session that will be saved at exactly that path.
+    /// Makes a new session that will be saved at exactly that path.
     pub fn create_at(path: &Path, cwd: &Path, id: Option<String>) -> Self {
         let journal = Some(Journal::planned(path.to_owned()));
         SessionStore { claim: Some(Claim::Path), ..SessionStore::start(new_header(cwd, id, None), journal, cwd) }
@@ -99,53 +99,53 @@ impl SessionStore {
         }
     }
 
-    /// The session id.
+    /// Returns the session id.
     pub fn id(&self) -> &str {
         &self.tree.header().id
     }
 
-    /// The session file, whether it exists yet or not; `None` for sessions in memory.
+    /// Returns the session file, whether it exists yet or not; `None` for sessions in memory.
     pub fn path(&self) -> Option<&Path> {
         self.journal.as_ref().map(|journal| &*journal.path)
     }
 
-    /// Whether the session is in a file by now.
+    /// Whether the session has a file.
     pub fn is_saved(&self) -> bool {
         self.journal.as_ref().is_some_and(Journal::is_created)
     }
 
-    /// The working directory the session belongs to.
+    /// Returns the working directory the session belongs to.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// The name given to the session.
+    /// Returns the name given to the session.
     pub fn name(&self) -> Option<&str> {
         self.tree.name()
     }
 
-    /// All entries.
+    /// Returns all entries.
     pub fn tree(&self) -> &EntryTree {
         &self.tree
     }
 
-    /// The entry new ones are appended below.
+    /// Returns the entry new ones are appended below.
     pub fn leaf(&self) -> Option<&str> {
         self.leaf.map(|leaf| &*self.tree.node(leaf).id)
     }
 
-    /// The conversation at the leaf, oldest first, as the model sees it. What is still only
+    /// Returns the conversation at the leaf, oldest first, as the model sees it. What is still only
     /// in the file is read by the first call.
     pub fn messages(&self) -> &[Arc<Message>] {
         self.context.messages(&self.tree)
     }
 
-    /// How many messages the conversation has. Unlike [`SessionStore::messages`] this reads nothing.
+    /// Returns how many messages the conversation has. Unlike [`SessionStore::messages`] this reads nothing.
     pub fn n_messages(&self) -> usize {
         self.context.sources().len()
     }
 
-    /// The ids of the entries the messages come from, in the same order.
+    /// Returns the ids of the entries the messages come from, in the same order.
     pub fn message_entries(&self) -> impl ExactSizeIterator<Item = &str> {
         self.context.sources().iter().map(|&source| &*self.tree.node(source).id)
     }
@@ -156,23 +156,23 @@ impl SessionStore {
         self.context.rewritten_to()
     }
 
-    /// Model and thinking level in force at the leaf, as far as the entries say.
+    /// Returns the model and the thinking level at the leaf, as far as the entries say.
     pub fn settings(&self) -> &BranchSettings {
         &self.settings
     }
 
-    /// Repairs and failures since the last call, each told once.
+    /// Returns repairs and failures since the last call, each once.
     pub fn take_report(&mut self) -> Vec<StoreReport> {
         self.report_unreadable();
         std::mem::take(&mut self.reports)
     }
 
-    /// Why entries are only in memory at the moment.
+    /// Returns why entries cannot be written at the moment.
     pub fn write_error(&self) -> Option<&str> {
         self.write_error.as_deref()
     }
 
-    /// What was written and not synced yet. The task can run anywhere, off the event path.
+    /// Returns what was written and not synced yet. The task can run anywhere, off the event path.
     pub fn sync_handle(&mut self) -> Option<SyncTask> {
         self.journal.as_mut()?.take_sync()
     }
@@ -237,7 +237,7 @@ impl SessionStore {
         self.reports.extend(report);
     }
 
-    /// The first failure is told and kept until writing works again; retries that fail are not news.
+    /// Reports the first failed write and keeps it until writing works again; failed retries are not reported.
     pub(crate) fn report_write_failure(&mut self, error: &std::io::Error) {
         if self.write_error.is_some() {
             return;

@@ -51,7 +51,7 @@ impl SessionSummary {
     }
 }
 
-/// The header of a session file; `None` if the file is no session.
+/// Returns the header of a session file; `None` if the file is no session.
 pub(crate) fn peek_header(path: &Path) -> Option<Header> {
     let file = File::open(path).ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
     let mut lines = skip_bom(BufReader::with_capacity(4096, ReadAt::new(&file, 0).until(MAX_HEADER))).ok()?;

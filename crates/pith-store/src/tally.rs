@@ -22,7 +22,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// All tokens together.
+    /// Returns all tokens together.
     pub fn total_tokens(&self) -> u64 {
         [self.output, self.cache_read, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
     }

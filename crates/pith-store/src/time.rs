@@ -2,19 +2,19 @@
 
 use jiff::Timestamp;
 
-/// Unix milliseconds now.
+/// Returns the current time in Unix milliseconds.
 pub(crate) fn now() -> i64 {
     Timestamp::now().as_millisecond()
 }
 
-/// `2026-11-15T06:52:54.872Z`.
+/// Formats a time as `2026-11-15T06:52:54.872Z`.
 pub(crate) fn to_iso(millis: i64) -> String {
     // Out of range only for times thousands of years away, which a damaged file may contain.
     let timestamp = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{timestamp:.3}")
 }
 
-/// Unix milliseconds of an ISO time with offset.
+/// Parses an ISO time with offset into Unix milliseconds.
 pub(crate) fn from_iso(text: &str) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(|timestamp| timestamp.as_millisecond())
 }

@@ -128,12 +128,12 @@ impl EntryTree {
         }
     }
 
-    /// The first line.
+    /// Returns the header, the first line of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The session's name; the last one given in the file counts, on whatever branch.
+    /// Returns the session's name; the last one given in the file counts, on whatever branch.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -143,7 +143,7 @@ impl EntryTree {
         &self.tally
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -153,7 +153,7 @@ impl EntryTree {
         self.nodes.is_empty()
     }
 
-    /// The last entry of the file, which is where a session continues.
+    /// Returns the last entry of the file, which is where a session continues.
     pub fn end(&self) -> Option<&EntryId> {
         self.end.map(|end| &self.node(end).id)
     }
@@ -163,23 +163,23 @@ impl EntryTree {
         self.by_id.contains_key(id)
     }
 
-    /// The kind of an entry.
+    /// Returns the kind of an entry.
     pub fn kind(&self, id: &str) -> Option<Kind> {
         self.find(id).map(|index| self.node(index).kind)
     }
 
-    /// The parent of an entry; `None` also for roots.
+    /// Returns the parent of an entry; `None` also for roots.
     pub fn parent(&self, id: &str) -> Option<&EntryId> {
         let parent = self.node(self.find(id)?).parent?;
         Some(&self.node(parent).id)
     }
 
-    /// The bookmark on an entry.
+    /// Returns the bookmark on an entry.
     pub fn label(&self, id: &str) -> Option<&Label> {
         self.labels.get(id)
     }
 
-    /// The entry's line without newline, as the file has it.
+    /// Returns the entry's line without newline, as the file has it.
     pub fn line(&self, id: &str) -> Option<io::Result<Vec<u8>>> {
         let index = self.find(id)?;
         Some(self.lines().get(index).map(<[u8]>::to_vec))
@@ -210,7 +210,7 @@ impl EntryTree {
         path
     }
 
-    /// The results of a tool on the way from `leaf` to its root, newest first.
+    /// Returns the results of a tool on the way from `leaf` to its root, newest first.
     pub(crate) fn results_of(&self, tool: &str, leaf: Option<NodeIndex>) -> impl Iterator<Item = NodeIndex> {
         let tool = self.tools.get(tool).copied();
         let branch = std::iter::successors(leaf.filter(|_| tool.is_some()), |&index| self.node(index).parent);
@@ -326,7 +326,7 @@ impl EntryTree {
     }
 }
 
-/// A session name on one line, without blanks around it; `None` if nothing is left.
+/// Returns a session name on one line, without blanks around it; `None` if nothing is left.
 pub(crate) fn clean_name(name: &str) -> Option<String> {
     let lines: Vec<_> = name.split(['\r', '\n']).filter(|line| !line.is_empty()).collect();
     let name = lines.join(" ");

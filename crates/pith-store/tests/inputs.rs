@@ -39,7 +39,7 @@ fn accepted(directory: &Path, text: &str) -> (SessionStore, PathBuf, InputId) {
 }
 
 fn left_texts(store: &mut SessionStore) -> Vec<String> {
-    store.take_left_inputs().into_iter().map(|input| input.text).collect()
+    store.take_orphaned_inputs().into_iter().map(|input| input.text).collect()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn an_input_is_on_disk_when_it_was_accepted() {
     // As when the process is killed: nothing is tidied up.
     drop(store);
     let mut store = resume(&path);
-    let left = store.take_left_inputs();
+    let left = store.take_orphaned_inputs();
     let shape: Vec<_> = left.iter().map(|input| (input.id, input.kind, &*input.text, &*input.images)).collect();
     assert_eq!(
         shape,
@@ -73,7 +73,7 @@ fn an_input_is_on_disk_when_it_was_accepted() {
         ]
     );
     assert!(left.iter().all(|input| input.accepted > 1_700_000_000_000));
-    assert_eq!(store.take_left_inputs(), [], "each is told once");
+    assert_eq!(store.take_orphaned_inputs(), [], "each is told once");
     // They stay recorded until they are done, whoever dies in between.
     store.input_done(second);
     drop(store);
@@ -83,7 +83,7 @@ fn an_input_is_on_disk_when_it_was_accepted() {
     store.append_input(third, &user("third"));
     assert_eq!((beside(&path), reports(&mut store)), (vec![], vec![]));
     assert_eq!(
-        (texts(&resume(&path)), resume(&path).take_left_inputs()),
+        (texts(&resume(&path)), resume(&path).take_orphaned_inputs()),
         (vec!["first".into(), "third".into()], vec![])
     );
 }
@@ -135,16 +135,16 @@ fn inputs_of_a_process_that_lives_are_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let (mut first, path, a) = accepted(directory.path(), "a");
     let mut second = resume(&path);
-    assert_eq!(second.take_left_inputs(), []);
+    assert_eq!(second.take_orphaned_inputs(), []);
     let b = second.accept_input(InputKind::Prompt, "b", &[]);
     assert_eq!(beside(&path), [".inputs", ".inputs-2"]);
     first.append_input(a, &user("a"));
     assert_eq!(beside(&path), [".inputs-2"]);
     drop(second);
     // Whoever looks next finds it, the process that was there all the time included.
-    let left = first.take_left_inputs();
+    let left = first.take_orphaned_inputs();
     assert_eq!((left.len(), left[0].id), (1, b));
-    assert_eq!(resume(&path).take_left_inputs(), []);
+    assert_eq!(resume(&path).take_orphaned_inputs(), []);
     first.append_input(b, &user("b"));
     assert_eq!((beside(&path), texts(&resume(&path)).len()), (vec![], 2));
 }
@@ -158,7 +158,7 @@ fn a_torn_line_costs_itself_only() {
     for n_kept in 1..whole.len() {
         fs::write(inputs_file(&path), [&whole[..], &whole[..n_kept]].concat()).unwrap();
         let mut store = resume(&path);
-        let n_left = store.take_left_inputs().len();
+        let n_left = store.take_orphaned_inputs().len();
         // A line counts when its last brace is there.
         assert_eq!(n_left, if n_kept + 1 == whole.len() { 2 } else { 1 }, "{n_kept}");
         store.accept_input(InputKind::Prompt, "behind it", &[]);
@@ -167,7 +167,7 @@ fn a_torn_line_costs_itself_only() {
     }
     for junk in ["", "\n\n", "[]\n", "{\"type\":\"input\",\"id\":\"x\"}\n", "\u{0}\n"] {
         fs::write(inputs_file(&path), junk).unwrap();
-        assert_eq!(resume(&path).take_left_inputs(), [], "{junk}");
+        assert_eq!(resume(&path).take_orphaned_inputs(), [], "{junk}");
         assert_eq!(beside(&path), Vec::<String>::new(), "{junk}");
     }
 }
@@ -200,7 +200,7 @@ fn sessions_in_memory_record_nothing() {
     let id = store.accept_input(InputKind::Steer, "two", &[]);
     store.input_done(id);
     assert_eq!(
-        (store.take_left_inputs(), store.take_report(), texts(&store)),
+        (store.take_orphaned_inputs(), store.take_report(), texts(&store)),
         (vec![], vec![], vec!["one".to_owned()])
     );
 }
@@ -253,7 +253,7 @@ proptest! {
                     let file = fs::OpenOptions::new().append(true).open(inputs_file(&path));
                     _ = file.and_then(|mut file| file.write_all(half));
                     store = resume(&path);
-                    let left = store.take_left_inputs();
+                    let left = store.take_orphaned_inputs();
                     let left: Vec<_> = left.into_iter().map(|input| (input.id, input.text)).collect();
                     prop_assert_eq!(&left, &waiting);
                 }

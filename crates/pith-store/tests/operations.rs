@@ -254,10 +254,10 @@ fn a_navigation_survives_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let path = branched(directory.path());
     let mut store = resume(&path);
-    assert_eq!(store.settle_leaf(), None);
+    assert_eq!(store.save_leaf(), None);
     store.move_leaf(Some("x")).unwrap();
-    let mark = store.settle_leaf().unwrap();
-    assert_eq!(store.settle_leaf(), None);
+    let mark = store.save_leaf().unwrap();
+    assert_eq!(store.save_leaf(), None);
     drop(store);
     let written = lines(&path);
     let last = written.last().unwrap();
@@ -300,7 +300,7 @@ fn a_navigation_survives_a_process_that_is_killed() {
     assert_eq!(store.tree().parent(&next).map(|id| &**id), Some("b"));
     assert_eq!(side_files(&path), Vec::<String>::new());
     assert_eq!(resume(&path).leaf(), Some(&*next));
-    assert_eq!(store.settle_leaf(), None);
+    assert_eq!(store.save_leaf(), None);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn moving_back_to_the_end_is_no_move() {
     let mut store = resume(&path);
     store.move_leaf(Some("x")).unwrap();
     store.move_leaf(Some("c")).unwrap();
-    assert_eq!((side_files(&path), store.settle_leaf()), (vec![], None));
+    assert_eq!((side_files(&path), store.save_leaf()), (vec![], None));
     assert_eq!(resume(&path).leaf(), Some("c"));
 }
 
@@ -329,7 +329,7 @@ fn a_session_that_has_gone_on_since_a_move_is_continued_at_its_end() {
     let last = third.append_message(&user("next"));
     assert_eq!(side_files(&path), Vec::<String>::new());
     // Those who have not gone on themselves do not move it back when they end.
-    assert_eq!((moved.settle_leaf(), other.settle_leaf()), (None, None));
+    assert_eq!((moved.save_leaf(), other.save_leaf()), (None, None));
     assert_eq!(resume(&path).leaf(), Some(&*last));
     // Their own next entry still goes where they are.
     let own = moved.append_message(&user("after all"));

@@ -86,7 +86,7 @@ proptest! {
         for step in &steps {
             take(&mut store, &mut ids, step);
         }
-        store.settle_leaf();
+        store.save_leaf();
         prop_assert_eq!(store.take_report(), vec![]);
         if !store.is_saved() {
             return Ok(());
@@ -125,7 +125,7 @@ proptest! {
         for step in &old {
             take(&mut store, &mut ids, step);
         }
-        store.settle_leaf();
+        store.save_leaf();
         let path = store.path().unwrap().to_owned();
         drop(store);
         let copy = path.with_extension("copy.jsonl");

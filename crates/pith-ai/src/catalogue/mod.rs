@@ -32,7 +32,7 @@ pub struct Listed {
     pub headers: Vec<(String, String)>,
 }
 
-/// All built-in providers, in catalogue order.
+/// Returns all built-in providers, in catalogue order.
 pub fn providers() -> &'static [BuiltIn] {
     &providers::PROVIDERS
 }
@@ -42,7 +42,7 @@ pub fn default_order() -> &'static [&'static str] {
     &providers::DEFAULT_ORDER
 }
 
-/// The built-in provider of that id.
+/// Returns the built-in provider of that id.
 pub fn provider(id: &str) -> Option<&'static BuiltIn> {
     providers().iter().find(|provider| provider.id == id)
 }

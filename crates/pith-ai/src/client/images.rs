@@ -98,7 +98,7 @@ impl RefusedImages {
         Some((suspects.len(), reason))
     }
 
-    /// The messages with notes instead of refused images; nothing if there are none.
+    /// Returns the messages with notes instead of refused images; `None` if no image is affected.
     pub fn replace(&self, messages: &[Arc<Message>]) -> Option<Vec<Arc<Message>>> {
         if self.reasons.is_empty() && self.none.is_none() {
             return None;
@@ -155,7 +155,7 @@ fn content_blocks(content: &mut Content) -> Option<&mut Vec<Block>> {
     }
 }
 
-/// The images a refusal is about: the one it names, else those that no answer has followed yet, else all.
+/// Returns the images a refusal is about: the one it names, else those that no answer has followed yet, else all.
 fn suspects<'a>(call: &LlmCall, images: &[(usize, &'a ImageBlock)], request: &[u8], body: &str) -> Vec<&'a ImageBlock> {
     let texts = named_texts(request, body);
     let is_named = |image: &&ImageBlock| texts.iter().any(|text| text.ends_with(&image.data));
@@ -177,7 +177,7 @@ fn suspects<'a>(call: &LlmCall, images: &[(usize, &'a ImageBlock)], request: &[u
     if new.is_empty() { images.iter().map(|(_, image)| *image).collect() } else { new }
 }
 
-/// The texts at the place of the request that a refusal names, an image's data among them.
+/// Returns the texts at the place of the request that a refusal names, an image's data among them.
 fn named_texts(request: &[u8], body: &str) -> Vec<String> {
     let Some(path) = PATH.find(body) else { return Vec::new() };
     let request: Value = serde_json::from_slice(request).unwrap_or_default();
@@ -204,7 +204,7 @@ fn collect_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// The images of a call, each with the place of its message.
+/// Returns the images of a call, each with the place of its message.
 fn images_of_call(call: &LlmCall) -> impl Iterator<Item = (usize, &ImageBlock)> {
     let images = |(at, message)| images_of(message).into_iter().map(move |image| (at, image));
     call.messages.iter().map(|message| &**message).enumerate().flat_map(images)
@@ -233,7 +233,7 @@ fn hash(image: &ImageBlock) -> u64 {
     hasher.finish()
 }
 
-/// The sentence of an error answer that is for people.
+/// Returns the message of an error answer.
 fn reason(body: &str) -> String {
     let value: Value = serde_json::from_str(body).unwrap_or_default();
     let places = ["/error/message", "/message", "/detail", "/error"];

@@ -74,7 +74,7 @@ impl Adjuster {
 }
 
 impl Quirks {
-    /// The call as the server can take it; nothing if that is as it was made.
+    /// Returns the call changed to what the server accepts; `None` if nothing has to change.
     pub fn correct(&self, call: &LlmCall) -> Option<LlmCall> {
         let limited = self.limits.correct(call);
         match self.images.replace(&call.messages) {

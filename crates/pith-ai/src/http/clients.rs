@@ -38,7 +38,7 @@ impl Clients {
         Clients { proxy, ..Clients::default() }
     }
 
-    /// The client for an address.
+    /// Returns the client for an address.
     pub fn get(&self, url: &str, connect: Duration) -> Result<&Client, Fault> {
         let client = if url.starts_with("https:") {
             self.tls.get_or_init(|| self.proxied("https", connect, trusted_roots()))
@@ -50,12 +50,12 @@ impl Clients {
         client.as_ref().map_err(|error| Fault::new(ErrorKind::InvalidRequest, error.clone()))
     }
 
-    /// How many connections were made until now.
+    /// Returns how many connections were made until now.
     pub fn n_connections(&self) -> usize {
         self.n_connections.get()
     }
 
-    /// The proxy that requests to an address go through.
+    /// Returns the proxy that requests to an address go through.
     pub fn proxy_for(&self, url: &Url) -> Option<network::Proxy> {
         if url.scheme() == "http" && is_loopback(url.as_str()) {
             return None;
@@ -107,7 +107,7 @@ fn build(builder: ClientBuilder) -> Result<Client, String> {
     builder.build().map_err(|error| format!("HTTP client: {error}"))
 }
 
-/// The system's roots, those the environment names, or the built-in ones where there are none.
+/// Returns the system's roots, those the environment names, or the built-in ones where there are none.
 fn trusted_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     // Reads SSL_CERT_FILE and SSL_CERT_DIR too. A certificate that cannot be read is not worth failing for.

@@ -26,7 +26,7 @@ pub(super) enum ConnectionError {
 }
 
 impl ConnectionError {
-    /// What an error of a request means.
+    /// Classifies the error of a request.
     pub fn of(error: &reqwest::Error) -> Self {
         if let Some(found) = causes(error).find_map(|cause| tls(cause).or_else(|| proxy(cause))) {
             return found;
@@ -46,7 +46,8 @@ impl ConnectionError {
     }
 }
 
-/// An error and everything it came from. What an `io::Error` carries is not among its sources, so it is looked into.
+/// Returns an error and its causes. `source` leaves out what an `io::Error` carries, so it is asked for that as well.
+/// into.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
         let inner = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
@@ -75,7 +76,7 @@ fn is_passing(alert: AlertDescription) -> bool {
     matches!(alert, AlertDescription::CloseNotify | AlertDescription::InternalError | AlertDescription::UserCanceled)
 }
 
-/// The errors of tunnels have no type that could be named.
+/// Classifies the error of a proxy by its text: errors of tunnels have no public type.
 fn proxy(cause: &(dyn Error + 'static)) -> Option<ConnectionError> {
     let text = cause.to_string();
     let is_socks = text.starts_with("SOCKS error");

@@ -14,7 +14,7 @@ use super::{Credentials, is_secret_name};
 use crate::failure::Fault;
 use crate::network::{self, Proxy};
 
-/// No connection, or none that answered. `proxy` is the one that stands before the server.
+/// Makes the fault of a request that got no answer; `proxy` is the one it went through.
 pub(super) fn unreachable(url: &Url, error: &reqwest::Error, proxy: Option<&Proxy>) -> Fault {
     let what = ConnectionError::of(error);
     let kind = match &what {
@@ -48,7 +48,7 @@ pub(super) fn unreachable(url: &Url, error: &reqwest::Error, proxy: Option<&Prox
     fault
 }
 
-/// What a proxy that is asked for a password too many, or a wrong one, answers to plain HTTP.
+/// Returns the text for a proxy that refuses plain HTTP without a password, or with a wrong one.
 pub(super) fn proxy_password(proxy: &Proxy) -> String {
     format!(
         "{} refused its user name and password, or got none. They are written http://user:password@host:port",
@@ -60,13 +60,13 @@ fn shown(proxy: &Proxy) -> String {
     format!("the proxy {} ({})", proxy.value, proxy.place)
 }
 
-/// The host of an address, with its port if it is an unusual one.
+/// Returns the host of an address, with its port unless it is the usual one.
 fn place(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-/// What is wrong with a certificate, and what helps.
+/// Says what is wrong with a certificate, and what helps.
 fn certificate(error: &CertificateError, url: &Url) -> String {
     match error {
         CertificateError::UnknownIssuer => format!(
@@ -82,12 +82,12 @@ fn certificate(error: &CertificateError, url: &Url) -> String {
     }
 }
 
-/// `DnsName("a.test")` as `a.test`.
+/// Returns `a.test` for `DnsName("a.test")`.
 fn plain_name(name: &str) -> &str {
     name.split('"').nth(1).unwrap_or(name)
 }
 
-/// How an authority becomes known.
+/// Says how to make an authority known.
 fn authority_hint() -> String {
     let environment = Environment::of_process();
     let missing = network::unreadable_certificates(&environment);
@@ -99,12 +99,12 @@ fn authority_hint() -> String {
         .to_owned()
 }
 
-/// An address nothing can be sent to.
+/// Makes the fault of an address that is not valid.
 pub(super) fn bad_url(url: &str, reason: &str) -> Fault {
     Fault::new(ErrorKind::InvalidRequest, format!("Invalid URL {}: {reason}", network::without_credentials(url)))
 }
 
-/// The connection broke while a response was coming, or the response is no response.
+/// Makes the fault of a connection that broke during a response, or of a response that is not HTTP.
 pub(super) fn lost(error: &reqwest::Error) -> Fault {
     // Errors of the connection are wrapped once more; this one is the decompressor's own.
     let decompressor = error.source().and_then(|source| source.downcast_ref::<io::Error>());
@@ -115,28 +115,28 @@ pub(super) fn lost(error: &reqwest::Error) -> Fault {
     Fault::new(ErrorKind::Network, format!("Connection lost: {}", cause(error)))
 }
 
-/// The body is compressed in a way nobody here knows.
+/// Makes the fault of a body in an unknown compression.
 pub(super) fn unreadable(encoding: &str) -> Fault {
     let text = format!("The server compressed its answer with \"{encoding}\", which pith cannot read");
     Fault::new(ErrorKind::Protocol, text)
 }
 
-/// More came than any model says.
+/// Makes the fault of a response that is larger than any answer.
 pub(super) fn too_long(max: u64) -> Fault {
     Fault::new(ErrorKind::Protocol, format!("The answer is longer than {} MiB", max >> 20))
 }
 
-/// Nothing came for too long.
+/// Makes the fault of a server that was silent for too long.
 pub(super) fn silent(limit: Duration) -> Fault {
     Fault::new(ErrorKind::Timeout, format!("Request timed out: no data for {} s", limit.as_secs_f64()))
 }
 
-/// The whole request took too long.
+/// Makes the fault of a request that took too long as a whole.
 pub(crate) fn timed_out(limit: Duration) -> Fault {
     Fault::new(ErrorKind::Timeout, format!("Request timed out after {} s", limit.as_secs_f64()))
 }
 
-/// The innermost reason; the layers above it only say that something failed.
+/// Returns the innermost reason; the layers above it only say that something failed.
 fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
@@ -145,7 +145,7 @@ fn cause(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// The secrets of a call to an address that an error text may echo.
+/// Returns the secrets of a call to an address that an error text may echo.
 pub fn secrets(credentials: &Credentials, address: &str) -> Vec<String> {
     let configured = credentials.headers.iter().filter(|(name, _)| is_secret_name(name));
     let values = configured.filter_map(|(_, value)| value.as_deref()).chain(credentials.api_key.as_deref());

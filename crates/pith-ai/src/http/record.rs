@@ -30,7 +30,7 @@ pub enum Tape {
 }
 
 impl Tape {
-    /// The tape the environment asks for.
+    /// Reads the tape that the environment asks for.
     pub fn from_env() -> Self {
         let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         match (path("PITH_REPLAY"), path("PITH_RECORD")) {
@@ -114,7 +114,7 @@ impl Drop for Recording {
     }
 }
 
-/// Headers as a JSON object, secrets by name only.
+/// Returns headers as a JSON object; secret values are left out.
 fn shown<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
     let value = |name: &str, value: &str| if is_secret_name(name) { "[redacted]".to_owned() } else { value.to_owned() };
     headers.map(|(name, text)| (name.to_owned(), json!(value(name, text)))).collect()

@@ -28,7 +28,7 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// The address a request is made for.
+    /// Makes the first target of a request.
     pub fn new(method: Method, url: Url, headers: HeaderMap, secrets: &'a [String]) -> Self {
         Target { method, url, headers, secrets, n_redirects: 0, has_lost_credentials: false }
     }
@@ -73,7 +73,7 @@ impl<'a> Target<'a> {
         Ok(true)
     }
 
-    /// What a refusal of the last server has to do with the way there.
+    /// Adds the redirects on the way to a refusal of the last server.
     pub fn explain(&self, fault: &mut Fault) {
         if self.has_lost_credentials && fault.failure.kind == ErrorKind::Auth {
             let place = network::without_credentials(self.url.as_str());

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The delay a server asks for: `retry-after-ms`, else `retry-after` in seconds or as a date. LiteLLM hands on the
-/// headers of the server behind it with a name before theirs.
+/// Returns the delay a server asks for: `retry-after-ms`, else `retry-after` in seconds or as a date. LiteLLM passes on
+/// the headers of the server behind it with a name before theirs.
 pub(crate) fn server_delay<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Option<Duration> {
     delay_of(&header).or_else(|| delay_of(&|name: &str| header(&format!("llm_provider-{name}"))))
 }
@@ -30,7 +30,7 @@ pub(super) fn is_too_long(asked: Duration, max: Duration) -> bool {
     !max.is_zero() && asked > max
 }
 
-/// The pause after try number `attempt`, with a little jitter so that clients do not come back in step.
+/// Returns the pause after try number `attempt`, with a little jitter so that clients do not come back in step.
 pub(super) fn back_off(attempt: u32) -> Duration {
     let full = 0.5 * f64::from(2u32.pow(attempt.min(4)));
     let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.subsec_nanos());

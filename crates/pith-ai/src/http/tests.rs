@@ -24,7 +24,7 @@ use super::*;
 use crate::client::{ClientOptions, Notice, Providers};
 use crate::testing::{call, fixture, read_tool};
 use server::{
-    Act, Key, ask, chunk, end, event_stream, failure, open_stream, patience, providers, question, serve, whole,
+    Act, Key, ask, chunk, end, event_stream, failure, open_stream, providers, question, serve, timeouts, whole,
 };
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn servers_say_when_to_come_back() {
     let message = ask(ClientOptions::default(), whole("503 Later", "retry-after: 120\r\n", "later")).await;
     assert_eq!(failure(&message).1, "Server requested 120s retry delay (max: 60s). 503 later");
 
-    let options = patience(|patience| patience.max_retry_delay = Duration::from_millis(1500));
+    let options = timeouts(|timeouts| timeouts.max_retry_delay = Duration::from_millis(1500));
     let message = ask(options, whole("503 Later", "retry-after: 100\r\n", "later")).await;
     assert_eq!(failure(&message).1, "Server requested 100s retry delay (max: 2s). 503 later");
 
@@ -171,7 +171,7 @@ async fn requests_are_repeated_when_asked_to() {
         _ => event_stream(&fixture("anthropic.sse")),
     })
     .await;
-    let options = patience(|patience| patience.retries = 2);
+    let options = timeouts(|timeouts| timeouts.retries = 2);
     let message =
         end(providers(options).stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
     assert_eq!((message.stop_reason, server.requests.lock().expect("no panics").len()), (StopReason::ToolUse, 2));
@@ -180,7 +180,7 @@ async fn requests_are_repeated_when_asked_to() {
 #[tokio::test]
 async fn requests_are_not_repeated_when_the_server_says_so() {
     let server = serve(|_, _| whole("503 Busy", "x-should-retry: false\r\nretry-after: 900\r\n", "no")).await;
-    let options = patience(|patience| patience.retries = 2);
+    let options = timeouts(|timeouts| timeouts.retries = 2);
     let message =
         end(providers(options).stream(question(&server, "anthropic-messages"), CancellationToken::new())).await;
     assert_eq!(failure(&message), (ErrorKind::Overloaded, "503 no"));
@@ -248,12 +248,12 @@ async fn a_server_without_tls_is_a_connection_error() {
 #[tokio::test]
 async fn silence_has_a_limit_and_comments_break_it() {
     let limit = Duration::from_millis(200);
-    let message = ask(patience(|patience| patience.first_byte = Some(limit)), vec![Act::AwaitClose]).await;
+    let message = ask(timeouts(|timeouts| timeouts.first_byte = Some(limit)), vec![Act::AwaitClose]).await;
     assert_eq!(failure(&message), (ErrorKind::Timeout, "Request timed out: no data for 0.2 s"));
 
     let heard: Arc<Mutex<Vec<Notice>>> = Arc::default();
     let ear = heard.clone();
-    let mut options = patience(|patience| patience.idle = Some(limit));
+    let mut options = timeouts(|timeouts| timeouts.idle = Some(limit));
     options.notice = Some(Arc::new(move |notice| ear.lock().expect("no panics").push(notice)));
     let message = ask(options.clone(), vec![open_stream(), Act::AwaitClose]).await;
     assert_eq!(failure(&message).0, ErrorKind::Timeout);
@@ -329,7 +329,7 @@ async fn a_whole_request_can_be_limited() {
     for _ in 0..100 {
         acts.extend([chunk(": busy\n\n"), Act::Pause(Duration::from_millis(10))]);
     }
-    let message = ask(patience(|patience| patience.whole = Some(limit)), acts).await;
+    let message = ask(timeouts(|timeouts| timeouts.whole = Some(limit)), acts).await;
     assert_eq!(failure(&message), (ErrorKind::Timeout, "Request timed out after 0.15 s"));
 }
 
@@ -340,8 +340,8 @@ fn settings_become_options() {
     settings.http_idle_timeout = None;
     settings.thinking_budgets.high = 5;
     let options = ClientOptions::from(&settings);
-    assert_eq!((options.patience.retries, options.patience.idle, options.patience.first_byte), (2, None, None));
-    assert_eq!((options.taste.budgets.high, options.taste.attribution), (5, false));
+    assert_eq!((options.timeouts.retries, options.timeouts.idle, options.timeouts.first_byte), (2, None, None));
+    assert_eq!((options.request.budgets.high, options.request.attribution), (5, false));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
 use tokio::time::timeout;
 
-use super::{Clients, Patience, fault, header_list, unreachable};
+use super::{Clients, Timeouts, fault, header_list, unreachable};
 use crate::discovery::Fetch;
 
 /// Hops a request may be sent on.
@@ -24,7 +24,7 @@ const PRIVATE: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "h
 #[derive(Clone, Debug, Default)]
 pub struct Web {
     clients: Arc<Clients>,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 /// One request.
@@ -57,13 +57,13 @@ pub struct WebResponse {
     /// After redirects.
     pub url: String,
     response: reqwest::Response,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 impl Web {
-    /// Over existing connection pools.
-    pub fn new(clients: Arc<Clients>, patience: Patience) -> Self {
-        Web { clients, patience }
+    /// Makes a client over existing connection pools.
+    pub fn new(clients: Arc<Clients>, timeouts: Timeouts) -> Self {
+        Web { clients, timeouts }
     }
 
     /// Sends a request and waits for the head of its response.
@@ -94,12 +94,12 @@ impl Web {
         Err(format!("{} was redirected more than {MAX_REDIRECTS} times", request.url))
     }
 
-    /// The same for small JSON questions.
+    /// Returns a function that sends small JSON requests, for model discovery.
     pub fn fetch(&self) -> Fetch {
         let web = self.clone();
         Arc::new(move |question| {
             let web = web.clone();
-            Box::pin(async move { super::fetch_json(&web.clients, question, web.patience.connect).await })
+            Box::pin(async move { super::fetch_json(&web.clients, question, web.timeouts.connect).await })
         })
     }
 
@@ -110,13 +110,13 @@ impl Web {
         headers: &HeaderMap,
         body: Option<Bytes>,
     ) -> Result<reqwest::Response, String> {
-        let client = self.clients.get(url.as_str(), self.patience.connect).map_err(|fault| fault.text)?;
+        let client = self.clients.get(url.as_str(), self.timeouts.connect).map_err(|fault| fault.text)?;
         let mut request = client.request(method.clone(), url.clone()).headers(headers.clone());
         if let Some(body) = body {
             request = request.body(body);
         }
         let sending = request.send();
-        let sent = match self.patience.first_byte {
+        let sent = match self.timeouts.first_byte {
             Some(limit) => timeout(limit, sending).await.map_err(|_| fault::silent(limit).text)?,
             None => sending.await,
         };
@@ -130,16 +130,16 @@ impl Web {
             headers: header_list(response.headers()),
             url: response.url().to_string(),
             response,
-            patience: self.patience,
+            timeouts: self.timeouts,
         }
     }
 }
 
 impl WebResponse {
-    /// The next bytes, nothing at the end.
+    /// Returns the next bytes, nothing at the end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, String> {
         let reading = self.response.chunk();
-        let read = match self.patience.idle {
+        let read = match self.timeouts.idle {
             Some(limit) => timeout(limit, reading).await.map_err(|_| fault::silent(limit).text)?,
             None => reading.await,
         };
@@ -162,7 +162,7 @@ fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     Ok(map)
 }
 
-/// Where the server sends the request, if the caller wants to go there.
+/// Returns the target of a redirect that the caller wants followed.
 fn target(response: &reqwest::Response, url: &Url, redirect: Redirect) -> Result<Option<Url>, String> {
     let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
     let location = response.headers().get("location").filter(|_| is_redirect);
@@ -188,7 +188,7 @@ fn becomes_get(method: &Method, status: StatusCode) -> bool {
     }
 }
 
-/// The system's word for what went wrong, for programs that look for it.
+/// Returns the system's word for what went wrong, for programs that look for it.
 fn code(error: &reqwest::Error) -> &'static str {
     let mut cause: &dyn Error = error;
     let kind = loop {

@@ -2,8 +2,8 @@
 //!
 //! A model whose entry says nothing about its sizes is asked for more than a
 //! small server can give. The server's refusal has the numbers; the wordings of
-//! the servers are the table below. A refusal whose input alone is too long is
-//! none of these: only a shorter conversation helps there.
+//! the servers are the table below. A refusal because the input alone is too
+//! long is not among them: only a shorter conversation helps there.
 
 use std::sync::{Arc, LazyLock};
 
@@ -76,7 +76,7 @@ fn patterns(wordings: &[&str]) -> Vec<Regex> {
     wordings.iter().map(pattern).collect()
 }
 
-/// The numbers that the first matching pattern finds.
+/// Returns the numbers that the first matching pattern finds.
 fn numbers<'t>(patterns: &[Regex], text: &'t str) -> Option<impl Fn(&str) -> Option<u64> + use<'t>> {
     let found = patterns.iter().find_map(|pattern| pattern.captures(text))?;
     Some(move |name: &str| found.name(name)?.as_str().replace(',', "").parse().ok())
@@ -96,7 +96,7 @@ impl LearnedLimits {
     /// Returns the limit that fits, or nothing if it is about something else or no useful limit does.
     pub fn learn(&mut self, refusal: &str, asked: u64, estimate: u64) -> Option<u64> {
         let Some(number) = numbers(&PATTERNS, refusal) else {
-            // Whoever shortens the conversation wants to know how far.
+            // Compaction has to know how much fits.
             let window = numbers(&WINDOW_PATTERNS, refusal).and_then(|number| number("window"));
             self.window = window.or(self.window);
             return None;
@@ -125,7 +125,7 @@ impl LearnedLimits {
         Some(fitting)
     }
 
-    /// The call with the model as its server has described it; nothing if that is as configured.
+    /// Returns the call with the model as its server has described it; `None` if that is as configured.
     pub fn correct(&self, call: &LlmCall) -> Option<LlmCall> {
         let model = &*call.model;
         let lower = |configured: u64, learned: Option<u64>| learned.filter(|n| configured == 0 || *n < configured);
@@ -140,7 +140,7 @@ impl LearnedLimits {
     }
 }
 
-/// The call with an output limit that the server has worked out for this very request.
+/// Returns the call with the output limit that the server has computed for this request.
 pub fn with_exact_limit(call: &LlmCall, limit: u64) -> LlmCall {
     // Without a window nothing is taken off for the error of an estimate.
     let model = Model { context_window: 0, max_tokens: limit, ..(*call.model).clone() };
@@ -156,7 +156,7 @@ fn limited(call: &LlmCall, mut model: Model, limit: u64) -> LlmCall {
     LlmCall { model: Arc::new(model), max_tokens, ..call.clone() }
 }
 
-/// The output limit in the body of a request.
+/// Returns the output limit in the body of a request.
 pub fn asked_for(body: &[u8]) -> Option<u64> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let named = FIELDS.iter().find_map(|field| body.get(field)?.as_u64());

@@ -22,7 +22,7 @@ impl<'a> Fields<'a> {
         self.problems.push(format!("{}/{key}: expected {expected}", self.at));
     }
 
-    /// The value of a key, if it is there and `read` accepts it.
+    /// Returns the value of a key, if it is there and `read` accepts it.
     pub fn take<T>(&mut self, key: &str, expected: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Option<T> {
         let value = self.object.get(key).filter(|value| !value.is_null())?;
         let taken = read(value);
@@ -51,7 +51,7 @@ impl<'a> Fields<'a> {
         self.take(key, "a number", Value::as_f64)
     }
 
-    /// A number above zero, cut to a whole one.
+    /// Returns a number above zero, without its fraction.
     pub fn positive(&mut self, key: &str) -> Option<u64> {
         self.take(key, "a number above 0", |value| {
             value.as_f64().filter(|number| *number >= 1.0 && *number < 1e18).map(|number| number as u64)
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
         self.take(key, "an array", Value::as_array)
     }
 
-    /// Header names and values; a wrong value costs one header.
+    /// Reads header names and values; a wrong value costs one header.
     pub fn headers(&mut self, key: &str) -> Headers {
         let Some(object) = self.object(key) else { return vec![] };
         let mut headers = Headers::with_capacity(object.len());
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         headers
     }
 
-    /// An object below this one.
+    /// Returns an object below this one.
     pub fn inside<'b>(&'b mut self, key: &str, object: &'b Map<String, Value>) -> Fields<'b> {
         Fields { object, at: format!("{}/{key}", self.at), problems: self.problems }
     }

@@ -1,8 +1,8 @@
 //! `models.json`: the user's own providers and changes to built-in ones.
 //!
-//! A file that is not JSON, or not shaped like one of ours, is out of force as a
-//! whole. A provider that makes no sense is left out alone, and a wrong value
-//! costs only its key.
+//! A file that is not JSON, or has another shape, is ignored as a whole. Of a file
+//! with a wrong provider only that provider is ignored, and of a provider with a
+//! wrong value only that key.
 
 mod fields;
 mod parse;
@@ -91,7 +91,7 @@ pub enum Discovery {
     LmStudio,
 }
 
-/// Everything a file had to say.
+/// The content of a file.
 #[derive(Clone, Debug, Default)]
 pub struct ModelsFile {
     pub providers: Vec<ProviderConfig>,

@@ -52,7 +52,7 @@ pub(super) fn providers(
     read
 }
 
-/// The addresses of a provider that no request can be sent to.
+/// Returns the addresses of a provider that no request can be sent to.
 fn bad_addresses(provider: &ProviderConfig) -> impl Iterator<Item = String> {
     let of_models = provider.models.iter().filter_map(|model| model.base_url.as_deref());
     let addresses = provider.base_url.as_deref().into_iter().chain(of_models);
@@ -109,7 +109,7 @@ pub(crate) fn described(id: &str, entry: &Value, problems: &mut Vec<String>) -> 
     })
 }
 
-/// A provider nobody else defines needs an address and an API for each of its models.
+/// Checks that a provider that only this file defines has an address and an API for each model.
 fn complete(provider: &ProviderConfig) -> Result<(), String> {
     let id = &provider.id;
     let addressed = provider.base_url.is_some() || provider.models.iter().all(|model| model.base_url.is_some());

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Part, gather};
 
-/// The user message that stands for `message`; none when it is not sent.
+/// Returns the user message that stands for `message`; none when it is not sent.
 pub(super) fn user_parts(message: &Message) -> Option<Vec<Part<'_>>> {
     let text = |text: String| Some(vec![Part::Text(Cow::Owned(text))]);
     match message {
@@ -31,7 +31,7 @@ pub(super) fn user_parts(message: &Message) -> Option<Vec<Part<'_>>> {
     }
 }
 
-/// A reminder of pith or of another agent that uses the role.
+/// Returns a reminder of pith or of another agent that uses the role.
 fn developer(object: &Map<String, Value>) -> Option<Vec<Part<'_>>> {
     fn text(value: &Value) -> Option<Part<'_>> {
         value.as_str().map(|text| Part::Text(Cow::Borrowed(text)))
@@ -49,7 +49,7 @@ fn content(content: &Content) -> Vec<Part<'_>> {
     }
 }
 
-/// The texts and pictures among blocks.
+/// Returns the texts and pictures among blocks.
 pub(super) fn parts(blocks: &[Block]) -> Vec<Part<'_>> {
     fn part(block: &Block) -> Option<Part<'_>> {
         match block {
@@ -61,7 +61,7 @@ pub(super) fn parts(blocks: &[Block]) -> Vec<Part<'_>> {
     gather(blocks.len(), blocks.iter().filter_map(part))
 }
 
-/// What a model reads about a command the host ran.
+/// Returns what a model reads about a command the host ran.
 pub fn bash(message: &BashExecution) -> String {
     let mut text = format!("Ran `{}`\n", message.command);
     if message.output.is_empty() {

@@ -28,7 +28,7 @@ impl<'a> Ids<'a> {
         Ids { rule, model, used: HashSet::new() }
     }
 
-    /// The id to send for a call. Depends only on the calls before it, so requests keep a stable prefix.
+    /// Returns the id to send for a call. Depends only on the calls before it, so requests keep a stable prefix.
     pub(super) fn assign(&mut self, id: &'a str, same_model: bool) -> Cow<'a, str> {
         let mut assigned = if same_model { Cow::Borrowed(id) } else { Cow::Owned((self.rule.foreign)(id, self.model)) };
         let mut attempt = 1;
@@ -54,7 +54,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// Everything but letters, digits, `_` and `-` becomes `_`.
+/// Replaces everything but letters, digits, `_` and `-` by `_`.
 pub fn sanitise(id: &str) -> String {
     let legal = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
     id.chars().map(|character| if legal(character) { character } else { '_' }).collect()
@@ -68,7 +68,7 @@ pub fn shorten(id: &str, origin: &str, max: usize) -> String {
     format!("{}_{}", &id[..floor(id, max - 9)], short_hash(origin))
 }
 
-/// Eight letters and digits that are the same on every run (FNV-1a).
+/// Returns eight letters and digits that are the same on every run (FNV-1a).
 pub fn short_hash(text: &str) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -81,7 +81,7 @@ pub fn short_hash(text: &str) -> String {
     (0..8).map(|_| digit()).collect()
 }
 
-/// The nearest character boundary at or below `at`.
+/// Returns the nearest character boundary at or below `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }

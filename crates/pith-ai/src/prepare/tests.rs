@@ -7,9 +7,9 @@ fn model() -> Model {
     Model { id: "m".into(), api: "a".into(), provider: "p".into(), input: vec!["text".into()], ..Model::default() }
 }
 
-fn manner() -> Manner {
+fn options() -> PrepareOptions {
     let foreign = |id: &str, _: &Model| shorten(&sanitise(id), id, 64);
-    Manner {
+    PrepareOptions {
         ids: IdRule { max: 64, foreign, has_items: false },
         foreign_thinking: ForeignThinking::AsText,
         merge_users: false,
@@ -17,7 +17,7 @@ fn manner() -> Manner {
 }
 
 /// One line per turn, pieces separated by ` | `.
-fn show(call: &LlmCall, manner: Manner) -> Vec<String> {
+fn show(call: &LlmCall, options: PrepareOptions) -> Vec<String> {
     let part = |part: &Part<'_>| match part {
         Part::Text(text) => text.replace('\n', "\\n"),
         Part::Image(image) => format!("<{}>", image.mime_type),
@@ -35,7 +35,7 @@ fn show(call: &LlmCall, manner: Manner) -> Vec<String> {
         }
     };
     let parts = |parts: &[Part<'_>]| parts.iter().map(part).collect::<Vec<_>>().join(" | ");
-    prepare(call, manner)
+    prepare(call, options)
         .iter()
         .map(|turn| match turn {
             Turn::User(user) => format!("user: {}", parts(user)),
@@ -51,7 +51,7 @@ fn show(call: &LlmCall, manner: Manner) -> Vec<String> {
 }
 
 fn check(messages: Vec<Message>, expected: &[&str]) {
-    assert_eq!(show(&call(model(), messages), manner()), expected);
+    assert_eq!(show(&call(model(), messages), options()), expected);
 }
 
 #[test]
@@ -117,10 +117,10 @@ fn blocked_pictures_never_leave() {
     let mut model = model();
     model.input.push("image".into());
     let mut call = call(model, pictures());
-    assert_eq!(show(&call, manner())[0], "user: see | <image/png> | <image/png> | ? | <image/png>");
+    assert_eq!(show(&call, options())[0], "user: see | <image/png> | <image/png> | ? | <image/png>");
     call.block_images = true;
     assert_eq!(
-        show(&call, manner()),
+        show(&call, options()),
         [
             "user: see | Image reading is disabled. | ? | Image reading is disabled.",
             "model: read#c",
@@ -152,8 +152,8 @@ fn a_models_own_thinking_is_kept() {
 fn foreign_thinking_becomes_text_or_goes() {
     let messages = || vec![Message::Assistant(assistant(thoughts())), result("a|b.c", "ok")];
     check(messages(), &["model: was plan | hi | read#a_b_c", "read#a_b_c: ok"]);
-    let manner = Manner { foreign_thinking: ForeignThinking::Drop, ..manner() };
-    assert_eq!(show(&call(model(), messages()), manner)[0], "model: hi | read#a_b_c");
+    let options = PrepareOptions { foreign_thinking: ForeignThinking::Drop, ..options() };
+    assert_eq!(show(&call(model(), messages()), options)[0], "model: hi | read#a_b_c");
 }
 
 fn ended(stop_reason: &str, content: serde_json::Value) -> Message {
@@ -180,8 +180,8 @@ fn failed_turns_keep_only_what_the_user_saw() {
 #[test]
 fn neighbouring_user_messages_merge_on_demand() {
     let messages = vec![user("1"), ended("error", json!([])), user("2"), own(&model(), json!([])), user("3")];
-    let manner = Manner { merge_users: true, ..manner() };
-    assert_eq!(show(&call(model(), messages), manner), ["user: 1 | 2", "model: ", "user: 3"]);
+    let options = PrepareOptions { merge_users: true, ..options() };
+    assert_eq!(show(&call(model(), messages), options), ["user: 1 | 2", "model: ", "user: 3"]);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn ids_cannot_collide() {
         result("p.q", "3"),
     ];
     let call = call(model(), messages);
-    let turns = prepare(&call, manner());
+    let turns = prepare(&call, options());
     let Turn::Assistant(answer) = &turns[0] else { panic!("an answer first") };
     let ids: Vec<&str> = answer
         .pieces
@@ -241,7 +241,7 @@ fn ids_cannot_collide() {
 #[test]
 fn repeated_ids_of_one_model_are_told_apart() {
     let again = || own(&model(), json!([{"type":"toolCall","id":"call_0","name":"read","arguments":{}}]));
-    let shown = show(&call(model(), vec![again(), result("call_0", "1"), again(), result("call_0", "2")]), manner());
+    let shown = show(&call(model(), vec![again(), result("call_0", "1"), again(), result("call_0", "2")]), options());
     assert_eq!(shown[..2], ["model: read#call_0", "read#call_0: 1"]);
     let id = shown[2].strip_prefix("model: read#").expect("a call");
     assert_ne!(id, "call_0");

@@ -1,4 +1,4 @@
-//! Telling servers next door from servers out in the world.
+//! Tells servers of this machine or network from servers of the internet.
 
 use std::net::IpAddr;
 

@@ -22,7 +22,7 @@ use crate::network;
 pub(super) enum Missing {
     /// Nothing is configured.
     Nothing,
-    /// A login that ran out.
+    /// A login that has expired.
     Expired,
     /// Something is configured and cannot be used.
     Unusable(String),
@@ -41,13 +41,13 @@ impl Missing {
     }
 }
 
-/// A credential that has been found but not worked out.
+/// Where a credential was found, before it is resolved.
 enum Source<'a> {
     Given(String),
     /// A key from `auth.json`, in any value form.
     Stored(&'a str),
     Token(&'a str),
-    /// A stored login that whoever registered the provider understands.
+    /// A stored login that the extension behind the provider understands.
     Login,
     /// A key from a file or a registration.
     Configured(&'a str, &'a ProviderConfig),
@@ -93,13 +93,13 @@ fn no_key(provider: &str) -> String {
 }
 
 impl Registry {
-    /// Works out key and headers for a request. Commands run here and nowhere else.
+    /// Resolves the key and headers of a request. Commands run here and nowhere else.
     pub async fn resolve_credentials(&self, model: &Model) -> Result<Credentials, String> {
         self.check_support(model)?;
         self.credentials_of(model, Need::Required).await
     }
 
-    /// The same for a model that somebody else will talk to. Nothing configured is no error here.
+    /// Returns the credentials of a model that an extension talks to itself. Having none is not an error.
     pub async fn credentials_if_any(&self, model: &Model) -> Result<Credentials, String> {
         self.credentials_of(model, Need::IfAny).await
     }
@@ -155,7 +155,7 @@ impl Registry {
         }
     }
 
-    /// All headers, lowest precedence first, each name once.
+    /// Returns all headers, lowest precedence first, each name once.
     async fn resolve_headers(&self, provider: &Provider, model: &Model, names: Names<'_>) -> Result<Headers, String> {
         let offers = provider.offers(&names);
         let offer = offers.iter().find(|offer| offer.model.id == model.id);
@@ -205,7 +205,7 @@ impl Registry {
         self.source(&provider, Some(model), &entries).map(drop)
     }
 
-    /// The same for the provider as such.
+    /// Returns the credentials of a provider.
     pub(super) fn provider_credential(&self, provider: &Provider) -> Result<(), Missing> {
         self.source(provider, None, &self.auth.entries()).map(drop)
     }
@@ -227,7 +227,7 @@ impl Registry {
             || provider.configs().any(|config| config.models.iter().any(|model| is_local(model.base_url.as_ref())))
     }
 
-    /// The source in the words extensions know.
+    /// Returns the source in the terms of the extension API.
     pub(super) fn origin_of(&self, provider: &Provider) -> Option<CredentialOrigin> {
         let entries = self.auth.entries();
         let found = self.source(provider, None, &entries).ok().or_else(|| {
@@ -249,7 +249,7 @@ impl Registry {
         Some(CredentialOrigin { source, label, is_login: matches!(found, Source::Token(_) | Source::Login) })
     }
 
-    /// Where names in a provider's values are looked up.
+    /// Returns where names in a provider's values are looked up.
     pub(super) fn names_of<'a>(&'a self, provider: &str, entries: &'a Entries) -> Names<'a> {
         let credential = match entries.get(provider) {
             Some(Stored::ApiKey { env, .. }) => Some(env),
@@ -258,7 +258,7 @@ impl Registry {
         Names { credential, environment: &self.environment }
     }
 
-    /// The first source that has something. A configured source that cannot be used ends the search.
+    /// Returns the first source that has something. A configured source that cannot be used ends the search.
     fn source<'a>(
         &self,
         provider: &'a Provider,
@@ -275,9 +275,10 @@ impl Registry {
         }
         let subject = || format!("API key for provider \"{}\"", provider.id);
         if let Some((key, config)) = provider.configs().find_map(|config| Some((config.api_key.as_deref()?, config))) {
-            return match config_value::is_configured(key, names) {
-                true => Ok(Source::Configured(key, config)),
-                false => Err(Missing::Unusable(unset(key, names).about(subject()))),
+            return if config_value::is_configured(key, names) {
+                Ok(Source::Configured(key, config))
+            } else {
+                Err(Missing::Unusable(unset(key, names).about(subject())))
             };
         }
         variable_source(provider, names).or_else(|| keyless_source(provider, model)).ok_or(Missing::Nothing)
@@ -305,10 +306,7 @@ fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Names<'_>) 
 fn unset(value: &str, names: Names<'_>) -> config_value::Unresolved {
     let missing: Vec<String> =
         config_value::variables(value).into_iter().filter(|name| names.get(name).is_none()).collect();
-    match missing.is_empty() {
-        true => config_value::Unresolved::Empty,
-        false => config_value::Unresolved::Variables(missing),
-    }
+    if missing.is_empty() { config_value::Unresolved::Empty } else { config_value::Unresolved::Variables(missing) }
 }
 
 fn variable_source<'a>(provider: &Provider, names: Names<'_>) -> Option<Source<'a>> {

@@ -4,7 +4,7 @@ use pith_protocol::Model;
 
 use super::Registry;
 
-/// The usable models as a table, filtered by a search term. Ends without a newline.
+/// Returns the usable models as a table, filtered by a search term. Ends without a newline.
 pub fn model_table(registry: &Registry, search: Option<&str>) -> String {
     let mut models = registry.available();
     if let Some(search) = search {
@@ -48,7 +48,7 @@ fn align(rows: &[[String; 6]]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// `128K`, `65.5K`, `1M`, `1.1M`.
+/// Formats a count as `128K`, `65.5K`, `1M` or `1.1M`.
 fn tokens(count: u64) -> String {
     let scaled = |unit: u64, letter: char| match count % unit {
         0 => format!("{}{letter}", count / unit),

@@ -1,5 +1,5 @@
-//! Logins of providers that pith does not know: whoever brought the provider
-//! along turns what is stored into a key, and renews it when it has run out.
+//! Logins of providers that extensions register. The extension turns the stored
+//! credentials into a key, and renews them when they have expired.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,36 +14,33 @@ use super::Registry;
 use super::auth::Missing;
 
 /// How long another process may take to renew the same login.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often others are told that the file is still being worked on.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
+/// How often the lock is refreshed, so that other processes see that its owner is alive.
+const LOCK_REFRESH: Duration = Duration::from_secs(3);
 
 /// Understands stored logins. Credentials are what `auth.json` holds for the provider.
 pub trait Logins: Send + Sync {
-    /// The key for requests.
+    /// Returns the key for requests.
     fn key(&self, provider: &str, credentials: Value) -> BoxFuture<'static, Result<String, String>>;
 
-    /// Credentials in place of those that have run out.
+    /// Returns new credentials for expired ones.
     fn refresh(&self, provider: &str, credentials: Value) -> BoxFuture<'static, Result<Value, String>>;
 }
 
 impl Registry {
-    /// Says who understands the logins of registered providers.
+    /// Sets the implementation for logins of registered providers.
     pub fn set_logins(&self, logins: Option<Arc<dyn Logins>>) {
         *self.logins.lock().unwrap_or_else(PoisonError::into_inner) = logins;
     }
 
-    /// The key a stored login stands for, renewed if need be.
+    /// Returns the key of a stored login, which is renewed first if it has expired.
     pub(super) async fn login_key(&self, provider: &str) -> Result<String, String> {
         let logins = self.logins.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(logins) = logins else { return Err(Missing::Expired.text(provider)) };
         let credentials = self.renewed(provider, &*logins).await?;
         let key = logins.key(provider, credentials).await?;
-        match key.is_empty() {
-            true => Err(Missing::Nothing.text(provider)),
-            false => Ok(key),
-        }
+        if key.is_empty() { Err(Missing::Nothing.text(provider)) } else { Ok(key) }
     }
 
     async fn renewed(&self, provider: &str, logins: &dyn Logins) -> Result<Value, String> {
@@ -60,12 +57,12 @@ impl Registry {
         }
         let renewing = logins.refresh(provider, stored);
         tokio::pin!(renewing);
-        let mut signs = interval(SIGN_OF_LIFE);
+        let mut signs = interval(LOCK_REFRESH);
         let fresh = loop {
             tokio::select! {
                 biased;
                 fresh = &mut renewing => break fresh,
-                // A lock that cannot be touched is taken over by others at worst.
+                // A lock that cannot be refreshed is at worst taken over by another process.
                 _ = signs.tick() => drop(lock.refresh()),
             }
         };
@@ -82,7 +79,7 @@ impl Registry {
     }
 
     async fn lock_auth_file(&self) -> Result<FileLock, String> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + LOCK_LIMIT;
         loop {
             let file = self.auth.path().to_owned();
             let locked = blocking(move || FileLock::acquire(&file)).await;

@@ -91,7 +91,7 @@ impl Registry {
         }
     }
 
-    /// What was wrong with the files.
+    /// Returns what was wrong with the files.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all = self.tables().diagnostics.clone();
         if let Some(problem) = self.auth.problem() {
@@ -101,14 +101,14 @@ impl Registry {
         all
     }
 
-    /// The errors about `models.json` as one text, for people.
+    /// Returns the errors about `models.json` as one text, for people.
     pub fn models_error(&self) -> Option<String> {
         let tables = self.tables();
         let texts: Vec<&str> = tables.diagnostics.iter().map(|found| found.message.as_str()).collect();
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
-    /// Every model of every listed provider.
+    /// Returns every model of every listed provider.
     pub fn models(&self) -> Vec<Arc<Model>> {
         let tables = self.tables();
         let entries = self.auth.entries();
@@ -116,7 +116,7 @@ impl Registry {
         providers.flat_map(|provider| self.models_in(provider, &entries)).collect()
     }
 
-    /// The models that can be used now: credentials are there and the API is spoken.
+    /// Returns the models that can be used now: they have credentials and pith speaks their API.
     pub fn available(&self) -> Vec<Arc<Model>> {
         let tables = self.tables();
         let entries = self.auth.entries();
@@ -129,7 +129,7 @@ impl Registry {
         models.collect()
     }
 
-    /// The models of one provider, also of one that is not listed.
+    /// Returns the models of one provider, also of one that is not listed.
     pub fn models_of(&self, provider: &str) -> Vec<Arc<Model>> {
         match self.provider(provider) {
             Some(provider) => self.models_in(&provider, &self.auth.entries()),
@@ -137,7 +137,7 @@ impl Registry {
         }
     }
 
-    /// The model of that provider and id, whether usable or not.
+    /// Returns the model of that provider and id, whether usable or not.
     pub fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let (provider, entries) = (self.provider(provider)?, self.auth.entries());
         let offers = provider.offers(&self.names_of(&provider.id, &entries));
@@ -151,7 +151,7 @@ impl Registry {
         self.is_usable_with(&tables, provider, model, &self.auth.entries())
     }
 
-    /// The model a host asks for. The error is the answer to it.
+    /// Returns the model a host asks for. The error is the answer to it.
     pub fn select(&self, provider: &str, id: &str) -> Result<Arc<Model>, String> {
         let not_found = || format!("Model not found: {provider}/{id}");
         let model = self.find(provider, id).ok_or_else(not_found)?;
@@ -169,7 +169,7 @@ impl Registry {
         self.check_credential(model).map_err(|missing| missing.text(&model.provider))
     }
 
-    /// The context window of a model: what its server has said about it, if that is less than its entry says.
+    /// Returns the context window of a model: what its server has said about it, if that is less than its entry says.
     pub fn context_window(&self, model: &Model) -> u64 {
         let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let said = windows.get(&(model.provider.clone(), model.id.clone())).copied();
@@ -182,7 +182,7 @@ impl Registry {
         tables.providers.iter().filter(|provider| provider.is_listed()).map(|provider| provider.id.clone()).collect()
     }
 
-    /// The id of a provider written in any case. Unlisted ones are found by their exact name.
+    /// Returns the id of a provider written in any case. Unlisted ones are found by their exact name.
     pub fn provider_named(&self, name: &str) -> Option<String> {
         let tables = self.tables();
         let exact = tables.providers.iter().find(|provider| provider.id == name);
@@ -193,17 +193,17 @@ impl Registry {
         found.map(|provider| provider.id.clone())
     }
 
-    /// The provider's name for people.
+    /// Returns the provider's name for people.
     pub fn display_name(&self, id: &str) -> String {
         self.provider(id).map_or_else(|| id.to_owned(), |provider| provider.name().to_owned())
     }
 
-    /// The id of the model a built-in provider suggests.
+    /// Returns the id of the model a built-in provider suggests.
     pub fn default_model_id(&self, provider: &str) -> Option<&'static str> {
         catalogue::provider(provider).map(|built_in| built_in.default_model)
     }
 
-    /// The default model of the first provider that has a credential. No other provider's table is read.
+    /// Returns the default model of the first provider that has a credential. No other provider's table is read.
     pub fn suggested(&self) -> Option<Arc<Model>> {
         let tables = self.tables();
         let entries = self.auth.entries();
@@ -215,7 +215,7 @@ impl Registry {
         })
     }
 
-    /// A model nobody described, at the address configured for the provider.
+    /// Returns a model nobody described, at the address configured for the provider.
     pub fn blank_model(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         offers::blank(&*self.provider(provider)?, id).map(Arc::new)
     }
@@ -280,12 +280,12 @@ impl Registry {
         names
     }
 
-    /// The secrets seen so far, for whoever writes texts that others read.
+    /// Returns the secrets seen so far, for callers that write texts others may read.
     pub fn secrets(&self) -> Arc<Secrets> {
         self.secrets.clone()
     }
 
-    /// The stored credentials.
+    /// Returns the stored credentials.
     pub fn auth_file(&self) -> &AuthFile {
         &self.auth
     }

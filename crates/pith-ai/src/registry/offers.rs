@@ -63,7 +63,7 @@ pub(super) fn put_together(provider: &Provider, names: &Names<'_>) -> Vec<Offer>
     drafts.into_iter().map(|draft| finish(draft, names)).collect()
 }
 
-/// A model nobody described, at a configured address.
+/// Returns a model nobody described, at a configured address.
 pub(super) fn blank(provider: &Provider, id: &str) -> Option<Model> {
     let config = provider.configs().find(|config| config.base_url.is_some())?;
     let entry = ModelConfig { id: id.to_owned(), ..ModelConfig::default() };
@@ -81,7 +81,7 @@ fn built_in(provider: &Provider) -> Vec<Draft> {
     drafts.collect()
 }
 
-/// The provider's own address and compat go over every model that is already there.
+/// Applies the provider's own address and compat to every model that is already there.
 fn redirect(drafts: &mut [Draft], config: &ProviderConfig) {
     for draft in drafts {
         if let Some(base_url) = &config.base_url {
@@ -91,7 +91,7 @@ fn redirect(drafts: &mut [Draft], config: &ProviderConfig) {
     }
 }
 
-/// An entry with a known id replaces that model, others are appended.
+/// Adds the models of a provider; an entry with a known id replaces that model.
 fn add(drafts: &mut Vec<Draft>, config: &ProviderConfig) {
     for model in &config.models {
         let draft = define(config, model, drafts);
@@ -176,7 +176,7 @@ fn merge(below: &mut Value, above: &Value) {
     }
 }
 
-/// Later keys win; a few objects merge one level deeper.
+/// Merges compat keys; later ones win, and a few objects merge one level deeper.
 fn merge_compat(below: &mut Option<Map<String, Value>>, above: Option<&Map<String, Value>>) {
     let Some(above) = above else { return };
     let merged = below.get_or_insert_default();
@@ -198,7 +198,7 @@ fn finish(mut draft: Draft, names: &Names<'_>) -> Offer {
     Offer { model: Arc::new(draft.model), base_headers: draft.base_headers, headers }
 }
 
-/// Mistral serves `openai-completions` at the same host; its own API is not needed.
+/// Uses `openai-completions` for Mistral's models: its hosts serve both APIs.
 fn speak_completions_to_mistral(model: &mut Model) {
     if model.api != MISTRAL {
         return;
@@ -223,7 +223,7 @@ fn fill_placeholders(address: &mut String, names: &Names<'_>) {
     }
 }
 
-/// The variables an address still needs.
+/// Returns the variables an address still needs.
 pub(super) fn placeholders(address: &str) -> Vec<String> {
     let parts = address.split('{').skip(1).filter_map(|part| part.split_once('}'));
     let is_name = |name: &&str| {

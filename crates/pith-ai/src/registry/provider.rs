@@ -78,7 +78,7 @@ impl Provider {
         Provider { registered: Some(registered), ..Provider::empty(&id) }
     }
 
-    /// The provider with other layers. Its offers are put together anew.
+    /// Returns the provider with changed layers. Its offers are computed again when somebody asks for them.
     pub fn changed(&self, edit: impl FnOnce(&mut Provider)) -> Arc<Provider> {
         let mut provider = Provider {
             built_in: self.built_in,
@@ -105,12 +105,12 @@ impl Provider {
         configured.or(self.built_in.map(|built_in| built_in.name)).unwrap_or(&self.id)
     }
 
-    /// What whoever registered it does for it.
+    /// Returns what the extension that registered it does for it.
     pub fn service(&self) -> Option<&Service> {
         self.registered.as_ref().map(|registered| &registered.service)
     }
 
-    /// The configured layers, the one that wins first.
+    /// Returns the configured layers, the one that wins first.
     pub fn configs(&self) -> impl Iterator<Item = &ProviderConfig> {
         self.registered.as_ref().map(|registered| &registered.config).into_iter().chain(&self.file)
     }
@@ -121,7 +121,7 @@ impl Provider {
         self.offers.get().is_some()
     }
 
-    /// The models on offer. `names` fill the placeholders of addresses.
+    /// Returns the models on offer. `names` fill the placeholders of addresses.
     pub fn offers(&self, names: &Names<'_>) -> &[Offer] {
         self.offers.get_or_init(|| offers::put_together(self, names))
     }

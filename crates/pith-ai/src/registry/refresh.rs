@@ -88,7 +88,7 @@ impl Tables {
     }
 }
 
-/// A file may name an API nobody speaks; better said at once than at the first prompt.
+/// Reports APIs that pith does not know, so that a user learns of them before the first prompt.
 fn unknown_apis(configs: &[ProviderConfig], file: &Path) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for config in configs {

@@ -1,4 +1,4 @@
-//! Providers that come while pith runs, in the shape extensions describe them.
+//! Providers that extensions register while pith runs.
 
 use serde_json::{Map, Value};
 
@@ -8,11 +8,11 @@ use super::provider::{Provider, Registered, Visibility};
 use crate::config_value::Names;
 use crate::models_file;
 
-/// What whoever registered a provider does for it, besides describing it.
+/// What the extension that registered a provider does for it, besides describing it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
     pub answers: Answers,
-    /// Turns a stored login into a key, also one that ran out.
+    /// Turns a stored login into a key, also an expired one.
     pub logs_in: bool,
 }
 
@@ -71,7 +71,7 @@ impl Registry {
         Ok(problems)
     }
 
-    /// Puts a newer list in place of a registered provider's models. What is no list leaves them as they are.
+    /// Replaces the models of a registered provider. A value that is no list changes nothing.
     pub fn replace_models(&self, id: &str, models: Value) -> Result<(), String> {
         let Value::Array(mut models) = models else { return Ok(()) };
         let Some(provider) = self.provider(id) else { return Ok(()) };
@@ -86,18 +86,15 @@ impl Registry {
         let mut entry = registered.entry.clone().unwrap_or_default();
         entry.insert("models".to_owned(), Value::Array(models));
         let ignored = self.register_entry(id, &Value::Object(entry), registered.service.clone())?;
-        match ignored.is_empty() {
-            true => Ok(()),
-            false => Err(format!("some values were ignored: {}", ignored.join("; "))),
-        }
+        if ignored.is_empty() { Ok(()) } else { Err(format!("some values were ignored: {}", ignored.join("; "))) }
     }
 
-    /// What whoever registered a provider does for it.
+    /// Returns what the extension that registered a provider does for it.
     pub fn service(&self, provider: &str) -> Service {
         self.provider(provider).and_then(|provider| provider.service().cloned()).unwrap_or_default()
     }
 
-    /// Every model needs an API and an address, from itself or from the layers below.
+    /// Checks that every model has an API and an address, its own or one of the layers below.
     fn check_models(&self, registered: &Registered) -> Result<(), String> {
         let id = registered.config.id.as_str();
         let edit = |layers: &mut Provider| layers.registered = Some(registered.clone());
@@ -105,7 +102,7 @@ impl Registry {
             Some(provider) => provider.changed(edit),
             None => Provider::registered(registered.clone()).changed(|_| {}),
         };
-        // Whoever answers for everything needs neither.
+        // An extension that answers all calls needs neither.
         if !registered.lists_models() || registered.service.answers == Answers::Everything {
             return Ok(());
         }
@@ -133,7 +130,7 @@ fn registered(
 ) -> Result<Registered, String> {
     let entry = Value::Object(entry);
     let mut config = models_file::described(id, &entry, problems)?;
-    // Whoever answers without being given a key has one, or needs none.
+    // An extension that answers calls itself and gives no key has one, or needs none.
     config.keyless |= service.answers != Answers::Nothing && config.api_key.is_none() && !service.logs_in;
     let Value::Object(entry) = entry else { unreachable!("made above") };
     Ok(Registered { service, entry: Some(entry), ..Registered::new(config, Visibility::Listed) })

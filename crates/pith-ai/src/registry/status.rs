@@ -12,7 +12,7 @@ pub enum AuthStatus {
 }
 
 impl AuthStatus {
-    /// `ready`, `not_ready` or `invalid`.
+    /// Returns `ready`, `not_ready` or `invalid`.
     pub fn as_str(self) -> &'static str {
         match self {
             AuthStatus::Ready => "ready",
@@ -21,7 +21,7 @@ impl AuthStatus {
         }
     }
 
-    /// Why it is not ready.
+    /// Returns why it is not ready.
     pub fn reason(self) -> Option<&'static str> {
         match self {
             AuthStatus::Ready => None,
@@ -42,7 +42,7 @@ pub struct CredentialOrigin {
 }
 
 impl Registry {
-    /// Where requests to the provider would take their credential from, without running or asking anything.
+    /// Returns where requests to the provider would take their credential from, without running or asking anything.
     pub fn credential_origin(&self, provider: &str) -> Option<CredentialOrigin> {
         let provider = self.provider(provider)?;
         self.origin_of(&provider)

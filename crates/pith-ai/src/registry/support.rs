@@ -23,7 +23,7 @@ pub(super) fn is_unknown(api: &str) -> bool {
     wire::for_api(api).is_none() && api != MISTRAL && UNSUPPORTED.iter().all(|(name, _)| *name != api)
 }
 
-/// What is missing for this model, as the end of a sentence.
+/// Returns what is missing for this model, as the end of a sentence.
 fn missing(tables: &Tables, provider: Option<&Provider>, model: &Model) -> Option<String> {
     let api = model.api.as_str();
     let name = || format!("{}/{}", model.provider, model.id);

@@ -1,7 +1,7 @@
 //! Text of any length that never repeats: watchers for loops stay calm, and the
 //! same length gives the same text everywhere.
 
-/// Exactly `chars` characters of invented words.
+/// Returns exactly `chars` characters of invented words.
 pub(super) fn prose(chars: usize) -> String {
     const CONSONANTS: &[u8] = b"bdfgklmnprstvz";
     const VOWELS: &[u8] = b"aeiou";

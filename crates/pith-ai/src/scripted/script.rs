@@ -235,7 +235,7 @@ impl Script {
     }
 }
 
-/// The lines of a text as one script object; nothing if it is not made of JSON lines.
+/// Returns the lines of a text as one script object; nothing if it is not made of JSON lines.
 fn lines(text: &str) -> Option<Result<Value, String>> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let mut values = Vec::new();
@@ -321,7 +321,7 @@ fn turns(values: Vec<Value>, path: &str) -> Result<Vec<Turn>, String> {
     Ok(turns)
 }
 
-/// A turn and how often it is given.
+/// Returns a turn and how often it is given.
 fn turn(value: Value, path: &str) -> Result<(Turn, usize), String> {
     let raw: RawTurn = field(value, path)?;
     let blocks = match (raw.text, raw.blocks) {

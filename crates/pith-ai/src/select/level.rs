@@ -3,12 +3,12 @@
 use pith_config::Settings;
 use pith_protocol::{Model, ThinkingLevel};
 
-/// A level as a person writes it, in any case.
+/// Parses a level, in upper or lower case.
 pub fn parse_level(name: &str) -> Option<ThinkingLevel> {
     ThinkingLevel::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(name))
 }
 
-/// What to say about a word that is no level.
+/// Returns the error text for a word that is no level.
 pub fn invalid_level(name: &str) -> String {
     format!("Invalid thinking level \"{name}\". {}", valid_levels())
 }
@@ -17,7 +17,7 @@ pub(super) fn valid_levels() -> String {
     format!("Valid values: {}", ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", "))
 }
 
-/// The level after switching to a model. `scoped` comes with the scope when the switch was a cycle through it.
+/// Returns the level after switching to a model. `scoped` comes with the scope when the switch was a cycle through it.
 pub fn after_switch(
     settings: &Settings,
     model: &Model,
@@ -28,7 +28,7 @@ pub fn after_switch(
     model.clamp_thinking(wanted)
 }
 
-/// The next level of the model, or none when it does not think.
+/// Returns the next level of the model, or none when it does not think.
 pub fn next_level(model: &Model, current: ThinkingLevel) -> Option<ThinkingLevel> {
     if !model.reasoning {
         return None;

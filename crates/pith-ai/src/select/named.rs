@@ -14,7 +14,7 @@ pub struct Choice {
     pub model: Arc<Model>,
     /// From a `:level` suffix.
     pub level: Option<ThinkingLevel>,
-    /// Nobody knows this id; it was taken at its word.
+    /// The id is not known and is used as it was written.
     pub is_custom: bool,
     pub warning: Option<String>,
 }
@@ -31,7 +31,7 @@ impl From<Found> for Choice {
     }
 }
 
-/// The model meant by `--provider` and `--model`, among all known ones. A provider alone means its default.
+/// Returns the model meant by `--provider` and `--model`, among all known ones. A provider alone means its default.
 pub fn by_name(registry: &Registry, provider: Option<&str>, model: Option<&str>) -> Result<Option<Choice>, String> {
     let choice = match (provider, model) {
         (None, None) => return Ok(None),
@@ -58,7 +58,7 @@ fn provider_default(registry: &Registry, provider: &str) -> Result<Arc<Model>, S
     suggested.or_else(first).ok_or_else(|| format!("Provider \"{provider}\" has no models"))
 }
 
-/// With `--provider`: a repeated `provider/` in front of the id is harmless.
+/// Finds a model of the provider that `--provider` names. The id may repeat the provider as `provider/id`.
 fn within_named(registry: &Registry, provider: &str, text: &str) -> Result<Choice, String> {
     let rest = match text.split_once('/') {
         Some((head, rest)) if head.eq_ignore_ascii_case(provider) => rest,
@@ -70,7 +70,7 @@ fn within_named(registry: &Registry, provider: &str, text: &str) -> Result<Choic
         Match::Nothing if rest != text => pattern::find(&models, text),
         found => found,
     };
-    settle(registry, provider, &models, rest, found)
+    choose(registry, provider, &models, rest, found)
 }
 
 fn anywhere(registry: &Registry, text: &str) -> Result<Choice, String> {
@@ -96,10 +96,10 @@ fn anywhere(registry: &Registry, text: &str) -> Result<Choice, String> {
             return Ok(found.into());
         }
     }
-    settle(registry, &provider, &models, rest, found)
+    choose(registry, &provider, &models, rest, found)
 }
 
-/// The only usable model whose id is the whole text: `openai/gpt-4o` at a gateway.
+/// Finds the only usable model whose id is the whole text, such as `openai/gpt-4o` at a gateway.
 fn gateway_model(registry: &Registry, text: &str) -> Option<Choice> {
     let available = registry.available();
     let (bare, level) = split_level(text);
@@ -143,7 +143,7 @@ fn the_usable_one(registry: &Registry, text: &str, mut exact: Vec<Arc<Model>>) -
     Err(format!("Model \"{text}\" is ambiguous across providers: {names}. {reason} Use --provider or provider/model."))
 }
 
-/// A loose name prefers models that can run, then models pith can talk to, then any.
+/// Matches a partial name: first among usable models, then among those pith can talk to, then among all.
 fn fuzzy(registry: &Registry, all: &[Arc<Model>], text: &str) -> Match {
     let supported = || all.iter().filter(|model| registry.check_support(model).is_ok()).cloned().collect();
     let tiers: [&dyn Fn() -> Vec<Arc<Model>>; 3] = [&|| registry.available(), &supported, &|| all.to_vec()];
@@ -158,8 +158,8 @@ fn fuzzy(registry: &Registry, all: &[Arc<Model>], text: &str) -> Match {
     closest
 }
 
-/// The outcome inside a known provider, where an unknown id is taken at its word.
-fn settle(
+/// Turns a match inside a known provider into a choice. An unknown id becomes a custom model.
+fn choose(
     registry: &Registry,
     provider: &str,
     models: &[Arc<Model>],
@@ -180,7 +180,7 @@ fn bad_level(suffix: &str, text: &str) -> String {
     format!("Invalid thinking level \"{suffix}\" in \"{text}\". {}", valid_levels())
 }
 
-/// A model the catalogue does not know, made after the provider's default one.
+/// Makes a model that the catalogue does not know, modelled on the provider's default one.
 fn custom(registry: &Registry, provider: &str, text: &str) -> Result<Choice, String> {
     let (id, level) = split_level(text);
     let like = provider_default(registry, provider).ok().or_else(|| registry.blank_model(provider, id));

@@ -25,7 +25,7 @@ pub(super) enum Match {
     Nothing,
 }
 
-/// The one model that is meant exactly: `provider/id` or a bare id, in any case.
+/// Returns the only model with this `provider/id` or bare id, in any case.
 pub(super) fn exact(models: &[Arc<Model>], text: &str) -> Option<Arc<Model>> {
     let text = text.trim();
     let full = only(models.iter().filter(|model| is_full_name(model, text)));
@@ -40,7 +40,7 @@ pub(super) fn is_full_name(model: &Model, text: &str) -> bool {
     })
 }
 
-/// An exact match, else the best model containing the text, else the same without a level suffix.
+/// Finds an exact match, else the best model that contains the text, else the same without a level suffix.
 pub(super) fn find(models: &[Arc<Model>], text: &str) -> Match {
     if let Some(model) = exact(models, text).or_else(|| containing(models, text)) {
         return Match::Found(Found { model, level: None });
@@ -53,7 +53,7 @@ pub(super) fn find(models: &[Arc<Model>], text: &str) -> Match {
     }
 }
 
-/// A text without its level suffix, and that level.
+/// Returns a text without its level suffix, and that level.
 pub(super) fn split_level(text: &str) -> (&str, Option<ThinkingLevel>) {
     match text.rsplit_once(':') {
         Some((head, suffix)) => match parse_level(suffix) {
@@ -68,7 +68,7 @@ fn only<'a>(mut models: impl Iterator<Item = &'a Arc<Model>>) -> Option<&'a Arc<
     models.next().filter(|_| models.next().is_none())
 }
 
-/// Of the models whose id or name contains the text: names that stay current before dated ones, then the
+/// Returns the best model whose id or name contains the text: ids without a date before dated ones, then the
 /// id that sorts last.
 fn containing(models: &[Arc<Model>], text: &str) -> Option<Arc<Model>> {
     let text = text.trim().to_lowercase();
@@ -87,7 +87,7 @@ fn containing(models: &[Arc<Model>], text: &str) -> Option<Arc<Model>> {
     best.map(|(_, model)| model.clone())
 }
 
-/// An id without a date at its end.
+/// Whether an id has no date at its end.
 fn is_alias(id: &str) -> bool {
     let Some((_, tail)) = id.rsplit_once('-') else { return true };
     !(tail.len() == 8 && tail.bytes().all(|byte| byte.is_ascii_digit()))

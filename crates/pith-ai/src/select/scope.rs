@@ -31,9 +31,10 @@ pub fn resolve_scope<S: AsRef<str>>(registry: &Registry, patterns: &[S]) -> Scop
     }
     let available = registry.available();
     for text in patterns.iter().map(|text| text.as_ref().trim()).filter(|text| !text.is_empty()) {
-        let selected = match text.contains(['*', '?', '[']) {
-            true => by_glob(&available, text),
-            false => by_pattern(&available, text, &mut scope.warnings),
+        let selected = if text.contains(['*', '?', '[']) {
+            by_glob(&available, text)
+        } else {
+            by_pattern(&available, text, &mut scope.warnings)
         };
         if selected.is_empty() {
             scope.warnings.push(format!("No models match pattern \"{text}\""));
@@ -53,7 +54,7 @@ impl Scope {
         self.find(&model.provider, &model.id).is_some()
     }
 
-    /// The member of that provider and id.
+    /// Returns the member of that provider and id.
     pub fn find(&self, provider: &str, id: &str) -> Option<&Scoped> {
         self.models.iter().find(|scoped| scoped.model.provider == provider && scoped.model.id == id)
     }
@@ -83,7 +84,7 @@ fn by_glob(available: &[Arc<Model>], text: &str) -> Vec<Scoped> {
     available.iter().filter(matches).map(|model| Scoped { model: model.clone(), level }).collect()
 }
 
-/// `*` stops at a slash and `**` does not, except that `provider/*` is all of that provider.
+/// Compiles a glob in which `*` stops at a slash and `**` does not, except that `provider/*` is all of that provider.
 fn glob(text: &str) -> Option<GlobMatcher> {
     let whole_provider = text.strip_suffix("/*").filter(|head| !head.contains('/')).map(|head| format!("{head}/**"));
     let text = whole_provider.as_deref().unwrap_or(text);
@@ -100,13 +101,14 @@ pub struct Cycled {
     pub is_scoped: bool,
 }
 
-/// The usable model after the current one, in the scope or, without one, among all. None with fewer than two.
+/// Returns the usable model after the current one, in the scope or, without one, among all. None with fewer than two.
 /// A current model that is not among them counts as the first.
 pub fn next_model(registry: &Registry, scope: &[Scoped], current: Option<&Model>) -> Option<Cycled> {
     let is_scoped = !scope.is_empty();
-    let candidates: Vec<Scoped> = match is_scoped {
-        true => scope.iter().filter(|scoped| registry.is_usable(&scoped.model)).cloned().collect(),
-        false => registry.available().into_iter().map(|model| Scoped { model, level: None }).collect(),
+    let candidates: Vec<Scoped> = if is_scoped {
+        scope.iter().filter(|scoped| registry.is_usable(&scoped.model)).cloned().collect()
+    } else {
+        registry.available().into_iter().map(|model| Scoped { model, level: None }).collect()
     };
     if candidates.len() < 2 {
         return None;

@@ -32,7 +32,7 @@ pub struct Recorded<'a> {
 /// The decision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
-    /// None when nothing can be used; the session starts all the same.
+    /// `None` when no model can be used; the session starts without one.
     pub model: Option<Arc<Model>>,
     /// Clamped to the model; `off` without one.
     pub thinking: ThinkingLevel,
@@ -64,7 +64,7 @@ pub fn start(
     let level = wanted.thinking.or(choice.level).unwrap_or_else(|| usual_level(&choice.model, settings, recorded));
     let mut model = choice.model;
     if choice.is_custom && wanted.thinking.is_some_and(|level| level != ThinkingLevel::Off) {
-        // Nobody described the model; who asks it to think knows that it can.
+        // The model has no description; a user who asks it to think knows that it can.
         Arc::make_mut(&mut model).reasoning = true;
     }
     let thinking = model.clamp_thinking(level);
@@ -113,7 +113,7 @@ fn first_available(registry: &Registry) -> Option<Arc<Model>> {
     registry.available().into_iter().next()
 }
 
-/// The level when neither a flag nor a pattern gave one.
+/// Returns the level when neither a flag nor a pattern gave one.
 fn usual_level(model: &Model, settings: &Settings, recorded: Option<&Recorded<'_>>) -> ThinkingLevel {
     let usual = settings.default_thinking_level.unwrap_or(ThinkingLevel::Medium);
     match recorded {

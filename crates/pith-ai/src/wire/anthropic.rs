@@ -7,7 +7,8 @@ use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{
-    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, field, unstreamed,
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, THINKING, Wire, bare_status, cut, field,
+    unstreamed,
 };
 use crate::failure::Fault;
 
@@ -27,8 +28,8 @@ const OPTIONAL: &[OptionalField] = &[
 pub struct Anthropic;
 
 impl Wire for Anthropic {
-    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault> {
-        request::build(order)
+    fn request(&self, input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
+        request::build(input)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -17,7 +17,7 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// An empty body for a request to `model`.
+    /// Makes an empty body for a request to `model`.
     pub fn new(model: &'a Model, refused: &'a Refused) -> Self {
         Body { out: vec![b'{'], overrides: model.sampling_params.as_ref(), refused, written: Vec::with_capacity(16) }
     }
@@ -41,7 +41,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The body's bytes.
+    /// Returns the finished body.
     pub fn finish(mut self) -> Vec<u8> {
         for (name, value) in self.overrides.into_iter().flatten() {
             if !self.written.contains(&name.as_str()) && !self.refused.contains(name) {

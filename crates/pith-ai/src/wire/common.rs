@@ -10,7 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Headers, Order};
+use super::{Headers, RequestInput};
 use crate::failure::Fault;
 use crate::network;
 use crate::prepare::Part;
@@ -27,10 +27,10 @@ pub enum KeyStyle {
     Header(&'static str),
 }
 
-/// The headers of a request to `order`'s model: common ones, credentials, attribution. Configured ones are applied
+/// Returns the headers of a request to the model: common ones, credentials, attribution. Configured ones are applied
 /// by the caller, last.
-pub fn headers(order: &Order<'_>, style: KeyStyle) -> Headers {
-    let (call, credentials) = (order.call, order.credentials);
+pub fn headers(input: &RequestInput<'_>, style: KeyStyle) -> Headers {
+    let (call, credentials) = (input.call, input.credentials);
     let platform = format!("{USER_AGENT} ({}; {})", std::env::consts::OS, std::env::consts::ARCH);
     let mut headers = Headers::new(&platform);
     if let Some(key) = &credentials.api_key {
@@ -50,7 +50,7 @@ pub fn headers(order: &Order<'_>, style: KeyStyle) -> Headers {
             headers.set("x-opencode-session", id);
         }
     }
-    if order.taste.attribution {
+    if input.options.attribution {
         attribute(&call.model, &mut headers);
     }
     headers
@@ -67,12 +67,12 @@ fn attribute(model: &Model, headers: &mut Headers) {
     }
 }
 
-/// The session id, unless nothing may be linked to the session.
+/// Returns the session id, unless nothing may be linked to the session.
 pub fn session_id(call: &LlmCall) -> Option<&str> {
     call.session_id.as_deref().filter(|_| call.cache != CacheRetention::None)
 }
 
-/// The model's base URL without a trailing slash, `{NAME}` filled in from the environment.
+/// Returns the model's base URL without a trailing slash, `{NAME}` filled in from the environment.
 pub fn base_url(model: &Model) -> Result<String, Fault> {
     let bad = |text: String| Fault::new(ErrorKind::InvalidRequest, text);
     let mut url = String::with_capacity(model.base_url.len());
@@ -124,7 +124,7 @@ pub enum Affinity {
 }
 
 impl Affinity {
-    /// The `sessionAffinityFormat` of a model, by default that of its host.
+    /// Reads the `sessionAffinityFormat` of a model; the default depends on its host.
     pub fn of(model: &Model) -> Self {
         let default = if is_openrouter(model) { "openrouter" } else { "openai" };
         match compat(model, "sessionAffinityFormat").and_then(Value::as_str).unwrap_or(default) {
@@ -135,17 +135,17 @@ impl Affinity {
     }
 }
 
-/// A compat switch of the model.
+/// Returns a compat switch of the model.
 pub fn compat<'a>(model: &'a Model, key: &str) -> Option<&'a Value> {
     model.compat.as_ref()?.get(key)
 }
 
-/// A compat switch that is on or off.
+/// Whether a compat switch of the model is on.
 pub fn flag(model: &Model, key: &str, default: bool) -> bool {
     compat(model, key).and_then(Value::as_bool).unwrap_or(default)
 }
 
-/// The strict form of a tool's schema, where the tool asks for it and has one.
+/// Returns the strict form of a tool's schema, where the tool asks for it and has one.
 pub fn strict_schema(tool: &ToolSpec, is_supported: bool) -> Option<Value> {
     if is_supported && tool.prefer_strict { schema::strict(&tool.parameters) } else { None }
 }
@@ -156,7 +156,7 @@ pub fn strict_schema(tool: &ToolSpec, is_supported: bool) -> Option<Value> {
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 impl Text<'_> {
-    /// The string.
+    /// Returns the string.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -223,7 +223,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
 pub struct Count(pub Option<u64>);
 
 impl Count {
-    /// The count, zero when there is none.
+    /// Returns the count, zero when there is none.
     pub fn or_zero(self) -> u64 {
         self.0.unwrap_or(0)
     }
@@ -270,7 +270,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
     }
 }
 
-/// Texts of parts joined by line feeds.
+/// Returns texts of parts joined by line feeds.
 pub fn joined_text(parts: &[Part<'_>]) -> String {
     let mut text = String::new();
     let mut is_first = true;

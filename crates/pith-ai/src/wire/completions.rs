@@ -12,8 +12,8 @@ use pith_protocol::Model;
 use serde_json::Value;
 
 use super::{
-    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, THINKING, Wire, bare_status, cut, error_member, field,
-    unstreamed,
+    Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, THINKING, Wire, bare_status, cut, error_member,
+    field, unstreamed,
 };
 use crate::failure::Fault;
 
@@ -46,8 +46,8 @@ const OPTIONAL: &[OptionalField] = &[
 pub struct Completions;
 
 impl Wire for Completions {
-    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault> {
-        request::build(order)
+    fn request(&self, input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
+        request::build(input)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -7,7 +7,7 @@ mod stream;
 use pith_protocol::Model;
 use serde_json::Value;
 
-use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, Order, Wire, bare_status, cut, unstreamed};
+use super::{Decoder, HttpRequest, MAX_ERROR_CHARS, OptionalField, RequestInput, Wire, bare_status, cut, unstreamed};
 use crate::failure::Fault;
 
 /// What a server may do without.
@@ -18,8 +18,8 @@ const OPTIONAL: &[OptionalField] =
 pub struct Google;
 
 impl Wire for Google {
-    fn request(&self, order: &Order<'_>) -> Result<HttpRequest, Fault> {
-        request::build(order)
+    fn request(&self, input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
+        request::build(input)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -5,7 +5,7 @@
 pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
-    /// What every request carries.
+    /// Makes the headers that every request carries.
     pub fn new(user_agent: &str) -> Self {
         let mut headers = Headers::default();
         headers.set("content-type", "application/json");
@@ -25,7 +25,7 @@ impl Headers {
         self.0.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
     }
 
-    /// The value of a header.
+    /// Returns the value of a header.
     #[cfg(test)]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -41,7 +41,7 @@ impl Headers {
         }
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

@@ -17,7 +17,7 @@ pub struct OptionalField {
     pub aliases: &'static [&'static str],
 }
 
-/// A field that every server calls by its name.
+/// Makes a field that every server calls by its name.
 pub(crate) const fn field(name: &'static str) -> OptionalField {
     OptionalField { name, aliases: &[] }
 }

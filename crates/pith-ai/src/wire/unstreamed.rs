@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The name and data of an event.
 pub type Event = (&'static str, Value);
 
-/// A chat completion: its message is one large delta.
+/// Returns the events of a chat completion: its message is one large delta.
 pub(super) fn completions(document: Value) -> Option<Vec<Event>> {
     let choice = document["choices"].get(0)?;
     let mut delta = choice["message"].as_object()?.clone();
@@ -19,7 +19,7 @@ pub(super) fn completions(document: Value) -> Option<Vec<Event>> {
     Some(vec![("", chunk)])
 }
 
-/// A message: its blocks start with all they have.
+/// Returns the events of a message: its blocks start with all they have.
 pub(super) fn anthropic(mut document: Value) -> Option<Vec<Event>> {
     let Value::Array(blocks) = document.get_mut("content")?.take() else { return None };
     let end = json!({"type": "message_delta", "usage": document["usage"],
@@ -34,7 +34,7 @@ pub(super) fn anthropic(mut document: Value) -> Option<Vec<Event>> {
     Some(events)
 }
 
-/// A response: its items are done.
+/// Returns the events of a response: its items are done.
 pub(super) fn responses(document: Value) -> Option<Vec<Event>> {
     let items = document["output"].as_array()?.clone();
     let kind = match document["status"].as_str() {
@@ -50,7 +50,7 @@ pub(super) fn responses(document: Value) -> Option<Vec<Event>> {
     Some(events)
 }
 
-/// A response, or a list of partial ones, which is what the API gives when it is not told to send events.
+/// Returns the events of a response, or of a list of partial ones, which is what the API sends without `alt=sse`.
 pub(super) fn google(document: Value) -> Option<Vec<Event>> {
     let is_response = |part: &Value| part.get("candidates").is_some() || part.get("promptFeedback").is_some();
     match document {

@@ -48,7 +48,7 @@ const fn key(path: &'static str, kind: Kind) -> Key {
     Key { path, kind, scope: None }
 }
 
-/// A key that a project must not set.
+/// Makes a key that a project must not set.
 const fn user_key(path: &'static str, kind: Kind) -> Key {
     Key { path, kind, scope: Some(Scope::User) }
 }
@@ -56,7 +56,7 @@ const fn user_key(path: &'static str, kind: Kind) -> Key {
 const QUEUE_MODES: [&str; QueueMode::WORDS.len()] = words(QueueMode::WORDS);
 const INTERRUPT_MODES: [&str; InterruptMode::WORDS.len()] = words(InterruptMode::WORDS);
 
-/// The words of a choice that the protocol has too.
+/// Returns the words of a choice that the protocol has too.
 const fn words<T, const N: usize>(table: &[(&'static str, T)]) -> [&'static str; N] {
     let mut words = [""; N];
     let mut at = 0;
@@ -203,7 +203,7 @@ fn collect_unknown(prefix: &str, object: &Map<String, Value>, found: &mut Vec<Un
     }
 }
 
-/// The only setting that has this name in another object.
+/// Returns the only setting that has this name inside another object.
 fn misplaced(name: &str) -> Option<&'static str> {
     let mut paths = KEYS.iter().map(|key| key.path).filter(|path| path.rsplit('.').next() == Some(name));
     paths.next().filter(|_| paths.next().is_none())
@@ -325,7 +325,7 @@ fn check_fields<R: FnMut(&str, &Value, &str)>(
     true
 }
 
-/// A whole number in the range other JSON programs keep exactly.
+/// Returns a whole number in the range other JSON programs keep exactly.
 fn whole(value: &Value) -> Option<u64> {
     const MAX: u64 = (1 << 53) - 1;
     let number = match value.as_u64() {

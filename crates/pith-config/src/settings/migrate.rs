@@ -16,7 +16,7 @@ pub(super) fn migrate(document: &mut Map<String, Value>) {
     }
 }
 
-/// `skills` was an object with directories in it.
+/// Turns an old `skills` object into the list of its directories.
 fn skills(document: &mut Map<String, Value>) {
     let Some(Value::Object(old)) = document.get_mut("skills") else { return };
     match old.shift_remove("customDirectories") {

@@ -134,7 +134,7 @@ impl Default for ThinkingBudgets {
 }
 
 impl ThinkingBudgets {
-    /// The budget of a level; `xhigh` and `max` count as `high`.
+    /// Returns the budget of a level; `xhigh` and `max` count as `high`.
     pub fn of(&self, level: ThinkingLevel) -> u64 {
         match level {
             ThinkingLevel::Off => 0,
@@ -164,7 +164,7 @@ impl Default for Compaction {
 }
 
 impl Compaction {
-    /// Reserve and recent tokens for one model.
+    /// Returns the reserved and the recent tokens for one model.
     pub fn tokens_for(&self, provider: &str, model_id: &str) -> (u64, u64) {
         let special = self.model_overrides.get(&format!("{provider}/{model_id}"));
         (
@@ -346,7 +346,7 @@ macro_rules! choice {
             /// The words a settings file may use.
             pub const WORDS: &'static [&'static str] = &[$($text),+];
 
-            /// The word for this choice.
+            /// Returns the word for this choice.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text,)+ }
             }

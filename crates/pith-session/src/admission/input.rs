@@ -264,7 +264,7 @@ impl Session {
     /// Queues what an earlier process had accepted but not delivered when it died. It goes to the model with the next
     /// prompt.
     pub(crate) fn resume_inputs(&mut self) {
-        for left in self.store.take_left_inputs() {
+        for left in self.store.take_orphaned_inputs() {
             let queue = match left.kind {
                 InputKind::Steer => Queue::Steering,
                 InputKind::Prompt | InputKind::FollowUp => Queue::FollowUp,

@@ -10,7 +10,7 @@ impl Session {
         for input in self.queues.forget(&mut *self.out) {
             self.store.input_done(input);
         }
-        self.store.settle_leaf();
+        self.store.save_leaf();
         match successor.store {
             Some(store) => {
                 self.report_store();

@@ -234,7 +234,7 @@ impl Engine {
         let limits = limits::of(&settings.extension_limits);
         let (handle, requests) = ExtensionHost::start(extensions.config(cwd, limits));
         let clients = Clients::with_proxy(settings.http_proxy.clone());
-        let web = Web::new(Arc::new(clients), ClientOptions::from(settings).patience);
+        let web = Web::new(Arc::new(clients), ClientOptions::from(settings).timeouts);
         let questions = (extensions.mode == Mode::Tui).then(|| Questions::new(on_stderr));
         let known = Known {
             agent_dir: extensions.agent_dir.clone(),

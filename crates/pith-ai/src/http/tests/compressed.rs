@@ -6,7 +6,7 @@ use pith_protocol::{AssistantEvent, ErrorKind, StopReason};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use super::server::{Act, ask, end, failure, patience, providers, question, serve};
+use super::server::{Act, ask, end, failure, providers, question, serve, timeouts};
 use crate::client::ClientOptions;
 use crate::testing::fixture;
 
@@ -95,7 +95,7 @@ async fn errors_are_readable() {
 async fn a_body_that_is_not_what_it_claims_is_not_asked_for_again() {
     for encoding in ENCODINGS {
         let acts = vec![head("200 OK", encoding), chunk(b"data: {}\n\n"), Act::Send("0\r\n\r\n".into())];
-        let options = patience(|patience| patience.retries = 2);
+        let options = timeouts(|timeouts| timeouts.retries = 2);
         let message = ask(options, acts).await;
         let (kind, text) = failure(&message);
         assert_eq!(kind, ErrorKind::Protocol, "{encoding}: {text}");
@@ -130,7 +130,7 @@ async fn bodies_that_grow_without_end_are_cut_off() {
         let endless = compress(encoding, &pieces).await;
         let acts = std::iter::once(head("200 OK", encoding)).chain(endless.iter().map(|piece| chunk(piece))).collect();
         let mut options = ClientOptions::default();
-        options.patience.max_answer = 1 << 20;
+        options.timeouts.max_answer = 1 << 20;
         let message = ask(options, acts).await;
         assert_eq!(failure(&message), (ErrorKind::Protocol, "The answer is longer than 1 MiB"), "{encoding}");
         // An error is read as far as it is quoted.

@@ -7,14 +7,14 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::server::{end, failure, patience, providers};
+use super::server::{end, failure, providers, timeouts};
 use crate::client::ClientOptions;
 use crate::failure::is_retryable;
 use crate::testing::call;
 
 /// A client that would try three times.
 fn stubborn() -> ClientOptions {
-    patience(|patience| patience.retries = 2)
+    timeouts(|timeouts| timeouts.retries = 2)
 }
 
 async fn ask(options: ClientOptions, base_url: &str) -> AssistantMessage {

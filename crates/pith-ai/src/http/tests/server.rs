@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{ClientOptions, Providers};
-use crate::http::{CredentialSource, Credentials, Patience};
+use crate::http::{CredentialSource, Credentials, Timeouts};
 use crate::testing::{call, user};
 
 /// One thing the server does with a connection.
@@ -180,8 +180,8 @@ pub(super) fn failure(message: &AssistantMessage) -> (ErrorKind, &str) {
     (message.error.as_ref().expect("a failure").kind, message.error_message.as_deref().expect("a text"))
 }
 
-pub(super) fn patience(change: impl FnOnce(&mut Patience)) -> ClientOptions {
+pub(super) fn timeouts(change: impl FnOnce(&mut Timeouts)) -> ClientOptions {
     let mut options = ClientOptions::default();
-    change(&mut options.patience);
+    change(&mut options.timeouts);
     options
 }

@@ -8,12 +8,14 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Fault;
 use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
-use crate::prepare::{CallResult, IdRule, Manner, Part, Piece, Turn, gather, is_blank, prepare, sanitise, shorten};
+use crate::prepare::{
+    CallResult, IdRule, Part, Piece, PrepareOptions, Turn, gather, is_blank, prepare, sanitise, shorten,
+};
 use crate::wire::body::Body;
 use crate::wire::common::{
     KeyStyle, base_url, compat, flag, headers, is_openrouter, joined_text, session_id, strict_schema,
 };
-use crate::wire::{HttpRequest, Order, Refused};
+use crate::wire::{HttpRequest, Refused, RequestInput};
 
 const VERSION: &str = "2023-06-01";
 
@@ -86,18 +88,18 @@ struct Thinking {
 
 /// Builds the request. System prompt and tools come before the messages, so that consecutive requests share the
 /// longest prefix.
-pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
-    let Order { call, taste, refused, .. } = *order;
+pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
+    let RequestInput { call, options, refused, .. } = *input;
     let model = &*call.model;
     let cache = cache_control(call, refused);
-    let thinking = thinking(order);
+    let thinking = thinking(input);
     let ids = IdRule { max: 64, foreign: |id, _| shorten(&sanitise(id), id, 64), has_items: false };
-    let manner = Manner {
+    let options = PrepareOptions {
         ids,
-        foreign_thinking: taste.foreign_thinking,
+        foreign_thinking: options.foreign_thinking,
         merge_users: flag(model, "requiresAlternation", false),
     };
-    let turns = prepare(call, manner);
+    let turns = prepare(call, options);
     let mut messages = messages(turns, flag(model, "allowEmptySignature", false));
     mark_last_user_turns(&mut messages, cache);
 
@@ -119,7 +121,7 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
 
     let base = base_url(model)?;
     let url = if base.ends_with("/v1") { format!("{base}/messages") } else { format!("{base}/v1/messages") };
-    let mut headers = headers(order, KeyStyle::Header("x-api-key"));
+    let mut headers = headers(input, KeyStyle::Header("x-api-key"));
     headers.set("anthropic-version", VERSION);
     let betas = betas(call, thinking.is_budgeted);
     if !betas.is_empty() {
@@ -128,7 +130,7 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     if let Some(id) = session_id(call).filter(|_| flag(model, "sendSessionAffinityHeaders", is_openrouter(model))) {
         headers.set(if is_openrouter(model) { "x-session-id" } else { "x-session-affinity" }, id);
     }
-    headers.apply(&order.credentials.headers);
+    headers.apply(&input.credentials.headers);
     Ok(HttpRequest { url, headers, body: body.finish().into() })
 }
 
@@ -161,7 +163,7 @@ fn cache_control(call: &LlmCall, refused: &Refused) -> Option<CacheControl> {
     Some(CacheControl { r#type: "ephemeral", ttl: is_long.then_some("1h") })
 }
 
-/// The breakpoints beside tools and system prompt. Marking two user turns lets a long tool loop hit the cache again
+/// Sets the cache breakpoints of the messages. Marking two user turns lets a long tool loop hit the cache again
 /// after a branch or a retry.
 fn mark_last_user_turns(messages: &mut [Message<'_>], cache: Option<CacheControl>) {
     for message in messages.iter_mut().rev().filter(|message| message.role == "user").take(2) {
@@ -259,7 +261,7 @@ fn tools<'a>(call: &'a LlmCall, refused: &Refused, cache: Option<CacheControl>) 
     tools
 }
 
-/// The API wants an object schema with these three keys, whatever the tool says.
+/// Returns the schema with the three keys that the API demands.
 fn input_schema(parameters: &Value) -> Map<String, Value> {
     let mut schema = parameters.as_object().cloned().unwrap_or_default();
     schema.insert("type".to_owned(), json!("object"));
@@ -268,16 +270,16 @@ fn input_schema(parameters: &Value) -> Map<String, Value> {
     schema
 }
 
-fn thinking(order: &Order<'_>) -> Thinking {
-    let (call, model, level) = (order.call, &*order.call.model, order.call.thinking);
-    let max_tokens = output_limit(call, order.input_tokens);
+fn thinking(input: &RequestInput<'_>) -> Thinking {
+    let (call, model, level) = (input.call, &*input.call.model, input.call.thinking);
+    let max_tokens = output_limit(call, input.input_tokens);
     let plain = Thinking { thinking: None, effort: None, max_tokens, is_budgeted: false };
     if !model.reasoning {
         return plain;
     }
     let mapped = model.thinking_level_map.as_ref().and_then(|map| map.get(&level));
     let is_adaptive = flag(model, "forceAdaptiveThinking", false);
-    let display = (!order.refused.contains("display")).then_some("summarized");
+    let display = (!input.refused.contains("display")).then_some("summarized");
     let disabled = || Thinking { thinking: Some(json!({"type": "disabled"})), ..plain };
     match level {
         // `null` says that this model cannot be told to stop.
@@ -291,7 +293,7 @@ fn thinking(order: &Order<'_>) -> Thinking {
             Thinking { thinking: Some(thinking), effort: Some(effort), max_tokens, is_budgeted: false }
         }
         _ => {
-            let (max_tokens, budget) = limit_with_budget(call, order.input_tokens, order.taste.budgets.of(level));
+            let (max_tokens, budget) = limit_with_budget(call, input.input_tokens, input.options.budgets.of(level));
             // The API refuses budgets this small.
             if budget < ANSWER_TOKENS {
                 return disabled();

@@ -278,7 +278,7 @@ impl Stream {
     }
 
     fn stop(&mut self, message: &mut MessageBuilder) {
-        // Blocks the server forgot to stop may still owe their input.
+        // Blocks that the server forgot to stop may still lack their input.
         while let Some(theirs) = self.blocks.first().map(|block| block.theirs) {
             self.block_stop(theirs, message);
         }

@@ -106,7 +106,7 @@ pub(super) enum Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// The text, if it is one and not empty.
+    /// Returns the text, if it is one and not empty.
     pub(super) fn text(self) -> Option<Cow<'a, str>> {
         match self {
             Content::Text(text) if !text.is_empty() => Some(text),
@@ -176,7 +176,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-/// `{type:"text", text}` or `{type:"thinking", thinking:[{text}]}`.
+/// Reads `{type:"text", text}` or `{type:"thinking", thinking:[{text}]}`.
 fn typed_part(part: &Value) -> Option<(bool, String)> {
     match part["type"].as_str() {
         Some("thinking") => match &part["thinking"] {

@@ -158,7 +158,7 @@ impl Vendor {
 }
 
 impl<'a> Compat<'a> {
-    /// The switches for requests to `model`, without what its server has refused.
+    /// Makes the switches for requests to `model`, without what its server has refused.
     pub(super) fn of(model: &'a Model, refused: &Refused) -> Self {
         let vendor = Vendor::of(model);
         let is_router = is_openrouter(model);
@@ -194,13 +194,13 @@ impl<'a> Compat<'a> {
         }
     }
 
-    /// A compat key that holds an object.
+    /// Returns a compat key that holds an object.
     pub(super) fn object(model: &'a Model, key: &str) -> Option<&'a Map<String, Value>> {
         compat(model, key).and_then(Value::as_object)
     }
 }
 
-/// The two names of the output limit stand in for each other.
+/// Returns the name of the output limit, the other one if a server has refused the wanted one.
 fn max_tokens_field(wanted: &str, refused: &Refused) -> &'static str {
     let (first, second) = match wanted {
         "max_completion_tokens" => ("max_completion_tokens", "max_tokens"),

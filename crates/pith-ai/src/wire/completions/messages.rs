@@ -165,15 +165,16 @@ impl<'a> Conversation<'a, '_> {
         if text.is_empty() && message.tool_calls.is_empty() {
             return;
         }
-        message.content = match text.is_empty() {
-            true => self.compat.assistant_after_tool_result.then_some(Content::Text(Cow::Borrowed(""))),
-            false => Some(Content::Text(Cow::Owned(text))),
+        message.content = if text.is_empty() {
+            self.compat.assistant_after_tool_result.then_some(Content::Text(Cow::Borrowed("")))
+        } else {
+            Some(Content::Text(Cow::Owned(text)))
         };
         self.add_thinking(&mut message, &thoughts);
         self.messages.push(message);
     }
 
-    /// Thinking goes back in the field it came in, which its signature names.
+    /// Adds thinking in the field it came in, which its signature names.
     fn add_thinking(&self, message: &mut Message<'a>, thoughts: &[(&'a str, Option<&'a str>)]) {
         if self.compat.thinking_as_text {
             return prepend_thinking(message, thoughts);

@@ -9,10 +9,10 @@ use super::messages::{CacheControl, messages};
 use super::thinking;
 use crate::failure::Fault;
 use crate::limits::output_limit;
-use crate::prepare::{IdRule, Manner, prepare, sanitise, short_hash, shorten};
+use crate::prepare::{IdRule, PrepareOptions, prepare, sanitise, short_hash, shorten};
 use crate::wire::body::Body;
 use crate::wire::common::{Affinity, KeyStyle, base_url, compat as compat_key, headers, session_id, strict_schema};
-use crate::wire::{Headers, HttpRequest, Order};
+use crate::wire::{Headers, HttpRequest, RequestInput};
 
 #[derive(Serialize)]
 struct Tool<'a> {
@@ -39,17 +39,20 @@ enum Parameters<'a> {
 }
 
 /// Builds the request.
-pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
-    let Order { call, taste, refused, .. } = *order;
+pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
+    let RequestInput { call, options, refused, .. } = *input;
     let model = &*call.model;
     let compat = Compat::of(model, refused);
-    let manner =
-        Manner { ids: id_rule(&compat), foreign_thinking: taste.foreign_thinking, merge_users: compat.merge_users };
+    let options = PrepareOptions {
+        ids: id_rule(&compat),
+        foreign_thinking: options.foreign_thinking,
+        merge_users: compat.merge_users,
+    };
     let is_long = call.cache == CacheRetention::Long && compat.long_cache;
     let cache =
         (compat.anthropic_cache_control && call.cache != CacheRetention::None).then(|| CacheControl::new(is_long));
-    let turns = prepare(call, manner);
-    let max_tokens = output_limit(call, order.input_tokens);
+    let turns = prepare(call, options);
+    let max_tokens = output_limit(call, input.input_tokens);
 
     let mut body = Body::new(model, refused);
     body.field("model", &model.id);
@@ -75,14 +78,14 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     if is_long {
         body.field("prompt_cache_retention", "24h");
     }
-    thinking::write(&mut body, order, &compat, max_tokens);
+    thinking::write(&mut body, input, &compat, max_tokens);
     body.optional("priority", compat_key(model, "vllmPriority"));
     body.optional("provider", compat_key(model, "openRouterRouting"));
     body.optional("providerOptions", gateway_options(Compat::object(model, "vercelGatewayRouting")));
 
-    let mut headers = headers(order, KeyStyle::Bearer);
+    let mut headers = headers(input, KeyStyle::Bearer);
     add_affinity(&mut headers, call, &compat);
-    headers.apply(&order.credentials.headers);
+    headers.apply(&input.credentials.headers);
     let url = format!("{}/chat/completions", base_url(model)?);
     Ok(HttpRequest { url, headers, body: body.finish().into() })
 }

@@ -217,7 +217,7 @@ impl Stream {
         }
     }
 
-    /// The call a fragment belongs to: by index, else by id, else the newest.
+    /// Returns the call a fragment belongs to: by index, else by id, else the newest.
     fn find(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
         // Some servers number every call 0; a new id with a name of its own is a new call.
         let is_other = |call: &OpenCall| !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty();
@@ -289,7 +289,7 @@ fn continues(last: &Map<String, Value>, next: &Map<String, Value>) -> bool {
     last.get("type") == next.get("type") && same("index") && same("id")
 }
 
-/// The fault of an `error` member.
+/// Returns the fault of an `error` member.
 fn reported(provider: &str, error: &str) -> Fault {
     let value: Value = serde_json::from_str(error).unwrap_or_default();
     let text = value["message"].as_str().or(value.as_str()).filter(|text| !text.is_empty()).unwrap_or(error);

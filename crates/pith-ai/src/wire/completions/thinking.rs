@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::compat::Compat;
 use crate::limits::ANSWER_TOKENS;
-use crate::wire::Order;
+use crate::wire::RequestInput;
 use crate::wire::body::Body;
 use crate::wire::common::{compat as compat_key, flag};
 
 /// What is asked of the model, in the terms of its level map.
-struct Wish<'a> {
+struct RequestedLevel<'a> {
     is_on: bool,
     /// The server's word for the level; for `off` only where the map has one.
     word: Option<&'a str>,
@@ -19,11 +19,11 @@ struct Wish<'a> {
     budget: u64,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> RequestedLevel<'a> {
     fn of(model: &'a Model, level: ThinkingLevel, budget: u64) -> Self {
         let is_on = level != ThinkingLevel::Off;
         let mapped = model.thinking_level_map.as_ref().and_then(|map| map.get(&level));
-        Wish {
+        RequestedLevel {
             is_on,
             word: mapped.and_then(Option::as_deref).or(is_on.then_some(level.as_str())),
             is_unavailable: mapped == Some(&None),
@@ -33,61 +33,61 @@ impl<'a> Wish<'a> {
 }
 
 /// Adds the thinking fields of a reasoning model.
-pub(super) fn write(body: &mut Body<'_>, order: &Order<'_>, compat: &Compat<'_>, max_tokens: u64) {
-    let model = &*order.call.model;
+pub(super) fn write(body: &mut Body<'_>, input: &RequestInput<'_>, compat: &Compat<'_>, max_tokens: u64) {
+    let model = &*input.call.model;
     if !model.reasoning {
         return;
     }
-    let level = order.call.thinking;
-    let budget = order.taste.budgets.of(level).min(max_tokens.saturating_sub(ANSWER_TOKENS));
-    let wish = Wish::of(model, level, budget);
-    write_format(body, model, compat, &wish);
-    if let Some(field) = budget_field(model).filter(|_| wish.is_on) {
-        body.field(field, &wish.budget);
+    let level = input.call.thinking;
+    let budget = input.options.budgets.of(level).min(max_tokens.saturating_sub(ANSWER_TOKENS));
+    let requested = RequestedLevel::of(model, level, budget);
+    write_format(body, model, compat, &requested);
+    if let Some(field) = budget_field(model).filter(|_| requested.is_on) {
+        body.field(field, &requested.budget);
     }
 }
 
-fn write_format(body: &mut Body<'_>, model: &Model, compat: &Compat<'_>, wish: &Wish<'_>) {
-    let effort = wish.word.filter(|_| compat.reasoning_effort);
-    let effort_when_on = effort.filter(|_| wish.is_on);
+fn write_format(body: &mut Body<'_>, model: &Model, compat: &Compat<'_>, requested: &RequestedLevel<'_>) {
+    let effort = requested.word.filter(|_| compat.reasoning_effort);
+    let effort_when_on = effort.filter(|_| requested.is_on);
     match compat.thinking_format {
-        "openrouter" if wish.is_on || !wish.is_unavailable => {
-            body.field("reasoning", &json!({"effort": wish.word.unwrap_or("none")}));
+        "openrouter" if requested.is_on || !requested.is_unavailable => {
+            body.field("reasoning", &json!({"effort": requested.word.unwrap_or("none")}));
         }
         "openrouter" => {}
-        "deepseek" if wish.is_on => {
+        "deepseek" if requested.is_on => {
             body.field("thinking", &json!({"type": "enabled"}));
             body.optional("reasoning_effort", effort_when_on);
         }
-        "deepseek" if wish.is_unavailable => {}
-        "zai" if wish.is_on => {
+        "deepseek" if requested.is_unavailable => {}
+        "zai" if requested.is_on => {
             body.field("thinking", &json!({"type": "enabled", "clear_thinking": false}));
             body.optional("reasoning_effort", effort_when_on);
         }
         "deepseek" | "zai" => body.field("thinking", &json!({"type": "disabled"})),
         "together" => {
-            body.field("reasoning", &json!({"enabled": wish.is_on}));
+            body.field("reasoning", &json!({"enabled": requested.is_on}));
             body.optional("reasoning_effort", effort_when_on);
         }
         "qwen" => {
-            body.field("enable_thinking", &wish.is_on);
+            body.field("enable_thinking", &requested.is_on);
             body.optional("reasoning_effort", effort_when_on);
         }
         "qwen-chat-template" => {
-            let kwargs = json!({"enable_thinking": wish.is_on, "preserve_thinking": true});
+            let kwargs = json!({"enable_thinking": requested.is_on, "preserve_thinking": true});
             body.field("chat_template_kwargs", &kwargs);
         }
-        "chat-template" => body.optional("chat_template_kwargs", template(model, "chatTemplateKwargs", wish)),
+        "chat-template" => body.optional("chat_template_kwargs", template(model, "chatTemplateKwargs", requested)),
         "baseten" => {
-            body.optional("chat_template_args", template(model, "chatTemplateArgs", wish));
+            body.optional("chat_template_args", template(model, "chatTemplateArgs", requested));
             body.optional("reasoning_effort", effort);
         }
-        "string-thinking" if wish.is_on || !wish.is_unavailable => {
-            body.field("thinking", wish.word.unwrap_or("none"));
+        "string-thinking" if requested.is_on || !requested.is_unavailable => {
+            body.field("thinking", requested.word.unwrap_or("none"));
         }
         "string-thinking" => {}
         "ant-ling" => {
-            let mapped = wish.word.filter(|_| wish.is_on && is_mapped(model, wish));
+            let mapped = requested.word.filter(|_| requested.is_on && is_mapped(model, requested));
             body.optional("reasoning", mapped.map(|word| json!({"effort": word})));
         }
         // `openai`, and names of formats yet to come.
@@ -95,13 +95,13 @@ fn write_format(body: &mut Body<'_>, model: &Model, compat: &Compat<'_>, wish: &
     }
 }
 
-fn is_mapped(model: &Model, wish: &Wish<'_>) -> bool {
+fn is_mapped(model: &Model, requested: &RequestedLevel<'_>) -> bool {
     let words = model.thinking_level_map.iter().flat_map(|map| map.values());
-    words.flatten().any(|word| Some(word.as_str()) == wish.word)
+    words.flatten().any(|word| Some(word.as_str()) == requested.word)
 }
 
-/// Template arguments: scalars, or what the level says about a `$var`.
-fn template(model: &Model, key: &str, wish: &Wish<'_>) -> Option<Map<String, Value>> {
+/// Returns the template arguments: scalars, or what the level says about a `$var`.
+fn template(model: &Model, key: &str, requested: &RequestedLevel<'_>) -> Option<Map<String, Value>> {
     let configured = Compat::object(model, key)?;
     let mut arguments = Map::new();
     for (name, value) in configured {
@@ -111,13 +111,13 @@ fn template(model: &Model, key: &str, wish: &Wish<'_>) -> Option<Map<String, Val
             }
             continue;
         };
-        if !wish.is_on && value["omitWhenOff"] == Value::Bool(true) {
+        if !requested.is_on && value["omitWhenOff"] == Value::Bool(true) {
             continue;
         }
         let value = match variable {
-            "thinking.enabled" => Some(json!(wish.is_on)),
-            "thinking.effort" => wish.word.map(|word| json!(word)),
-            "thinking.budget" => wish.is_on.then(|| json!(wish.budget)),
+            "thinking.enabled" => Some(json!(requested.is_on)),
+            "thinking.effort" => requested.word.map(|word| json!(word)),
+            "thinking.budget" => requested.is_on.then(|| json!(requested.budget)),
             _ => None,
         };
         if let Some(value) = value {

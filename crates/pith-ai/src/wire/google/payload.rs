@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 /// Fields of the body that are fields of `config` there.
 const BESIDE: [&str; 5] = ["systemInstruction", "tools", "toolConfig", "safetySettings", "cachedContent"];
 
-/// What is shown of a body.
+/// Returns a request body in the shape that extensions know.
 pub(super) fn shown(model: &str, body: Value) -> Value {
     let Value::Object(mut body) = body else { return body };
     let mut config = match body.shift_remove("generationConfig") {
@@ -27,7 +27,7 @@ pub(super) fn shown(model: &str, body: Value) -> Value {
     Value::Object(shown)
 }
 
-/// The body of what was shown, whatever became of it.
+/// Returns the request body for a shown one, which extensions may have changed.
 pub(super) fn sent(shown: Value) -> Value {
     let Value::Object(mut body) = shown else { return shown };
     // It is in the address.

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Fault;
 use crate::limits::output_limit;
-use crate::prepare::{self, Answer, CallResult, IdRule, Manner, Piece, Turn, prepare, sanitise, shorten};
+use crate::prepare::{self, Answer, CallResult, IdRule, Piece, PrepareOptions, Turn, prepare, sanitise, shorten};
 use crate::wire::common::{KeyStyle, base_url, flag, headers, joined_text, strict_schema};
-use crate::wire::{HttpRequest, Order};
+use crate::wire::{HttpRequest, RequestInput};
 
 const SEE_IMAGE: &str = "(see attached image)";
 const RESULT_IMAGE: &str = "Tool result image:";
@@ -124,18 +124,18 @@ impl Traits {
 }
 
 /// Builds the request.
-pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
-    let Order { call, taste, refused, .. } = *order;
+pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
+    let RequestInput { call, options, refused, .. } = *input;
     let model = &*call.model;
     let traits = Traits::of(&model.id);
     let ids = IdRule { max: 64, foreign: |id, _| shorten(&sanitise(id), id, 64), has_items: false };
     let merge_users = flag(model, "requiresAlternation", false);
-    let turns = prepare(call, Manner { ids, foreign_thinking: taste.foreign_thinking, merge_users });
+    let turns = prepare(call, PrepareOptions { ids, foreign_thinking: options.foreign_thinking, merge_users });
 
     let (tools, tool_config) = tools(call, traits.takes_strict);
     let mut generation_config = Map::new();
-    generation_config.insert("maxOutputTokens".to_owned(), json!(output_limit(call, order.input_tokens)));
-    let config = thinking(call, &traits, &taste.budgets).filter(|_| !refused.contains("thinkingConfig"));
+    generation_config.insert("maxOutputTokens".to_owned(), json!(output_limit(call, input.input_tokens)));
+    let config = thinking(call, &traits, &options.budgets).filter(|_| !refused.contains("thinkingConfig"));
     if let Some(config) = config {
         generation_config.insert("thinkingConfig".to_owned(), config);
     }
@@ -154,8 +154,8 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
         extra,
     };
     let url = format!("{}/models/{}:streamGenerateContent?alt=sse", base_url(model)?, model.id);
-    let mut headers = headers(order, KeyStyle::Header("x-goog-api-key"));
-    headers.apply(&order.credentials.headers);
+    let mut headers = headers(input, KeyStyle::Header("x-goog-api-key"));
+    headers.apply(&input.credentials.headers);
     let mut bytes = Vec::new();
     pith_protocol::json::append(&mut bytes, &body);
     Ok(HttpRequest { url, headers, body: bytes.into() })
@@ -336,7 +336,7 @@ fn level_word(level: ThinkingLevel) -> &'static str {
     }
 }
 
-/// The user's budget where it was changed, else what is known of the model, else the model's own choice.
+/// Returns the user's budget where it was changed, else what is known of the model, else the model's own choice.
 fn budget(id: &str, level: ThinkingLevel, budgets: &ThinkingBudgets) -> i64 {
     let wanted = budgets.of(level);
     if wanted != ThinkingBudgets::default().of(level) {

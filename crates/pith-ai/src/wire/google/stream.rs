@@ -208,7 +208,7 @@ impl Stream {
     }
 }
 
-/// JSON without the blanks that servers set their answers with, and without needless escapes. Numbers stay as they
+/// Returns JSON without the white space that servers add, and without needless escapes. Numbers stay as they
 /// were written, however long.
 fn compact(json: &str) -> String {
     let mut compact = String::with_capacity(json.len());
@@ -227,7 +227,7 @@ fn compact(json: &str) -> String {
     compact
 }
 
-/// The length of the string literal that `json` begins with, quotes included.
+/// Returns the length of the string literal that `json` begins with, quotes included.
 fn literal_length(json: &str) -> usize {
     let mut is_escaped = false;
     let is_end = |byte: u8| {

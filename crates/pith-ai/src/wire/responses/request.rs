@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use crate::failure::Fault;
 use crate::limits::output_limit;
 use crate::prepare::{
-    Answer, CallResult, IdRule, Manner, Part, Piece, Turn, gather, is_blank, prepare, sanitise, short_hash, shorten,
+    Answer, CallResult, IdRule, Part, Piece, PrepareOptions, Turn, gather, is_blank, prepare, sanitise, short_hash,
+    shorten,
 };
 use crate::wire::body::Body;
 use crate::wire::common::{Affinity, KeyStyle, base_url, flag, headers, joined_text, session_id, strict_schema};
-use crate::wire::{Headers, HttpRequest, Order, Refused, arguments_text};
+use crate::wire::{Headers, HttpRequest, Refused, RequestInput, arguments_text};
 
 /// The API accepts no smaller limit.
 const MIN_OUTPUT_TOKENS: u64 = 16;
@@ -92,12 +93,12 @@ struct TextSignature {
 }
 
 /// Builds the request.
-pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
-    let Order { call, taste, refused, .. } = *order;
+pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
+    let RequestInput { call, options, refused, .. } = *input;
     let model = &*call.model;
     let ids = IdRule { max: 64, foreign: foreign_id, has_items: true };
     let merge_users = flag(model, "requiresAlternation", false);
-    let turns = prepare(call, Manner { ids, foreign_thinking: taste.foreign_thinking, merge_users });
+    let turns = prepare(call, PrepareOptions { ids, foreign_thinking: options.foreign_thinking, merge_users });
 
     let mut body = Body::new(model, refused);
     body.field("model", &model.id);
@@ -109,14 +110,14 @@ pub(super) fn build(order: &Order<'_>) -> Result<HttpRequest, Fault> {
     body.field("store", &false);
     write_caching(&mut body, call);
     if flag(model, "supportsMaxOutputTokens", true) {
-        body.field("max_output_tokens", &output_limit(call, order.input_tokens).max(MIN_OUTPUT_TOKENS));
+        body.field("max_output_tokens", &output_limit(call, input.input_tokens).max(MIN_OUTPUT_TOKENS));
     }
     write_thinking(&mut body, call, refused);
 
     let url = format!("{}/responses", base_url(model)?);
-    let mut headers = headers(order, KeyStyle::Bearer);
+    let mut headers = headers(input, KeyStyle::Bearer);
     add_affinity(&mut headers, call);
-    headers.apply(&order.credentials.headers);
+    headers.apply(&input.credentials.headers);
     Ok(HttpRequest { url, headers, body: body.finish().into() })
 }
 
@@ -245,7 +246,7 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, at: usize, answer: Answer<'a>) {
     }
 }
 
-/// The id of a message item: the one it came with, else one made from its place.
+/// Returns the id of a message item: the one it came with, else one made from its place.
 fn message_id(signature: Option<&str>, at: usize, n_texts: usize) -> (Cow<'_, str>, Option<String>) {
     let place = || match n_texts {
         0 => format!("msg_pi_{at}"),

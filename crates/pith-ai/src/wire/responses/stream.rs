@@ -256,7 +256,8 @@ impl Stream {
         }
     }
 
-    /// Some servers give the encrypted reasoning only with the whole response; the next request needs it.
+    /// Takes the encrypted reasoning, which the next request needs, from the whole response. Some servers send it only
+    /// there.
     fn complete_reasoning(&mut self, output: Vec<Value>, message: &mut MessageBuilder) {
         for (place, mut item) in self.reasoning.drain(..) {
             let same = |other: &&Value| other["type"] == "reasoning" && other["id"] == item["id"];
@@ -299,7 +300,7 @@ fn as_word(code: &Value) -> String {
     code.as_str().map_or_else(|| code.to_string(), str::to_owned)
 }
 
-/// The response as a whole failed.
+/// Ends the answer of a response that failed as a whole.
 fn failed(raw: Option<&RawValue>, message: &mut MessageBuilder) {
     let response: Response = read(raw);
     if let Some(status) = &response.status {
@@ -321,7 +322,7 @@ fn failed(raw: Option<&RawValue>, message: &mut MessageBuilder) {
     message.fail(fault);
 }
 
-/// An `error` event.
+/// Ends the answer at an `error` event.
 fn reported(code: Option<&RawValue>, text: Loose<'_>, message: &mut MessageBuilder) {
     let code = as_word(&read::<Value>(code));
     let text = format!("Error Code {code}: {}", text.0.as_deref().unwrap_or("no message"));

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::quirks::{Adjuster, Adjustment, Quirks};
-use super::reading::Reading;
+use super::response_reader::ResponseReader;
 use super::{Notice, Shared, deliver};
 use crate::assemble::MessageBuilder;
 use crate::failure::Fault;
@@ -18,13 +18,13 @@ use crate::hooks;
 use crate::http::{Answer, Credentials, secrets};
 use crate::limits::with_exact_limit;
 use crate::network;
-use crate::wire::{self, Order, Wire, cut, error_member};
+use crate::wire::{self, RequestInput, Wire, cut, error_member};
 
 /// How long the rest of a finished response is read, so that its connection can be used again.
 const LINGER: Duration = Duration::from_millis(250);
 
 /// One call over HTTP.
-pub(super) struct Conversation<'a> {
+pub(super) struct HttpCall<'a> {
     pub shared: &'a Shared,
     pub call: &'a LlmCall,
     pub wire: &'static dyn Wire,
@@ -32,7 +32,7 @@ pub(super) struct Conversation<'a> {
     pub input_tokens: u64,
 }
 
-impl Conversation<'_> {
+impl HttpCall<'_> {
     /// Sends the request; a server whose refusal says what it would take is asked again for that.
     pub async fn request(&self, message: &mut MessageBuilder) -> Result<Answer, Fault> {
         let model = &self.call.model;
@@ -49,25 +49,25 @@ impl Conversation<'_> {
                 None => corrected,
             };
             let call = corrected.as_ref().unwrap_or(self.call);
-            let order = Order {
+            let input = RequestInput {
                 call,
                 credentials: self.credentials,
-                taste: &self.shared.options.taste,
+                options: &self.shared.options.request,
                 refused: &quirks.refused,
                 input_tokens: self.input_tokens,
             };
-            let request = self.wire.request(&order).map_err(|fault| self.explain(fault, None))?;
-            let request = hooks::shape(call, self.wire, request).await?;
+            let request = self.wire.request(&input).map_err(|fault| self.explain(fault, None))?;
+            let request = hooks::change_request(call, self.wire, request).await?;
             let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
             let refusal = match sending.await {
                 Ok(answer) => {
-                    hooks::arrived(call, answer.status(), answer.headers()).await;
+                    hooks::report_response(call, answer.status(), answer.headers()).await;
                     return Ok(answer);
                 }
                 Err(refusal) => refusal.redacted(&secrets),
             };
             if let Some((status, _)) = &refusal.answer {
-                hooks::arrived(call, *status, &refusal.headers).await;
+                hooks::report_response(call, *status, &refusal.headers).await;
             }
             let adjustment = adjuster.adjust(&mut quirks, call, self.wire, &request, &refusal, self.input_tokens);
             if let Some(window) = quirks.limits.window {
@@ -86,7 +86,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Names the place of an address that leads nowhere, and what was asked for there.
+    /// Adds to the fault of an address that does not exist where it is configured and what was requested.
     fn explain(&self, mut fault: Fault, asked: Option<&str>) -> Fault {
         let is_unreachable =
             ["Invalid baseUrl", "Connection error: could not reach"].iter().any(|start| fault.text.starts_with(start));
@@ -101,7 +101,7 @@ impl Conversation<'_> {
         fault
     }
 
-    /// Tells whoever listens how the request is made now.
+    /// Notifies the caller of how requests are made from now on.
     fn tell(&self, adjustment: Adjustment, text: String) {
         let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
         self.shared.tell(match adjustment {
@@ -115,15 +115,15 @@ impl Conversation<'_> {
         self.shared.quirks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the answer into `message` and hands its events over.
+    /// Reads the answer into `message` and sends its events.
     pub async fn read(
         &self,
         mut answer: Answer,
         message: &mut MessageBuilder,
         sender: &mpsc::Sender<AssistantEvent>,
     ) -> Result<(), Fault> {
-        let idle = self.shared.options.patience.idle;
-        let mut reading = Reading::new(self.wire);
+        let idle = self.shared.options.timeouts.idle;
+        let mut reading = ResponseReader::new(self.wire);
         while !message.is_finished() {
             match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
                 Ok(Some(bytes)) => reading.push(&bytes, message)?,
@@ -150,7 +150,8 @@ impl Conversation<'_> {
         self.shared.tell(Notice::Silence { provider, model, elapsed });
     }
 
-    /// A success without a single event: a login page, a proxy's notice, an error in disguise.
+    /// Returns the fault of a successful response without a single event: a login page, a proxy's notice, an error in
+    /// disguise.
     fn not_a_stream(&self, answer: &Answer, head: &[u8]) -> Fault {
         let body = String::from_utf8_lossy(head);
         let body = body.trim();

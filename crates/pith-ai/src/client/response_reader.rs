@@ -1,4 +1,4 @@
-//! The bytes of a response on their way to becoming an answer.
+//! Turns the bytes of a response into an answer.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +10,8 @@ use crate::failure::Fault;
 use crate::sse::{EventTooLong, MAX_EVENT_BYTES, SseDecoder, SseEvent};
 use crate::wire::{self, Decoder, Wire};
 
-/// The bytes of one response on their way to becoming an answer.
-pub(super) struct Reading {
+/// Turns the bytes of one response into an answer.
+pub(super) struct ResponseReader {
     wire: &'static dyn Wire,
     sse: SseDecoder,
     decoder: Box<dyn Decoder>,
@@ -20,9 +20,9 @@ pub(super) struct Reading {
     pub head: Vec<u8>,
 }
 
-impl Reading {
+impl ResponseReader {
     pub fn new(wire: &'static dyn Wire) -> Self {
-        Reading { wire, sse: SseDecoder::default(), decoder: wire.decoder(), n_events: 0, head: Vec::new() }
+        ResponseReader { wire, sse: SseDecoder::default(), decoder: wire.decoder(), n_events: 0, head: Vec::new() }
     }
 
     /// Takes the next bytes.
@@ -35,7 +35,7 @@ impl Reading {
             let is_bearable = self.head.len() <= MAX_EVENT_BYTES;
             return if is_bearable { Ok(()) } else { Err(too_long(EventTooLong(MAX_EVENT_BYTES))) };
         }
-        let Reading { sse, decoder, n_events, .. } = self;
+        let ResponseReader { sse, decoder, n_events, .. } = self;
         let mut handle = |event: SseEvent<'_>| decode(&mut **decoder, n_events, event, message);
         sse.push(bytes, &mut handle).map(|_| ()).map_err(too_long)
     }
@@ -50,7 +50,7 @@ impl Reading {
         self.n_events == 0 && !self.sse.has_pending_data() && !self.head.trim_ascii().is_empty()
     }
 
-    /// Takes a response that is no stream for the answer it may be. False if it is none.
+    /// Reads a response that is a whole answer instead of a stream. False if it is not an answer.
     pub fn end_unstreamed(&mut self, message: &mut MessageBuilder) -> bool {
         let document: Option<Value> = serde_json::from_slice(&self.head).ok();
         let is_error = |document: &Value| document.get("error").is_some_and(|error| !error.is_null());
@@ -65,9 +65,9 @@ impl Reading {
         true
     }
 
-    /// The response is over: properly, or with the fault that cut it.
+    /// Called at the end of the response, with the fault that cut it, if any.
     pub fn end(&mut self, fault: Option<Fault>, message: &mut MessageBuilder) {
-        let Reading { sse, decoder, n_events, .. } = self;
+        let ResponseReader { sse, decoder, n_events, .. } = self;
         // A cut may have left half an event behind; only a proper end completes it.
         if fault.is_none() {
             let _ = sse.finish(&mut |event: SseEvent<'_>| decode(&mut **decoder, n_events, event, message));
