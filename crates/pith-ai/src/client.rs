@@ -20,9 +20,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::assemble::MessageBuilder;
+use crate::credentials::{CredentialSource, Credentials};
 use crate::discovery::Fetch;
 use crate::failure::Fault;
-use crate::http::{Clients, CredentialSource, Credentials, Sender, Tape, Timeouts, Web, secrets, timed_out};
+use crate::http::{Clients, Sender, Tape, Timeouts, Web, secrets, timed_out};
 use crate::limits::request_tokens;
 use crate::prepare::ForeignThinking;
 use crate::scripted::{SCRIPTED, Scripts};

@@ -3,6 +3,7 @@
 //! Dropping what this module returns closes the connection: that is how an
 //! abort works, and why nothing here needs to be told about one.
 
+mod answer;
 mod clients;
 mod connection_error;
 mod connections;
@@ -13,13 +14,9 @@ mod redirect;
 mod retry_after;
 mod web;
 
-use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use pith_protocol::{ErrorKind, Model};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
@@ -28,6 +25,7 @@ use tokio::time::{sleep, timeout};
 use crate::failure::{Fault, is_final, is_retryable_kind, kind_of_status};
 use crate::wire::{HttpRequest, Wire};
 
+pub use answer::{Answer, Refusal};
 pub use clients::Clients;
 pub(crate) use fault::timed_out;
 pub use fault::{redact, secrets};
@@ -35,6 +33,7 @@ pub use fetch::fetch_json;
 pub use record::Tape;
 pub use web::{Redirect, Web, WebRequest};
 
+use answer::{Body, wait};
 use connection_error::ConnectionError;
 use record::{Counter, Recorded, Recording};
 use redirect::Target;
@@ -45,45 +44,6 @@ const MAX_DEAD_CONNECTIONS: usize = 8;
 
 /// Longest part of an error body that is read.
 const MAX_BODY: usize = 256 << 10;
-
-/// What a call needs to be let in. Values are secrets: they never enter a message.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Credentials {
-    pub api_key: Option<String>,
-    /// Send the key as `Authorization: Bearer`, also where the API has a header of its own.
-    pub bearer: bool,
-    /// Configured headers, which win over ours; no value suppresses one.
-    pub headers: Vec<(String, Option<String>)>,
-    /// Send `Authorization: Bearer` besides the API's own header.
-    pub auth_header: bool,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Values stay out of logs; names are enough to see what was sent.
-        let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
-        f.debug_struct("Credentials")
-            .field("has_key", &self.api_key.is_some())
-            .field("bearer", &self.bearer)
-            .field("headers", &names)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Finds the credentials of a model, perhaps by running a command.
-pub trait CredentialSource: Send + Sync {
-    /// Returns the credentials for one call, or why there are none. No key is not an error here: the source knows which
-    /// servers want none.
-    fn credentials<'a>(&'a self, model: &'a Model) -> BoxFuture<'a, Result<Credentials, String>>;
-
-    /// Returns where the address of a model is configured, for people who have to change it.
-    fn address_place(&self, _model: &Model) -> Option<String> {
-        None
-    }
-
-    /// Called when a server has said how large the context window of a model is.
-    fn on_window(&self, _model: &Model, _window: u64) {}
-}
 
 /// How long to wait, and how often to try. `None` waits forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,102 +75,6 @@ impl Default for Timeouts {
             max_retry_delay: Duration::from_secs(60),
             max_answer: 256 << 20,
         }
-    }
-}
-
-/// An accepted request whose body is to be read.
-#[derive(Debug)]
-pub struct Answer {
-    status: u16,
-    headers: Vec<(String, String)>,
-    body: Body,
-    recording: Option<Recording>,
-    /// Bytes that may still come.
-    n_allowed: u64,
-    max_bytes: u64,
-}
-
-#[derive(Debug)]
-enum Body {
-    Live(reqwest::Response),
-    Recorded(Option<Bytes>),
-}
-
-/// A refused request.
-#[derive(Debug)]
-pub struct Refusal {
-    pub fault: Fault,
-    /// Status and body, if the server answered at all.
-    pub answer: Option<(u16, Box<str>)>,
-    /// Headers of that answer.
-    pub headers: Box<[(String, String)]>,
-}
-
-impl Refusal {
-    /// Returns the same without secrets that the server has echoed.
-    pub fn redacted(mut self, secrets: &[String]) -> Self {
-        self.fault.text = redact(self.fault.text, secrets);
-        self.answer = self.answer.map(|(status, body)| (status, redact(body.into(), secrets).into()));
-        self
-    }
-}
-
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Self {
-        Refusal { fault, answer: None, headers: Box::default() }
-    }
-}
-
-/// Waits for `future` as long as `limit` allows; `on_silence` is called when half of it has passed.
-async fn wait<T>(
-    limit: Option<Duration>,
-    on_silence: impl FnOnce(Duration),
-    future: impl Future<Output = T>,
-) -> Result<T, Fault> {
-    let Some(limit) = limit else { return Ok(future.await) };
-    let mut future = std::pin::pin!(future);
-    let half = limit / 2;
-    if let Ok(done) = timeout(half, &mut future).await {
-        return Ok(done);
-    }
-    on_silence(half);
-    timeout(limit - half, future).await.map_err(|_| fault::silent(limit))
-}
-
-impl Answer {
-    /// Returns the media type the server claims.
-    pub fn content_type(&self) -> &str {
-        header(&self.headers, "content-type").unwrap_or("no content type")
-    }
-
-    pub fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// Returns the readable headers, names in lower case.
-    pub fn headers(&self) -> &[(String, String)] {
-        &self.headers
-    }
-
-    /// Returns the next bytes, nothing at the end. `on_silence` is called when half the idle limit has passed.
-    pub async fn chunk(
-        &mut self,
-        idle: Option<Duration>,
-        on_silence: impl FnOnce(Duration),
-    ) -> Result<Option<Bytes>, Fault> {
-        let chunk = match &mut self.body {
-            Body::Recorded(body) => body.take(),
-            Body::Live(response) => {
-                wait(idle, on_silence, response.chunk()).await?.map_err(|error| fault::lost(&error))?
-            }
-        };
-        let Some(chunk) = chunk else { return Ok(None) };
-        if let Some(recording) = &mut self.recording {
-            recording.push(&chunk);
-        }
-        let n_left = self.n_allowed.checked_sub(chunk.len() as u64);
-        self.n_allowed = n_left.ok_or_else(|| fault::too_long(self.max_bytes))?;
-        Ok(Some(chunk))
     }
 }
 

@@ -13,6 +13,7 @@ pub mod select;
 // Who may use them.
 mod auth_file;
 mod config_value;
+mod credentials;
 mod key_command;
 mod secrets;
 
@@ -40,8 +41,9 @@ mod testing;
 pub use assemble::MessageBuilder;
 pub use auth_file::Stored;
 pub use client::{ClientOptions, Notice, Providers};
+pub use credentials::{CredentialSource, Credentials};
 pub use failure::{Fault, failure, is_overflow, is_retryable};
-pub use http::{Clients, CredentialSource, Credentials, Redirect, Tape, Timeouts, Web, WebRequest};
+pub use http::{Clients, Redirect, Tape, Timeouts, Web, WebRequest};
 pub use limits::{message_tokens, safety_tokens};
 pub use models_file::{ModelConfig, ModelFields, ProviderConfig};
 pub use prepare::{as_model_sees, bash_text};

@@ -9,7 +9,7 @@ use pith_protocol::{
 use serde_json::{Value, json};
 
 use crate::assemble::MessageBuilder;
-use crate::http::Credentials;
+use crate::credentials::Credentials;
 use crate::sse::{SseDecoder, SseEvent};
 use crate::wire::{Headers, Refused, RequestInput, RequestOptions, Wire};
 

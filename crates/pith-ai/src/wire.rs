@@ -19,8 +19,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::assemble::MessageBuilder;
+use crate::credentials::Credentials;
 use crate::failure::Fault;
-use crate::http::Credentials;
 use crate::prepare::ForeignThinking;
 use crate::repair::repair;
 use crate::sse::SseEvent;

@@ -10,7 +10,8 @@ use reqwest::Url;
 use rustls::CertificateError;
 
 use super::connection_error::ConnectionError;
-use super::{Credentials, is_secret_name};
+use super::is_secret_name;
+use crate::credentials::Credentials;
 use crate::failure::Fault;
 use crate::network::{self, Proxy};
 

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::client::{ClientOptions, Notice, Providers};
+use crate::credentials::{CredentialSource, Credentials};
 use crate::testing::{call, fixture, read_tool};
 use server::{
     Act, Key, ask, chunk, end, event_stream, failure, open_stream, providers, question, serve, timeouts, whole,

@@ -12,7 +12,7 @@ use super::provider::Provider;
 use super::{CredentialOrigin, Registry, Tables};
 use crate::auth_file::{Entries, Stored};
 use crate::config_value::{self, Names};
-use crate::http::{CredentialSource, Credentials};
+use crate::credentials::{CredentialSource, Credentials};
 use crate::key_command::Reuse;
 use crate::models_file::{Headers, ProviderConfig};
 use crate::network;

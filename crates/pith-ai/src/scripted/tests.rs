@@ -1,6 +1,6 @@
 use super::*;
 use crate::client::{ClientOptions, Providers};
-use crate::http::{CredentialSource, Credentials};
+use crate::credentials::{CredentialSource, Credentials};
 use crate::testing::{call, result, user};
 use futures_util::future::BoxFuture;
 use pith_agent::ModelClient;

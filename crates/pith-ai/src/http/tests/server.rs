@@ -13,7 +13,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{ClientOptions, Providers};
-use crate::http::{CredentialSource, Credentials, Timeouts};
+use crate::credentials::{CredentialSource, Credentials};
+use crate::http::Timeouts;
 use crate::testing::{call, user};
 
 /// One thing the server does with a connection.

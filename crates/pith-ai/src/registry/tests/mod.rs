@@ -12,7 +12,7 @@ use pith_protocol::ThinkingLevel;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::http::Credentials;
+use crate::credentials::Credentials;
 use crate::models_file;
 
 /// A registry over a temporary agent directory. Credentials are read lazily, so keep it alive.

@@ -1,7 +1,7 @@
 //! Which models there are.
 
 use super::*;
-use crate::http::CredentialSource;
+use crate::credentials::CredentialSource;
 
 #[test]
 fn without_keys_everything_is_known_and_nothing_available() {
