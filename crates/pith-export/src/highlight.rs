@@ -293,7 +293,7 @@ mod tests {
         for name in ["rust", "js", "py", "sh"] {
             let started = std::time::Instant::now();
             to_string(|html| code(html, &text, by_name(name)));
-            assert!(started.elapsed().as_secs() < 5, "{name}");
+            assert!(started.elapsed().as_secs() < 60, "{name}");
         }
     }
 

