@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_watches_is_sent_byte_by_byte_as_it_was() {
+    async fn a_request_without_hooks_is_sent_unchanged() {
         for parts in [None, Some(&[][..])] {
             let call = call(parts);
             assert_eq!(change_request(&call, PLAIN, request()).await.expect("it is JSON"), request());

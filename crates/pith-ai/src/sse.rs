@@ -1,7 +1,7 @@
 //! Server-sent events from bytes that arrive in any pieces.
 //!
-//! Knows lines, fields and events; the wire modules know what an event means. Comments produce nothing here but reached the socket, so the
-//! driver counts their bytes as a sign of life.
+//! Knows lines, fields and events; the wire modules know what an event means. Comments produce nothing here but reached
+//! the socket, so the driver counts their bytes as a sign of life.
 
 use std::ops::ControlFlow;
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use pith_protocol::ToolSpec;
-use pith_store::{EntryTree, SessionStore};
+use pith_store::EntryTree;
 
 use crate::entry::Entries;
 use crate::export::ExportError;
@@ -33,28 +33,13 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Makes the page of an open session. Prompt and tools can be added.
-    pub fn of_session(store: &'a SessionStore, app_version: &'a str) -> Result<Self, ExportError> {
-        if store.path().is_none() {
-            return Err(ExportError::InMemory);
-        }
-        Page { leaf: store.leaf(), ..Page::bare(store.tree(), app_version) }.with_content()
-    }
-
-    /// Makes the page of a session file at its last entry.
+    /// Makes the page of a session file at its last entry. Refuses a session that has nothing but settings.
     pub fn of_file(tree: &'a EntryTree, app_version: &'a str) -> Result<Self, ExportError> {
-        Page { leaf: tree.end().map(|end| &**end), ..Page::bare(tree, app_version) }.with_content()
-    }
-
-    fn bare(tree: &'a EntryTree, app_version: &'a str) -> Self {
-        Page { tree, leaf: None, system_prompt: None, tools: &[], app_version }
-    }
-
-    /// Refuses a session that has nothing but settings.
-    fn with_content(self) -> Result<Self, ExportError> {
         use pith_store::Kind::{ModelChange, ThinkingLevelChange};
-        let has_content = self.tree.outline().any(|entry| !matches!(entry.kind, ModelChange | ThinkingLevelChange));
-        if has_content { Ok(self) } else { Err(ExportError::Nothing) }
+        if tree.outline().all(|entry| matches!(entry.kind, ModelChange | ThinkingLevelChange)) {
+            return Err(ExportError::Nothing);
+        }
+        Ok(Page { tree, leaf: tree.end().map(|end| &**end), system_prompt: None, tools: &[], app_version })
     }
 }
 

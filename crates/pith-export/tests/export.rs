@@ -7,7 +7,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use pith_export::{ExportError, Page, default_name, export};
+use pith_export::{Page, default_name, export};
 use pith_store::{NewSession, SessionStore};
 use support::*;
 
@@ -104,11 +104,7 @@ fn devices_are_not_replaced() {
 }
 
 #[test]
-fn sessions_that_cannot_be_shown() {
-    let text = |page: Result<Page<'_>, ExportError>| page.err().expect("refused").to_string();
-    let store = SessionStore::in_memory(Path::new("/"), None);
-    assert_eq!(text(Page::of_session(&store, "0.1.0")), "Cannot export in-memory session to HTML");
-
+fn a_session_of_settings_alone_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = SessionStore::create(NewSession {
         cwd: directory.path().to_owned(),
@@ -116,7 +112,8 @@ fn sessions_that_cannot_be_shown() {
         ..NewSession::default()
     });
     store.append_model_change("p", "m");
-    assert_eq!(text(Page::of_session(&store, "0.1.0")), "Nothing to export yet - start a conversation first");
+    let refused = Page::of_file(store.tree(), "0.1.0").err().expect("refused");
+    assert_eq!(refused.to_string(), "Nothing to export yet - start a conversation first");
 }
 
 #[test]
@@ -134,7 +131,7 @@ fn a_session_in_use_is_shown_at_its_leaf() {
         display: true,
         ..Default::default()
     });
-    let page = to_string(&Page::of_session(&store, "0.1.0").unwrap());
+    let page = to_string(&Page { leaf: store.leaf(), ..Page::of_file(store.tree(), "0.1.0").unwrap() });
     assert!(between(&page, "<main id=stream>", "</main>").contains("just appended"));
     assert!(page.contains("<title>Live</title>"));
 }

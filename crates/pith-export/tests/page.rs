@@ -166,7 +166,7 @@ fn the_top_names_the_session_and_its_totals() {
 }
 
 #[test]
-fn prompt_and_tools_in_force_are_folded_away() {
+fn the_current_prompt_and_tools_are_folded_away() {
     let tree = open(&ledger());
     let tools = [ToolSpec {
         name: "bash".into(),
@@ -190,7 +190,7 @@ fn a_session_without_name_is_called_by_its_first_prompt() {
 }
 
 #[test]
-fn only_the_active_branch_is_in_view() {
+fn only_the_active_branch_is_shown() {
     let page = page_of(&ledger());
     let stream = between(&page, "<main id=stream>", "</main>");
     let elsewhere = between(&page, "<template id=elsewhere>", "</template>");

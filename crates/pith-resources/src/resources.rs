@@ -138,7 +138,8 @@ impl Resources {
         }
     }
 
-    /// Whether any file or directory this result depends on has changed since the load. Costs one `stat` for each of them.
+    /// Whether any file or directory this result depends on has changed since the load. Costs one `stat` for each of
+    /// them.
     pub fn is_stale(&self) -> bool {
         self.notes.is_stale()
     }

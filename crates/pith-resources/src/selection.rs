@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_pattern_is_reported_and_the_others_hold() {
+    fn an_invalid_pattern_is_reported_and_the_others_apply() {
         let (selection, notes) = list(&["![z", "!b*"]);
         assert_eq!(notes.diagnostics.len(), 1);
         assert_eq!(notes.diagnostics[0].code, "pattern_invalid");

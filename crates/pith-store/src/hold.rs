@@ -70,8 +70,8 @@ impl WriteAccess {
         }
     }
 
-    /// Does the same for a file that was not known before; the error is the pid of the process that has its lock. A lock of
-    /// another file, or one whose own file was removed, does not count.
+    /// Does the same for a file that was not known before; the error is the pid of the process that has its lock. A
+    /// lock of another file, or one whose own file was removed, does not count.
     pub fn begin_for(&mut self, target: &Path) -> Result<(), Option<u32>> {
         let is_usable = matches!(&self.state, State::Locked(lock) if lock.is_for(target));
         if !is_usable {

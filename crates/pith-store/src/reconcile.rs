@@ -44,8 +44,8 @@ impl SessionStore {
         Ok(())
     }
 
-    /// Continues with another tree and file, and adds the entries that they lack. The message tells how many entries that are, and
-    /// how many are lost.
+    /// Continues with another tree and file, and adds the entries that they lack. The message tells how many entries
+    /// that are, and how many are lost.
     pub(crate) fn switch_to(
         &mut self,
         (mut tree, journal): (EntryTree, Journal),
@@ -110,8 +110,8 @@ impl SessionStore {
         over
     }
 
-    /// Returns the line of an entry, from the old file if it can still be read there. A message in
-    /// view can be written down again even if not.
+    /// Returns the line of an entry, from the old file if it can still be read there. A message of
+    /// the context can be written again even if not.
     fn recover_line(&self, lines: &mut Lines<'_>, index: NodeIndex) -> Option<Vec<u8>> {
         let node = self.tree.node(index);
         if let Ok(line) = lines.get(index)

@@ -173,7 +173,7 @@ fn a_torn_line_costs_itself_only() {
 }
 
 #[test]
-fn an_input_that_cannot_be_recorded_is_told_and_recorded_later() {
+fn an_input_that_cannot_be_recorded_is_reported_and_recorded_later() {
     let directory = tempfile::tempdir().unwrap();
     let obstacle = directory.path().join("deep");
     fs::write(&obstacle, "a file where a directory should be").unwrap();

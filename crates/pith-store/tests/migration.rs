@@ -71,7 +71,7 @@ fn reading_migrates_in_memory_only() {
 }
 
 #[test]
-fn damage_in_an_old_file_is_passed_on_and_told() {
+fn damage_in_an_old_file_is_kept_and_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = copy(directory.path(), "v1.jsonl");
     let text = fs::read_to_string(&path).unwrap();

@@ -66,7 +66,7 @@ fn only_null_is_no_parent() {
 }
 
 #[test]
-fn a_message_that_is_none_is_left_out_and_told() {
+fn a_message_entry_without_a_message_is_left_out_and_reported() {
     let first = json!({"type": "message", "id": "a", "parentId": null, "timestamp": "2026-11-15T06:52:59.059Z", "message": user("one")});
     for odd in [json!(null), json!("text"), json!({}), json!({"role": 5})] {
         let second = json!({"type": "message", "id": "b", "parentId": "a", "timestamp": "2026-11-15T06:52:59.059Z", "message": odd});

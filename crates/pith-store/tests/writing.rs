@@ -89,7 +89,7 @@ fn context_edits_and_compactions_change_the_view_and_not_the_history() {
 }
 
 #[test]
-fn a_failed_creation_is_told_once_and_made_up_for() {
+fn a_failed_creation_is_reported_once_and_tried_again() {
     let directory = tempfile::tempdir().unwrap();
     let obstacle = directory.path().join("deep");
     fs::write(&obstacle, "a file where a directory should be").unwrap();
@@ -131,7 +131,7 @@ fn entries_of_another_program_are_taken_in_and_both_branches_stay() {
 }
 
 #[test]
-fn sync_is_owed_once_per_batch_of_writes() {
+fn a_batch_of_writes_needs_one_sync() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = new_session(directory.path());
     assert!(store.sync_handle().is_none());

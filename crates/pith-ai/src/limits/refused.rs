@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_goes_over_what_is_configured() {
+    fn limits_a_server_named_win_over_configured_ones() {
         let params = json!({"temperature": 0.5, "max_tokens": 16384});
         let model = Model {
             context_window: 128_000,

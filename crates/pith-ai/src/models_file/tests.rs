@@ -81,7 +81,7 @@ fn comments_and_trailing_commas() {
 }
 
 #[test]
-fn unreadable_files_are_out_of_force_as_a_whole() {
+fn unreadable_files_are_ignored_as_a_whole() {
     let check = |text: &str, head: &str| {
         let (read, file) = parse(text);
         assert!(read.providers.is_empty());
@@ -96,7 +96,7 @@ fn unreadable_files_are_out_of_force_as_a_whole() {
 }
 
 #[test]
-fn a_provider_that_makes_no_sense_is_left_out_alone() {
+fn a_wrong_provider_costs_only_itself() {
     let check = |bad: Value, expected: &str| {
         let good = json!({"baseUrl": "http://x", "api": "a", "models": [{"id": "m"}]});
         let (read, _) = parse(&json!({"providers": {"bad": bad, "good": good}}).to_string());

@@ -100,7 +100,7 @@ fn pictures() -> Vec<Message> {
 }
 
 #[test]
-fn models_without_eyes_get_a_note_instead_of_pictures() {
+fn models_that_see_no_pictures_get_a_note_instead() {
     let omitted = "(image omitted: model does not support images)";
     check(
         pictures(),

@@ -117,7 +117,7 @@ fn a_gateway_stands_in_for_a_provider_without_a_key() {
 }
 
 #[test]
-fn unknown_ids_of_a_known_provider_are_taken_at_their_word() {
+fn unknown_ids_of_a_known_provider_become_custom_models() {
     let registry = with_keys(&["ANTHROPIC_API_KEY"]);
     let choice = by_name(&registry, Some("anthropic"), Some("my-own:high")).expect("found").expect("choice");
     assert!(choice.is_custom);

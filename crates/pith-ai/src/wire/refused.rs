@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_teach_nothing() {
+    fn other_errors_refuse_no_field() {
         let check = |status, body: &str| check(&Completions, COMPLETIONS, status, body, &[]);
         check(400, "unknown model: storefront");
         check(400, "chat_template_kwargs is not supported");

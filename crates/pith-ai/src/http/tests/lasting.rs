@@ -51,7 +51,7 @@ fn drain(seen: &mut mpsc::UnboundedReceiver<String>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn addresses_that_are_none() {
+async fn invalid_addresses_are_refused() {
     for (base_url, reason) in [
         ("gateway.test/v1", "it must begin with http:// or https://"),
         ("localhost:8080/v1", "it must begin with http:// or https://"),
@@ -114,7 +114,7 @@ async fn a_proxy_that_does_not_let_through_is_named() {
 }
 
 #[tokio::test]
-async fn a_connection_that_closes_before_the_answer_is_said_to_be_that() {
+async fn a_connection_that_closes_before_the_answer_is_named() {
     let (address, _seen) = parrot("").await;
     let message = ask(ClientOptions::default(), &format!("http://{address}")).await;
     let expected = format!("Connection error: reached {address}, but the connection closed before the answer");

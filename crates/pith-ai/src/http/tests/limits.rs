@@ -78,7 +78,7 @@ async fn a_conversation_that_is_too_long_is_still_an_overflow() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_never_content_is_not_asked_for_ever() {
+async fn a_server_that_refuses_every_limit_is_not_asked_without_end() {
     let server = serve(|n, _| {
         let text = format!("max_tokens is too large. This model supports at most {} completion tokens", 9000 - n);
         whole("400 Bad Request", "", &text)

@@ -69,7 +69,7 @@ async fn redirects_that_drop_the_body_are_refused_with_their_address() {
 }
 
 #[tokio::test]
-async fn redirects_that_lead_nowhere_good_are_refused() {
+async fn unsafe_redirects_are_refused() {
     for (to, why) in [("ftp://files.test/", "scheme ftp"), ("http://[::bad/", "Invalid redirect")] {
         let message = ask(ClientOptions::default(), redirect("307 Temporary Redirect", to)).await;
         let (kind, text) = failure(&message);

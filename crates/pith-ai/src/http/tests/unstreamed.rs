@@ -71,7 +71,7 @@ async fn whole_answers_where_a_stream_was_asked_for() {
 }
 
 #[tokio::test]
-async fn whole_answers_that_are_none() {
+async fn documents_that_are_no_answers_are_errors() {
     let message =
         unstreamed("openai-completions", json!({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}))
             .await;

@@ -294,7 +294,7 @@ impl Logins for Known {
 }
 
 #[tokio::test]
-async fn a_stored_login_is_used_and_renewed_by_whoever_registered_the_provider() {
+async fn a_stored_login_is_used_and_renewed_by_the_extension_that_registered_the_provider() {
     let entry = |access: &str, refresh: &str, expires: f64| json!({"type": "oauth", "access": access, "refresh": refresh, "expires": expires});
     let setup = Setup::new().auth(json!({
         "live": entry("a", "r", 9e12), "old": entry("a", "good", 1.0), "dead": entry("a", "bad", 1.0),
@@ -323,7 +323,7 @@ async fn a_stored_login_is_used_and_renewed_by_whoever_registered_the_provider()
 }
 
 #[tokio::test]
-async fn nothing_configured_is_an_answer_for_those_who_only_ask() {
+async fn having_no_credential_is_no_error_for_extensions() {
     let registry = Setup::new().registry();
     let config = json!({"baseUrl": "https://h/v1", "api": "mine", "headers": {"x-a": "1"}, "models": [{"id": "m"}]});
     registry.register_entry("p", &config, Service::default()).expect("registered");

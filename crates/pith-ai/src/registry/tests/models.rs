@@ -341,7 +341,7 @@ fn an_extension_covers_a_built_in_provider_and_uncovers_it() {
 }
 
 #[test]
-fn registrations_that_make_no_sense_change_nothing() {
+fn wrong_registrations_change_nothing() {
     let registry = Setup::new().registry();
     let check = |id: &str, entry: Value, expected: &str| {
         assert_eq!(describe(&registry, id, entry), Err(expected.to_owned()));

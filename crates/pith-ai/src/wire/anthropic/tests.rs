@@ -136,7 +136,7 @@ fn errors_inside_the_stream() {
 }
 
 #[test]
-fn records_that_name_no_event_of_ours_may_hold_anything() {
+fn unknown_events_may_hold_anything() {
     for broken in ["data: {\"type\":\"content_block_delta\",oops}\n\n", "data: hello\n\n", "event: odd\ndata: {\n\n"] {
         let (lines, _) = show(&Anthropic, &model(), &format!("{broken}{}", stopped("end_turn")));
         assert_eq!(lines, ["done Stop"], "{broken}");
