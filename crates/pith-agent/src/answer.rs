@@ -6,6 +6,7 @@ use std::time::Duration;
 use pith_protocol::{AssistantEvent, AssistantMessage, Message, StopReason};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::{debug, debug_span, trace};
 
 use crate::link::{Link, RunEvent, Turn};
 use crate::now_ms;
@@ -21,27 +22,64 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
         Err(why) => failed(&turn.blank, why),
         Ok(_) if cancel.is_cancelled() => aborted(&turn.blank),
         Ok((client, call)) => {
-            let mut events = client.stream(call.clone(), cancel.clone());
-            loop {
+            let span =
+                debug_span!(target: "pith::model", "model", provider = %call.model.provider, id = %call.model.id);
+            let mut events = span.in_scope(|| client.stream(call.clone(), cancel.clone()));
+            let message = loop {
                 match next(&mut events, cancel).await {
                     Next::Event(AssistantEvent::Start(start)) => {
                         is_open = true;
                         link.emit(RunEvent::AnswerStart(start)).await;
                     }
                     Next::Event(AssistantEvent::End(message)) => break Arc::new(Message::Assistant(*message)),
-                    Next::Event(event) => link.emit(RunEvent::Stream(event)).await,
+                    Next::Event(event) => {
+                        trace!(target: "pith::model", parent: &span, kind = kind(&event), "event");
+                        link.emit(RunEvent::Stream(event)).await;
+                    }
                     Next::Closed => {
                         break failed(&turn.blank, "The model stream ended without a result (internal error)");
                     }
                     Next::Abandoned => break aborted(&turn.blank),
                 }
-            }
+            };
+            span.in_scope(|| log_end(&message));
+            message
         }
     };
     if !is_open {
         link.emit(RunEvent::MessageStart(message.clone())).await;
     }
     link.conclude(message).await
+}
+
+fn log_end(message: &Message) {
+    let Some(answer) = message.as_assistant() else { return };
+    let usage = &answer.usage;
+    match &answer.error_message {
+        // What the host sees too, so without keys.
+        Some(error) => debug!(target: "pith::model", stop_reason = ?answer.stop_reason, ?error, "failed"),
+        None => {
+            let (input, output, cached) = (usage.input, usage.output, usage.cache_read);
+            debug!(target: "pith::model", stop_reason = ?answer.stop_reason, input, output, cached, "answered");
+        }
+    }
+}
+
+fn kind(event: &AssistantEvent) -> &'static str {
+    match event {
+        AssistantEvent::Start(_) => "start",
+        AssistantEvent::Meta { .. } => "meta",
+        AssistantEvent::TextStart { .. } => "text_start",
+        AssistantEvent::TextDelta { .. } => "text_delta",
+        AssistantEvent::TextEnd { .. } => "text_end",
+        AssistantEvent::ThinkingStart { .. } => "thinking_start",
+        AssistantEvent::ThinkingDelta { .. } => "thinking_delta",
+        AssistantEvent::ThinkingEnd { .. } => "thinking_end",
+        AssistantEvent::ToolCallStart { .. } => "toolcall_start",
+        AssistantEvent::ToolCallDelta { .. } => "toolcall_delta",
+        AssistantEvent::ToolCallEnd { .. } => "toolcall_end",
+        AssistantEvent::End(_) => "end",
+    }
 }
 
 #[allow(clippy::large_enum_variant, reason = "lives for one step of a loop")]

@@ -15,6 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, debug, debug_span};
 
 use crate::link::{Call, Link, RunEvent, Turn};
 use crate::prepare::{ABORTED, Prepared, Stop, prepare};
@@ -139,7 +140,10 @@ impl<'r> Group<'r> {
                     group.programs[index] = prepared.runs_programs();
                     group.ready.push((index, prepared));
                 }
-                Err(output) => group.end(index, output, link).await,
+                Err(output) => {
+                    debug!(target: "pith::tool", name = %call.name, id = %call.id, "not run");
+                    group.end(index, output, link).await;
+                }
             }
         }
         group
@@ -244,12 +248,16 @@ async fn spawn(
     update: ToolUpdate,
     stop: Stop,
 ) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
+    let span = debug_span!(target: "pith::tool", "tool", name = %call.name, id = %call.id);
     let task = async move {
         let place = places.acquire_owned().await.ok();
+        debug!(target: "pith::tool", "starts");
+        let start = Instant::now();
         let output = match stop.text() {
             Some(text) => ToolOutput::error(text),
             None => prepared.run(&call, update, &stop).await,
         };
+        debug!(target: "pith::tool", is_error = output.is_error, took = ?start.elapsed(), "ended");
         (output, place)
     };
     // Dropping the handle with an abandoned batch must also end the task.
@@ -259,7 +267,7 @@ async fn spawn(
             self.0.abort();
         }
     }
-    let mut handle = AbortOnDrop(tokio::spawn(task));
+    let mut handle = AbortOnDrop(tokio::spawn(task.instrument(span)));
     (index, (&mut handle.0).await)
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pith_protocol::Message;
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::answer::{aborted, answer};
 use crate::batch::{Batch, Repeats};
@@ -30,6 +31,7 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
     let mut repeats = Repeats::default();
     loop {
         // A turn is one model answer and the tool calls it asked for.
+        debug!(target: "pith::run", "turn");
         link.emit(RunEvent::TurnStart).await;
         add(opening, link, cancel, &mut messages).await;
         let turn = link.turn().await;

@@ -16,8 +16,9 @@ use pith_agent::{CallOverrides, ModelClient};
 use pith_config::settings::{HandoffThinking, Settings};
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, debug};
 
 use crate::assemble::MessageBuilder;
 use crate::credentials::{CredentialSource, Credentials};
@@ -178,7 +179,7 @@ impl ModelClient for Providers {
         // panicked, which is how its owner notices.
         let (sender, receiver) = mpsc::channel(CHANNEL_EVENTS);
         let shared = self.shared.clone();
-        tokio::spawn(async move { shared.run(call, overrides, cancel, sender).await });
+        tokio::spawn(async move { shared.run(call, overrides, cancel, sender).await }.in_current_span());
         receiver
     }
 }
@@ -230,7 +231,10 @@ impl Shared {
             return self.scripts.answer(call, message, sender).await;
         }
         let wire = wire::for_api(api).ok_or_else(|| refuse(format!("No API provider registered for api: {api}")))?;
+        let start = Instant::now();
         let credentials = self.credentials(call, overrides).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
+        // Their `Debug` has names and no values.
+        debug!(target: "pith::model", ?credentials, took = ?start.elapsed(), "credentials");
         message.hide(secrets(&credentials, &call.model.base_url));
         let http_call = HttpCall { shared: self, call, wire, credentials: &credentials, input_tokens };
         let answer = http_call.request(message).await?;

@@ -20,7 +20,8 @@ use std::time::Duration;
 use pith_protocol::{ErrorKind, Model};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, warn};
 
 use crate::failure::{Fault, is_final, is_retryable_kind, kind_of_status};
 use crate::wire::{HttpRequest, Wire};
@@ -119,8 +120,10 @@ impl Sender {
             if asked.is_some_and(|asked| retry_after::is_too_long(asked, self.timeouts.max_retry_delay)) {
                 return Err(refusal);
             }
-            sleep(asked.unwrap_or_else(|| retry_after::back_off(attempt))).await;
+            let delay = asked.unwrap_or_else(|| retry_after::back_off(attempt));
             attempt += 1;
+            warn!(target: "pith::model", kind = ?failure.kind, status = failure.status, attempt, ?delay, "another try");
+            sleep(delay).await;
         }
     }
 
@@ -135,6 +138,7 @@ impl Sender {
         let url = Url::parse(&request.url).map_err(|error| fault::bad_url(&request.url, &error.to_string()))?;
         let mut target = Target::new(Method::POST, url, header_map(request.headers.iter())?, secrets);
         let mut n_dead = 0;
+        let start = Instant::now();
         let response = loop {
             let client = self.clients.get(target.url.as_str(), self.timeouts.connect)?;
             let n_connections = self.clients.n_connections();
@@ -152,6 +156,7 @@ impl Sender {
                         && ConnectionError::of(&error) == ConnectionError::NoAnswer
                     {
                         n_dead += 1;
+                        debug!(target: "pith::model", "a kept connection was dead");
                         continue;
                     }
                     return Err(unreachable(&self.clients, &target.url, &error).into());
@@ -167,6 +172,7 @@ impl Sender {
             }
         };
         let (status, headers) = (response.status().as_u16(), header_list(response.headers()));
+        debug!(target: "pith::model", status, took = ?start.elapsed(), "response");
         let mut recording = match &self.tape {
             Tape::Record(directory) => {
                 let head = (status, headers.clone());

@@ -37,6 +37,12 @@ pub fn without_credentials(address: &str) -> String {
     format!("{scheme}{separator}{}", &rest[at + 1..])
 }
 
+/// Returns where an address leads, for logs: without credentials, query and fragment.
+pub fn place(address: &str) -> String {
+    let shown = without_credentials(address);
+    shown.split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
 /// Whether an address has a user name or a password of its own.
 pub fn has_credentials(address: &str) -> bool {
     Url::parse(address).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())

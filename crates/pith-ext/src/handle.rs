@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::config::{ExtensionConfig, ExtensionSource, Limits, Surroundings};
 use crate::engine::inbox::{Inbox, ToEngine};
@@ -271,8 +272,10 @@ impl ExtensionHandle {
         args: &impl Serialize,
         wait: EngineWait,
     ) -> Result<T, CallError> {
-        let call = self.open(method, args, None);
-        call.finish(wait).await.and_then(|text| read(&text))
+        let start = Instant::now();
+        let outcome = self.open(method, args, None).finish(wait).await;
+        debug!(target: "pith::extension", method, is_ok = outcome.is_ok(), took = ?start.elapsed(), "call");
+        outcome.and_then(|text| read(&text))
     }
 
     /// Starts a call that may report progress and can be aborted.

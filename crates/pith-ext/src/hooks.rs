@@ -3,10 +3,13 @@
 //! One method per hook. Each returns at once when nobody listens. Whatever goes
 //! wrong in a handler is reported by itself; results here are always usable.
 
+use std::time::Instant;
+
 use pith_protocol::Block;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::events::EventName;
 use crate::handle::{EngineWait, ExtensionHandle, read};
@@ -338,11 +341,14 @@ impl ExtensionHandle {
         cancel: Option<&CancellationToken>,
     ) -> Option<T> {
         let args = json!({ "event": with_type(event, payload), "lane": turn == Turn::InOrder });
+        let start = Instant::now();
         let call = self.open("event", &args, None);
         let outcome = match cancel {
             Some(cancel) => call.finish_or_abort(cancel).await,
             None => call.finish(EngineWait::Handler).await,
         };
+        let (name, is_ok) = (event.as_str(), outcome.is_ok());
+        debug!(target: "pith::extension", event = name, is_ok, took = ?start.elapsed(), "handlers");
         match outcome.and_then(|text| read::<Option<T>>(&text)) {
             Ok(result) => result,
             Err(error) => {

@@ -3,6 +3,8 @@
 use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
 use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response, commands};
+use serde_json::value::RawValue;
+use tracing::{debug, debug_span};
 
 use crate::admission::UserInput;
 use crate::extensions::ReloadReply;
@@ -14,6 +16,7 @@ impl Session {
     pub(crate) fn dispatch(&mut self, line: Inbound) {
         match line {
             Inbound::Command(id, command) => {
+                debug!(target: "pith::command", name = command.name(), id = id.raw().map(RawValue::get), "received");
                 if let Some((id, command)) = self.admit(id, command) {
                     self.command(id, command);
                 }
@@ -27,6 +30,7 @@ impl Session {
     }
 
     pub(crate) fn command(&mut self, id: Id, command: Command) {
+        let _span = debug_span!(target: "pith::command", "command", name = command.name()).entered();
         match command {
             Command::Prompt(call) => self.prompt(call, self.reply(id)),
             Command::Steer(call) => {

@@ -12,8 +12,10 @@ use pith_protocol::{Inbound, Response};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::error;
 
 use crate::activity::{Activity, AfterSettled};
 use crate::admission::{Admission, Queues};
@@ -252,17 +254,24 @@ impl Session {
         match ended.end {
             Ok(end) => self.on_job_done(end),
             Err(error) if error.is_cancelled() => {}
-            Err(error) => match ended.job {
-                Job::Run => self.on_run_panic(&error),
-                Job::Summary => self.on_summary_panic(),
-                Job::Announcement => self.on_announced(None),
-                Job::Step => self.on_step_panic(),
-                Job::Opening => self.fail_replacement(),
-                Job::Shell(key) => self.on_shell_panic(key),
-                Job::ExtensionCommand(key) => self.on_command_ran(key),
-                Job::RetryWait => self.on_retry_due(),
-                Job::Background => log_line(&format!("work in the background ended unexpectedly: {error}")),
-            },
+            Err(error) => {
+                error!(target: "pith::session", job = ?ended.job, "a task panicked");
+                self.on_job_panic(ended.job, &error);
+            }
+        }
+    }
+
+    fn on_job_panic(&mut self, job: Job, error: &JoinError) {
+        match job {
+            Job::Run => self.on_run_panic(error),
+            Job::Summary => self.on_summary_panic(),
+            Job::Announcement => self.on_announced(None),
+            Job::Step => self.on_step_panic(),
+            Job::Opening => self.fail_replacement(),
+            Job::Shell(key) => self.on_shell_panic(key),
+            Job::ExtensionCommand(key) => self.on_command_ran(key),
+            Job::RetryWait => self.on_retry_due(),
+            Job::Background => log_line(&format!("work in the background ended unexpectedly: {error}")),
         }
     }
 

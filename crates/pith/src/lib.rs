@@ -9,6 +9,7 @@ mod export;
 mod extensions;
 mod launcher;
 mod lifecycle;
+mod log;
 #[cfg(target_os = "linux")]
 mod memory;
 mod open;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use cli::{Action, Cli, Mode};
+use pith_config::Environment;
 use pith_tools::process::{SUPERVISOR_ARGUMENT, supervisor_main};
 use pith_visible::{visible, write_stderr};
 use program::Program;
@@ -57,6 +59,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
     let arguments = program::utf8(arguments)?;
     let mode = program.is_rpc().then_some(Mode::Rpc);
     let cli = Cli::parse_in(mode, arguments).map_err(anyhow::Error::msg)?;
+    log::install(cli.verbose, &Environment::of_process());
     for warning in &cli.warnings {
         warn(&format!("Warning: {warning}"));
     }

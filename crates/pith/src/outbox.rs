@@ -7,6 +7,7 @@ use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json};
 use pith_session::{Outbox, Room};
 use serde::Serialize;
+use tracing::debug;
 
 use crate::dialect::{Dialect, Shown, UiWishes};
 use crate::transport::writer::FrameQueue;
@@ -40,6 +41,7 @@ impl WireOutbox {
 
 impl Outbox for WireOutbox {
     fn respond(&mut self, response: &Response<'_>) {
+        debug!(target: "pith::command", name = response.command, success = response.success, "answered");
         self.line(response);
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+use tracing::{debug, warn};
 
 use super::quirks::{Adjuster, Adjustment, Quirks};
 use super::response_reader::ResponseReader;
@@ -59,6 +60,8 @@ impl HttpCall<'_> {
             };
             let request = self.wire.request(&input).map_err(|fault| self.explain(fault, None))?;
             let request = hooks::change_request(call, self.wire, request).await?;
+            let (url, n_bytes) = (network::place(&request.url), request.body.len());
+            debug!(target: "pith::model", api = %model.api, %url, n_bytes, tokens = self.input_tokens, "request");
             let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
             let refusal = match sending.await {
                 Ok(answer) => {
@@ -83,6 +86,7 @@ impl HttpCall<'_> {
                     message.note("imagesOmitted", json!({"count": count, "reason": &**reason}))
                 }
             }
+            warn!(target: "pith::model", how = adjustment.word(), "asking again");
             self.tell(adjustment, refusal.fault.text);
         }
     }
@@ -125,9 +129,16 @@ impl HttpCall<'_> {
     ) -> Result<(), Fault> {
         let idle = self.shared.options.timeouts.idle;
         let mut reading = ResponseReader::new(self.wire);
+        let (start, mut n_bytes) = (Instant::now(), 0);
         while !message.is_finished() {
             match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
-                Ok(Some(bytes)) => reading.push(&bytes, message)?,
+                Ok(Some(bytes)) => {
+                    if n_bytes == 0 {
+                        debug!(target: "pith::model", took = ?start.elapsed(), "first byte");
+                    }
+                    n_bytes += bytes.len();
+                    reading.push(&bytes, message)?;
+                }
                 Ok(None) if reading.is_foreign() => {
                     if !reading.end_unstreamed(message) {
                         return Err(self.not_a_stream(&answer, &reading.head));
@@ -140,6 +151,7 @@ impl HttpCall<'_> {
                 return Ok(());
             }
         }
+        debug!(target: "pith::model", n_bytes, took = ?start.elapsed(), "last byte");
         // What follows the last event is read so that the connection can be used again; nobody waits for it.
         let rest = async { while let Ok(Some(_)) = answer.chunk(None, |_| {}).await {} };
         let _ = timeout(LINGER, rest).await;

@@ -35,6 +35,17 @@ pub(super) enum Adjustment {
     OmitImages(usize, Arc<str>),
 }
 
+impl Adjustment {
+    /// For logs.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Adjustment::DropField => "without a field",
+            Adjustment::LowerLimit(_) => "with a lower limit",
+            Adjustment::OmitImages(..) => "without images",
+        }
+    }
+}
+
 /// Decides whether one call is made again after a refusal.
 #[derive(Debug, Default)]
 pub(super) struct Adjuster {

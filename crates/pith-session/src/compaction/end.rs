@@ -5,6 +5,7 @@ use pith_ext::EventName;
 use pith_protocol::{CompactionReason, Event, Usage};
 use pith_store::{CompactionEntry, EntryId};
 use serde_json::{Value, json};
+use tracing::info;
 
 use super::context::estimate;
 use super::{Author, Compaction, Kept, Progress, Summary, SummaryFailure};
@@ -34,6 +35,7 @@ impl Session {
                 JobEnd::Announced(None)
             })
         });
+        info!(target: "pith::compaction", ?reason, is_stored = outcome.is_ok(), "summary");
         let is_told = task.is_none();
         if let Some(compaction) = self.activity.compaction_mut() {
             compaction.progress = Progress::Announcing(outcome);

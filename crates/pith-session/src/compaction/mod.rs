@@ -29,6 +29,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 
 use crate::activity::{AfterCompaction, AfterSettled, RunStart, Stage, Work};
 use crate::reply::Reply;
@@ -242,6 +243,7 @@ impl Session {
         reason: CompactionReason,
         will_retry: bool,
     ) -> Compaction {
+        info!(target: "pith::compaction", ?reason, model = %model.id, "begins");
         let question = self.compaction_question(&model, &kept, &material, reason, will_retry);
         let cancel = CancellationToken::new();
         let work = SummaryTask::Compaction(Box::new(material), question.map(Box::new));

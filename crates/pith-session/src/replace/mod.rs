@@ -17,6 +17,7 @@ use pith_ext::ExtensionSource;
 use pith_protocol::commands::{Branch, CloneSession, Fork, NewSession, SwitchSession};
 use pith_store::{Kind, Role, SessionStore, StoreError};
 use serde_json::Value;
+use tracing::debug;
 
 use crate::activity::AfterSettled;
 use crate::extensions::StartReason;
@@ -90,6 +91,19 @@ pub(crate) struct Arrival {
     /// The file of the previous session.
     pub previous: Option<String>,
     outcome: ReplacementOutcome,
+}
+
+impl Target {
+    /// For logs.
+    fn word(&self) -> &'static str {
+        match self {
+            Target::New { .. } => "a new session",
+            Target::Opened(_) => "a session file",
+            Target::Same => "the same file",
+            Target::Before(_) | Target::UpTo(_) => "a fork",
+            Target::Whole(_) => "a clone",
+        }
+    }
 }
 
 impl Replacement {
@@ -175,6 +189,7 @@ impl Session {
         if self.is_closing {
             return self.end_replacement(reply, Err(CLOSING.to_owned()));
         }
+        debug!(target: "pith::session", by = target.word(), "replacement: extensions may object");
         let (event, question) = self.replacement_question(&target);
         let Some(handle) = self.listeners(event) else { return self.stop_to_replace(target, reply) };
         self.replacement = Some(Replacement { reply, stage: Stage::Asking(target) });
@@ -192,6 +207,7 @@ impl Session {
     }
 
     fn stop_to_replace(&mut self, target: Target, reply: ReplacementReply) {
+        debug!(target: "pith::session", by = target.word(), "replacement: what runs is stopped");
         self.replacement = Some(Replacement { reply, stage: Stage::Stopping(target) });
         self.when_settled(AfterSettled::Replace);
     }
@@ -322,6 +338,7 @@ impl Session {
 
     /// Answers the command, then serves later ones.
     fn end_replacement(&mut self, reply: ReplacementReply, outcome: Result<ReplacementOutcome, String>) {
+        debug!(target: "pith::session", is_ok = outcome.is_ok(), id = self.store.id(), "replacement: ended");
         reply.send(&mut *self.out, outcome);
         self.admit_waiting();
     }

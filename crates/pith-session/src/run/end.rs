@@ -9,6 +9,7 @@ use pith_protocol::{AssistantMessage, Event, Message, StopReason};
 use serde_json::json;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+use tracing::info;
 
 use super::RetryDecision;
 use crate::activity::{RunStart, Stage, Work};
@@ -120,6 +121,7 @@ impl Session {
     fn tell_settled(&mut self) {
         let Some(aborted) = self.activity.end_settling() else { return };
         self.store.release();
+        info!(target: "pith::run", is_aborted = aborted, "settled");
         self.out.event(&Event::AgentSettled { aborted });
         self.schedule_rest();
         self.after_activity();

@@ -17,6 +17,7 @@ use pith_protocol::{InterruptMode, Message};
 use pith_store::InputId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, info, info_span};
 
 use crate::activity::{RunStart, Stage, Work};
 use crate::admission::Queued;
@@ -56,6 +57,11 @@ struct OpenEvents {
     messages: Vec<Arc<Message>>,
 }
 
+/// Enough of a session's id to tell it from others in a log: the end, because all begin with the time.
+fn short(id: &str) -> &str {
+    id.get(id.len().saturating_sub(8)..).unwrap_or(id)
+}
+
 /// Ignores that an answer found no receiver: the asker is gone.
 fn ignore<T>(_sent: Result<(), T>) {}
 
@@ -84,11 +90,15 @@ impl Session {
         };
         let token = cancel.clone();
         let (opening, inputs) = (start.opening, start.input.into_iter().collect());
-        self.jobs.spawn(Job::Run, async move {
+        let span = info_span!(target: "pith::run", parent: None, "run", session = short(self.store.id()));
+        info!(target: "pith::run", parent: &span, "starts");
+        let run = async move {
             let opening = link.open(opening, prompted).await;
             pith_agent::run(opening, &mut link, &token).await;
+            info!(target: "pith::run", is_aborted = token.is_cancelled(), "ends");
             JobEnd::Done
-        });
+        };
+        self.jobs.spawn(Job::Run, run.instrument(span));
         let run = Run { cancel, events, n_turns: 0, open: OpenEvents::default(), inputs, compaction: None };
         self.activity.enter(work, Stage::Running(run));
     }

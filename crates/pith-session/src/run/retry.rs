@@ -6,6 +6,7 @@ use pith_agent::Opening;
 use pith_ai::is_retryable;
 use pith_protocol::commands::AbortRetry;
 use pith_protocol::{AssistantMessage, Event, Message, StopReason};
+use tracing::warn;
 
 use crate::activity::{RunStart, Stage, Work};
 use crate::jobs::{Job, JobEnd};
@@ -96,6 +97,7 @@ impl Session {
     pub(super) fn wait_to_retry(&mut self, work: Box<Work>, attempt: u32, delay: Duration, error: &str) {
         let max_attempts = self.options.retry.max_retries;
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+        warn!(target: "pith::run", attempt, max_attempts, ?delay, "retry");
         self.out.event(&Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message: error });
         self.omit_last_answer();
         let wait = self.jobs.spawn(Job::RetryWait, async move {

@@ -26,6 +26,7 @@ Examples:
 
 Exit codes: 0 done, 1 failed, 2 not possible, 130 interrupted.
 Settings are in ~/.pi/agent; `pith config check` tells what is wrong with them.
+PITH_LOG=debug shows what pith does, PITH_LOG_FILE=path writes it to a file.
 ";
 
 /// Column at which descriptions begin.

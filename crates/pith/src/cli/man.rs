@@ -65,6 +65,12 @@ Another place for the files above.
 The same as
 .BR \\-\\-offline .
 .TP
+.B PITH_LOG, PITH_LOG_FILE
+What to log (debug, or model=trace,tool=debug), and a file for it instead of standard error.
+.TP
+.B PITH_RECORD, PITH_REPLAY
+A directory that model calls are written to, or answered from.
+.TP
 .B NO_COLOR
 No colours.
 ";

@@ -66,6 +66,7 @@ pub struct Cli {
     /// `--approve` or `--no-approve`, the last one given.
     pub approve: Option<bool>,
     pub offline: bool,
+    pub verbose: bool,
     pub dialect: Option<&'static Dialect>,
     pub stream_updates: Option<StreamUpdates>,
     pub max_line_bytes: Option<usize>,

@@ -228,6 +228,7 @@ pub const GROUPS: &[Group] = &[
                 Ok(())
             }),
             switch("--offline", None, "no network but model calls", |cli| cli.offline = true),
+            switch("--verbose", None, "log what pith does to stderr, as PITH_LOG=debug", |cli| cli.verbose = true),
         ],
     },
 ];
@@ -238,7 +239,6 @@ pub const OTHERS: &[Flag] = &[
     ignored("--theme", Value("PATH")),
     ignored("--use-theme", Value("NAME")),
     ignored("--tui-mode", Value("MODE")),
-    ignored("--verbose", Nothing),
     ignored("--no-title", Nothing),
     ignored("--no-lsp", Nothing),
     ignored("--no-pty", Nothing),

@@ -28,6 +28,8 @@ use pith_tools::process::Supervisor;
 use serde_json::Value;
 
 use crate::check::check_tools;
+use tracing::info;
+
 use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
@@ -158,6 +160,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         store.append_thinking_level(start.thinking);
     }
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
+    let (path, model) = (store.path(), start.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id)));
+    info!(target: "pith::session", id = store.id(), ?path, ?cwd, model, dialect = dialect.name, "opened");
     let make_tools = tools::maker(&environment, &agent_dir, &registry, supervisor, cli.offline);
     Ok(OpenedSession {
         cli,

@@ -11,6 +11,7 @@ mod export;
 mod framing;
 mod host_tools;
 mod lifecycle;
+mod log;
 mod many;
 mod models;
 mod no_threads;
