@@ -46,6 +46,7 @@ exports.ofError = (error) => {
 exports.stackOf = stackOf;
 
 // Memory kept back: when there is none left, giving it up makes room for the report.
+// biome-ignore lint/correctness/noUnusedVariables: held, never read.
 let reserve = new Uint8Array(1 << 20);
 exports.refill = () => {
   // Fails if there is not enough left to work with.

@@ -53,7 +53,7 @@ methods.tool = (call, { name, toolCallId, params }) => {
   const settle = (outcome) => {
     if (!outcome.ok) return call.fail(outcome.error);
     try {
-      call.reply(checked(name, outcome.value, false));
+      call.reply(checked(name, outcome.value));
     } catch (error) {
       call.fail(error);
     }

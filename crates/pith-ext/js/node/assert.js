@@ -16,6 +16,7 @@ const fail = (message, actual, expected, operator) => {
 };
 
 function isDeepEqual(a, b, isStrict = true, seen = new Map()) {
+  // biome-ignore lint/suspicious/noDoubleEquals: loose equality is loose.
   if (isStrict ? Object.is(a, b) : a == b || (a !== a && b !== b)) return true;
   if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return false;
   if (isStrict && Object.getPrototypeOf(a) !== Object.getPrototypeOf(b)) return false;
@@ -47,7 +48,9 @@ Object.assign(assert, {
   AssertionError,
   isDeepEqual,
   ok: assert,
+  // biome-ignore lint/suspicious/noDoubleEquals: that is what it compares with.
   equal: (a, b, message) => a == b || (a !== a && b !== b) || fail(message, a, b, "=="),
+  // biome-ignore lint/suspicious/noDoubleEquals: that is what it compares with.
   notEqual: (a, b, message) => a != b || fail(message, a, b, "!="),
   strictEqual: (a, b, message) => Object.is(a, b) || fail(message, a, b, "==="),
   notStrictEqual: (a, b, message) => !Object.is(a, b) || fail(message, a, b, "!=="),

@@ -32,7 +32,7 @@ const posix = {
     return isAbsolute ? `/${clean}` : clean;
   },
   join(...parts) {
-    parts.forEach((part) => check(part));
+    for (const part of parts) check(part);
     const joined = parts.filter((part) => part !== "").join("/");
     return joined === "" ? "." : posix.normalize(joined);
   },

@@ -51,7 +51,8 @@ function block(lines, width, theme) {
       for (const text of wrapTextWithAnsi(inline(quoted, theme), Math.max(1, width - 2))) result.push(`${styleOf(theme, "quoteBorder")("│ ")}${styleOf(theme, "quote")(text)}`);
     } else if (item) {
       const bullet = `${item[1]}${/\d/.test(item[2]) ? item[2] : "-"} `;
-      wrapTextWithAnsi(inline(item[3], theme), Math.max(1, width - bullet.length)).forEach((text, index) => result.push(index === 0 ? styleOf(theme, "listBullet")(bullet) + text : " ".repeat(bullet.length) + text));
+      const lines = wrapTextWithAnsi(inline(item[3], theme), Math.max(1, width - bullet.length));
+      result.push(...lines.map((text, index) => (index === 0 ? styleOf(theme, "listBullet")(bullet) : " ".repeat(bullet.length)) + text));
     } else if (line.includes("|") && /^[\s|:-]+$/.test(lines[at + 1] ?? "") && (lines[at + 1] ?? "").includes("-")) {
       const rows = [cells(line)];
       for (at += 2; at < lines.length && lines[at].includes("|"); at++) rows.push(cells(lines[at]));

@@ -149,7 +149,9 @@ Object.assign(exports, {
   createEventBus: () => {
     const channels = new Map();
     return {
-      emit: (channel, data) => [...(channels.get(channel) ?? [])].forEach((fn) => fn(data)),
+      emit: (channel, data) => {
+        for (const listener of [...(channels.get(channel) ?? [])]) listener(data);
+      },
       on: (channel, fn) => {
         if (!channels.has(channel)) channels.set(channel, new Set());
         channels.get(channel).add(fn);
