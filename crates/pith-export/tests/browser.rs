@@ -52,7 +52,7 @@ fn drive(browser: &Browser, page: &str, fragment: &str, script: &str) -> Value {
 
 #[test]
 fn hostile_content_neither_runs_nor_calls_out() {
-    let Some(browser) = Browser::find("hostile_content_neither_runs_nor_calls_out") else { return };
+    let Some(browser) = Browser::find() else { return };
     let lure = Lure::start();
     let directory = Directory::new();
     let session = write_session(directory.0.path(), &hostile_session(&lure.address));
@@ -81,7 +81,7 @@ fn hostile_content_neither_runs_nor_calls_out() {
 
 #[test]
 fn without_scripts_the_active_branch_can_be_read() {
-    let Some(browser) = Browser::find("without_scripts_the_active_branch_can_be_read") else { return };
+    let Some(browser) = Browser::find() else { return };
     let directory = Directory::new();
     let page = page_of(&ledger()).replace('&', "&amp;").replace('"', "&quot;");
     let frame = format!(
@@ -113,7 +113,7 @@ fn without_scripts_the_active_branch_can_be_read() {
 
 #[test]
 fn the_navigator_filters_searches_and_shows_other_branches() {
-    let Some(browser) = Browser::find("the_navigator_filters_searches_and_shows_other_branches") else { return };
+    let Some(browser) = Browser::find() else { return };
     let report = drive(
         &browser,
         &page_of(&ledger()),
@@ -182,7 +182,7 @@ fn the_navigator_filters_searches_and_shows_other_branches() {
 
 #[test]
 fn links_lead_to_entries_of_any_branch() {
-    let Some(browser) = Browser::find("links_lead_to_entries_of_any_branch") else { return };
+    let Some(browser) = Browser::find() else { return };
     let report = drive(
         &browser,
         &page_of(&ledger()),

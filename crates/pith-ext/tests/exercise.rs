@@ -24,7 +24,7 @@ impl Examples {
     fn find() -> Option<Examples> {
         let packages = Packages::find();
         if packages.is_none() {
-            println!("skipped: PITH_EXT_PACKAGES is not set");
+            pith_testkit::skip("PITH_EXT_PACKAGES is not set");
         }
         packages.map(|packages| Examples(packages.examples("0.87.1")))
     }

@@ -39,7 +39,7 @@ const TERMINAL_EXAMPLES: &[&str] = &[
 const NEWER: &[&str] = &["entry-renderer", "git-merge-and-resolve", "input-transform-streaming", "project-trust"];
 
 async fn check_release(version: &str, is_new: bool) {
-    let Some(packages) = Packages::find() else { return println!("skipped: PITH_EXT_PACKAGES is not set") };
+    let Some(packages) = Packages::find() else { return pith_testkit::skip("PITH_EXT_PACKAGES is not set") };
     let examples = packages.examples(version);
     let mut failures = Vec::new();
     for name in HEADLESS.iter().chain(TERMINAL_EXAMPLES) {

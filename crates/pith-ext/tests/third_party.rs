@@ -14,7 +14,7 @@ use support::Harness;
 
 #[tokio::test]
 async fn published_packages_load_and_register_what_they_offer() {
-    let Some(packages) = Packages::find() else { return println!("skipped: PITH_EXT_PACKAGES is not set") };
+    let Some(packages) = Packages::find() else { return pith_testkit::skip("PITH_EXT_PACKAGES is not set") };
     let mut surprises = Vec::new();
     for (package, expected) in THIRD_PARTY {
         let Some(root) = packages.third_party(package) else {

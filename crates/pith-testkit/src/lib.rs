@@ -10,6 +10,7 @@ mod output;
 pub mod packages;
 pub mod process;
 pub mod server;
+mod skip;
 pub mod terminal;
 pub mod transcript;
 
@@ -17,6 +18,7 @@ pub use home::{SessionFile, TempHome};
 pub use host::{Host, HostBuilder, Inside, Signal};
 pub use output::Output;
 pub use server::{Api, Block, Fault, ModelServer, Script, Turn};
+pub use skip::skip;
 pub use terminal::Terminal;
 
 use std::thread;

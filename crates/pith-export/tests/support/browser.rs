@@ -17,7 +17,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    pub fn find(test: &str) -> Option<Self> {
+    pub fn find() -> Option<Self> {
         let path = std::env::var_os("PATH")?;
         let names = ["chromium", "chromium-browser", "google-chrome"];
         let program = std::env::split_paths(&path)
@@ -26,9 +26,7 @@ impl Browser {
         match program {
             Some(program) => Some(Browser { program, profile: tempfile::tempdir().expect("a directory") }),
             None => {
-                // Written past the test harness, which would keep it to itself.
-                let text = "no chromium, chromium-browser or google-chrome in PATH";
-                writeln!(io::stderr(), "SKIPPED {test}: {text}").expect("stderr is open");
+                pith_testkit::skip("no chromium, chromium-browser or google-chrome in PATH");
                 None
             }
         }

@@ -8,7 +8,7 @@ use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
 use crate::published::publish;
-use crate::stage::{Stage, tell};
+use crate::stage::Stage;
 
 /// What a package brought along, or why it could not.
 fn load(root: &std::path::Path) -> Result<(usize, usize, Vec<String>), String> {
@@ -42,7 +42,7 @@ fn load(root: &std::path::Path) -> Result<(usize, usize, Vec<String>), String> {
 
 #[test]
 fn published_packages_load_and_register_what_they_offer() {
-    let Some(packages) = Packages::find() else { return tell("skipped: PITH_EXT_PACKAGES is not set") };
+    let Some(packages) = Packages::find() else { return pith_testkit::skip("PITH_EXT_PACKAGES is not set") };
     let mut table = "| package | result | commands | tools | reports |\n|---|---|---|---|---|\n".to_owned();
     let mut surprises = Vec::new();
     for (package, expected) in THIRD_PARTY {

@@ -9,7 +9,7 @@ use pith_testkit::TempHome;
 fn the_python_host_plays_its_session() {
     let has_python = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
     if !has_python {
-        println!("skipped: python3 is not installed");
+        pith_testkit::skip("python3 is not installed");
         return;
     }
     let home = TempHome::new();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use pith_testkit::{Api, Host, Script, TempHome, Turn};
+use pith_testkit::{Api, Host, Script, TempHome, Turn, skip};
 use serde_json::{Value, json};
 
 use crate::compaction::{SUMMARY, long};
@@ -24,7 +24,6 @@ struct Peer {
 
 impl Peer {
     /// Installs pi unless it is there from before; `None` says why on stderr.
-    #[allow(clippy::print_stderr, reason = "a skipped test says so")]
     fn install(version: &str) -> Option<Peer> {
         // Tests that run side by side must not install side by side.
         static INSTALLING: Mutex<()> = Mutex::new(());
@@ -34,7 +33,7 @@ impl Peer {
             return Some(peer);
         }
         if std::env::var_os("PITH_PEER_TESTS").is_none() {
-            eprintln!("skipped: set PITH_PEER_TESTS=1 to download pi {version} and try its session files");
+            skip(&format!("set PITH_PEER_TESTS=1 to download pi {version} and try its session files"));
             return None;
         }
         let package = format!("@earendil-works/pi-coding-agent@{version}");
@@ -46,7 +45,7 @@ impl Peer {
         match install {
             Ok(status) if status.success() && peer.program().exists() => Some(peer),
             failed => {
-                eprintln!("skipped: npm cannot install {package}: {failed:?}");
+                skip(&format!("npm cannot install {package}: {failed:?}"));
                 None
             }
         }

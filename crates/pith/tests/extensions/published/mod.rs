@@ -129,7 +129,7 @@ pub fn program(home: &TempHome, name: &str, script: &str) -> String {
 
 fn labs() -> Vec<Lab> {
     let Some(packages) = Packages::find() else {
-        tell("skipped: PITH_EXT_PACKAGES is not set");
+        pith_testkit::skip("PITH_EXT_PACKAGES is not set");
         return Vec::new();
     };
     RELEASES.into_iter().map(|version| Lab { examples: packages.examples(version), version }).collect()
