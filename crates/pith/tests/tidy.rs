@@ -113,3 +113,119 @@ fn every_difference_between_dialects_has_its_proof() {
         }
     }
 }
+
+/// The files of a crate without tests, by their path in the repository, without comments.
+fn code_of(name: &str) -> Vec<(String, String)> {
+    let directory = root().join("crates").join(name).join("src");
+    let mut found = Vec::new();
+    sources(&directory, &mut found);
+    let code = |path: &PathBuf| {
+        let text = fs::read_to_string(path).expect("UTF-8 source");
+        let logic = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = logic.lines().map(|line| line.split("//").next().unwrap_or_default());
+        let path = path.strip_prefix(directory.parent().expect("a crate")).expect("inside").display().to_string();
+        (format!("{name}/{path}"), lines.collect::<Vec<_>>().join("\n"))
+    };
+    found.iter().map(code).collect()
+}
+
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).expect("crates").flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name != "pith-testkit").collect()
+}
+
+/// Files with one of the words, beyond those that may have it.
+fn strays(names: &[String], words: &[&str], allowed: &[&str]) -> Vec<String> {
+    let files = names.iter().flat_map(|name| code_of(name));
+    let stray = files.filter(|(path, code)| {
+        words.iter().any(|word| code.contains(word)) && !allowed.iter().any(|allowed| path.starts_with(allowed))
+    });
+    stray.map(|(path, _)| path).collect()
+}
+
+#[test]
+fn only_the_transport_touches_the_hosts_streams() {
+    let words = ["io::stdin()", "io::stdout()", "dup2_std", "stdio::stdin()", "stdio::stdout()"];
+    let allowed = [
+        "pith/src/transport/",
+        // Before a mode is chosen, or in one without a host.
+        "pith/src/lib.rs",
+        "pith/src/tour.rs",
+        "pith/src/people/",
+        // Its own process, with streams of its own.
+        "pith-tools/src/process/supervisor.rs",
+    ];
+    assert_eq!(strays(&crates(), &words, &allowed), [""; 0]);
+}
+
+#[test]
+fn nobody_below_pith_knows_dialects() {
+    let below: Vec<String> = crates().into_iter().filter(|name| name != "pith").collect();
+    assert_eq!(strays(&below, &["dialect", "Dialect", "xcsh", "Xcsh"], &["pith-config/src/agent_dir.rs"]), [""; 0]);
+}
+
+#[test]
+fn the_session_has_no_lock_around_its_state() {
+    let allowed = [
+        // Which extensions answer as models, for the run's task.
+        "pith-session/src/models/router.rs",
+        // Output of a command, shared by two streams of it.
+        "pith-session/src/extensions/user_bash.rs",
+    ];
+    assert_eq!(strays(&["pith-session".to_owned()], &["Mutex", "RwLock", "RefCell"], &allowed), [""; 0]);
+}
+
+#[test]
+fn the_session_waits_only_for_its_events() {
+    let session = code_of("pith-session").into_iter().find(|(path, _)| path.ends_with("src/session.rs"));
+    let (_, code) = session.expect("session.rs");
+    assert!(code.contains(" fn handle(&mut self, event: Event)") && !code.contains("async fn handle"));
+}
+
+#[test]
+fn the_reader_never_answers() {
+    let reader = code_of("pith").into_iter().find(|(path, _)| path.ends_with("transport/reader.rs"));
+    let (_, code) = reader.expect("reader.rs");
+    assert!(!["Response", "respond", "Outbox"].iter().any(|word| code.contains(word)), "{code}");
+}
+
+#[test]
+fn the_current_directory_is_never_changed() {
+    let clippy = fs::read_to_string(root().join("clippy.toml")).expect("clippy.toml");
+    assert!(clippy.contains("std::env::set_current_dir"));
+    assert_eq!(strays(&crates(), &["set_current_dir", "chdir("], &["pith-ext/src/ops"]), [""; 0]);
+}
+
+#[test]
+fn every_invariant_has_its_proof() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let (_, below) = page.split_once("## Invariants").expect("a section");
+    let rows = below.lines().skip_while(|line| !line.starts_with("| 1 ")).take_while(|line| line.starts_with('|'));
+    let rows: Vec<_> = rows.collect();
+    assert!(rows.len() > 9);
+    let mut tests = Vec::new();
+    for name in fs::read_dir(root().join("crates")).expect("crates").flatten() {
+        all_sources(&name.path(), &mut tests);
+    }
+    let texts: Vec<_> = tests.iter().map(|path| fs::read_to_string(path).expect("UTF-8 source")).collect();
+    for row in rows {
+        let proofs = row.trim_end_matches(['|', ' ']).rsplit(" | ").next().expect("a last cell");
+        let names: Vec<_> = proofs.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "no proof: {row}");
+        for name in names.iter().filter(|name| **name != "disallowed_methods") {
+            assert!(texts.iter().any(|text| text.contains(&format!("fn {name}("))), "no such test: {name}");
+        }
+    }
+}
+
+fn all_sources(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("readable").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            all_sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}

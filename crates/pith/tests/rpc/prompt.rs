@@ -298,3 +298,19 @@ fn every_known_command_is_answered_under_its_name() {
     }
     scene.finish();
 }
+
+#[test]
+fn each_request_extends_the_one_before() {
+    let call = Turn::call("bash", json!({"command": "echo one"}));
+    let mut scene = Scene::speaking(Api::Completions, [call, Turn::text("two"), Turn::text("three")]);
+    scene.run("first");
+    scene.run("second");
+    let requests = scene.server.requests();
+    let messages: Vec<_> =
+        requests.iter().map(|request| request.body["messages"].as_array().expect("a list").clone()).collect();
+    assert_eq!(messages.len(), 3);
+    for pair in messages.windows(2) {
+        assert!(pair[1].len() > pair[0].len() && pair[1].starts_with(&pair[0]), "{pair:#?}");
+    }
+    scene.finish();
+}
