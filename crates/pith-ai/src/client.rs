@@ -259,7 +259,7 @@ impl Shared {
         Ok(credentials)
     }
 
-    fn tell(&self, notice: Notice) {
+    fn notify(&self, notice: Notice) {
         if let Some(listener) = &self.options.notice {
             listener(notice);
         }

@@ -11,17 +11,17 @@ use crate::key_command::{Commands, Reuse};
 /// Variables stored with a credential; they win over the environment.
 pub type CredentialEnv = BTreeMap<String, String>;
 
-/// Where names in a value are looked up.
+/// The variables that a value may name.
 #[derive(Clone, Copy)]
-pub struct Names<'a> {
+pub struct Variables<'a> {
     pub credential: Option<&'a CredentialEnv>,
     pub environment: &'a Environment,
 }
 
-impl<'a> Names<'a> {
-    /// Names of the environment alone.
-    pub fn of(environment: &'a Environment) -> Names<'a> {
-        Names { credential: None, environment }
+impl<'a> Variables<'a> {
+    /// Takes variables from the environment alone.
+    pub fn of(environment: &'a Environment) -> Variables<'a> {
+        Variables { credential: None, environment }
     }
 
     /// Returns a variable; an empty one counts as unset.
@@ -61,7 +61,7 @@ impl Unresolved {
 }
 
 /// Whether a value would resolve, as far as can be told without running anything. A command counts as yes.
-pub fn is_configured(value: &str, names: Names<'_>) -> bool {
+pub fn is_configured(value: &str, names: Variables<'_>) -> bool {
     match value.strip_prefix('!') {
         Some(command) => !command.trim().is_empty(),
         None => expand(value, names).is_ok(),
@@ -69,7 +69,12 @@ pub fn is_configured(value: &str, names: Names<'_>) -> bool {
 }
 
 /// Resolves a value, running its command if it is one.
-pub async fn resolve(value: &str, names: Names<'_>, commands: &Commands, reuse: Reuse) -> Result<String, Unresolved> {
+pub async fn resolve(
+    value: &str,
+    names: Variables<'_>,
+    commands: &Commands,
+    reuse: Reuse,
+) -> Result<String, Unresolved> {
     match value.strip_prefix('!') {
         Some(command) => commands.output(command, reuse).await.map_err(|reason| {
             let command = command.to_owned();
@@ -94,7 +99,7 @@ pub fn variables(value: &str) -> Vec<String> {
     names.collect()
 }
 
-fn expand(value: &str, names: Names<'_>) -> Result<String, Unresolved> {
+fn expand(value: &str, names: Variables<'_>) -> Result<String, Unresolved> {
     if is_legacy_name(value)
         && let Some(text) = names.get(value)
     {
@@ -183,7 +188,7 @@ mod tests {
     fn check(value: &str, expected: Result<&str, Unresolved>) {
         let environment = environment();
         let credential = CredentialEnv::from([("BOTH".to_owned(), "stored".to_owned())]);
-        let names = Names { credential: Some(&credential), environment: &environment };
+        let names = Variables { credential: Some(&credential), environment: &environment };
         assert_eq!(expand(value, names), expected.map(str::to_owned), "{value}");
         assert_eq!(is_configured(value, names), expand(value, names).is_ok(), "{value}");
     }
@@ -223,8 +228,8 @@ mod tests {
     #[test]
     fn commands_count_as_configured() {
         let environment = environment();
-        assert!(is_configured("!exit 1", Names::of(&environment)));
-        assert!(!is_configured("! ", Names::of(&environment)));
+        assert!(is_configured("!exit 1", Variables::of(&environment)));
+        assert!(!is_configured("! ", Variables::of(&environment)));
     }
 
     #[test]

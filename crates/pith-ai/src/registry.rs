@@ -140,7 +140,7 @@ impl Registry {
     /// Returns the model of that provider and id, whether usable or not.
     pub fn find(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         let (provider, entries) = (self.provider(provider)?, self.auth.entries());
-        let offers = provider.offers(&self.names_of(&provider.id, &entries));
+        let offers = provider.offers(&self.variables_of(&provider.id, &entries));
         offers.iter().find(|offer| offer.model.id == id).map(|offer| offer.model.clone())
     }
 
@@ -209,7 +209,7 @@ impl Registry {
         let entries = self.auth.entries();
         catalogue::default_order().iter().find_map(|id| {
             let provider = tables.provider(id).filter(|provider| self.may_have_credential(provider, &entries))?;
-            let offers = provider.offers(&self.names_of(id, &entries));
+            let offers = provider.offers(&self.variables_of(id, &entries));
             let offer = offers.iter().find(|offer| Some(offer.model.id.as_str()) == self.default_model_id(id))?;
             self.is_usable_with(&tables, provider, &offer.model, &entries).then(|| offer.model.clone())
         })
@@ -306,7 +306,7 @@ impl Registry {
     }
 
     fn models_in(&self, provider: &Provider, entries: &Entries) -> Vec<Arc<Model>> {
-        let offers = provider.offers(&self.names_of(&provider.id, entries));
+        let offers = provider.offers(&self.variables_of(&provider.id, entries));
         offers.iter().map(|offer| offer.model.clone()).collect()
     }
 }

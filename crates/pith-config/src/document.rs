@@ -47,6 +47,23 @@ fn parse_json(text: &str) -> Result<Value, String> {
         .or_else(|_| serde_json::from_str(&strip_comments(text)).map_err(|error| error.to_string()))
 }
 
+/// Merges objects key by key; any other value replaces the one below it.
+pub fn merge(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (name, value) in above {
+                match below.get_mut(&name) {
+                    Some(slot) => merge(slot, value),
+                    None => {
+                        below.insert(name, value);
+                    }
+                }
+            }
+        }
+        (below, above) => *below = above,
+    }
+}
+
 /// Whose rules decide which words of a YAML text are booleans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum YamlBooleans {

@@ -54,15 +54,15 @@ pub(crate) fn discover(resource: Resource, options: &ResourceOptions, notes: &mu
     };
     if !is_off {
         if options.trusted {
-            let project = search.project();
-            search.owner(&project);
+            let project = search.project_owner();
+            search.add_owner(&project);
         }
-        let user = search.user();
-        search.owner(&user);
-        search.packages();
+        let user = search.user_owner();
+        search.add_owner(&user);
+        search.add_packages();
     }
-    search.contributed();
-    search.explicit();
+    search.add_contributed();
+    search.add_explicit();
     search.located
 }
 
@@ -74,7 +74,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn project(&mut self) -> Owner<'a> {
+    fn project_owner(&mut self) -> Owner<'a> {
         let base = self.options.project_dir();
         let mut roots = vec![self.conventional_root(&base)];
         if self.resource == Resource::Skill {
@@ -83,7 +83,7 @@ impl<'a> Search<'a> {
         Owner { scope: Scope::Project, base, lists: &self.options.project_lists, roots }
     }
 
-    fn user(&mut self) -> Owner<'a> {
+    fn user_owner(&mut self) -> Owner<'a> {
         let base = self.options.agent_dir.clone();
         let mut roots = vec![self.conventional_root(&base)];
         if let (Resource::Skill, Some(home)) = (self.resource, &self.options.home) {
@@ -106,26 +106,26 @@ impl<'a> Search<'a> {
     }
 
     /// Adds what a settings list names, then what lies in the conventional directories.
-    fn owner(&mut self, owner: &Owner) {
+    fn add_owner(&mut self, owner: &Owner) {
         let home = self.options.home.as_deref();
         let selection = Selection::parse(self.resource.list_of(owner.lists), &owner.base, home, self.notes);
         for path in &selection.added {
             for candidate in self.named(path, self.resource.listed_rule(), Missing::Warning) {
                 if selection.keeps_added(&candidate.path, &owner.base) {
-                    self.place(candidate, "local".into(), owner.scope, None);
+                    self.add(candidate, "local".into(), owner.scope, None);
                 }
             }
         }
         for root in &owner.roots {
             for candidate in scan::scan(&root.directory, root.rule, self.notes) {
                 if selection.keeps_found(&candidate.path, &root.base) {
-                    self.place(candidate, "auto".into(), owner.scope, Some(root.base.clone()));
+                    self.add(candidate, "auto".into(), owner.scope, Some(root.base.clone()));
                 }
             }
         }
     }
 
-    fn packages(&mut self) {
+    fn add_packages(&mut self) {
         let options = self.options;
         for package in &options.packages {
             for candidate in packages::candidates(self.resource, package, self.notes) {
@@ -138,7 +138,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn contributed(&mut self) {
+    fn add_contributed(&mut self) {
         let options = self.options;
         let contributed = match self.resource {
             Resource::Skill => &options.contributed_skills,
@@ -147,12 +147,12 @@ impl<'a> Search<'a> {
         for entry in contributed {
             let path = pith_config::resolve(&entry.path, &options.cwd, options.home.as_deref());
             for candidate in self.named(&path, self.resource.named_rule(), Missing::Warning) {
-                self.place(candidate, entry.source.clone().into(), Scope::Temporary, entry.base_dir.clone());
+                self.add(candidate, entry.source.clone().into(), Scope::Temporary, entry.base_dir.clone());
             }
         }
     }
 
-    fn explicit(&mut self) {
+    fn add_explicit(&mut self) {
         let options = self.options;
         let values = match self.resource {
             Resource::Skill => &options.skill_paths,
@@ -162,7 +162,7 @@ impl<'a> Search<'a> {
             let path = pith_config::resolve(value, &options.cwd, options.home.as_deref());
             for candidate in self.named(&path, self.resource.named_rule(), Missing::Error) {
                 let (scope, base) = self.explicit_scope(&candidate.path);
-                self.place(candidate, "local".into(), scope, base);
+                self.add(candidate, "local".into(), scope, base);
             }
         }
     }
@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
         vec![Candidate { path: path.to_path_buf(), real, found: How::Named }]
     }
 
-    fn place(&mut self, candidate: Candidate, source: Cow<'static, str>, scope: Scope, base_dir: Option<PathBuf>) {
+    fn add(&mut self, candidate: Candidate, source: Cow<'static, str>, scope: Scope, base_dir: Option<PathBuf>) {
         let path = candidate.path.clone();
         let source_info = SourceInfo { path, source, scope, origin: Origin::TopLevel, base_dir };
         self.located.push(Located { candidate, source_info });

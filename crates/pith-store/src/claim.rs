@@ -24,8 +24,8 @@ pub(crate) enum Claim {
 
 impl SessionStore {
     /// Continues in the file another process has begun for this session, if there is one.
-    pub(crate) fn join_begun(&mut self) -> Result<(), StoreError> {
-        let Some(path) = self.begun() else { return Ok(()) };
+    pub(crate) fn join_existing(&mut self) -> Result<(), StoreError> {
+        let Some(path) = self.existing_file() else { return Ok(()) };
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.begin_at(&path).map_err(|pid| StoreError::InUse { pid, path: path.clone() })?;
         let claim = self.claim;
@@ -47,7 +47,7 @@ impl SessionStore {
     /// Writes the first content, to a file of its own or to one another process has begun.
     pub(crate) fn save_first(&mut self) -> io::Result<()> {
         let _claimed = self.take_claim().map_err(io::Error::other)?;
-        self.join_begun().map_err(io::Error::other)?;
+        self.join_existing().map_err(io::Error::other)?;
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.save(&mut self.tree)?;
         self.claim = None;
@@ -74,7 +74,7 @@ impl SessionStore {
     }
 
     /// Returns the file another process has begun for this session.
-    pub(crate) fn begun(&self) -> Option<PathBuf> {
+    pub(crate) fn existing_file(&self) -> Option<PathBuf> {
         let journal = self.journal.as_ref().filter(|journal| !journal.is_created())?;
         match self.claim? {
             Claim::Id => find_named(self.id(), journal.path.parent().unwrap_or(Path::new("")), &self.cwd),

@@ -77,7 +77,7 @@ impl SessionStore {
         let parent_session = Some(options.parent_session.unwrap_or_else(|| source.to_string_lossy().into_owned()));
         let mut store = SessionStore::create(NewSession { parent_session, ..options });
         let _claimed = store.take_claim()?;
-        if store.begun().is_some() {
+        if store.existing_file().is_some() {
             return Err(StoreError::IdTaken(store.id().to_owned()));
         }
         let mut copying = Copying::start(store, &tree, tree.indexes())?;

@@ -16,7 +16,7 @@ impl SessionStore {
     pub fn hold(&mut self) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.hold().map_err(|pid| StoreError::InUse { pid, path: journal.path.clone() })?;
-        if let Err(error) = self.join_begun() {
+        if let Err(error) = self.join_existing() {
             self.release();
             return Err(error);
         }

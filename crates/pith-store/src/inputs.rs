@@ -76,8 +76,8 @@ impl SessionStore {
         id
     }
 
-    /// Appends the message an accepted input has become. Exactly if the entry is in the session file, the input
-    /// counts as done.
+    /// Appends the message an accepted input has become. The input counts as done if and only if the
+    /// entry is in the session file.
     pub fn append_input(&mut self, id: InputId, message: &Arc<Message>) -> EntryId {
         let index = self.add_message(message);
         let entry = Arc::clone(&self.tree.node(index).id);
@@ -95,7 +95,7 @@ impl SessionStore {
     pub fn take_orphaned_inputs(&mut self) -> Vec<OrphanedInput> {
         let Some(journal) = self.journal.as_ref().filter(|journal| journal.is_created()) else { return Vec::new() };
         self.inputs.adopt(&journal.target, &self.tree);
-        std::mem::take(&mut self.inputs.left)
+        std::mem::take(&mut self.inputs.orphaned)
     }
 
     /// Called when all entries are in the session file. Marks inputs that have become entries as done.
@@ -121,7 +121,7 @@ pub(crate) struct Inputs {
     /// The last one takes new inputs.
     files: Vec<InputFile>,
     /// Found in those files and not returned yet.
-    left: Vec<OrphanedInput>,
+    orphaned: Vec<OrphanedInput>,
     /// Inputs that have become entries, which may not be in the session file yet.
     delivered: Vec<InputId>,
 }
@@ -198,16 +198,16 @@ impl Inputs {
             if self.files.iter().any(is_own) || !path.exists() {
                 continue;
             }
-            let Some(mut file) = lock_left(&path).map(InputFile::of) else { continue };
-            let left = file.read_left(tree);
-            file.live = left.iter().map(|input| input.id).collect();
-            if !left.is_empty() || !file.remove() {
+            let Some(mut file) = lock_orphaned(&path).map(InputFile::of) else { continue };
+            let orphaned = file.read_orphaned(tree);
+            file.live = orphaned.iter().map(|input| input.id).collect();
+            if !orphaned.is_empty() || !file.remove() {
                 // The one that takes new inputs stays the last.
                 self.files.insert(0, file);
             }
-            self.left.extend(left);
+            self.orphaned.extend(orphaned);
         }
-        self.left.sort_by_key(|input| input.accepted);
+        self.orphaned.sort_by_key(|input| input.accepted);
     }
 }
 
@@ -246,7 +246,7 @@ impl InputFile {
     }
 
     /// Reads what is not done in a file that another process wrote.
-    fn read_left(&mut self, tree: &EntryTree) -> Vec<OrphanedInput> {
+    fn read_orphaned(&mut self, tree: &EntryTree) -> Vec<OrphanedInput> {
         let Some(open) = &mut self.open else { return Vec::new() };
         let mut bytes = Vec::new();
         if open.file.read_to_end(&mut bytes).is_err() {
@@ -256,21 +256,21 @@ impl InputFile {
             // Its process was killed while it wrote.
             self.unwritten.push(b'\n');
         }
-        let mut left: Vec<OrphanedInput> = Vec::new();
+        let mut orphaned: Vec<OrphanedInput> = Vec::new();
         for record in records(&bytes) {
             match record {
                 Record::Input { id, kind, timestamp, text, images, pid: _ } => {
                     let id = Uuid::parse_str(&id).map(InputId);
-                    left.extend(id.map(|id| OrphanedInput { id, kind, text, images, accepted: timestamp }));
+                    orphaned.extend(id.map(|id| OrphanedInput { id, kind, text, images, accepted: timestamp }));
                 }
                 Record::Done { id, entry } if entry.as_ref().is_none_or(|entry| tree.contains(entry)) => {
                     let id = Uuid::parse_str(&id).map(InputId);
-                    left.retain(|input| Ok(input.id) != id);
+                    orphaned.retain(|input| Ok(input.id) != id);
                 }
                 Record::Done { .. } => {}
             }
         }
-        left
+        orphaned
     }
 }
 
@@ -308,7 +308,7 @@ fn lock_free_name(session: &Path) -> io::Result<OpenFile> {
 }
 
 /// Opens and locks a file that a process left which died; `None` if it lives.
-fn lock_left(path: &Path) -> Option<OpenFile> {
+fn lock_orphaned(path: &Path) -> Option<OpenFile> {
     let deadline = Instant::now() + LINGER;
     loop {
         if let Some(open) = lock(path).ok()? {

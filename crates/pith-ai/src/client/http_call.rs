@@ -40,7 +40,7 @@ impl HttpCall<'_> {
         let model = &self.call.model;
         let server = format!("{} {}", model.base_url, model.id);
         let secrets = secrets(self.credentials, &model.base_url);
-        let on_silence = |elapsed| self.silence(elapsed);
+        let on_silence = |elapsed| self.report_silence(elapsed);
         let mut quirks = self.quirks().get(&server).cloned().unwrap_or_default();
         let mut exact_limit = None;
         let mut adjuster = Adjuster::default();
@@ -87,7 +87,7 @@ impl HttpCall<'_> {
                 }
             }
             warn!(target: "pith::model", how = adjustment.word(), "asking again");
-            self.tell(adjustment, refusal.fault.text);
+            self.notify(adjustment, refusal.fault.text);
         }
     }
 
@@ -107,9 +107,9 @@ impl HttpCall<'_> {
     }
 
     /// Notifies the caller of how requests are made from now on.
-    fn tell(&self, adjustment: Adjustment, text: String) {
+    fn notify(&self, adjustment: Adjustment, text: String) {
         let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
-        self.shared.tell(match adjustment {
+        self.shared.notify(match adjustment {
             Adjustment::DropField => Notice::FieldRefused { provider, model, text },
             Adjustment::OmitImages(count, _) => Notice::ImageRefused { provider, model, count, text },
             Adjustment::LowerLimit(limit) => Notice::LimitRefused { provider, model, limit, text },
@@ -128,24 +128,24 @@ impl HttpCall<'_> {
         sender: &mpsc::Sender<AssistantEvent>,
     ) -> Result<(), Fault> {
         let idle = self.shared.options.timeouts.idle;
-        let mut reading = ResponseReader::new(self.wire);
+        let mut reader = ResponseReader::new(self.wire);
         let (start, mut n_bytes) = (Instant::now(), 0);
         while !message.is_finished() {
-            match answer.chunk(idle, |elapsed| self.silence(elapsed)).await {
+            match answer.chunk(idle, |elapsed| self.report_silence(elapsed)).await {
                 Ok(Some(bytes)) => {
                     if n_bytes == 0 {
                         debug!(target: "pith::model", took = ?start.elapsed(), "first byte");
                     }
                     n_bytes += bytes.len();
-                    reading.push(&bytes, message)?;
+                    reader.push(&bytes, message)?;
                 }
-                Ok(None) if reading.is_foreign() => {
-                    if !reading.end_unstreamed(message) {
-                        return Err(self.not_a_stream(&answer, &reading.head));
+                Ok(None) if reader.is_foreign() => {
+                    if !reader.end_unstreamed(message) {
+                        return Err(self.not_a_stream(&answer, &reader.head));
                     }
                 }
-                Ok(None) => reading.end(None, message),
-                Err(fault) => reading.end(Some(fault), message),
+                Ok(None) => reader.end(None, message),
+                Err(fault) => reader.end(Some(fault), message),
             }
             if deliver(message, sender).await.is_break() {
                 return Ok(());
@@ -158,9 +158,9 @@ impl HttpCall<'_> {
         Ok(())
     }
 
-    fn silence(&self, elapsed: Duration) {
+    fn report_silence(&self, elapsed: Duration) {
         let (provider, model) = (self.call.model.provider.clone(), self.call.model.id.clone());
-        self.shared.tell(Notice::Silence { provider, model, elapsed });
+        self.shared.notify(Notice::Silence { provider, model, elapsed });
     }
 
     /// Returns the fault of a successful response without a single event: a login page, a proxy's notice, an error in

@@ -11,7 +11,7 @@ use super::offers::{Offer, placeholders};
 use super::provider::Provider;
 use super::{CredentialOrigin, Registry, Tables};
 use crate::auth_file::{Entries, Stored};
-use crate::config_value::{self, Names};
+use crate::config_value::{self, Variables};
 use crate::credentials::{CredentialSource, Credentials};
 use crate::key_command::Reuse;
 use crate::models_file::{Headers, ProviderConfig};
@@ -107,7 +107,7 @@ impl Registry {
     async fn credentials_of(&self, model: &Model, need: Need) -> Result<Credentials, String> {
         let entries = self.auth.entries();
         let Some(provider) = self.provider(&model.provider) else { return Err(no_key(&model.provider)) };
-        let names = self.names_of(&provider.id, &entries);
+        let names = self.variables_of(&provider.id, &entries);
         if let Some(name) = placeholders(&model.base_url).first() {
             let id = &provider.id;
             return Err(format!(
@@ -131,7 +131,7 @@ impl Registry {
         &self,
         provider: &Provider,
         source: Source<'_>,
-        names: Names<'_>,
+        names: Variables<'_>,
     ) -> Result<(Option<String>, bool), String> {
         let subject = || format!("API key for provider \"{}\"", provider.id);
         let resolve = |value, reuse| config_value::resolve(value, names, &self.commands, reuse);
@@ -156,7 +156,12 @@ impl Registry {
     }
 
     /// Returns all headers, lowest precedence first, each name once.
-    async fn resolve_headers(&self, provider: &Provider, model: &Model, names: Names<'_>) -> Result<Headers, String> {
+    async fn resolve_headers(
+        &self,
+        provider: &Provider,
+        model: &Model,
+        names: Variables<'_>,
+    ) -> Result<Headers, String> {
         let offers = provider.offers(&names);
         let offer = offers.iter().find(|offer| offer.model.id == model.id);
         let mut headers = Headers::new();
@@ -182,7 +187,7 @@ impl Registry {
         &self,
         name: &str,
         value: Option<&str>,
-        names: Names<'_>,
+        names: Variables<'_>,
         subject: impl FnOnce() -> String,
     ) -> Result<Option<String>, String> {
         let Some(value) = value else { return Ok(None) };
@@ -249,13 +254,13 @@ impl Registry {
         Some(CredentialOrigin { source, label, is_login: matches!(found, Source::Token(_) | Source::Login) })
     }
 
-    /// Returns where names in a provider's values are looked up.
-    pub(super) fn names_of<'a>(&'a self, provider: &str, entries: &'a Entries) -> Names<'a> {
+    /// Returns the variables that the values of a provider may name.
+    pub(super) fn variables_of<'a>(&'a self, provider: &str, entries: &'a Entries) -> Variables<'a> {
         let credential = match entries.get(provider) {
             Some(Stored::ApiKey { env, .. }) => Some(env),
             Some(Stored::Token { .. } | Stored::Unreadable(_)) | None => None,
         };
-        Names { credential, environment: &self.environment }
+        Variables { credential, environment: &self.environment }
     }
 
     /// Returns the first source that has something. A configured source that cannot be used ends the search.
@@ -269,7 +274,7 @@ impl Registry {
         if let Some(key) = given {
             return Ok(Source::Given(key));
         }
-        let names = self.names_of(&provider.id, entries);
+        let names = self.variables_of(&provider.id, entries);
         if let Some(stored) = entries.get(&provider.id) {
             return stored_source(provider, stored, names);
         }
@@ -285,7 +290,7 @@ impl Registry {
     }
 }
 
-fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Names<'_>) -> Result<Source<'a>, Missing> {
+fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Variables<'_>) -> Result<Source<'a>, Missing> {
     let id = &provider.id;
     match stored {
         Stored::ApiKey { key: Some(key), .. } if config_value::is_configured(key, names) => Ok(Source::Stored(key)),
@@ -303,13 +308,13 @@ fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Names<'_>) 
     }
 }
 
-fn unset(value: &str, names: Names<'_>) -> config_value::Unresolved {
+fn unset(value: &str, names: Variables<'_>) -> config_value::Unresolved {
     let missing: Vec<String> =
         config_value::variables(value).into_iter().filter(|name| names.get(name).is_none()).collect();
     if missing.is_empty() { config_value::Unresolved::Empty } else { config_value::Unresolved::Variables(missing) }
 }
 
-fn variable_source<'a>(provider: &Provider, names: Names<'_>) -> Option<Source<'a>> {
+fn variable_source<'a>(provider: &Provider, names: Variables<'_>) -> Option<Source<'a>> {
     let variables = provider.built_in?.variables;
     variables.iter().find_map(|variable| {
         // `A+B` needs both; the first is the one shown to the server.

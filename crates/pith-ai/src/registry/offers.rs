@@ -1,14 +1,15 @@
-//! Putting a provider's models together from its layers.
+//! A provider's models, merged from the catalogue, the user's file and registrations.
 
 use std::sync::Arc;
 
+use pith_config::document;
 use pith_protocol::{InputLimits, Model};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::provider::Provider;
 use super::support::MISTRAL;
-use crate::config_value::Names;
+use crate::config_value::Variables;
 use crate::models_file::{Headers, ModelConfig, ModelFields, ProviderConfig};
 use crate::wire::OPENAI_COMPLETIONS;
 
@@ -32,17 +33,18 @@ struct Draft {
 /// Objects inside `compat` that merge instead of replacing each other.
 const DEEP_COMPAT: [&str; 4] = ["openRouterRouting", "vercelGatewayRouting", "chatTemplateKwargs", "chatTemplateArgs"];
 
-pub(super) fn put_together(provider: &Provider, names: &Names<'_>) -> Vec<Offer> {
+/// Returns the models of a provider, with the layers applied from the lowest to the highest.
+pub(super) fn merge_layers(provider: &Provider, names: &Variables<'_>) -> Vec<Offer> {
     let mut drafts = built_in(provider);
     if let Some(config) = &provider.file {
-        redirect(&mut drafts, config);
-        add(&mut drafts, config);
+        apply_provider(&mut drafts, config);
+        add_models(&mut drafts, config);
     }
     if let Some(registered) = &provider.registered {
         let config = &registered.config;
-        redirect(&mut drafts, config);
+        apply_provider(&mut drafts, config);
         if registered.lists_models() {
-            // What was there still lends its API and address to models that name none.
+            // Models that name no API or address take those of the models they replace.
             let covered = std::mem::take(&mut drafts);
             drafts = config.models.iter().map(|model| define(config, model, &covered)).collect();
         }
@@ -56,14 +58,14 @@ pub(super) fn put_together(provider: &Provider, names: &Names<'_>) -> Vec<Offer>
     }
     for (id, fields) in provider.configs().flat_map(|config| &config.overrides) {
         for draft in drafts.iter_mut().filter(|draft| draft.model.id == *id) {
-            apply(&mut draft.model, fields);
+            apply_fields(&mut draft.model, fields);
             draft.override_headers.extend(fields.headers.iter().cloned());
         }
     }
     drafts.into_iter().map(|draft| finish(draft, names)).collect()
 }
 
-/// Returns a model nobody described, at a configured address.
+/// Returns a model without a description, at a configured address.
 pub(super) fn blank(provider: &Provider, id: &str) -> Option<Model> {
     let config = provider.configs().find(|config| config.base_url.is_some())?;
     let entry = ModelConfig { id: id.to_owned(), ..ModelConfig::default() };
@@ -82,7 +84,7 @@ fn built_in(provider: &Provider) -> Vec<Draft> {
 }
 
 /// Applies the provider's own address and compat to every model that is already there.
-fn redirect(drafts: &mut [Draft], config: &ProviderConfig) {
+fn apply_provider(drafts: &mut [Draft], config: &ProviderConfig) {
     for draft in drafts {
         if let Some(base_url) = &config.base_url {
             draft.model.base_url.clone_from(base_url);
@@ -92,7 +94,7 @@ fn redirect(drafts: &mut [Draft], config: &ProviderConfig) {
 }
 
 /// Adds the models of a provider; an entry with a known id replaces that model.
-fn add(drafts: &mut Vec<Draft>, config: &ProviderConfig) {
+fn add_models(drafts: &mut Vec<Draft>, config: &ProviderConfig) {
     for model in &config.models {
         let draft = define(config, model, drafts);
         match drafts.iter_mut().find(|old| old.model.id == model.id) {
@@ -106,7 +108,7 @@ fn define(config: &ProviderConfig, entry: &ModelConfig, others: &[Draft]) -> Dra
     let twin = others.iter().find(|draft| draft.model.id == entry.id).map(|draft| &draft.model);
     let any = others.first().map(|draft| &draft.model);
     let api = entry.api.clone().or_else(|| config.api.clone()).or_else(|| Some(twin.or(any)?.api.clone()));
-    // Whatever lists its models also serves the common chat API.
+    // Servers that list their models also serve the common chat API.
     let api = api.or_else(|| config.discovery.map(|_| OPENAI_COMPLETIONS.to_owned())).unwrap_or_default();
     let same_api = others.iter().map(|draft| &draft.model).find(|model| model.api == api);
     let configured = entry.base_url.clone().or_else(|| config.base_url.clone());
@@ -123,11 +125,11 @@ fn define(config: &ProviderConfig, entry: &ModelConfig, others: &[Draft]) -> Dra
         compat: config.compat.clone(),
         ..Model::default()
     };
-    apply(&mut model, &entry.fields);
+    apply_fields(&mut model, &entry.fields);
     Draft { model, base_headers: vec![], override_headers: vec![], headers: entry.fields.headers.clone() }
 }
 
-fn apply(model: &mut Model, fields: &ModelFields) {
+fn apply_fields(model: &mut Model, fields: &ModelFields) {
     if let Some(name) = &fields.name {
         model.name.clone_from(name);
     }
@@ -161,19 +163,8 @@ fn apply(model: &mut Model, fields: &ModelFields) {
 
 fn merged_limits(old: Option<&InputLimits>, new: &Map<String, Value>) -> Option<InputLimits> {
     let mut tree = serde_json::to_value(old).expect("limits serialize");
-    merge(&mut tree, &Value::Object(new.clone()));
+    document::merge(&mut tree, Value::Object(new.clone()));
     InputLimits::deserialize(&tree).ok()
-}
-
-fn merge(below: &mut Value, above: &Value) {
-    match (below, above) {
-        (Value::Object(below), Value::Object(above)) => {
-            for (name, value) in above {
-                merge(below.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (below, above) => *below = above.clone(),
-    }
 }
 
 /// Merges compat keys; later ones win, and a few objects merge one level deeper.
@@ -190,7 +181,7 @@ fn merge_compat(below: &mut Option<Map<String, Value>>, above: Option<&Map<Strin
     }
 }
 
-fn finish(mut draft: Draft, names: &Names<'_>) -> Offer {
+fn finish(mut draft: Draft, names: &Variables<'_>) -> Offer {
     speak_completions_to_mistral(&mut draft.model);
     fill_placeholders(&mut draft.model.base_url, names);
     let mut headers = draft.override_headers;
@@ -215,7 +206,7 @@ fn speak_completions_to_mistral(model: &mut Model) {
 }
 
 /// Replaces `{NAME}` by the variable where it is set.
-fn fill_placeholders(address: &mut String, names: &Names<'_>) {
+fn fill_placeholders(address: &mut String, names: &Variables<'_>) {
     for name in placeholders(address) {
         if let Some(value) = names.get(&name) {
             *address = address.replace(&format!("{{{name}}}"), &value);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::offers::{self, Offer};
 use super::registration::Service;
 use crate::catalogue::BuiltIn;
-use crate::config_value::Names;
+use crate::config_value::Variables;
 use crate::models_file::{ModelConfig, ProviderConfig};
 
 /// Who gets to see a registered provider.
@@ -122,7 +122,7 @@ impl Provider {
     }
 
     /// Returns the models on offer. `names` fill the placeholders of addresses.
-    pub fn offers(&self, names: &Names<'_>) -> &[Offer] {
-        self.offers.get_or_init(|| offers::put_together(self, names))
+    pub fn offers(&self, names: &Variables<'_>) -> &[Offer] {
+        self.offers.get_or_init(|| offers::merge_layers(self, names))
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Registry;
 use super::offers;
 use super::provider::{Provider, Registered, Visibility};
-use crate::config_value::Names;
+use crate::config_value::Variables;
 use crate::models_file;
 
 /// What the extension that registered a provider does for it, besides describing it.
@@ -106,7 +106,7 @@ impl Registry {
         if !registered.lists_models() || registered.service.answers == Answers::Everything {
             return Ok(());
         }
-        for offer in offers::put_together(&provider, &Names::of(&self.environment)) {
+        for offer in offers::merge_layers(&provider, &Variables::of(&self.environment)) {
             let model = &offer.model;
             if model.api.is_empty() {
                 let model = &model.id;

@@ -10,7 +10,7 @@ use super::keys::{self, Scope, UnknownKey};
 use super::migrate::migrate;
 use crate::agent_dir::AgentDir;
 use crate::diagnostic::Diagnostic;
-use crate::locked_file;
+use crate::{document, locked_file};
 
 /// Settings and what was wrong with the files.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub fn load(agent: &AgentDir, cwd: &Path, trusted: bool) -> LoadedSettings {
     let user_resources = decode(&user, agent.settings_file(), &mut diagnostics);
     let project_resources = decode(&project, agent.project_settings_file(cwd), &mut diagnostics);
     let mut merged = Value::Object(user);
-    merge(&mut merged, Value::Object(project));
+    document::merge(&mut merged, Value::Object(project));
     let merged = merged.as_object().expect("objects merge into an object");
     let settings = decode(merged, agent.settings_file(), &mut diagnostics);
     LoadedSettings { settings: Settings { user_resources, project_resources, ..settings }, diagnostics }
@@ -76,23 +76,6 @@ fn read_scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<Str
     let message = format!("Invalid settings file {}: {reason}", file.display());
     found.push(Diagnostic::warning("settings_file", file, message));
     Map::new()
-}
-
-/// Merges objects key by key; any other value replaces the one below it.
-fn merge(below: &mut Value, above: Value) {
-    match (below, above) {
-        (Value::Object(below), Value::Object(above)) => {
-            for (name, value) in above {
-                match below.get_mut(&name) {
-                    Some(slot) => merge(slot, value),
-                    None => {
-                        below.insert(name, value);
-                    }
-                }
-            }
-        }
-        (below, above) => *below = above,
-    }
 }
 
 fn decode<T: Default + for<'de> Deserialize<'de>>(
