@@ -2,7 +2,7 @@
 //! registered while running; and who may use them.
 //!
 //! Loading costs an existence check when there is nothing to read. A provider's
-//! models are put together when somebody first asks for them.
+//! models are merged when they are first asked for.
 
 mod address;
 mod auth;
@@ -215,7 +215,7 @@ impl Registry {
         })
     }
 
-    /// Returns a model nobody described, at the address configured for the provider.
+    /// Returns a model without a description, at the address configured for the provider.
     pub fn blank_model(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
         offers::blank(&*self.provider(provider)?, id).map(Arc::new)
     }

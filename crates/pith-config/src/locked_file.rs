@@ -13,7 +13,7 @@ use crate::file_lock::FileLock;
 /// has to be looked at again under the lock.
 pub fn read(file: &Path) -> Result<Option<Value>, String> {
     document::read(file).or_else(|_| {
-        // Without the lock (a read-only directory, a long holder) a second look is still worth having.
+        // Without the lock (a read-only directory, a long holder) a second look may still help.
         let _lock = FileLock::acquire(file);
         document::read(file)
     })

@@ -355,7 +355,7 @@ macro_rules! choice {
 }
 
 choice! {
-    /// Whether a project is trusted that nobody has decided about.
+    /// Whether a project without a decision is trusted.
     DefaultTrust { #[default] Ask = "ask", Always = "always", Never = "never" }
 }
 choice! {

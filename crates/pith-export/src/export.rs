@@ -22,7 +22,7 @@ pub enum ExportError {
     Write { path: PathBuf, error: io::Error },
 }
 
-/// Returns the name of a page nobody has named, given whose session it is and the session file's name without its
+/// Returns the default name of a page, given whose session it is and the session file's name without its
 /// extension.
 pub fn default_name(app: &str, session_file_stem: &str) -> String {
     format!("{app}-session-{session_file_stem}.html")

@@ -265,7 +265,7 @@ impl<'h, 'w> Writer<'h, 'w> {
     }
 }
 
-/// Whether a description goes on.
+/// Whether a description continues.
 enum Described {
     Further,
     Completely,

@@ -95,7 +95,7 @@ impl<'a> Search<'a> {
     /// Returns the conventional directory inside a configuration directory.
     fn conventional_root(&mut self, base: &Path) -> Root {
         let mut directory = base.join(self.resource.directory_name());
-        // Templates were once called commands; a directory nobody has renamed is still read.
+        // Templates were once called commands; a directory that still has the old name is read.
         if self.resource == Resource::Prompt && self.notes.look(&directory).is_err() {
             let old = base.join(OLD_PROMPTS);
             if self.notes.look(&old).is_ok_and(|metadata| metadata.is_dir()) {
@@ -105,7 +105,7 @@ impl<'a> Search<'a> {
         Root { directory, base: base.to_path_buf(), rule: self.resource.named_rule() }
     }
 
-    /// Adds what a settings list names, then what lies in the conventional directories.
+    /// Adds what a settings list names, then what is in the conventional directories.
     fn add_owner(&mut self, owner: &Owner) {
         let home = self.options.home.as_deref();
         let selection = Selection::parse(self.resource.list_of(owner.lists), &owner.base, home, self.notes);
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the scope of a path somebody named: that of the conventional directory it lies in, if any.
+    /// Returns the scope of a named path: that of the conventional directory it is in, if any.
     fn explicit_scope(&self, path: &Path) -> (Scope, Option<PathBuf>) {
         let homes = [(Scope::User, self.options.agent_dir.clone()), (Scope::Project, self.options.project_dir())];
         for (scope, directory) in homes {
@@ -179,7 +179,7 @@ impl<'a> Search<'a> {
         (Scope::Temporary, path.parent().map(Path::to_path_buf))
     }
 
-    /// Returns the candidates of a path somebody wrote down.
+    /// Returns the candidates of a named path.
     fn named(&mut self, path: &Path, rule: Rule, missing: Missing) -> Vec<Candidate> {
         let noun = self.resource.noun();
         let metadata = match self.notes.look(path) {

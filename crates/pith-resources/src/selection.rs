@@ -15,7 +15,7 @@ use crate::scan::SKILL_FILE;
 pub(crate) struct Selection {
     /// Files and directories to add, absolute.
     pub added: Vec<PathBuf>,
-    /// Plain globs: what the added paths brought must match one, if there are any.
+    /// Plain globs: resources of added paths must match one, if there are any.
     wanted: Option<GlobSet>,
     /// `!glob`
     excluded: Option<GlobSet>,
@@ -47,7 +47,7 @@ impl Selection {
         selection
     }
 
-    /// Whether a resource that an added path brought is kept.
+    /// Whether a resource of an added path is kept.
     pub fn keeps_added(&self, path: &Path, base: &Path) -> bool {
         if self.keeps_all() {
             return true;
@@ -58,7 +58,7 @@ impl Selection {
         is_in && !names.equal_any(&self.forced_out)
     }
 
-    /// Whether the list of somebody who takes part of a package lets this part pass: plain entries choose from it.
+    /// Whether a list that selects parts of a package selects this one: plain entries choose from it.
     pub fn chooses(&self, path: &Path, base: &Path) -> bool {
         let names = Names::of(path, base);
         // By its path, or by its name alone.

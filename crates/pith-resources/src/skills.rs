@@ -1,5 +1,5 @@
 //! Skills: a Markdown file of instructions with a name and a description, read
-//! in full only when somebody uses it.
+//! in full only when it is used.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -57,7 +57,7 @@ pub struct TrustInputs {
 pub enum Verdict {
     Trusted,
     Untrusted,
-    /// Nobody has decided. Ask the host if it can be asked; otherwise it means untrusted.
+    /// Undecided. Ask the host if it can be asked; otherwise it means untrusted.
     Ask,
 }
 

@@ -18,7 +18,7 @@ use crate::message::{contributes, message_of, object, with_content};
 use crate::sketch::Sketch;
 use crate::tree::{EntryTree, Kind, Node, NodeIndex, Role};
 
-/// The entries of the context and, once somebody asked for them, their messages.
+/// The entries of the context and, once they were asked for, their messages.
 #[derive(Clone, Default)]
 pub(crate) struct Context {
     outline: Outline,

@@ -161,7 +161,7 @@ fn user_text(tree: &EntryTree, lines: &mut Lines<'_>, index: NodeIndex) -> Optio
     Some(text_of(&message))
 }
 
-/// A session being filled. The file appears at once and complete, or not at all.
+/// A session being filled. Its file appears complete or not at all.
 struct Copying {
     store: SessionStore,
     /// `None`: there is nothing worth a file.

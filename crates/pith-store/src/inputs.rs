@@ -107,7 +107,7 @@ impl SessionStore {
 
     fn on_inputs(&mut self, act: impl FnOnce(&mut Inputs, Option<&Path>) -> io::Result<()>) {
         let Some(journal) = &self.journal else { return };
-        // Without a session file nobody would look for its inputs.
+        // Without a session file its inputs would not be found.
         let session = journal.is_created().then_some(&*journal.target);
         if let Err(error) = act(&mut self.inputs, session) {
             self.report_write_failure(&error);
@@ -225,7 +225,7 @@ impl InputFile {
             (None, None) => return Ok(()),
         };
         if let Err(error) = open.file.write_all(&self.unwritten) {
-            // What was written before the disk was full goes, or becomes a line of its own that nobody can read.
+            // What was written before the disk was full is removed, or becomes a line of its own that is skipped.
             if open.file.set_len(open.len).is_err() {
                 self.unwritten.insert(0, b'\n');
             }
@@ -236,7 +236,7 @@ impl InputFile {
         Ok(())
     }
 
-    /// Removes the file, in which nothing is left to do. Still locked, so that nobody has the name by then.
+    /// Removes the file, which has nothing left to do. It is still locked, so no other process uses the name.
     fn remove(&mut self) -> bool {
         let is_removed = self.open.as_ref().is_none_or(|open| fs::remove_file(&open.path).is_ok());
         if is_removed {

@@ -22,7 +22,7 @@ pub(crate) enum Tail {
     Clean,
     /// With a complete line that lacks its newline.
     NoNewline,
-    /// With the beginning of a line, at this offset, that nobody will complete.
+    /// With the beginning of a line, at this offset, that will not be completed.
     Torn(u64),
     /// With the beginning of a line, at this offset, that another program may be writing.
     Unfinished(u64),
@@ -55,7 +55,7 @@ pub(crate) struct LineReader<R> {
     offset: u64,
     /// What was handed out from the reader's own buffer and is still in it.
     n_lent: usize,
-    /// A line that did not lie in the reader's buffer as a whole.
+    /// A line that was not in the reader's buffer as a whole.
     buffer: Vec<u8>,
 }
 

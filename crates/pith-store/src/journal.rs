@@ -118,7 +118,7 @@ impl Journal {
         self.access.end();
     }
 
-    /// Goes on with what another journal found at the path.
+    /// Continues with what another journal found at the path.
     pub fn continue_as(&mut self, other: Journal, unsaved: Vec<NodeIndex>) {
         (self.path, self.target, self.open, self.unsaved) = (other.path, other.target, other.open, unsaved);
     }

@@ -89,7 +89,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still held, so that nobody can be holding the name we remove.
+        // Removed while still held, so no other process can hold the name that is removed.
         if self.is_in_place() {
             _ = fs::remove_file(&self.path);
         }

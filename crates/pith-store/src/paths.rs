@@ -7,8 +7,8 @@ use crate::time;
 
 /// Returns the directory for sessions of `cwd` below the agent directory.
 ///
-/// Two working directories can share a name (`/a/b-c`, `/a-b/c`), so whoever
-/// filters sessions compares the header's `cwd` too.
+/// Two working directories can share a name (`/a/b-c`, `/a-b/c`), so callers
+/// that filter sessions compare the header's `cwd` too.
 pub fn session_directory(agent_dir: &Path, cwd: &Path) -> PathBuf {
     sessions_root(agent_dir).join(directory_name(cwd))
 }

@@ -34,7 +34,7 @@ pub(crate) enum Parent<'a> {
     /// Nothing, or nothing that makes sense.
     #[default]
     Unknown,
-    /// There is none.
+    /// The entry has no parent.
     Root,
     Id(Cow<'a, str>),
 }

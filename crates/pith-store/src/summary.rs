@@ -43,7 +43,7 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// Reads a session file; `None` if it is none or cannot be read.
+    /// Reads a session file; `None` if it is something else or cannot be read.
     pub fn read(path: &Path) -> Option<Self> {
         let file = File::open(path).ok()?;
         let metadata = file.metadata().ok()?;

@@ -355,7 +355,7 @@ impl Kind {
         }
     }
 
-    /// Whether the entry is worth a file. Settings alone are not, so idle starts leave no litter.
+    /// Whether the entry is worth a file. Settings alone are not, so a start without a prompt leaves no file.
     pub(crate) fn is_content(self) -> bool {
         !matches!(self, Kind::ModelChange | Kind::ThinkingLevelChange)
     }

@@ -5,6 +5,10 @@
 //! takes the place of the old one in a single step. What cannot be replaced
 //! that way is written in place: pipes and devices, files with several names,
 //! and files in directories we may not write to.
+//!
+//! `pith_config::replace` does the same for files of pith's own by their paths. Files of the model
+//! need more: all happens in a directory that is open, so that a confined path cannot be swapped
+//! for a link on the way, and owner and mode stay.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};

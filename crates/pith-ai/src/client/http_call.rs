@@ -152,7 +152,7 @@ impl HttpCall<'_> {
             }
         }
         debug!(target: "pith::model", n_bytes, took = ?start.elapsed(), "last byte");
-        // What follows the last event is read so that the connection can be used again; nobody waits for it.
+        // What follows the last event is read so that the connection can be used again; the answer is complete already.
         let rest = async { while let Ok(Some(_)) = answer.chunk(None, |_| {}).await {} };
         let _ = timeout(LINGER, rest).await;
         Ok(())

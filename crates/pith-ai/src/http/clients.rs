@@ -95,7 +95,7 @@ impl Clients {
             // Gateways add a header for each they have got from the server behind them.
             .http1_max_headers(1024)
             .http2_max_header_list_size(256 << 10)
-            // What comes compressed is decompressed, but nobody asks for it: servers hold pieces of a stream back to
+            // Compressed bodies are decompressed but not asked for: servers hold pieces of a stream back to
             // compress them better.
             .default_headers(HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("identity"))]))
             // Followed by hand: a key must not go along everywhere.

@@ -19,7 +19,7 @@ pub(super) enum ConnectionError {
     ProxyPassword,
     /// The proxy does not let the connection through.
     ProxyRefusal,
-    /// Nobody could be reached.
+    /// The server could not be reached.
     Unreachable,
     /// The server was reached and said nothing.
     NoAnswer,

@@ -12,7 +12,7 @@ use crate::discovery::Question;
 /// Enough for a list of models, not for a flood.
 const MAX_ANSWER: usize = 4 << 20;
 
-/// Asks and reads the JSON answer, or says why there is none.
+/// Sends the request and reads the JSON answer, or returns why there is none.
 pub async fn fetch_json(clients: &Clients, question: Question, connect: Duration) -> Result<Value, String> {
     let url = Url::parse(&question.url).map_err(|error| fault::bad_url(&question.url, &error.to_string()).text)?;
     let own = question.body.is_some().then_some(("content-type", "application/json"));

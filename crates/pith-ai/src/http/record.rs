@@ -109,7 +109,7 @@ impl Drop for Recording {
     fn drop(&mut self) {
         // Kept until the end, because a secret may lie across two pieces.
         let body = String::from_utf8_lossy(&self.body).into_owned();
-        // There is nobody left to tell when this fails; the call itself went well.
+        // The call itself went well, so a failure here is not reported.
         let _ = fs::write(&self.path, redact(body, &self.secrets));
     }
 }

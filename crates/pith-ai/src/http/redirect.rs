@@ -3,7 +3,7 @@
 //! A model call is a `POST`, and only 307 and 308 promise that it stays one.
 //! The others would turn it into a `GET` without a conversation, so they are
 //! refused with the address they name: usually a login page, or the address
-//! that belongs into the configuration.
+//! that belongs in the configuration.
 
 use pith_protocol::ErrorKind;
 use reqwest::header::HeaderMap;

@@ -25,7 +25,7 @@ fn delay(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// Whether a delay is more than the caller will wait; a limit of zero is none.
+/// Whether a delay is more than the caller will wait; zero means no limit.
 pub(super) fn is_too_long(asked: Duration, max: Duration) -> bool {
     !max.is_zero() && asked > max
 }

@@ -150,7 +150,7 @@ impl WebResponse {
 fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        // Nobody asks for compressed bodies; those that come are decompressed.
+        // Compressed bodies are not asked for; those that come are decompressed.
         if name.eq_ignore_ascii_case("accept-encoding") {
             continue;
         }
@@ -188,7 +188,7 @@ fn becomes_get(method: &Method, status: StatusCode) -> bool {
     }
 }
 
-/// Returns the system's word for what went wrong, for programs that look for it.
+/// Returns the error code of the system, for programs that look for it.
 fn code(error: &reqwest::Error) -> &'static str {
     let mut cause: &dyn Error = error;
     let kind = loop {

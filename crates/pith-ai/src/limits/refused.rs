@@ -108,7 +108,7 @@ impl LearnedLimits {
             (Some(output), _) => output,
             (None, Some(window)) => {
                 let free = window.saturating_sub(input.unwrap_or(estimate));
-                // What is left must be worth an answer, or the conversation is what is too long.
+                // If too little is left for an answer, it is the conversation that is too long.
                 if free < ANSWER_TOKENS.min(window / 8) {
                     self.window = Some(window);
                     return None;

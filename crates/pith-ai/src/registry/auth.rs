@@ -297,7 +297,7 @@ fn stored_source<'a>(provider: &Provider, stored: &'a Stored, names: Variables<'
         Stored::ApiKey { key: Some(key), .. } => {
             Err(Missing::Unusable(unset(key, names).about(format!("API key for provider \"{id}\""))))
         }
-        // The entry only brings variables; one of them may be the key.
+        // The entry has only variables; one of them may be the key.
         Stored::ApiKey { key: None, .. } => variable_source(provider, names).ok_or(Missing::Nothing),
         Stored::Token { .. } if provider.service().is_some_and(|service| service.logs_in) => Ok(Source::Login),
         Stored::Token { access, expires } if *expires > SystemTime::now() => Ok(Source::Token(access)),

@@ -78,7 +78,7 @@ impl Provider {
         Provider { registered: Some(registered), ..Provider::empty(&id) }
     }
 
-    /// Returns the provider with changed layers. Its offers are computed again when somebody asks for them.
+    /// Returns the provider with changed layers. Its offers are computed again when they are next asked for.
     pub fn changed(&self, edit: impl FnOnce(&mut Provider)) -> Arc<Provider> {
         let mut provider = Provider {
             built_in: self.built_in,

@@ -43,7 +43,7 @@ const BAD: [&str; 20] = [
 ];
 
 /// Ends an answer whose server gave a reason that its API does not have. False if the answer cannot be taken as
-/// complete: the reason is a bad one, or nothing has come that would be worth keeping.
+/// complete: the reason is a bad one, or nothing has come that is worth keeping.
 pub(super) fn finish_unknown(word: &str, message: &mut MessageBuilder) -> bool {
     let word = word.to_ascii_lowercase();
     let known = KNOWN.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(reason, _)| *reason);

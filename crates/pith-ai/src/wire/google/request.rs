@@ -18,7 +18,7 @@ use crate::wire::{HttpRequest, RequestInput};
 const SEE_IMAGE: &str = "(see attached image)";
 const RESULT_IMAGE: &str = "Tool result image:";
 
-/// Fields of the body; any other sampling parameter belongs into `generationConfig`.
+/// Fields of the body; any other sampling parameter belongs in `generationConfig`.
 const BODY_FIELDS: [&str; 6] =
     ["contents", "systemInstruction", "tools", "toolConfig", "safetySettings", "cachedContent"];
 
