@@ -3,7 +3,10 @@
 //! A position-independent program of this size carries over a megabyte of
 //! relocations that are read once, at start-up, and stay in its memory. Packed
 //! they are a few kilobytes. C libraries understand them since glibc 2.36, so
-//! a machine with an older one builds the plain form.
+//! a machine with an older one builds the plain form. `PITH_PORTABLE` asks for
+//! the plain form too: a program that is to start on other machines must not
+//! depend on the C library of the one it was built on. A static program brings
+//! the C library that reads them, and is packed in any case.
 #![allow(clippy::print_stdout, reason = "how a build script speaks to cargo")]
 
 use std::env;
@@ -14,9 +17,13 @@ const FIRST: (u32, u32) = (2, 36);
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=PITH_PORTABLE");
     let is = |name: &str, wanted: &str| env::var(name).is_ok_and(|value| value == wanted);
     let is_glibc = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
-    if is_glibc && env::var("HOST") == env::var("TARGET") && glibc().is_some_and(|version| version >= FIRST) {
+    let is_static = env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|features| features.contains("crt-static"));
+    let is_portable = env::var_os("PITH_PORTABLE").is_some_and(|value| !value.is_empty());
+    let is_read_by_ours = || env::var("HOST") == env::var("TARGET") && glibc().is_some_and(|version| version >= FIRST);
+    if is_glibc && (is_static || !is_portable) && is_read_by_ours() {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }
