@@ -11,11 +11,10 @@ use tracing::{debug, debug_span, trace};
 use crate::link::{Link, RunEvent, Turn};
 use crate::now_ms;
 
-/// How long a provider may take to notice a cancelled token before it is left behind.
+/// How long a provider may take to notice a cancelled token before its answer is abandoned.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
-/// Streams one answer. Whatever the provider does, exactly one message comes
-/// out, announced by one start and one end.
+/// Streams one answer. Whatever the provider does, exactly one message results, announced by one start and one end.
 pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &CancellationToken) -> Arc<Message> {
     let mut is_open = false;
     let message = match &turn.call {
@@ -27,19 +26,19 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
             let mut events = span.in_scope(|| client.stream(call.clone(), cancel.clone()));
             let message = loop {
                 match next(&mut events, cancel).await {
-                    Next::Event(AssistantEvent::Start(start)) => {
+                    StreamStep::Event(AssistantEvent::Start(start)) => {
                         is_open = true;
                         link.emit(RunEvent::AnswerStart(start)).await;
                     }
-                    Next::Event(AssistantEvent::End(message)) => break Arc::new(Message::Assistant(*message)),
-                    Next::Event(event) => {
+                    StreamStep::Event(AssistantEvent::End(message)) => break Arc::new(Message::Assistant(*message)),
+                    StreamStep::Event(event) => {
                         trace!(target: "pith::model", parent: &span, kind = kind(&event), "event");
                         link.emit(RunEvent::Stream(event)).await;
                     }
-                    Next::Closed => {
+                    StreamStep::Closed => {
                         break failed(&turn.blank, "The model stream ended without a result (internal error)");
                     }
-                    Next::Abandoned => break aborted(&turn.blank),
+                    StreamStep::Abandoned => break aborted(&turn.blank),
                 }
             };
             span.in_scope(|| log_end(&message));
@@ -83,30 +82,30 @@ fn kind(event: &AssistantEvent) -> &'static str {
 }
 
 #[allow(clippy::large_enum_variant, reason = "lives for one step of a loop")]
-enum Next {
+enum StreamStep {
     Event(AssistantEvent),
     Closed,
     Abandoned,
 }
 
-async fn next(events: &mut mpsc::Receiver<AssistantEvent>, cancel: &CancellationToken) -> Next {
+async fn next(events: &mut mpsc::Receiver<AssistantEvent>, cancel: &CancellationToken) -> StreamStep {
     let abandoned = async {
         cancel.cancelled().await;
         tokio::time::sleep(ABORT_GRACE).await;
     };
     tokio::select! {
         biased;
-        event = events.recv() => event.map_or(Next::Closed, Next::Event),
-        () = abandoned => Next::Abandoned,
+        event = events.recv() => event.map_or(StreamStep::Closed, StreamStep::Event),
+        () = abandoned => StreamStep::Abandoned,
     }
 }
 
-/// An empty message saying that the run was stopped.
+/// An empty message that says the run was aborted.
 pub(crate) fn aborted(blank: &AssistantMessage) -> Arc<Message> {
     ended(blank, StopReason::Aborted, "Request was aborted.")
 }
 
-/// An empty message saying what went wrong.
+/// An empty message that says what went wrong.
 pub(crate) fn failed(blank: &AssistantMessage, why: &str) -> Arc<Message> {
     ended(blank, StopReason::Error, why)
 }

@@ -1,10 +1,8 @@
-//! Arguments of a tool call, checked against the tool's JSON Schema.
+//! Checks the arguments of a tool call against the tool's JSON Schema.
 //!
-//! Models send `"5"` for `5` and `null` for "not given"; such slips are mended
-//! on a copy before validation, so the stored message keeps what the model
-//! said. What is still wrong becomes a text the model can act on. Schemas come
-//! from hosts and extensions too: one that cannot be compiled switches the
-//! check off for its tool and does nothing worse.
+//! Models send `"5"` for `5` and `null` for "not given". Such mistakes are corrected on a copy before validation, so
+//! the stored message keeps what the model sent. What is still wrong becomes a text the model can act on. Schemas also
+//! come from hosts and extensions: if one cannot be compiled, the arguments of its tool are not checked.
 
 mod coerce;
 mod reason;
@@ -18,10 +16,10 @@ use serde_json::{Map, Value};
 use coerce::Coercion;
 use reason::Problem;
 
-/// Schemas and arguments nested deeper are not walked: both are foreign data and the walks recurse.
+/// Deeper nested schemas and arguments are rejected, because both come from outside and the code recurses.
 const MAX_DEPTH: usize = 128;
 
-/// Problems listed in one answer; the model mends the first few and calls again.
+/// How many problems one answer lists; the model corrects the first few and calls again.
 const MAX_PROBLEMS: usize = 32;
 
 /// The parameters of one tool. Cheap to create; compiled by the first call that needs it.
@@ -38,12 +36,12 @@ struct Compiled {
 }
 
 impl ArgumentSchema {
-    /// Takes a JSON Schema object as the model sees it.
+    /// Takes the JSON Schema object that the model sees.
     pub fn new(parameters: Arc<Value>) -> Self {
         ArgumentSchema { parameters, compiled: OnceLock::new() }
     }
 
-    /// The arguments to run `tool` with, or the text that tells the model what is wrong with them.
+    /// Returns the arguments to run `tool` with, or the text that tells the model what is wrong with them.
     pub fn check(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
         let Some(compiled) = self.compiled.get_or_init(|| Compiled::new(&self.parameters)) else {
             return Ok(arguments.clone());
@@ -72,7 +70,7 @@ impl Compiled {
         if is_deeper_than(schema, MAX_DEPTH) {
             return None;
         }
-        // Without `$schema` the newest draft is assumed; only older ones know tuples written as `items: [..]`.
+        // Without `$schema` the newest draft is assumed; only older drafts have tuples written as `items: [..]`.
         [None, Some(Draft::Draft7)].into_iter().find_map(|draft| {
             let validator = options(draft).build(schema).ok()?;
             Some(Compiled { validator, draft, parts: OnceLock::new() })
@@ -85,8 +83,8 @@ impl Compiled {
 }
 
 fn options(draft: Option<Draft>) -> ValidationOptions<'static> {
-    // Look-around is common in generated schemas, so the backtracking engine is
-    // used, with a limit that keeps the worst pattern at a few milliseconds.
+    // Look-around is common in generated schemas, so the backtracking engine is used, with a limit that keeps the worst
+    // pattern at a few milliseconds.
     let patterns = PatternOptions::fancy_regex().backtrack_limit(20_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
     let options = jsonschema::options().should_validate_formats(false).with_pattern_options(patterns);
     match draft {
@@ -118,7 +116,7 @@ trait Decided {
 }
 
 impl Decided for ValidationError<'_> {
-    /// A pattern the engine gave up on says nothing about the value.
+    /// Whether the error says something about the value: a pattern that the engine gave up on does not.
     fn is_decided(&self) -> bool {
         use jsonschema::error::ValidationErrorKind::{BacktrackLimitExceeded, RegexEngineFailure};
         !matches!(self.kind(), BacktrackLimitExceeded { .. } | RegexEngineFailure { .. })

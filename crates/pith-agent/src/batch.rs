@@ -1,8 +1,7 @@
 //! The tool calls of one answer.
 //!
-//! Calls run side by side, ends are reported as they come, but the result
-//! messages wait and follow the order of the calls: the next request must not
-//! depend on timing.
+//! Calls run in parallel and their ends are reported as they come, but the result messages wait and follow the order of
+//! the calls: the next request must not depend on timing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,13 +21,13 @@ use crate::prepare::{ABORTED, Prepared, Stop, prepare};
 use crate::progress::Progress;
 use crate::{ToolOutput, ToolUpdate, now_ms};
 
-/// Programs that end within so short a time of each other end in the order of their calls.
-const TIE: Duration = Duration::from_millis(15);
+/// Programs that end within this time of each other are reported in the order of their calls.
+const TIE_WINDOW: Duration = Duration::from_millis(15);
 
-/// A tool that ignores cancellation is left behind after this long.
+/// A tool that ignores cancellation is abandoned after this long.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
 
-/// What became of the calls.
+/// The results of the calls.
 #[derive(Default)]
 pub(crate) struct Batch {
     /// In call order.
@@ -37,7 +36,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Whether the model has yet to see the results.
+    /// Returns whether the model has yet to see the results.
     pub fn has_unread(&self) -> bool {
         !self.results.is_empty() && !self.ends_run
     }
@@ -54,7 +53,7 @@ impl Batch {
         let is_sequential = turn.limits.is_sequential
             || calls.iter().any(|call| turn.tools.get(&call.name).is_some_and(|(tool, _)| tool.is_sequential()));
         let mut batch = Batch { results: Vec::with_capacity(calls.len()), ends_run: !calls.is_empty() };
-        // One call at a time is a batch of one, again and again.
+        // Sequential calls are groups of one.
         let size = if is_sequential { 1 } else { calls.len().max(1) };
         let interrupt = cancel.child_token();
         for (index, group) in calls.chunks(size).enumerate() {
@@ -72,8 +71,8 @@ impl Batch {
         batch
     }
 
-    /// The calls of an answer that was aborted: reported as failed where hosts
-    /// expect a result for every call, left alone elsewhere.
+    /// Ends the calls of an aborted answer: as failed where hosts expect a result for every call, otherwise without a
+    /// result.
     pub async fn refuse(turn: &Turn, answer: &AssistantMessage, link: &mut impl Link) -> Vec<Arc<Message>> {
         let mut results = Vec::new();
         if answer.stop_reason != StopReason::Aborted || !turn.limits.reports_aborted_calls {
@@ -90,7 +89,7 @@ impl Batch {
     }
 }
 
-/// Tells that a call is taken up.
+/// Reports the start of a call.
 async fn announce(call: &ToolCall, link: &mut impl Link) -> Arc<Call> {
     let shown = Call { id: call.id.as_str().into(), name: call.name.clone(), arguments: call.arguments.clone() };
     let shown = Arc::new(shown);
@@ -98,10 +97,10 @@ async fn announce(call: &ToolCall, link: &mut impl Link) -> Arc<Call> {
     shown
 }
 
-/// Calls that run side by side.
+/// Calls that run in parallel.
 struct Group<'r> {
     calls: Vec<Arc<Call>>,
-    /// Filled as calls finish; `None` while one runs.
+    /// Filled as calls finish; `None` while a call runs.
     outputs: Vec<Option<ToolOutput>>,
     /// Calls that passed preparation and wait to run.
     ready: Vec<(usize, Prepared)>,
@@ -110,15 +109,15 @@ struct Group<'r> {
     repeats: &'r mut Repeats,
 }
 
-/// A call that has ended and lets earlier ones go first.
-struct Held {
+/// A call that has ended and waits for earlier ones to be reported first.
+struct EndedCall {
     output: ToolOutput,
-    place: Option<OwnedSemaphorePermit>,
+    permit: Option<OwnedSemaphorePermit>,
     until: Instant,
 }
 
 impl<'r> Group<'r> {
-    /// Announces and prepares every call; what cannot run ends here.
+    /// Announces and prepares every call; calls that cannot run end here.
     async fn start(
         turn: &Turn,
         answer: &AssistantMessage,
@@ -157,20 +156,20 @@ impl<'r> Group<'r> {
 
     async fn execute(&mut self, turn: &Turn, link: &mut impl Link, stop: &Stop) {
         let interrupt = &stop.interrupt;
-        let places = Arc::new(Semaphore::new(turn.limits.max_parallel.max(1)));
+        let permits = Arc::new(Semaphore::new(turn.limits.max_parallel.max(1)));
         let mut progress = Progress::new(self.calls.len());
         let mut running: FuturesUnordered<_> = std::mem::take(&mut self.ready)
             .into_iter()
             .map(|(index, prepared)| {
                 let call = self.calls[index].clone();
-                spawn(index, call, prepared, places.clone(), progress.reporter(index), stop.clone())
+                spawn(index, call, prepared, permits.clone(), progress.reporter(index), stop.clone())
             })
             .collect();
         let mut deadline = None;
-        let mut held: BTreeMap<usize, Held> = BTreeMap::new();
-        while !running.is_empty() || !held.is_empty() {
+        let mut ended: BTreeMap<usize, EndedCall> = BTreeMap::new();
+        while !running.is_empty() || !ended.is_empty() {
             let tie = async {
-                match held.values().map(|held| held.until).min() {
+                match ended.values().map(|ended| ended.until).min() {
                     Some(until) => tokio::time::sleep_until(until).await,
                     None => std::future::pending().await,
                 }
@@ -188,26 +187,26 @@ impl<'r> Group<'r> {
                 biased;
                 (index, output) = progress.next() => self.update(index, output, link).await,
                 Some((index, joined)) = running.next() => {
-                    // What the tool said before it returned comes first; later words are dropped.
+                    // What the tool reported before it returned comes first; later reports are dropped.
                     if let Some(output) = progress.close(index) {
                         self.update(index, output, link).await;
                     }
-                    let (output, place) = match joined {
-                        Ok((output, place)) => (output, place),
+                    let (output, permit) = match joined {
+                        Ok((output, permit)) => (output, permit),
                         Err(error) => (panicked(&self.calls[index].name, &error), None),
                     };
-                    held.insert(index, Held { output, place, until: Instant::now() + TIE });
+                    ended.insert(index, EndedCall { output, permit, until: Instant::now() + TIE_WINDOW });
                 }
                 () = tie => {}
                 () = grace => break,
             }
-            while let Some((index, Held { output, place, .. })) = self.next_to_end(&mut held) {
+            while let Some((index, EndedCall { output, permit, .. })) = self.next_to_end(&mut ended) {
                 self.end(index, output, link).await;
                 if !running.is_empty() && !interrupt.is_cancelled() && link.is_interrupted().await {
                     interrupt.cancel();
                 }
-                // Only now may a waiting call begin: an interruption must find it not started.
-                drop(place);
+                // Only now may a waiting call begin: if there is an interruption, it must not have started.
+                drop(permit);
             }
             if deadline.is_none() && interrupt.is_cancelled() {
                 deadline = Some(tokio::time::Instant::now() + ABORT_GRACE);
@@ -215,19 +214,20 @@ impl<'r> Group<'r> {
         }
         for index in 0..self.outputs.len() {
             if self.outputs[index].is_none() {
-                let output = held.remove(&index).map_or_else(|| ToolOutput::error(ABORTED), |held| held.output);
+                let output = ended.remove(&index).map_or_else(|| ToolOutput::error(ABORTED), |ended| ended.output);
                 self.end(index, output, link).await;
             }
         }
     }
 
-    /// The next call whose end can be told: programs before it have ended, or have had their chance to.
-    fn next_to_end(&self, held: &mut BTreeMap<usize, Held>) -> Option<(usize, Held)> {
+    /// The next call whose end can be reported: earlier programs have ended, or have had time to.
+    fn next_to_end(&self, ended: &mut BTreeMap<usize, EndedCall>) -> Option<(usize, EndedCall)> {
         let now = Instant::now();
         let is_open = |index: usize| self.programs[index] && self.outputs[index].is_none();
-        let can_end = |index: usize, held: &Held| !is_open(index) || held.until <= now || !(0..index).any(is_open);
-        let (&index, _) = held.iter().find(|(index, held)| can_end(**index, held))?;
-        held.remove_entry(&index)
+        let can_end =
+            |index: usize, ended: &EndedCall| !is_open(index) || ended.until <= now || !(0..index).any(is_open);
+        let (&index, _) = ended.iter().find(|(index, ended)| can_end(**index, ended))?;
+        ended.remove_entry(&index)
     }
 
     async fn update(&self, index: usize, output: ToolOutput, link: &mut impl Link) {
@@ -239,18 +239,18 @@ impl<'r> Group<'r> {
     }
 }
 
-/// A call in a task of its own, so that a panic ends only that call.
+/// Runs a call in a task of its own, so that a panic ends only that call.
 async fn spawn(
     index: usize,
     call: Arc<Call>,
     prepared: Prepared,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     update: ToolUpdate,
     stop: Stop,
 ) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
     let span = debug_span!(target: "pith::tool", "tool", name = %call.name, id = %call.id);
     let task = async move {
-        let place = places.acquire_owned().await.ok();
+        let permit = permits.acquire_owned().await.ok();
         debug!(target: "pith::tool", "starts");
         let start = Instant::now();
         let output = match stop.text() {
@@ -258,9 +258,9 @@ async fn spawn(
             None => prepared.run(&call, update, &stop).await,
         };
         debug!(target: "pith::tool", is_error = output.is_error, took = ?start.elapsed(), "ended");
-        (output, place)
+        (output, permit)
     };
-    // Dropping the handle with an abandoned batch must also end the task.
+    // Dropping the handle with an abandoned batch must also abort the task.
     struct AbortOnDrop<T>(tokio::task::JoinHandle<T>);
     impl<T> Drop for AbortOnDrop<T> {
         fn drop(&mut self) {
@@ -279,7 +279,7 @@ fn panicked(name: &str, error: &JoinError) -> ToolOutput {
     }
 }
 
-/// Turns an output into the message that enters the history.
+/// Makes the message that enters the history from an output.
 async fn report(call: &Call, output: ToolOutput, link: &mut impl Link) -> Arc<Message> {
     let message = Arc::new(Message::ToolResult(ToolResultMessage {
         tool_call_id: call.id.to_string(),
@@ -295,7 +295,7 @@ async fn report(call: &Call, output: ToolOutput, link: &mut impl Link) -> Arc<Me
     link.conclude(message).await
 }
 
-/// Notices a model that repeats one failing call and tells it so.
+/// Notices a model that repeats one failing call, and tells it.
 #[derive(Default)]
 pub(crate) struct Repeats {
     last: Option<Arc<Call>>,

@@ -1,9 +1,8 @@
-//! Work that blocks, away from the one thread everything else runs on.
+//! Runs blocking work away from the thread that everything else runs on.
 //!
-//! `tokio::task::spawn_blocking` panics when its pool is empty and the system
-//! gives no thread (`RLIMIT_NPROC`, a full pids cgroup), and leaves the work
-//! in its queue. Here such work is done where it is waited for: a loop that
-//! stands still for a moment is better than work that is lost.
+//! `tokio::task::spawn_blocking` panics when its pool is empty and the system can start no thread (`RLIMIT_NPROC`, a
+//! full pids cgroup), and leaves the work in its queue. Here such work runs where it is awaited: a loop that stands
+//! still for a moment is better than lost work.
 
 use std::any::Any;
 use std::future::Future;
@@ -12,17 +11,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::spawn_blocking;
 
-/// What a panic left behind.
+/// The payload of a panic.
 pub type Panic = Box<dyn Any + Send>;
 
-/// Starts `work` on another thread and returns what waits for it. Work that has begun is finished even if nobody
-/// waits. A panic of the work is the `Err`, and ends nothing else. To be called within a runtime.
+/// Starts `work` on another thread and returns a future for its result. Work that has begun is finished even if the
+/// future is dropped. A panic of the work is the `Err`, and ends nothing else. Must be called within a runtime.
 pub fn blocking<T, F>(work: F) -> impl Future<Output = Result<T, Panic>> + Send + 'static + use<T, F>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
-    // What the pool cannot start stays in its queue, so the work is only lent to it.
+    // Work that the pool cannot start stays in its queue, so the pool gets only a reference.
     let work = Arc::new(Mutex::new(Some(work)));
     let lent = work.clone();
     let started = catch_unwind(AssertUnwindSafe(|| spawn_blocking(move || take(&lent).map(|work| work()))));
@@ -53,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_elsewhere_and_a_panic_is_its_result() {
+    fn work_runs_on_another_thread_and_a_panic_is_its_result() {
         use std::thread;
         let here = thread::current().id();
         assert!(wait(async move { blocking(move || thread::current().id() != here).await }).expect("no panic"));
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_nobody_waits_for_is_done_all_the_same() {
+    fn work_whose_future_is_dropped_is_finished() {
         let (told, heard) = std::sync::mpsc::channel();
         wait(async { drop(blocking(move || told.send(()))) });
         heard.recv().expect("the work was done");

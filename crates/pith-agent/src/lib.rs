@@ -1,7 +1,7 @@
-//! The agent loop: one model answer, its tool calls, and again.
+//! The agent loop: one answer of the model, its tool calls, and again.
 //!
-//! Knows nothing of HTTP, files, JSON lines or settings; it is driven through
-//! the traits here and can be tested with closures.
+//! Knows nothing of HTTP, files, JSON lines or settings; it is driven through the traits here and can be tested with
+//! closures.
 
 pub mod run;
 

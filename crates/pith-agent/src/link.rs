@@ -1,4 +1,4 @@
-//! The loop's only connection to the rest: what it tells, and what it asks.
+//! The loop's only connection to the session: what it reports, and what it asks for.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,16 +10,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ToolCallHook, ToolOutput, Toolset};
 
-/// Whatever answers as a model.
+/// Streams the answers of a model.
 ///
-/// The channel is the stream of [`AssistantEvent`]s, ended by exactly one
-/// `End`. Implementations own their task: a cancelled token must lead to an
-/// `End` with `stopReason` `aborted` at once. A closed channel without `End`
-/// means the provider panicked.
+/// The channel carries [`AssistantEvent`]s and ends with exactly one `End`. Implementations own their task: a cancelled
+/// token must lead to an `End` with `stopReason` `aborted` at once. A channel that closes without `End` means the
+/// provider panicked.
 pub trait ModelClient: Send + Sync {
     fn stream(&self, call: LlmCall, cancel: CancellationToken) -> mpsc::Receiver<AssistantEvent>;
 
-    /// The same with a key and headers of the caller's own. Clients that need none ignore them.
+    /// Like `stream`, with a key and headers of the caller. Clients that need none ignore them.
     fn stream_with(
         &self,
         call: LlmCall,
@@ -31,24 +30,23 @@ pub trait ModelClient: Send + Sync {
     }
 }
 
-/// What a caller brings along for one call. Values are secrets.
+/// Key and headers that a caller sets for one call. The values are secrets.
 #[derive(Clone, Default)]
 pub struct CallOverrides {
-    /// Instead of the configured one.
+    /// Replaces the configured key.
     pub api_key: Option<String>,
-    /// Over the configured ones; no value suppresses one.
+    /// Override the configured headers; `None` removes one.
     pub headers: Vec<(String, Option<String>)>,
 }
 
 /// The session as the loop sees it.
 pub trait Link: Send {
-    /// Reports what happened. Returns once the session has taken it; for a
-    /// `MessageEnd` that includes writing it down, so nothing that depends on
-    /// the message can overtake it.
+    /// Reports an event. Returns once the session has handled it; for a `MessageEnd` that includes storing it, so
+    /// nothing that depends on the message can overtake it.
     fn emit(&mut self, event: RunEvent) -> impl Future<Output = ()> + Send;
 
-    /// Reports a finished message. Gives back the one that was written down, which has
-    /// the same role but may say something else; the loop goes on with that one.
+    /// Reports a finished message. Returns the one that was stored, which has the same role but may have other content;
+    /// the loop continues with that one.
     fn conclude(&mut self, message: Arc<Message>) -> impl Future<Output = Arc<Message>> + Send {
         async move {
             self.emit(RunEvent::MessageEnd(message.clone())).await;
@@ -56,8 +54,8 @@ pub trait Link: Send {
         }
     }
 
-    /// Reports the end of a turn, after an answer and its tool results. `true` asks for
-    /// one more answer should nothing else keep the run alive.
+    /// Reports the end of a turn, after an answer and its tool results. `true` asks for one more answer if nothing else
+    /// continues the run.
     fn end_turn(&mut self, message: Arc<Message>, results: Vec<Arc<Message>>) -> impl Future<Output = bool> + Send {
         async move {
             self.emit(RunEvent::TurnEnd { message, results }).await;
@@ -65,20 +63,20 @@ pub trait Link: Send {
         }
     }
 
-    /// Whether a queue holds something.
+    /// Returns whether a queue holds something.
     fn has(&mut self, queue: Queue) -> impl Future<Output = bool> + Send;
 
-    /// Takes what the queue's mode allows.
+    /// Takes as many messages as the queue's mode allows.
     fn take(&mut self, queue: Queue) -> impl Future<Output = Vec<Arc<Message>>> + Send;
 
-    /// Model, tools and request for the next answer, or why there can be none.
+    /// Returns model, tools and request for the next answer, or why there can be none.
     fn turn(&mut self) -> impl Future<Output = Turn> + Send;
 
-    /// Whether a steering message should cut the running batch short.
+    /// Returns whether a steering message should cut the running batch short.
     fn is_interrupted(&mut self) -> impl Future<Output = bool> + Send;
 }
 
-/// The two queues of messages waiting for the run.
+/// The two queues of messages that wait for the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
     Steering,
@@ -87,24 +85,24 @@ pub enum Queue {
 
 /// What the loop needs for one answer.
 pub struct Turn {
-    /// Metadata for messages the loop has to make up itself.
+    /// Metadata for messages that the loop itself has to create.
     pub blank: AssistantMessage,
     /// `Err` ends the run with that text.
     pub call: Result<(Arc<dyn ModelClient>, LlmCall), String>,
     pub tools: Arc<Toolset>,
-    /// Whoever has a say in the tool calls of the answer.
+    /// Sees, and may change, the tool calls of the answer.
     pub hook: Option<Arc<dyn ToolCallHook>>,
     pub limits: Limits,
 }
 
-/// Bounds of a tool batch.
+/// Limits of a tool batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Calls that may run at the same time.
+    /// How many calls may run at the same time.
     pub max_parallel: usize,
-    /// Every batch runs one call after the other.
+    /// Whether every batch runs one call after the other.
     pub is_sequential: bool,
-    /// Calls of an aborted answer are reported as failed instead of left without a result.
+    /// Whether calls of an aborted answer are reported as failed instead of left without a result.
     pub reports_aborted_calls: bool,
 }
 
@@ -114,13 +112,13 @@ impl Default for Limits {
     }
 }
 
-/// What happens in a run, in order.
+/// The events of a run, in order.
 #[derive(Debug)]
 pub enum RunEvent {
     AgentStart,
     TurnStart,
     MessageStart(Arc<Message>),
-    /// A model has begun to answer; `Stream` events follow until `MessageEnd`.
+    /// The model has begun to answer; `Stream` events follow until `MessageEnd`.
     AnswerStart(Box<AssistantMessage>),
     Stream(AssistantEvent),
     MessageEnd(Arc<Message>),
@@ -144,7 +142,7 @@ pub enum RunEvent {
     },
 }
 
-/// A tool call as events show it: the arguments as the model sent them.
+/// A tool call as events show it: with the arguments the model sent.
 #[derive(Debug, PartialEq)]
 pub struct Call {
     pub id: Arc<str>,

@@ -1,4 +1,4 @@
-//! One tool call on its way to its tool: found, mended, checked, and let through.
+//! Prepares a tool call: finds its tool, corrects and checks its arguments, asks the hook.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::{Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, Verdict};
 pub(crate) const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
 
-/// How long a hook may still look at a result once the run is being stopped.
+/// How long a hook may take to amend a result once the run is being stopped.
 const AMEND_GRACE: Duration = Duration::from_millis(500);
 
-/// What can keep calls from running.
+/// The reasons for which calls do not run.
 #[derive(Clone)]
 pub(crate) struct Stop {
     /// The run was aborted.
     pub cancel: CancellationToken,
-    /// The rest of the batch is not wanted; fires with `cancel` too.
+    /// The rest of the batch is skipped; fires with `cancel` too.
     pub interrupt: CancellationToken,
 }
 
 impl Stop {
-    /// The text for a call that never started, if it must not start.
+    /// The text for a call that has not started, if it must not start.
     pub fn text(&self) -> Option<&'static str> {
         if self.cancel.is_cancelled() {
             Some(ABORTED)
@@ -38,8 +38,8 @@ impl Stop {
         }
     }
 
-    /// Waits for something before the call, but not when the call must not start any more.
-    async fn unless<T>(&self, wait: impl Future<Output = T>) -> Result<T, ToolOutput> {
+    /// Waits for something before the call; fails as soon as the call must not start any more.
+    async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Result<T, ToolOutput> {
         tokio::select! {
             biased;
             () = self.interrupt.cancelled() => Err(ToolOutput::error(self.text().unwrap_or(ABORTED))),
@@ -48,7 +48,7 @@ impl Stop {
     }
 }
 
-/// A call that can run: its tool, and arguments that fit it.
+/// A call that can run: its tool, and valid arguments.
 pub(crate) struct Prepared {
     tool: Arc<dyn Tool>,
     arguments: Map<String, Value>,
@@ -61,7 +61,7 @@ impl Prepared {
     }
 }
 
-/// Takes a call up to the point where it can run. `Err` is its end.
+/// Prepares a call to run. `Err` is its result.
 pub(crate) async fn prepare(
     turn: &Turn,
     answer: &AssistantMessage,
@@ -72,16 +72,17 @@ pub(crate) async fn prepare(
     if let Some(text) = stop.text() {
         return Err(ToolOutput::error(text));
     }
-    let (tool, arguments) = stop.unless(fitted(turn, answer, call)).await?.map_err(ToolOutput::error)?;
+    let (tool, arguments) =
+        stop.unless_stopped(find_and_check(turn, answer, call)).await?.map_err(ToolOutput::error)?;
     let Some(hook) = turn.hook.clone() else { return Ok(Prepared { tool, arguments, hook: None }) };
-    match stop.unless(hook.admit(shown, arguments)).await? {
+    match stop.unless_stopped(hook.admit(shown, arguments)).await? {
         Verdict::Run(arguments) => Ok(Prepared { tool, arguments, hook: Some(hook) }),
         Verdict::Refuse(output) => Err(output),
     }
 }
 
-/// Finds the tool and makes the arguments fit it; `Err` is what the model reads.
-async fn fitted(
+/// Finds the tool and corrects and checks the arguments; `Err` is what the model reads.
+async fn find_and_check(
     turn: &Turn,
     answer: &AssistantMessage,
     call: &ToolCall,
@@ -107,7 +108,7 @@ async fn fitted(
     Ok((tool.clone(), arguments))
 }
 
-/// What the model reads about arguments that could not be read. They are never repaired and run.
+/// What the model reads about arguments that could not be parsed. Such calls are never repaired and run.
 fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
     let note = answer.diagnostics.as_ref().and_then(|notes| notes.get("toolCalls")?.get(&call.id));
     let noted = |member: &str| note.and_then(|note| note.get(member)?.as_str());

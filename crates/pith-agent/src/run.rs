@@ -1,4 +1,4 @@
-//! The loop, whole.
+//! The agent loop.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::link::{Link, Queue, RunEvent};
 /// What a turn begins with.
 #[derive(Clone, Debug)]
 pub enum Opening {
-    /// New messages, then whatever steering waited while idle.
+    /// New messages, then steering messages that were queued while idle.
     Prompts(Vec<Arc<Message>>),
-    /// Steering messages, if any.
+    /// Queued steering messages, if any.
     Steering,
     FollowUps,
-    /// Nothing: the history itself asks for an answer.
+    /// No new messages: the history itself asks for an answer.
     Continue,
 }
 
@@ -33,7 +33,7 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
         // A turn is one model answer and the tool calls it asked for.
         debug!(target: "pith::run", "turn");
         link.emit(RunEvent::TurnStart).await;
-        add(opening, link, cancel, &mut messages).await;
+        open_turn(opening, link, cancel, &mut messages).await;
         let turn = link.turn().await;
         let message = answer(&turn, link, cancel).await;
         messages.push(message.clone());
@@ -50,14 +50,14 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
         let is_continued = link.end_turn(message, batch.results).await;
         if cancel.is_cancelled() {
             if has_unread {
-                messages.push(close(&turn.blank, link).await);
+                messages.push(close_history(&turn.blank, link).await);
             }
             break;
         }
         opening = if has_unread || link.has(Queue::Steering).await {
             Opening::Steering
         } else if link.has(Queue::FollowUp).await {
-            // The model would stop here; a queued follow-up keeps the run alive.
+            // The model would stop here; a queued follow-up continues the run.
             Opening::FollowUps
         } else if is_continued {
             Opening::Continue
@@ -69,29 +69,34 @@ pub async fn run(mut opening: Opening, link: &mut impl Link, cancel: &Cancellati
 }
 
 /// Adds the messages a turn opens with. An aborted run leaves the queues as they are.
-async fn add(opening: Opening, link: &mut impl Link, cancel: &CancellationToken, messages: &mut Vec<Arc<Message>>) {
+async fn open_turn(
+    opening: Opening,
+    link: &mut impl Link,
+    cancel: &CancellationToken,
+    messages: &mut Vec<Arc<Message>>,
+) {
     let (prompts, queue) = match opening {
         Opening::Prompts(prompts) => (prompts, Queue::Steering),
         Opening::Steering | Opening::Continue => (Vec::new(), Queue::Steering),
         Opening::FollowUps => (Vec::new(), Queue::FollowUp),
     };
-    say(prompts, link, messages).await;
+    add_messages(prompts, link, messages).await;
     if !cancel.is_cancelled() {
         let queued = link.take(queue).await;
-        say(queued, link, messages).await;
+        add_messages(queued, link, messages).await;
     }
 }
 
-async fn say(new: Vec<Arc<Message>>, link: &mut impl Link, messages: &mut Vec<Arc<Message>>) {
+async fn add_messages(new: Vec<Arc<Message>>, link: &mut impl Link, messages: &mut Vec<Arc<Message>>) {
     for message in new {
         link.emit(RunEvent::MessageStart(message.clone())).await;
         messages.push(link.conclude(message).await);
     }
 }
 
-/// After an abort during tools the history must not end in results nobody
-/// answered: an empty aborted answer closes it, without asking the model.
-async fn close(blank: &pith_protocol::AssistantMessage, link: &mut impl Link) -> Arc<Message> {
+/// Closes the history after an abort during tool calls: it must not end in results without an answer, so an empty
+/// aborted answer follows, without calling the model.
+async fn close_history(blank: &pith_protocol::AssistantMessage, link: &mut impl Link) -> Arc<Message> {
     link.emit(RunEvent::TurnStart).await;
     let message = aborted(blank);
     link.emit(RunEvent::MessageStart(message.clone())).await;

@@ -1,4 +1,4 @@
-//! What a tool is to the loop.
+//! What a tool is to the agent loop.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,42 +8,43 @@ use pith_protocol::{Block, ToolSpec, Usage};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-/// Something the model can ask for.
+/// Something the model can call.
 pub trait Tool: Send + Sync {
-    /// Name, description and parameters as the model sees them.
+    /// Returns name, description and parameters as the model sees them.
     fn spec(&self) -> &ToolSpec;
 
-    /// Short name for people.
+    /// Returns a short name for people.
     fn label(&self) -> &str {
         &self.spec().name
     }
 
-    /// One line for the system prompt's tool list.
+    /// Returns one line for the system prompt's tool list.
     fn snippet(&self) -> Option<&str> {
         None
     }
 
-    /// Rules for the system prompt while the tool is active.
+    /// Returns rules for the system prompt, used while the tool is active.
     fn rules(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Calls of a batch with such a tool run one after the other.
+    /// Returns whether batches with this tool run one call after the other.
     fn is_sequential(&self) -> bool {
         false
     }
 
-    /// Calls run programs, and it is nothing but chance which of several quick ones ends first.
+    /// Returns whether calls run programs, of which it is chance which of several quick ones ends first.
     fn runs_programs(&self) -> bool {
         false
     }
 
-    /// Mends argument shapes models are known to get wrong, before validation.
+    /// Corrects arguments in forms that models are known to get wrong, before validation.
     fn adapt(&self, arguments: Map<String, Value>) -> Map<String, Value> {
         arguments
     }
 
-    /// The same where the mending takes waiting, before `adapt`; `None` where it does not. `Err` is what the model reads.
+    /// Like `adapt`, and before it, for corrections that have to be awaited; `None` if there are none. `Err` is what
+    /// the model reads.
     fn prepare(&self, _arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
         None
     }
@@ -52,16 +53,16 @@ pub trait Tool: Send + Sync {
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput>;
 }
 
-/// Something that takes time, behind a trait.
+/// A boxed future, for trait methods.
 pub type Waits<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a running call is given.
+/// What a running call gets.
 #[derive(Clone)]
 pub struct ToolContext {
     pub call_id: Arc<str>,
     /// Fires on abort and shutdown.
     pub cancel: CancellationToken,
-    /// Takes progress; each update replaces the one before.
+    /// Receives progress; each update replaces the previous one.
     pub update: ToolUpdate,
 }
 
@@ -74,19 +75,19 @@ pub struct ToolOutput {
     pub content: Vec<Block>,
     pub details: Option<Value>,
     pub is_error: bool,
-    /// Ends the run after this batch if every result of it says so.
+    /// Ends the run after this batch if every result in it says so.
     pub terminate: bool,
-    /// Model usage spent inside the tool.
+    /// Model usage inside the tool.
     pub usage: Option<Usage>,
 }
 
 impl ToolOutput {
-    /// A plain success.
+    /// Creates a success with a text.
     pub fn text(text: impl Into<String>) -> Self {
         ToolOutput { content: vec![Block::text(text)], ..ToolOutput::default() }
     }
 
-    /// A failure the model reads; failures carry empty details.
+    /// Creates an error that the model reads; errors carry empty details.
     pub fn error(text: impl Into<String>) -> Self {
         ToolOutput {
             content: vec![Block::text(text)],
@@ -96,7 +97,7 @@ impl ToolOutput {
         }
     }
 
-    /// The same with details for hosts.
+    /// Adds details for hosts.
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self

@@ -1,4 +1,4 @@
-//! Someone with a say in every tool call.
+//! A hook that sees, and may change, every tool call.
 
 use serde_json::{Map, Value};
 
@@ -6,15 +6,15 @@ use crate::ToolOutput;
 use crate::link::Call;
 use crate::tool::Waits;
 
-/// Sees every call that could run before it does, and every result before anyone else.
+/// Sees every call before it runs, and every result before anything else does.
 pub trait ToolCallHook: Send + Sync {
-    /// Whether a call may run. Asked for one call after another, before any of them runs.
+    /// Decides whether a call may run. Called for one call after another, before any of them runs.
     fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict>;
 
-    /// Whether results are of interest. If not, nothing is kept for `amend`.
+    /// Returns whether `amend` is to be called. If not, no arguments are kept for it.
     fn amends(&self) -> bool;
 
-    /// What a call that ran with these arguments gave instead; `None` leaves it as it is.
+    /// Returns the output that replaces the result of a call with these arguments; `None` keeps it.
     fn amend<'a>(
         &'a self,
         call: &'a Call,
@@ -23,11 +23,11 @@ pub trait ToolCallHook: Send + Sync {
     ) -> Waits<'a, Option<ToolOutput>>;
 }
 
-/// What becomes of a call.
+/// What happens to a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It runs, with these arguments. They are not checked again.
+    /// Run it with these arguments, which are not checked again.
     Run(Map<String, Value>),
-    /// It ends with this output and does not run.
+    /// Do not run it; this is its output.
     Refuse(ToolOutput),
 }

@@ -13,7 +13,7 @@ pub struct Toolset {
 }
 
 impl Toolset {
-    /// A set of the given tools; schemas compile when first needed.
+    /// Creates a set of tools; schemas are compiled when first needed.
     pub fn new(tools: Vec<Arc<dyn Tool>>) -> Self {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         let tools = tools
@@ -26,17 +26,17 @@ impl Toolset {
         Toolset { tools, specs }
     }
 
-    /// What the model is told.
+    /// What the model is told of the tools.
     pub fn specs(&self) -> &Arc<[ToolSpec]> {
         &self.specs
     }
 
-    /// The tool of that name.
+    /// Returns the tool of that name.
     pub fn get(&self, name: &str) -> Option<(&Arc<dyn Tool>, &ArgumentSchema)> {
         self.tools.iter().find(|(tool, _)| &*tool.spec().name == name).map(|(tool, schema)| (tool, schema))
     }
 
-    /// The tools, in activation order.
+    /// Returns the tools, in activation order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.iter().map(|(tool, _)| tool)
     }

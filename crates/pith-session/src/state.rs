@@ -27,7 +27,7 @@ impl Session {
         }
         self.resume_todos();
         self.resume_rules();
-        self.publish_conditions();
+        self.update_call_options();
     }
 
     pub(crate) fn state(&self) -> State {

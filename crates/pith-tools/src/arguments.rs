@@ -1,7 +1,6 @@
-//! Reading a call's arguments once the loop has validated their types.
+//! Reads a call's arguments once the agent loop has validated their types.
 //!
-//! Types are right by then, but sense is not: fractions, zeros and negative
-//! numbers are dealt with here.
+//! Values can still be unusable: fractions, zeros and negative numbers are handled here.
 
 use serde_json::{Map, Value};
 
@@ -9,12 +8,12 @@ use serde_json::{Map, Value};
 pub(crate) struct Arguments(pub Map<String, Value>);
 
 impl Arguments {
-    /// A required string.
+    /// Returns a required string.
     pub fn text(&self, name: &str) -> Result<&str, String> {
         self.optional_text(name)?.ok_or_else(|| format!("{name}: must have required properties {name}"))
     }
 
-    /// A string that may be missing.
+    /// Returns an optional string.
     pub fn optional_text(&self, name: &str) -> Result<Option<&str>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -23,12 +22,12 @@ impl Arguments {
         }
     }
 
-    /// A boolean, false when missing.
+    /// Returns a boolean; false if it is missing.
     pub fn flag(&self, name: &str) -> bool {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// A number that may be missing.
+    /// Returns an optional number.
     pub fn number(&self, name: &str) -> Result<Option<f64>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -36,13 +35,13 @@ impl Arguments {
         }
     }
 
-    /// A count: rounded down, never below `least`.
+    /// Returns a count: rounded down, at least `least`.
     pub fn count(&self, name: &str, least: usize) -> Result<Option<usize>, String> {
-        // A saturating cast: what does not fit is as good as unlimited.
+        // The cast saturates: a number that does not fit is as good as unlimited.
         Ok(self.number(name)?.map(|number| (number.floor().max(0.0) as usize).max(least)))
     }
 
-    /// A limit: rounded down; less than one makes no sense and is refused.
+    /// Returns a limit: rounded down; less than one is an error.
     pub fn limit(&self, name: &str) -> Result<Option<usize>, String> {
         match self.number(name)? {
             Some(number) if number < 1.0 => Err(format!("Invalid {name}: must be at least 1")),

@@ -20,14 +20,14 @@ use crate::tool::{Outcome, output, spec};
 use crate::truncate::Limits;
 use crate::workbench::Workbench;
 
-/// Longest timeout hosts with 32-bit millisecond timers can keep.
+/// The longest timeout that hosts with 32-bit millisecond timers can represent.
 const MAX_TIMEOUT: f64 = 2_147_483.647;
-/// What an update shows of the output.
+/// How much of the output an update shows.
 const UPDATE: Limits = Limits { lines: Limits::RESULT.lines, bytes: 16 * 1024 };
-const PACE: Duration = Duration::from_millis(100);
-/// The pace once the output is plainly not meant to be read as it goes by.
-const SLOW_PACE: Duration = Duration::from_millis(250);
-const LARGE: usize = 1 << 20;
+const UPDATE_INTERVAL: Duration = Duration::from_millis(100);
+/// The interval once the output is too large to be read as it is produced.
+const SLOW_UPDATE_INTERVAL: Duration = Duration::from_millis(250);
+const LARGE_OUTPUT: usize = 1 << 20;
 
 /// Runs shell commands for the model.
 pub struct Bash {
@@ -36,7 +36,7 @@ pub struct Bash {
 }
 
 impl Bash {
-    /// The tool of one session.
+    /// Creates the tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Bash { spec: spec("bash", DESCRIPTION, parameters()), workbench }
     }
@@ -58,7 +58,7 @@ impl Bash {
 
 /// Starts `command` in the configured shell.
 pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Result<Running, String> {
-    let mut env = workbench.conditions().env;
+    let mut env = workbench.call_options().env;
     let environment = match env.inherited.take() {
         Some(own) => env.apply(own.into_iter().map(|(name, value)| (name.into(), value.into())), caller),
         None => env.apply(std::env::vars_os(), caller),
@@ -77,13 +77,13 @@ fn timeout(seconds: f64) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Collects the output and keeps the host informed.
+/// Collects the output and sends updates to the host.
 struct Progress<'a> {
     decoder: Decoder,
     capture: Capture<'a>,
     update: ToolUpdate,
     last_update: Instant,
-    has_news: bool,
+    has_unsent: bool,
 }
 
 impl<'a> Progress<'a> {
@@ -93,15 +93,15 @@ impl<'a> Progress<'a> {
             capture: Capture::new(&workbench.output_dir),
             update,
             last_update: Instant::now(),
-            has_news: false,
+            has_unsent: false,
         }
     }
 
     fn finish(mut self, ending: Ending, timeout: Option<Duration>) -> Outcome {
         let tail = &mut self.capture.tail;
         self.decoder.finish(|text| tail.push(text));
-        if self.has_news {
-            self.pass_on();
+        if self.has_unsent {
+            self.flush();
         }
         let captured = self.capture.finish();
         let text = captured.annotated();
@@ -128,19 +128,20 @@ impl Listener for Progress<'_> {
         let tail = &mut self.capture.tail;
         self.decoder.push(bytes, |text| tail.push(text));
         self.capture.log(bytes);
-        self.has_news = true;
+        self.has_unsent = true;
     }
 
-    fn due(&self) -> Option<Instant> {
-        let pace = if self.capture.tail.total().bytes > LARGE { SLOW_PACE } else { PACE };
-        self.has_news.then(|| self.last_update + pace)
+    fn flush_at(&self) -> Option<Instant> {
+        let interval =
+            if self.capture.tail.total().bytes > LARGE_OUTPUT { SLOW_UPDATE_INTERVAL } else { UPDATE_INTERVAL };
+        self.has_unsent.then(|| self.last_update + interval)
     }
 
-    fn pass_on(&mut self) {
+    fn flush(&mut self) {
         let (text, truncation) = self.capture.tail.cut(UPDATE);
         let details = self.capture.details(truncation.as_ref());
         (self.update)(ToolOutput { content: vec![Block::text(text)], details: Some(details), ..ToolOutput::default() });
-        self.has_news = false;
+        self.has_unsent = false;
         self.last_update = Instant::now();
     }
 }

@@ -11,9 +11,9 @@ use crate::{bash, edit, read, write};
 /// A row of the list.
 pub struct Builtin {
     pub name: &'static str,
-    /// Whether the model has it unless somebody chooses.
+    /// Whether the model has it by default.
     pub is_default: bool,
-    /// Whether it leaves the machine as it is.
+    /// Whether it changes nothing on the machine.
     pub is_read_only: bool,
     make: fn(Arc<Workbench>) -> Arc<dyn Tool>,
 }

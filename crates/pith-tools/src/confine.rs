@@ -1,21 +1,21 @@
-//! Optional confinement of the file tools to some directories (`tools.root`).
+//! Confines the file tools to some directories (`tools.root`), if that is set.
 //!
-//! The check looks at the real path, with every symbolic link followed, and is
-//! repeated on the opened file: what was checked is what is read or written.
+//! The check resolves the real path, with every symbolic link followed, and is repeated on the opened file, so that the
+//! file that was checked is the one that is read or written.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 
-/// The directories file tools may touch; everything when there is no list.
+/// The directories that file tools may use; all of them if there is no list.
 #[derive(Clone, Debug, Default)]
 pub struct Confinement {
     roots: Option<Vec<PathBuf>>,
 }
 
 impl Confinement {
-    /// Confines to `roots`, themselves resolved now.
+    /// Confines to `roots`, which are resolved now.
     pub fn to(roots: Option<Vec<PathBuf>>) -> Self {
         Confinement { roots: roots.map(|roots| roots.iter().map(|root| real_path(root)).collect()) }
     }
@@ -28,7 +28,7 @@ impl Confinement {
         }
     }
 
-    /// Refuses a file that turned out to lie outside after it was opened as `path`.
+    /// Refuses a file that turned out to be outside after it was opened as `path`.
     pub fn admit_open(&self, file: impl AsFd, path: &Path, call: &str) -> Result<(), String> {
         match &self.roots {
             None => Ok(()),
@@ -44,7 +44,7 @@ fn check(roots: &[PathBuf], real: &Path, path: &Path, call: &str) -> Result<(), 
     Err(format!("EACCES: outside the directories allowed by tools.root, {call} '{}'", path.display()))
 }
 
-/// The path with all symbolic links followed, also where its end does not exist yet.
+/// Follows all symbolic links of a path, even if its last components do not exist yet.
 pub fn real_path(path: &Path) -> PathBuf {
     const MAX_LINKS: usize = 40;
     let mut links = 0;
@@ -81,7 +81,7 @@ fn names(path: &Path) -> impl Iterator<Item = OsString> {
     })
 }
 
-/// The path the kernel knows an open file by, where it tells.
+/// The path by which the kernel knows an open file, if it tells.
 #[cfg(target_os = "linux")]
 fn path_of(file: impl AsFd) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;

@@ -1,4 +1,4 @@
-//! Opening files for reading without being caught by pipes and devices.
+//! Opens files for reading without blocking on pipes and devices.
 
 use std::fs::{File, FileType, Metadata};
 use std::io;
@@ -15,9 +15,9 @@ use crate::os_error;
 pub(crate) fn open_regular(path: &Path, confinement: &Confinement) -> Result<(File, Metadata), String> {
     confinement.admit(path, "access")?;
     let on_path = |error: io::Error| os_error::on_path(&error, "access", path);
-    // Looked at first: opening some devices has effects.
+    // Checked before opening, because opening some devices has effects.
     check_regular(path.metadata().map_err(on_path)?.file_type(), path)?;
-    // A pipe put there meanwhile must not block us.
+    // A pipe that was put there meanwhile must not block.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).map_err(on_path)?;
     confinement.admit_open(&file, path, "open")?;
@@ -26,7 +26,7 @@ pub(crate) fn open_regular(path: &Path, confinement: &Confinement) -> Result<(Fi
     Ok((file, metadata))
 }
 
-/// Refuses what is not a regular file.
+/// Refuses everything but regular files.
 pub(crate) fn check_regular(file_type: FileType, path: &Path) -> Result<(), String> {
     let kind = match file_type {
         t if t.is_file() => return Ok(()),

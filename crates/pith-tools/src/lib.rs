@@ -1,7 +1,7 @@
-//! What the model can do to the machine: the built-in tools.
+//! The built-in tools: what the model can do to the machine.
 //!
-//! Knows nothing of sessions and models. A [`Workbench`] says where and under
-//! which rules the tools work; [`builtin_tools`] makes them.
+//! Knows nothing of sessions and models. A [`Workbench`] holds where and with which options the tools work;
+//! [`builtin_tools`] makes them.
 
 pub mod workbench;
 
@@ -31,4 +31,4 @@ mod tool;
 pub use builtin::{BUILTINS, Builtin, builtin_tool, builtin_tools};
 pub use confine::Confinement;
 pub use paths::Base;
-pub use workbench::{Conditions, Workbench, WorkbenchOptions};
+pub use workbench::{CallOptions, Workbench, WorkbenchOptions};

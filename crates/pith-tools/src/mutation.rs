@@ -1,4 +1,4 @@
-//! One change at a time per file, in the order of the calls.
+//! Serialises changes of the same file, in the order of the calls.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 use crate::confine::real_path;
 use crate::tool::ABORTED;
 
-/// Lines up the calls that change the same file. Different files do not wait for each other.
+/// Queues the calls that change the same file. Calls on different files do not wait for each other.
 #[derive(Default)]
 pub(crate) struct MutationQueue {
     files: Mutex<HashMap<PathBuf, Arc<Semaphore>>>,
 }
 
-/// A place in the queue of one file. Dropping it gives it up.
+/// A place in the queue of one file. Dropping it leaves the queue.
 pub(crate) struct Place(State);
 
 enum State {
@@ -27,17 +27,17 @@ enum State {
     Waiting(Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>),
 }
 
-/// The right to change the file, until dropped.
+/// The permission to change the file, until dropped.
 pub(crate) struct Turn(#[expect(dead_code, reason = "held, never read")] Option<OwnedSemaphorePermit>);
 
 impl MutationQueue {
-    /// Takes the next place for `path`. The place counts from now, not from when it is first waited for.
+    /// Takes the next place for `path`. It counts from now, not from the first poll of [`Place::turn`].
     pub fn enter(&self, path: &Path) -> Place {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|_, slot| Arc::strong_count(slot) > 1);
         let slot = files.entry(real_path(path)).or_insert_with(|| Arc::new(Semaphore::new(1)));
         let mut turn = Box::pin(Arc::clone(slot).acquire_owned());
-        // The first poll is what puts a waiter into the semaphore's line.
+        // The first poll enqueues the waiter in the semaphore.
         Place(match turn.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(permit)) => State::First(permit),
             Poll::Ready(Err(_)) => unreachable!("the semaphore is never closed"),
@@ -47,7 +47,7 @@ impl MutationQueue {
 }
 
 impl Place {
-    /// Waits until all earlier changes of the file are done, unless the change is not wanted any more.
+    /// Waits until all earlier changes of the file are done; fails if the call is aborted first.
     pub async fn turn(self, cancel: &CancellationToken) -> Result<Turn, String> {
         match self.0 {
             State::First(permit) => Ok(Turn(Some(permit))),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_one_file_share_a_line() {
+    fn links_to_one_file_share_a_queue() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a"), "").unwrap();
         std::os::unix::fs::symlink("a", dir.path().join("b")).unwrap();

@@ -1,22 +1,21 @@
-//! Operating system errors in the words models and hosts already match on:
-//! `<CODE>: <text>, <call> '<path>'`.
+//! Operating system errors in the form that models and hosts already match on: `<CODE>: <text>, <call> '<path>'`.
 
 use std::io;
 use std::path::Path;
 
 use rustix::io::Errno;
 
-/// An error of a call on a path.
+/// Describes an error of a call on a path.
 pub fn on_path(error: &io::Error, call: &str, path: &Path) -> String {
     format!("{}, {call} '{}'", described(error), path.display())
 }
 
-/// An error of a call on something already open.
+/// Describes an error of a call on an open file.
 pub fn on_open_file(error: &io::Error, call: &str) -> String {
     format!("{}, {call}", described(error))
 }
 
-/// The symbolic name alone, such as `ENOENT`.
+/// Returns the symbolic name alone, such as `ENOENT`.
 pub fn code(error: &io::Error) -> String {
     match known(error) {
         Some((_, code, _)) => (*code).to_owned(),

@@ -1,8 +1,7 @@
-//! From the path a model wrote to the path that is meant.
+//! Resolves the path a model wrote to the one it means.
 //!
-//! Models copy paths from chat windows, shells and file managers, so look-alike
-//! spaces, a leading `@`, `~` and `file://` are understood. A file that really
-//! has such a name wins over the interpretation.
+//! Models copy paths from chat windows, shells and file managers, so look-alike spaces, a leading `@`, `~` and
+//! `file://` are understood. If a file with exactly that name exists, it wins over the interpretation.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,7 +15,7 @@ pub struct Base {
 }
 
 impl Base {
-    /// The absolute path meant by `input`.
+    /// Returns the absolute path that `input` means.
     pub fn resolve(&self, input: &str) -> PathBuf {
         let literal = self.absolute(input);
         let mended = mend(input);
@@ -26,7 +25,7 @@ impl Base {
         self.absolute(&mended)
     }
 
-    /// Like [`Base::resolve`], but also tries the forms macOS gives to file names it makes up.
+    /// Like [`Base::resolve`], but also tries the spellings that macOS uses in the file names it generates.
     pub fn resolve_existing(&self, input: &str) -> PathBuf {
         let plain = self.resolve(input);
         if plain.symlink_metadata().is_ok() {
@@ -48,7 +47,7 @@ impl Base {
     }
 }
 
-/// Removes `.` and `..` without looking at the disk.
+/// Removes `.` and `..` without reading the disk.
 pub fn normalise(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -63,7 +62,7 @@ pub fn normalise(path: &Path) -> PathBuf {
     normal
 }
 
-/// The path relative to `base` with `/` between its parts.
+/// Returns the path relative to `base`, with `/` between its components.
 pub fn relative(path: &Path, base: &Path) -> String {
     path.strip_prefix(base).unwrap_or(path).to_string_lossy().into_owned()
 }
@@ -109,7 +108,7 @@ fn variants(path: &str) -> Vec<String> {
     vec![narrow_before_meridiem(path), decomposed.clone(), curly(path), curly(&decomposed)]
 }
 
-/// Screenshots are named `… 9.41.00 AM.png` with a narrow no-break space.
+/// Inserts the narrow no-break space that macOS puts into the names of screenshots: `… 9.41.00 AM.png`.
 fn narrow_before_meridiem(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for (at, c) in path.char_indices() {
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn interpretations() {
+    fn paths_as_models_write_them_are_understood() {
         check("a.txt", "/w/d/a.txt");
         check("", "/w/d");
         check("../x/./y", "/w/x/y");

@@ -1,14 +1,12 @@
-//! Replacing the contents of a file so that a crash leaves the old or the new
-//! version, never a mixture.
+//! Replaces the contents of a file so that a crash leaves the old or the new version, never a mixture.
 //!
-//! The new contents go to a file without a name in the same directory, which
-//! takes the place of the old one in a single step. What cannot be replaced
-//! that way is written in place: pipes and devices, files with several names,
-//! and files in directories we may not write to.
+//! The new contents are written to an unnamed file in the same directory, which then replaces the old one in a single
+//! step. Pipes, devices, files with several hard links, and files in directories that are not writable cannot be
+//! replaced that way and are written in place.
 //!
-//! `pith_config::replace` does the same for files of pith's own by their paths. Files of the model
-//! need more: all happens in a directory that is open, so that a confined path cannot be swapped
-//! for a link on the way, and owner and mode stay.
+//! `pith_config::replace` does the same for pith's own files, by their paths. Files of the model need more: everything
+//! happens in an open directory, so that a confined path cannot be swapped for a link on the way, and owner and mode
+//! are kept.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -34,7 +32,7 @@ pub(crate) fn replace(path: &Path, contents: &[u8], confinement: &Confinement) -
         return Err(fail(Errno::ISDIR.into()));
     };
     let directory = open_directory(parent).map_err(fail)?;
-    // From here on everything happens in this directory, wherever its name leads by now.
+    // From here on everything happens in this directory, even if its name leads elsewhere by now.
     confinement.admit_open(&directory, parent, "open")?;
     replace_in(&directory, name, contents).map_err(fail)
 }
@@ -48,7 +46,7 @@ fn replace_in(directory: &OwnedFd, name: &OsStr, contents: &[u8]) -> io::Result<
     match old.as_ref().map(|stat| FileType::from_raw_mode(stat.st_mode)) {
         Some(FileType::Directory) => return Err(Errno::ISDIR.into()),
         Some(FileType::RegularFile) if old.is_some_and(|stat| stat.st_nlink == 1) => {
-            // Renaming over a read-only file would work, but is not what read-only means.
+            // Renaming over a read-only file would succeed, but must not.
             rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::empty())?;
         }
         None => {}
@@ -60,7 +58,7 @@ fn replace_in(directory: &OwnedFd, name: &OsStr, contents: &[u8]) -> io::Result<
     }
 }
 
-/// The directory or the mount does not allow it, which says nothing about the file itself.
+/// Whether the directory or the mount does not allow it, which says nothing about the file itself.
 fn cannot_swap(error: &io::Error) -> bool {
     let reasons = [Errno::ACCESS, Errno::PERM, Errno::ROFS, Errno::BUSY, Errno::XDEV, Errno::NOTSUP];
     Errno::from_io_error(error).is_some_and(|errno| reasons.contains(&errno))
@@ -75,7 +73,7 @@ fn swap(directory: &OwnedFd, name: &OsStr, contents: &[u8], old: Option<&Stat>) 
     let published = (|| {
         file.write_all(contents)?;
         if let Some(old) = old {
-            take_over(&file, old)?;
+            copy_ownership(&file, old)?;
         }
         file.sync_all()?;
         if !has_name {
@@ -85,13 +83,13 @@ fn swap(directory: &OwnedFd, name: &OsStr, contents: &[u8], old: Option<&Stat>) 
         file.metadata()
     })();
     if published.is_err() {
-        // Not there yet, or in the way: either is fine.
+        // It may not exist yet, which is fine.
         let _ = rustix::fs::unlinkat(directory, temporary.as_str(), AtFlags::empty());
     }
     published
 }
 
-/// A file that vanishes by itself if we are killed before it is ready.
+/// Creates a file that disappears by itself if pith is killed before it is complete.
 #[cfg(target_os = "linux")]
 fn unnamed(directory: &OwnedFd) -> Option<File> {
     if !Path::new("/proc/self/fd").exists() {
@@ -118,13 +116,13 @@ fn link(file: &File, directory: &OwnedFd, name: &str) -> io::Result<()> {
     Ok(rustix::fs::linkat(rustix::fs::CWD, open_file, directory, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// Owner where allowed, then mode, because changing the owner clears some of its bits.
-fn take_over(file: &File, old: &Stat) -> io::Result<()> {
+/// Copies the owner where allowed, then the mode, because changing the owner clears some bits of the mode.
+fn copy_ownership(file: &File, old: &Stat) -> io::Result<()> {
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.st_uid, old.st_gid) {
         let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
         if rustix::fs::fchown(file, Some(owner), Some(group)).is_err() {
-            // A member of the group may at least keep the group.
+            // A member of the group can at least keep the group.
             let _ = rustix::fs::fchown(file, None, Some(group));
         }
     }
@@ -132,7 +130,7 @@ fn take_over(file: &File, old: &Stat) -> io::Result<()> {
 }
 
 fn write_in_place(directory: impl AsFd, name: &OsStr, contents: &[u8]) -> io::Result<Metadata> {
-    // Not blocking: a pipe nobody reads is an error, not a reason to hang.
+    // Non-blocking, so that a pipe without a reader is an error instead of a hang.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::openat(directory, name, flags, NEW_FILE)?);
     file.write_all(contents)?;
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn new_files_get_the_usual_mode() {
+    fn new_files_get_the_default_mode() {
         let dir = tempfile::tempdir().unwrap();
         let (ours, usual) = (dir.path().join("ours"), dir.path().join("usual"));
         put(&ours, "x").unwrap();
@@ -207,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_pipes_and_directories() {
+    fn devices_are_written_pipes_and_directories_refused() {
         let dir = tempfile::tempdir().unwrap();
         put(Path::new("/dev/null"), "gone").unwrap();
         let pipe = dir.path().join("pipe");

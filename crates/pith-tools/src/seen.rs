@@ -1,4 +1,4 @@
-//! What the session last knew of each file, to notice changes by others.
+//! Remembers each file as the session last saw it, to notice changes by others.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -9,12 +9,12 @@ use std::time::SystemTime;
 
 use crate::confine::real_path;
 
-/// Files up to this size are compared by content, larger ones by size and time.
-pub(crate) const COMPARED: u64 = 8 << 20;
+/// Files up to this size are compared by content, larger ones by size and modification time.
+pub(crate) const MAX_COMPARED: u64 = 8 << 20;
 
-/// Files the session has read or written, and what they were like then.
+/// Files the session has read or written, as they were then.
 pub(crate) struct SeenFiles {
-    /// None when changes are not to be remarked on.
+    /// `None` if changes are not to be reported.
     files: Option<Mutex<HashMap<PathBuf, Seen>>>,
 }
 
@@ -30,7 +30,7 @@ impl SeenFiles {
         SeenFiles { files: enabled.then(Mutex::default) }
     }
 
-    /// Remembers a file as it is now. `contents` is the [`digest`] where it is known.
+    /// Remembers a file as it is now. `contents` is the [`digest`] if it is known.
     pub fn remember(&self, path: &Path, metadata: &Metadata, contents: Option<u64>) {
         if let Some(files) = &self.files {
             let seen = Seen { size: metadata.len(), modified: metadata.modified().ok(), contents };
@@ -38,7 +38,7 @@ impl SeenFiles {
         }
     }
 
-    /// Whether the file differs from what was last seen. Unknown files do not.
+    /// Returns whether the file differs from what was last seen. Unknown files count as unchanged.
     pub fn has_changed(&self, path: &Path, metadata: &Metadata, contents: impl FnOnce() -> Option<u64>) -> bool {
         let Some(files) = &self.files else { return false };
         let seen = files.lock().unwrap_or_else(PoisonError::into_inner).get(&real_path(path)).copied();
@@ -46,14 +46,14 @@ impl SeenFiles {
         if seen.size != metadata.len() {
             return true;
         }
-        // A new time alone may be a `touch`; the contents decide where they are known.
+        // A new modification time may come from a `touch`; the contents decide if they are known.
         seen.modified != metadata.modified().ok() && (seen.contents.is_none() || seen.contents != contents())
     }
 }
 
-/// A number that stands for the contents of a file, unless that is too large to be compared.
+/// Hashes the contents of a file; `None` if it is too large to be compared.
 pub(crate) fn digest(bytes: &[u8]) -> Option<u64> {
-    if bytes.len() as u64 > COMPARED {
+    if bytes.len() as u64 > MAX_COMPARED {
         return None;
     }
     let mut digest = Digest::default();
@@ -61,7 +61,7 @@ pub(crate) fn digest(bytes: &[u8]) -> Option<u64> {
     Some(digest.finish())
 }
 
-/// Makes a [`digest`] of contents that come in pieces.
+/// Computes a [`digest`] of contents that arrive in pieces.
 #[derive(Default)]
 pub(crate) struct Digest(DefaultHasher);
 
@@ -75,7 +75,7 @@ impl Digest {
     }
 }
 
-/// The remark on a file changed by somebody else.
+/// The note about a file that was changed by others.
 pub(crate) fn remark(path: &str) -> String {
     format!("\n\n[Note: {path} had changed on disk since it was last read or written in this session.]")
 }

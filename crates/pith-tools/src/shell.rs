@@ -1,5 +1,4 @@
-//! The `bash` command of the protocol: a command run by the person or host,
-//! not by the model.
+//! The `bash` command of the protocol: a shell command of the host, not of the model.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,35 +16,35 @@ use crate::command::sanitise::Sanitiser;
 pub use crate::command::spill::OutputDir;
 use crate::workbench::Workbench;
 
-/// Output is passed on at most this often.
-const PACE: Duration = Duration::from_millis(50);
-/// More than this in one piece, and the command has to wait for its reader.
+/// The shortest interval between two pieces of output.
+const DELTA_INTERVAL: Duration = Duration::from_millis(50);
+/// A command whose unsent output reaches this size waits for the host.
 const MAX_DELTA: usize = 1 << 20;
 
-/// How a command of the person went.
+/// The result of a shell command of the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserBash {
-    /// Plain text, cut to its end when too long.
+    /// Plain text; only its end if it is too long.
     pub output: String,
-    /// 128 and the signal if one ended the command; none when cancelled.
+    /// 128 plus the signal number if a signal ended the command; `None` if it was cancelled.
     pub exit_code: Option<i32>,
     pub cancelled: bool,
     pub truncated: bool,
-    /// The complete plain text, when the output is too long.
+    /// The complete plain text, if the output is too long.
     pub full_output_path: Option<PathBuf>,
-    /// Lines here count as xcsh hosts expect: one more than there are newlines, none in an empty text.
+    /// Lines are counted as xcsh hosts expect: one more than there are newlines, none in an empty text.
     pub total_lines: usize,
     pub total_bytes: usize,
     pub output_lines: usize,
     pub output_bytes: usize,
-    /// Plain text at the end that `on_delta` has not taken.
-    pub untold: String,
+    /// Plain text at the end that `on_delta` has not accepted.
+    pub unsent: String,
 }
 
-/// Runs `command` to its end. `on_delta` gets the plain text in order, piece by piece, and says whether it took the
-/// piece; while it does not, the command has to wait. What was never taken is in the result.
+/// Runs `command` to its end. `on_delta` gets the plain text in order, piece by piece, and returns whether it accepted
+/// the piece; while it does not, the command waits. Text that was never accepted is in the result.
 ///
-/// Fails only when the shell cannot be started; a non-zero exit and an abort are results.
+/// Fails only if the shell cannot be started; a non-zero exit and an abort are results.
 pub async fn run_user_command(
     workbench: &Workbench,
     command: &str,
@@ -60,11 +59,11 @@ pub async fn run_user_command(
     Ok(transcript.finish(ending))
 }
 
-/// The output of a command that somebody else runs, treated as [`run_user_command`] treats that of its own.
+/// The output of a command that an extension runs, treated as [`run_user_command`] treats its own.
 pub struct UserOutput<'a, F>(Transcript<'a, F>);
 
 impl<'a, F: FnMut(&str) -> bool> UserOutput<'a, F> {
-    /// `on_delta` as for [`run_user_command`].
+    /// Creates the output. `on_delta` works as in [`run_user_command`].
     pub fn new(kept_in: &'a OutputDir, on_delta: F) -> Self {
         UserOutput(Transcript::new(kept_in, on_delta))
     }
@@ -72,22 +71,22 @@ impl<'a, F: FnMut(&str) -> bool> UserOutput<'a, F> {
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.output(bytes);
-        self.pass_on_if_due();
+        self.flush_if_due();
     }
 
-    /// Passes on what has waited long enough. To be called from time to time.
-    pub fn pass_on_if_due(&mut self) {
-        if self.0.due().is_some_and(|due| due <= Instant::now()) {
-            self.0.pass_on();
+    /// Passes output on that has waited long enough. Must be called from time to time.
+    pub fn flush_if_due(&mut self) {
+        if self.0.flush_at().is_some_and(|due| due <= Instant::now()) {
+            self.0.flush();
         }
     }
 
-    /// The command has ended.
+    /// Called when the command has ended.
     pub fn finish(self, exit_code: Option<i32>) -> UserBash {
         UserBash { exit_code, ..self.0.finish(Ending::Exited(0)) }
     }
 
-    /// The command was cancelled.
+    /// Called when the command was cancelled.
     pub fn cancel(self) -> UserBash {
         self.0.finish(Ending::Cancelled)
     }
@@ -97,7 +96,7 @@ struct Transcript<'a, F> {
     decoder: Decoder,
     sanitiser: Sanitiser,
     capture: Capture<'a>,
-    /// Plain text not passed on yet.
+    /// Plain text that was not passed on yet.
     pending: String,
     last_delta: Option<Instant>,
     on_delta: F,
@@ -121,7 +120,7 @@ impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
         self.decoder.finish(|text| sanitiser.push(text, pending));
         self.keep(before);
         if !self.pending.is_empty() {
-            self.pass_on();
+            self.flush();
         }
         let (total_lines, total_bytes) = (self.capture.tail.opened_lines(), self.capture.tail.total().bytes);
         let captured = self.capture.finish();
@@ -141,11 +140,11 @@ impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
             output_lines: if captured.text.is_empty() { 0 } else { captured.text.matches('\n').count() + 1 },
             output_bytes: captured.text.len(),
             output: captured.text,
-            untold: self.pending,
+            unsent: self.pending,
         }
     }
 
-    /// Keeps the pending text from `before` on.
+    /// Records the pending text from `before` on.
     fn keep(&mut self, before: usize) {
         let new = &self.pending[before..];
         if !new.is_empty() {
@@ -163,12 +162,12 @@ impl<F: FnMut(&str) -> bool> Listener for Transcript<'_, F> {
         self.keep(before);
     }
 
-    fn due(&self) -> Option<Instant> {
-        // The first piece goes at once.
-        (!self.pending.is_empty()).then(|| self.last_delta.map_or_else(Instant::now, |last| last + PACE))
+    fn flush_at(&self) -> Option<Instant> {
+        // The first piece is passed on at once.
+        (!self.pending.is_empty()).then(|| self.last_delta.map_or_else(Instant::now, |last| last + DELTA_INTERVAL))
     }
 
-    fn pass_on(&mut self) {
+    fn flush(&mut self) {
         if (self.on_delta)(&self.pending) {
             self.pending.clear();
         }

@@ -1,7 +1,7 @@
-//! The two output limits every tool obeys, and how text is cut to fit them.
+//! The two output limits of every tool, and how text is cut to fit them.
 //!
-//! Only whole lines are returned, with one exception at the tail, and a
-//! character is never split. A trailing newline does not open another line.
+//! Only whole lines are returned, with one exception at the tail, and a character is never split. A trailing newline
+//! does not open another line.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a model is given of one result.
+    /// The limits of one tool result.
     pub const RESULT: Limits = Limits { lines: 2000, bytes: 51_200 };
 }
 
@@ -24,7 +24,7 @@ pub enum TruncatedBy {
     Bytes,
 }
 
-/// What was cut away, as hosts read it in `details.truncation`.
+/// What was cut, as hosts read it in `details.truncation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncation {
     pub by: TruncatedBy,
@@ -52,14 +52,14 @@ impl Extent {
         Extent { lines: newlines + usize::from(unterminated), bytes: text.len() }
     }
 
-    /// Whether nothing has to be cut.
+    /// Returns whether nothing has to be cut.
     pub fn fits(self, limits: Limits) -> bool {
         self.lines <= limits.lines && self.bytes <= limits.bytes
     }
 }
 
 impl Truncation {
-    /// The JSON form. The text itself is not repeated here.
+    /// Returns the JSON form, without the text itself.
     pub fn details(&self) -> Value {
         json!({
             "truncated": true,
@@ -114,7 +114,7 @@ pub fn head_of(beginning: &str, total: Extent, limits: Limits) -> (&str, Option<
     (&beginning[..end], Some(truncation))
 }
 
-/// Keeps the last lines that fit, or the end of a last line that is too long alone.
+/// Keeps the last lines that fit, or the end of a last line that is too long by itself.
 pub fn tail(text: &str, limits: Limits) -> (&str, Option<Truncation>) {
     tail_of(text, Extent::of(text), limits)
 }
@@ -150,18 +150,18 @@ pub fn tail_of(end: &str, total: Extent, limits: Limits) -> (&str, Option<Trunca
     (&body[start..], Some(truncation))
 }
 
-/// The first byte of the longest end of `text` that has at most `bytes` bytes and whole characters.
+/// The start of the longest end of `text` that has at most `bytes` bytes and only whole characters.
 fn end_that_fits(text: &str, bytes: usize) -> usize {
     text.ceil_char_boundary(text.len().saturating_sub(bytes))
 }
 
-/// Lines without their newline; a trailing newline opens no further line.
+/// Splits into lines without their newlines; a trailing newline opens no further line.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let body = text.strip_suffix('\n').unwrap_or(text);
     (!text.is_empty()).then(|| body.split('\n')).into_iter().flatten()
 }
 
-/// A size as people read it: `812B`, `50.0KB`, `1.3MB`.
+/// Formats a size: `812B`, `50.0KB`, `1.3MB`.
 pub fn size(bytes: usize) -> String {
     const KB: f64 = 1024.0;
     match bytes {
@@ -195,7 +195,7 @@ mod tests {
         check_head("a\nb\nc\nd", "a\nb\nc", Some(TruncatedBy::Lines));
         check_head("aaaa\nbbbb\ncccc\n", "aaaa\nbbbb", Some(TruncatedBy::Bytes));
         check_head("aaaaaaaaaaa\nb\n", "", Some(TruncatedBy::Bytes));
-        // Only the final newline is too much: no line was refused.
+        // Only the final newline is too much: no line was dropped.
         check_head("aaaaaaaaaa\n", "aaaaaaaaaa", Some(TruncatedBy::Lines));
     }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn sizes_are_shown_in_the_largest_unit() {
         for (bytes, text) in
             [(0, "0B"), (1023, "1023B"), (1024, "1.0KB"), (51_200, "50.0KB"), (60_000, "58.6KB"), (1 << 20, "1.0MB")]
         {

@@ -1,4 +1,4 @@
-//! Everything the tools of one session share.
+//! What the tools of one session share.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,37 +16,37 @@ use crate::paths::Base;
 use crate::process::{Jobs, Supervisor};
 use crate::seen::SeenFiles;
 
-/// The place the tools work at: where, with which shell, under which rules.
+/// Where the tools work, with which shell, and under which restrictions.
 pub struct Workbench {
     pub base: Base,
     pub shell: Shell,
     pub output_dir: Arc<OutputDir>,
     pub confinement: Confinement,
-    /// Commands with processes; ended by [`Jobs::shutdown_all`].
+    /// Commands that may still have processes; ended by [`Jobs::shutdown_all`].
     pub jobs: Arc<Jobs>,
     pub auto_resize_images: bool,
     pub(crate) seen: Arc<SeenFiles>,
     pub(crate) mutations: Arc<MutationQueue>,
     /// One image is decoded at a time, because each may take hundreds of megabytes.
     pub(crate) decoding: Arc<Semaphore>,
-    conditions: RwLock<Conditions>,
+    call_options: RwLock<CallOptions>,
 }
 
-/// What a workbench is made of; the default is a plain one without a supervisor.
+/// What a workbench is made of; the default has no supervisor.
 #[derive(Clone, Debug)]
 pub struct WorkbenchOptions {
     pub home: Option<PathBuf>,
     pub shell: Shell,
-    /// Directory below which the private one for full outputs is made.
+    /// The directory in which a private one for full outputs is created.
     pub temp: PathBuf,
-    /// `tools.root`: file tools refuse everything else.
+    /// `tools.root`: file tools refuse all other directories.
     pub roots: Option<Vec<PathBuf>>,
     pub auto_resize_images: bool,
-    /// Remark on files that changed since the session last saw them.
+    /// Whether results mention files that changed since the session last saw them.
     pub warn_changed_files: bool,
     /// `bash.keepBackground`: background processes outlive the session.
     pub keep_background: bool,
-    /// The program that supervises commands; without one, clearing up is best effort.
+    /// The program that supervises commands; without one, ending their processes is best effort.
     pub supervisor: Option<Supervisor>,
 }
 
@@ -65,24 +65,24 @@ impl Default for WorkbenchOptions {
     }
 }
 
-/// What may change between two calls.
+/// Options that may change between two calls.
 #[derive(Clone, Debug)]
-pub struct Conditions {
+pub struct CallOptions {
     pub env: CommandEnv,
-    /// Whether the current model takes images.
+    /// Whether the current model accepts images.
     pub model_sees_images: bool,
-    /// How large an image the current model may be shown.
+    /// The largest image the current model accepts.
     pub image_limits: image::Limits,
 }
 
-impl Default for Conditions {
+impl Default for CallOptions {
     fn default() -> Self {
-        Conditions { env: CommandEnv::default(), model_sees_images: true, image_limits: image::Limits::default() }
+        CallOptions { env: CommandEnv::default(), model_sees_images: true, image_limits: image::Limits::default() }
     }
 }
 
 impl Workbench {
-    /// A workbench in `cwd`, which must be absolute.
+    /// Creates a workbench in `cwd`, which must be absolute.
     pub fn new(cwd: PathBuf, options: WorkbenchOptions) -> Arc<Self> {
         Arc::new(Workbench {
             base: Base { cwd, home: options.home },
@@ -94,13 +94,13 @@ impl Workbench {
             seen: SeenFiles::new(options.warn_changed_files).into(),
             mutations: Arc::default(),
             decoding: Semaphore::new(1).into(),
-            conditions: RwLock::default(),
+            call_options: RwLock::default(),
         })
     }
 
-    /// The same place with other options: processes, queues and what is known of files are shared, and conditions are
-    /// those of this moment.
-    pub fn renewed(&self, options: WorkbenchOptions) -> Arc<Self> {
+    /// Creates a workbench in the same directory with other options. Processes, queues and remembered files are shared;
+    /// the call options are copied.
+    pub fn with_options(&self, options: WorkbenchOptions) -> Arc<Self> {
         Arc::new(Workbench {
             base: Base { cwd: self.base.cwd.clone(), home: options.home },
             shell: options.shell,
@@ -111,15 +111,15 @@ impl Workbench {
             seen: self.seen.clone(),
             mutations: self.mutations.clone(),
             decoding: self.decoding.clone(),
-            conditions: RwLock::new(self.conditions()),
+            call_options: RwLock::new(self.call_options()),
         })
     }
 
-    /// The same place seen from another directory, with a shell and variables of its own. Processes, queues and
-    /// what is known of files are shared; conditions are those of this moment.
-    pub fn elsewhere(&self, cwd: PathBuf, shell: Shell, inherited: Option<Vec<(String, String)>>) -> Arc<Self> {
-        let mut conditions = self.conditions();
-        conditions.env.inherited = inherited;
+    /// Creates a workbench in another directory, with its own shell and variables. Processes, queues and remembered
+    /// files are shared; the call options are copied.
+    pub fn in_directory(&self, cwd: PathBuf, shell: Shell, inherited: Option<Vec<(String, String)>>) -> Arc<Self> {
+        let mut call_options = self.call_options();
+        call_options.env.inherited = inherited;
         Arc::new(Workbench {
             base: Base { cwd, home: self.base.home.clone() },
             shell,
@@ -130,32 +130,32 @@ impl Workbench {
             seen: self.seen.clone(),
             mutations: self.mutations.clone(),
             decoding: self.decoding.clone(),
-            conditions: RwLock::new(conditions),
+            call_options: RwLock::new(call_options),
         })
     }
 
-    /// The conditions right now.
-    pub fn conditions(&self) -> Conditions {
-        self.conditions.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the current call options.
+    pub fn call_options(&self) -> CallOptions {
+        self.call_options.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes the conditions for all calls from now on.
-    pub fn update_conditions(&self, change: impl FnOnce(&mut Conditions)) {
-        change(&mut self.conditions.write().unwrap_or_else(PoisonError::into_inner));
+    /// Changes the call options for all later calls.
+    pub fn update_call_options(&self, change: impl FnOnce(&mut CallOptions)) {
+        change(&mut self.call_options.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Fits an inline image to the current model, on a thread of its own and one at a time.
+    /// Converts an inline image for the current model, on another thread and one image at a time.
     pub async fn normalise_image(&self, block: ImageBlock) -> Normalised {
         let rules = self.image_rules();
-        // Never closed, so a missing permit cannot happen; decoding without one would be harmless.
+        // The semaphore is never closed, so there always is a permit.
         let _turn = self.decoding.acquire().await;
         let thread = blocking(move || image::normalise_block(block, rules));
         thread.await.unwrap_or_else(|_| Normalised::Omitted("[Image omitted: it could not be decoded.]".to_owned()))
     }
 
-    /// What images may be like for the current model.
+    /// What images the current model accepts.
     pub fn image_rules(&self) -> image::Rules {
-        let limits = self.conditions.read().unwrap_or_else(PoisonError::into_inner).image_limits;
+        let limits = self.call_options.read().unwrap_or_else(PoisonError::into_inner).image_limits;
         image::Rules { auto_resize: self.auto_resize_images, limits }
     }
 }

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::Arguments;
 use crate::os_error;
 use crate::replace::replace;
-use crate::seen::{COMPARED, digest, remark};
-use crate::tool::{Outcome, output, spec, still_wanted, to_the_end};
+use crate::seen::{MAX_COMPARED, digest, remark};
+use crate::tool::{Outcome, check_aborted, output, run_to_completion, spec};
 use crate::workbench::Workbench;
 
 /// Creates and overwrites files for the model.
@@ -24,23 +24,23 @@ pub struct Write {
 }
 
 impl Write {
-    /// The tool of one session.
+    /// Creates the tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Write { spec: spec("write", DESCRIPTION, parameters()), workbench }
     }
 }
 
 fn write(workbench: &Workbench, shown_path: &str, path: &Path, content: &str, cancel: &CancellationToken) -> Outcome {
-    still_wanted(cancel)?;
+    check_aborted(cancel)?;
     workbench.confinement.admit(path, "open")?;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| os_error::on_path(&error, "mkdir", parent))?;
     }
     let changed = path.metadata().is_ok_and(|metadata| {
-        let contents = || if metadata.len() <= COMPARED { digest(&std::fs::read(path).ok()?) } else { None };
+        let contents = || if metadata.len() <= MAX_COMPARED { digest(&std::fs::read(path).ok()?) } else { None };
         metadata.is_file() && workbench.seen.has_changed(path, &metadata, contents)
     });
-    still_wanted(cancel)?;
+    check_aborted(cancel)?;
     let metadata = replace(path, content.as_bytes(), &workbench.confinement)?;
     workbench.seen.remember(path, &metadata, digest(content.as_bytes()));
     let remark = if changed { remark(shown_path) } else { String::new() };
@@ -66,7 +66,7 @@ impl Tool for Write {
         context: ToolContext,
     ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
         let arguments = Arguments(arguments);
-        // Lined up before the first await: calls on one file keep their order.
+        // Queued before the first await, so that calls on one file keep their order.
         let target = arguments.text("path").map(|shown_path| {
             let path = self.workbench.base.resolve(shown_path);
             let place = self.workbench.mutations.enter(&path);
@@ -77,7 +77,7 @@ impl Tool for Write {
                 let (shown_path, path, place) = target?;
                 let content = arguments.text("content")?.to_owned();
                 let turn = place.turn(&context.cancel).await?;
-                to_the_end(move || {
+                run_to_completion(move || {
                     let outcome = write(&self.workbench, &shown_path, &path, &content, &context.cancel);
                     drop(turn);
                     outcome

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         };
         let workbench = Workbench::new(PathBuf::from(cwd), options);
         match role.as_str() {
-            // Runs a command; the test kills us meanwhile, or closes our input afterwards.
+            // Runs a command; the test kills this process meanwhile, or closes its input afterwards.
             "run" | "keep" => {
                 let output = call(&workbench, "bash", json!({"command": subject}), |_| {}).await;
                 say(&format!("{:?}", output.content));
@@ -64,7 +64,7 @@ async fn call(
     Arc::<dyn Tool>::clone(tool).run(arguments, context).await
 }
 
-/// Writes a file over and over, whole versions of one letter each.
+/// Writes a file over and over, each version filled with one letter.
 async fn write_forever(workbench: &Arc<Workbench>, path: &str) {
     const SIZE: usize = 50 << 20;
     for letter in ["a", "b"].iter().cycle() {
@@ -74,7 +74,7 @@ async fn write_forever(workbench: &Arc<Workbench>, path: &str) {
     }
 }
 
-/// Reports how much memory reading the last line but one of a file costs.
+/// Reports how much memory it takes to read the last line but one of a file.
 async fn read_end(workbench: &Arc<Workbench>, path: &str) {
     call(workbench, "read", json!({"path": "small"}), |_| {}).await;
     let before = resident();

@@ -17,7 +17,7 @@ async fn refuse(bench: &Bench, arguments: Value, expected: &str) {
 }
 
 #[test]
-fn output_and_status() {
+fn results_have_output_and_exit_status() {
     run(async {
         let bench = Bench::new();
         check(&bench, "echo out; echo err 1>&2; echo more", "out\nerr\nmore\n").await;
@@ -43,7 +43,7 @@ fn output_and_status() {
 }
 
 #[test]
-fn timeouts_must_make_sense() {
+fn unusable_timeouts_are_refused() {
     run(async {
         let bench = Bench::new();
         let not_finite = "Invalid timeout: must be a finite number of seconds";
@@ -110,7 +110,7 @@ fn updates_are_small() {
 }
 
 #[test]
-fn a_flood_costs_little_memory_and_few_events() {
+fn a_flood_of_output_costs_little_memory_and_few_events() {
     // In a process of its own, so that its memory can be measured.
     let dir = tempfile::tempdir().unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_test-agent"))
@@ -140,22 +140,22 @@ fn a_background_writer_does_not_hold_the_call_open() {
 fn the_environment_is_what_the_session_says() {
     run(async {
         let bench = Bench::new();
-        bench.workbench.update_conditions(|conditions| {
-            conditions.env.common = vec![("PITH".to_owned(), "1".to_owned())];
-            conditions.env.session = vec![("PI_SESSION_ID".to_owned(), "s1".to_owned())];
-            conditions.env.bin = Some("/agent/bin".into());
+        bench.workbench.update_call_options(|call_options| {
+            call_options.env.common = vec![("PITH".to_owned(), "1".to_owned())];
+            call_options.env.session = vec![("PI_SESSION_ID".to_owned(), "s1".to_owned())];
+            call_options.env.bin = Some("/agent/bin".into());
         });
         check(&bench, "echo $PITH $PI_SESSION_ID ${PATH%%:*} ${CARGO:+inherited}", "1 s1 /agent/bin inherited\n").await;
-        bench.workbench.update_conditions(|conditions| {
-            conditions.env.session = vec![("PI_SESSION_ID".to_owned(), "s2".to_owned())];
-            conditions.env.hidden = vec!["CARGO".to_owned()];
+        bench.workbench.update_call_options(|call_options| {
+            call_options.env.session = vec![("PI_SESSION_ID".to_owned(), "s2".to_owned())];
+            call_options.env.hidden = vec!["CARGO".to_owned()];
         });
         check(&bench, "echo $PI_SESSION_ID; env | grep -c '^CARGO='; true", "s2\n0\n").await;
     });
 }
 
 #[test]
-fn what_stands_in_the_way_of_the_shell_is_named() {
+fn an_error_names_why_the_shell_cannot_run() {
     run(async {
         let bench = Bench::with(|options| options.shell.path = Some("/no/shell".into()));
         refuse(&bench, json!({"command": "true"}), "Custom shell path not found: /no/shell").await;
@@ -189,22 +189,22 @@ fn an_aborted_call_starts_nothing() {
 }
 
 #[test]
-fn a_bench_seen_from_elsewhere_has_its_own_variables_and_the_same_rules() {
+fn a_workbench_in_another_directory_has_its_own_variables_and_the_same_rules() {
     run(async {
         let bench = Bench::new();
         bench.file("below/file.txt", "below");
-        bench.workbench.update_conditions(|conditions| {
-            conditions.env.common = vec![("PITH".to_owned(), "1".to_owned())];
-            conditions.env.hidden = vec!["SECRET".to_owned()];
+        bench.workbench.update_call_options(|call_options| {
+            call_options.env.common = vec![("PITH".to_owned(), "1".to_owned())];
+            call_options.env.hidden = vec!["SECRET".to_owned()];
         });
         let own = [("PATH", "/usr/bin:/bin"), ("OWN", "mine"), ("SECRET", "key")];
         let own = own.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let elsewhere = bench.workbench.elsewhere(bench.path("below"), Shell::default(), Some(own));
-        assert!(pith_tools::builtin_tool("nothing", &elsewhere).is_none());
-        let other = Bench { workbench: elsewhere, ..Bench::new() };
+        let other = bench.workbench.in_directory(bench.path("below"), Shell::default(), Some(own));
+        assert!(pith_tools::builtin_tool("nothing", &other).is_none());
+        let other = Bench { workbench: other, ..Bench::new() };
         let command = "cat file.txt; echo \" $OWN ${SECRET-none} $PITH ${HOME-none}\"";
         check(&other, command, "below mine none 1 none\n").await;
-        // Whoever ends the processes of one ends those of the other.
+        // Ending the processes of one ends those of the other.
         eventually_async(Duration::from_secs(60), "the first is over", || bench.workbench.jobs.count() == 0).await;
         let job = tokio::spawn(other.start("bash", json!({"command": "sleep 4000"})));
         eventually_async(Duration::from_secs(60), "the command runs", || bench.workbench.jobs.count() > 0).await;

@@ -20,7 +20,7 @@ fn edit(path: &str, pairs: &[(&str, &str)]) -> Value {
 }
 
 #[test]
-fn reading_text() {
+fn read_returns_the_requested_lines() {
     run(async {
         let bench = Bench::new();
         bench.file("a.txt", "one\ntwo\nthree\n");
@@ -52,7 +52,7 @@ fn reading_text() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn unreadable_files_are_refused_with_a_reason() {
     run(async {
         let bench = Bench::new();
         bench.file("a.txt", "");
@@ -93,7 +93,7 @@ fn binary_files_are_described() {
         bench.file("prog", b"\x7fELF\x02\x01\0\0more");
         let expected = "[Binary file, contents not shown: ELF executable or library, 12B]";
         assert_eq!(bench.ok("read", json!({"path": "prog"})).await, expected);
-        // Beyond the first 8 KiB a NUL is let through, as in any other text.
+        // A NUL after the first 8 KiB is treated as text.
         bench.file("late", [b"x".repeat(9000).as_slice(), b"\0"].concat());
         assert!(bench.ok("read", json!({"path": "late"})).await.ends_with("x\0"));
     });
@@ -105,7 +105,7 @@ fn a_huge_file_is_read_in_little_memory() {
     fs::write(dir.path().join("small"), "x").unwrap();
     let mut file = fs::File::create(dir.path().join("log")).unwrap();
     file.write_all("first\n".repeat(2000).as_bytes()).unwrap();
-    // A hole: one very long line that takes no room on disk.
+    // A sparse file: one very long line that takes no room on disk.
     file.seek(std::io::SeekFrom::Start(64 << 20)).unwrap();
     file.write_all(b"\nlast\n").unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_test-agent"))
@@ -169,7 +169,7 @@ fn inline_images_are_fitted_to_the_model() {
         };
         let unchanged = Normalised::Image { block: inline(30), notes: Vec::new() };
         assert_eq!(bench.workbench.normalise_image(inline(30)).await, unchanged);
-        bench.workbench.update_conditions(|conditions| conditions.image_limits.width = 20);
+        bench.workbench.update_call_options(|call_options| call_options.image_limits.width = 20);
         let Normalised::Image { notes, .. } = bench.workbench.normalise_image(inline(30)).await else {
             panic!("left out")
         };
@@ -178,11 +178,11 @@ fn inline_images_are_fitted_to_the_model() {
 }
 
 #[test]
-fn a_blind_model_is_told_so() {
+fn a_model_without_images_is_told_so() {
     run(async {
         let bench = Bench::new();
         bench.file("a.png", picture(3, 2, ImageFormat::Png));
-        bench.workbench.update_conditions(|conditions| conditions.model_sees_images = false);
+        bench.workbench.update_call_options(|call_options| call_options.model_sees_images = false);
         let output = bench.call("read", json!({"path": "a.png"})).await;
         let note = "[Current model does not support images. The image will be omitted from this request.]";
         assert_eq!((text(&output), output.content.len()), (format!("Read image file [image/png]\n{note}"), 2));
@@ -190,7 +190,7 @@ fn a_blind_model_is_told_so() {
 }
 
 #[test]
-fn images_nobody_can_show_are_reported() {
+fn unsupported_images_are_reported() {
     run(async {
         let bench = Bench::new();
         bench.file("a.avif", b"\0\0\0\x20ftypavif\0\0\0\0");
@@ -204,7 +204,7 @@ fn images_nobody_can_show_are_reported() {
 }
 
 #[test]
-fn writing() {
+fn write_creates_and_replaces_files() {
     run(async {
         let bench = Bench::new();
         bench.file("old.txt", "old and longer");
@@ -219,7 +219,7 @@ fn writing() {
 }
 
 #[test]
-fn what_cannot_be_written() {
+fn unwritable_paths_are_refused_with_a_reason() {
     run(async {
         let bench = Bench::new();
         bench.file("d/a.txt", "");
@@ -236,7 +236,7 @@ fn what_cannot_be_written() {
 }
 
 #[test]
-fn editing() {
+fn edit_replaces_text_and_shows_the_diff() {
     run(async {
         let bench = Bench::new();
         bench.file("a.txt", "one\ntwo\nthree\n");
@@ -301,7 +301,7 @@ fn calls_on_one_file_take_turns_in_order() {
         let calls: Vec<_> = (0..20)
             .map(|n| bench.start("edit", edit("a.txt", &[(&format!("{n}\n"), &format!("{}\n", n + 1))])))
             .collect();
-        // Polled from the last to the first: the order of the calls is what counts.
+        // Polled from the last to the first: the order of the calls decides.
         let mut tasks: Vec<_> = calls.into_iter().rev().map(tokio::spawn).collect();
         while let Some(task) = tasks.pop() {
             let output = task.await.unwrap();
@@ -312,7 +312,7 @@ fn calls_on_one_file_take_turns_in_order() {
 }
 
 #[test]
-fn changes_by_others_are_remarked_on() {
+fn changes_by_others_are_mentioned() {
     run(async {
         let note = "\n\n[Note: a.txt had changed on disk since it was last read or written in this session.]";
         let bench = Bench::new();

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use common::{Bench, eventually, eventually_async, is_alive, pids, run, text, within_a_second};
 use serde_json::json;
 
-/// Starts three sleepers: a child, one in a session of its own, and an orphan in a session of its own.
-/// Their ids and the shell's go to the file `pids`.
+/// Starts three sleepers: a child, one in a session of its own, and an orphan in a session of its own. Their ids and
+/// the shell's go to the file `pids`.
 const FAMILY: &str = "
     echo $$ >> pids
     sleep 60 & echo $! >> pids
@@ -20,7 +20,7 @@ const FAMILY: &str = "
     while [ $(wc -l < pids) -lt 4 ]; do :; done
 ";
 
-/// All is over within a second on an idle machine; a busy one may take its time. Far below what the commands take.
+/// Everything ends within a second on an idle machine; a busy one may take longer. Far less than the commands take.
 const SOON: Duration = Duration::from_secs(20);
 
 async fn family(bench: &Bench) -> Vec<u32> {
@@ -34,7 +34,7 @@ fn none_is_alive(pids: &[u32]) -> bool {
 }
 
 #[test]
-fn an_abort_ends_the_whole_family() {
+fn an_abort_ends_all_processes_of_the_command() {
     run(async {
         let bench = Bench::new();
         let call = tokio::spawn(bench.start("bash", json!({"command": format!("{FAMILY} echo begun; sleep 60")})));
@@ -78,14 +78,14 @@ fn sigterm_comes_first_so_that_commands_can_clean_up() {
         let call = tokio::spawn(bench.start("bash", json!({"command": command})));
         eventually_async(Duration::from_secs(60), "it runs", || bench.path("ready").exists()).await;
         bench.cancel.cancel();
-        // bash itself remarks on the sleep that was ended under it.
+        // bash itself reports the sleep that was killed.
         let text = text(&call.await.unwrap());
         assert!(text.ends_with("tidied\n\n\nCommand aborted"), "{text}");
     });
 }
 
 #[test]
-fn a_timeout_ends_the_whole_family() {
+fn a_timeout_ends_all_processes_of_the_command() {
     run(async {
         let bench = Bench::new();
         let output = bench.call("bash", json!({"command": format!("{FAMILY} echo a; sleep 60"), "timeout": 0.4})).await;
@@ -180,7 +180,7 @@ fn finished_commands_leave_no_zombies() {
 }
 
 #[test]
-fn killing_the_supervisor_does_not_free_the_command() {
+fn killing_the_supervisor_also_kills_the_command() {
     run(async {
         let bench = Bench::new();
         let command = "sleep 60 & echo $! >> pids; echo $$ >> pids; kill -9 $PPID; sleep 60";
@@ -228,7 +228,7 @@ fn family_of(dir: &Path) -> Vec<u32> {
 }
 
 #[test]
-fn kill_9_of_the_agent_leaves_no_survivor() {
+fn kill_9_of_the_agent_leaves_no_process() {
     let dir = tempfile::tempdir().unwrap();
     let mut agent = agent("run", dir.path(), &format!("{FAMILY} trap '' TERM; while :; do sleep 1; done"));
     let pids = family_of(dir.path());
@@ -264,7 +264,7 @@ fn background_jobs_can_be_kept() {
 }
 
 #[test]
-fn a_normal_end_clears_background_jobs_away() {
+fn a_normal_end_ends_background_jobs() {
     let dir = tempfile::tempdir().unwrap();
     let mut agent = agent("run", dir.path(), FAMILY);
     let pids = family_of(dir.path());

@@ -56,7 +56,7 @@ fn grep_finds_lines_in_order() {
 }
 
 #[test]
-fn grep_limits_and_context() {
+fn grep_has_limits_and_context() {
     run(async {
         let bench = tree();
         let arguments = json!({"pattern": "beta", "context": 1, "limit": 1, "glob": "a.txt"});
@@ -74,7 +74,7 @@ fn grep_limits_and_context() {
 }
 
 #[test]
-fn grep_refusals() {
+fn grep_refuses_bad_patterns_and_paths() {
     run(async {
         let bench = tree();
         let missing = format!("Path not found: {}", bench.path("none").display());
@@ -102,7 +102,7 @@ fn no_program_is_needed() {
 }
 
 #[test]
-fn the_same_question_gets_the_same_answer() {
+fn the_same_call_gets_the_same_answer() {
     run(async {
         let bench = Bench::new();
         for n in 0..200 {
@@ -141,7 +141,7 @@ fn find_matches_names_and_paths() {
 }
 
 #[test]
-fn find_refusals() {
+fn find_refuses_bad_patterns_and_paths() {
     run(async {
         let bench = tree();
         let expected = format!(
@@ -177,7 +177,7 @@ fn ls_shows_everything() {
 }
 
 #[test]
-fn tools_come_in_their_order_with_complete_schemas() {
+fn tools_have_a_fixed_order_and_complete_schemas() {
     let bench = Bench::new();
     let tools = pith_tools::builtin_tools(&bench.workbench);
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.spec().name).collect();

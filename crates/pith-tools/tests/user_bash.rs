@@ -99,9 +99,9 @@ fn a_cancelled_command_has_no_exit_code() {
 fn session_variables_are_not_for_the_host() {
     run(async {
         let bench = Bench::new();
-        bench.workbench.update_conditions(|conditions| {
-            conditions.env.common = vec![("PI_CODING_AGENT".to_owned(), "true".to_owned())];
-            conditions.env.session = vec![("PI_SESSION_ID".to_owned(), "s1".to_owned())];
+        bench.workbench.update_call_options(|call_options| {
+            call_options.env.common = vec![("PI_CODING_AGENT".to_owned(), "true".to_owned())];
+            call_options.env.session = vec![("PI_SESSION_ID".to_owned(), "s1".to_owned())];
         });
         let (result, _) = command(&bench, "echo $PI_CODING_AGENT ${PI_SESSION_ID:-none}").await;
         assert_eq!(result.output, "true none\n");

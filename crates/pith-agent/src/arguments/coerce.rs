@@ -1,11 +1,11 @@
-//! Mends values whose meaning is plain although their type is wrong.
+//! Converts values of the wrong type whose meaning is clear.
 //!
-//! References are not followed: what a `$ref` names is validated, never changed.
+//! References are not followed: values described by a `$ref` are validated, but never changed.
 
 use jsonschema::Validator;
 use serde_json::{Map, Number, Value};
 
-/// Removes members given as `null` where the schema neither wants them nor knows null.
+/// Removes members that are `null` where the schema neither requires them nor accepts null.
 pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -33,7 +33,7 @@ pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
     }
 }
 
-/// Whether null could be meant; an unfollowed reference might, so it counts.
+/// Whether the schema may accept null; a reference, which is not followed, might.
 fn accepts_null(schema: &Value) -> bool {
     let Value::Object(keywords) = schema else { return schema != &Value::Bool(false) };
     let any = |keyword: &str| {
@@ -51,11 +51,11 @@ fn accepts_null(schema: &Value) -> bool {
         && any("oneOf")
 }
 
-/// One walk over a schema and the value it describes.
+/// Walks a schema and the value it describes.
 pub(super) struct Coercion<F> {
-    /// Gives the validator of the sub-schema at a pointer such as `#/properties/a/anyOf/0`.
+    /// Returns the validator of the sub-schema at a pointer such as `#/properties/a/anyOf/0`.
     part: F,
-    /// Where the walk is in the schema.
+    /// The position in the schema.
     pointer: String,
 }
 
@@ -64,7 +64,7 @@ impl<'v, F: Fn(&str) -> Option<&'v Validator>> Coercion<F> {
         Coercion { part, pointer: "#".to_owned() }
     }
 
-    /// Changes `value` towards `schema` where that is safe; the result still has to be validated.
+    /// Converts `value` towards `schema` where that is safe; the result still has to be validated.
     pub(super) fn apply(&mut self, schema: &Value, value: &mut Value) {
         for (index, member) in list(schema, "allOf").iter().enumerate() {
             self.at(&["allOf", &index.to_string()], |walk| walk.apply(member, value));
@@ -94,7 +94,7 @@ impl<'v, F: Fn(&str) -> Option<&'v Validator>> Coercion<F> {
 
     fn members(&mut self, schema: &Value, members: &mut Map<String, Value>) {
         let properties = schema.get("properties").and_then(Value::as_object);
-        // With patterns in play, which names are "additional" is the validator's business.
+        // With `patternProperties`, only the validator knows which names are additional.
         let others = schema
             .get("additionalProperties")
             .filter(|rest| rest.is_object() && schema.get("patternProperties").is_none());
@@ -107,7 +107,7 @@ impl<'v, F: Fn(&str) -> Option<&'v Validator>> Coercion<F> {
         }
     }
 
-    /// Leaves a value some member accepts; otherwise the first member that accepts it mended wins.
+    /// Leaves a value that some member accepts; otherwise converts it for the first member that accepts the result.
     fn union(&mut self, keyword: &str, members: &[Value], value: &mut Value) {
         let places: Vec<String> = (0..members.len()).map(|index| index.to_string()).collect();
         if places.iter().any(|place| self.at(&[keyword, place], |walk| walk.accepts(value))) {
@@ -142,7 +142,7 @@ impl<'v, F: Fn(&str) -> Option<&'v Validator>> Coercion<F> {
     }
 }
 
-/// The schema of one array item and its place below the array's schema; both spellings of tuples are known.
+/// The schema of an array item and its place below the array's schema; handles both spellings of tuples.
 fn item_schema(schema: &Value, index: usize) -> Option<(&Value, Vec<String>)> {
     for keyword in ["prefixItems", "items"] {
         if let Some(schema) = list(schema, keyword).get(index) {
@@ -178,7 +178,7 @@ fn matches(type_name: &str, value: &Value) -> bool {
     }
 }
 
-/// The value as the named type, if that is a change and loses nothing.
+/// Converts the value to the named type, if that is a change and loses nothing.
 fn convert(type_name: &str, value: &Value) -> Option<Value> {
     match (type_name, value) {
         ("number" | "integer", Value::Null) => Some(Value::from(0)),
@@ -206,7 +206,7 @@ fn number(text: &str) -> Option<Number> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(whole.into());
     }
-    // `f64` also reads words such as "infinity"; they are not finite.
+    // `f64` also parses words such as "infinity"; those are not finite.
     let float = text.parse::<f64>().ok().filter(|float| float.is_finite())?;
     let is_exact = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     if is_exact { Some((float as i64).into()) } else { Number::from_f64(float) }

@@ -1,10 +1,10 @@
-//! Where a value is wrong and why, in words models know from other agents.
+//! Describes where a value is wrong and why, in the wording models know from other agents.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-/// What is wrong with one member, or all that one object lacks.
+/// What is wrong with one member, or everything one object lacks.
 pub(super) struct Problem {
     path: String,
     reason: String,
@@ -24,7 +24,7 @@ impl Problem {
         Problem { path: path(error), reason: text(error), lack }
     }
 
-    /// Whether another one belongs to the same line.
+    /// Whether another problem belongs to the same line.
     pub fn covers(&self, other: &Problem) -> bool {
         match (&self.lack, &other.lack) {
             (Some(lack), Some(other)) => lack.object == other.object,
@@ -33,7 +33,7 @@ impl Problem {
         }
     }
 
-    /// Adds what the object lacks besides.
+    /// Adds what the object lacks as well.
     pub fn take(&mut self, other: Problem) {
         if let (Some(lack), Some(other)) = (&mut self.lack, other.lack) {
             let new = other.names.into_iter().filter(|name| !lack.names.contains(name)).collect::<Vec<_>>();
@@ -49,7 +49,7 @@ impl Problem {
     }
 }
 
-/// The member an object lacks.
+/// The missing member, if that is the error.
 fn missing(error: &ValidationError<'_>) -> Option<String> {
     match error.kind() {
         Kind::Required { property } => Some(plain(property)),
@@ -57,7 +57,7 @@ fn missing(error: &ValidationError<'_>) -> Option<String> {
     }
 }
 
-/// Dotted path of the faulty member; a missing member is named by its own path.
+/// The dotted path of the wrong member; a missing member is named by its own path.
 fn path(error: &ValidationError<'_>) -> String {
     let pointer = error.instance_path().as_str();
     let names = pointer.split('/').skip(1).map(|segment| segment.replace("~1", "/").replace("~0", "~"));
@@ -65,7 +65,7 @@ fn path(error: &ValidationError<'_>) -> String {
     if path.is_empty() { "root".to_owned() } else { path }
 }
 
-/// What the value had to be.
+/// What the value has to be.
 fn text(error: &ValidationError<'_>) -> String {
     let fixed = match error.kind() {
         Kind::Required { property } => return format!("must have required properties {}", plain(property)),
@@ -102,7 +102,7 @@ fn text(error: &ValidationError<'_>) -> String {
         Kind::UnevaluatedItems { .. } => "must not have unevaluated items",
         Kind::UniqueItems => "must not have duplicate items",
         Kind::Contains => "must contain at least 1 valid item",
-        // What the validator says of `additionalProperties: false` without any properties.
+        // The validator's error for `additionalProperties: false` without any properties.
         Kind::FalseSchema if error.schema_path().as_str().ends_with("/additionalProperties") => {
             "must not have additional properties"
         }

@@ -11,14 +11,14 @@ fn run(parameters: &Value, arguments: &Value) -> Result<Value, String> {
     schema.check("probe", &object(arguments.clone())).map(Value::Object)
 }
 
-/// `value` as member `v` with the given schema comes out as `expected`.
+/// Checks that `value`, as member `v` with the given schema, is converted to `expected`.
 #[track_caller]
 fn becomes(schema: Value, value: Value, expected: Value) {
     let parameters = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
     assert_eq!(run(&parameters, &json!({"v": value})), Ok(json!({"v": expected})));
 }
 
-/// The lines between head and arguments of the refusal.
+/// Returns the lines between the first line and the arguments of the error text.
 #[track_caller]
 fn problems_of(parameters: Value, arguments: Value) -> Vec<String> {
     let text = run(&parameters, &arguments).expect_err("is refused");
@@ -28,7 +28,7 @@ fn problems_of(parameters: Value, arguments: Value) -> Vec<String> {
     lines.lines().map(|line| line.strip_prefix("  - ").expect("is a list item").to_owned()).collect()
 }
 
-/// `value` as member `v` is refused with exactly this reason.
+/// Checks that `value`, as member `v`, is refused with exactly this reason.
 #[track_caller]
 fn refused(schema: Value, value: Value, problem: &str) {
     let parameters = json!({"type": "object", "properties": {"v": schema}, "required": ["v"]});
@@ -36,7 +36,7 @@ fn refused(schema: Value, value: Value, problem: &str) {
 }
 
 #[test]
-fn numbers_from_text_booleans_and_null() {
+fn text_booleans_and_null_become_numbers() {
     let number = || json!({"type": "number"});
     becomes(number(), json!("5"), json!(5));
     becomes(number(), json!("  -2.5e1 "), json!(-25));
@@ -53,7 +53,7 @@ fn numbers_from_text_booleans_and_null() {
 }
 
 #[test]
-fn integers_only_from_integral_values() {
+fn only_integral_values_become_integers() {
     let integer = || json!({"type": "integer"});
     becomes(integer(), json!("12"), json!(12));
     becomes(integer(), json!("3.0"), json!(3));
@@ -65,7 +65,7 @@ fn integers_only_from_integral_values() {
 }
 
 #[test]
-fn booleans_from_words_and_bits() {
+fn words_and_bits_become_booleans() {
     let boolean = || json!({"type": "boolean"});
     becomes(boolean(), json!("true"), json!(true));
     becomes(boolean(), json!("false"), json!(false));
@@ -79,7 +79,7 @@ fn booleans_from_words_and_bits() {
 }
 
 #[test]
-fn strings_from_scalars() {
+fn scalars_become_strings() {
     let string = || json!({"type": "string"});
     becomes(string(), json!(5), json!("5"));
     becomes(string(), json!(5.0), json!("5"));
@@ -91,7 +91,7 @@ fn strings_from_scalars() {
 }
 
 #[test]
-fn nulls_from_empty_values() {
+fn empty_values_become_null() {
     let null = || json!({"type": "null"});
     becomes(null(), json!(""), json!(null));
     becomes(null(), json!(0), json!(null));
@@ -111,10 +111,10 @@ fn type_lists_keep_a_match_and_otherwise_take_the_first_change() {
 }
 
 #[test]
-fn combinators() {
+fn combined_schemas_convert_by_the_member_that_accepts() {
     becomes(json!({"allOf": [{"type": "number"}, {"minimum": 3}]}), json!("5"), json!(5));
     becomes(json!({"allOf": [{"type": "string"}, {"minLength": 1}]}), json!(7), json!("7"));
-    // A member that takes the value as it is wins over one that would change it.
+    // A member that accepts the value unchanged wins over one that would convert it.
     becomes(json!({"anyOf": [{"type": "number"}, {"type": "string"}]}), json!("5"), json!("5"));
     becomes(json!({"anyOf": [{"type": "number"}, {"type": "boolean"}]}), json!("true"), json!(true));
     becomes(
@@ -136,7 +136,7 @@ fn combinators() {
 }
 
 #[test]
-fn unions_in_odd_places_find_their_members() {
+fn unions_convert_wherever_they_stand() {
     let union = json!({"anyOf": [{"type": "number"}, {"$ref": "#/$defs/flag"}]});
     let parameters = json!({"type": "object",
         "properties": {"a/b~c": {"type": "array", "items": union}, "rest": {"type": "object", "additionalProperties": union}},
@@ -146,7 +146,7 @@ fn unions_in_odd_places_find_their_members() {
 }
 
 #[test]
-fn nested_members_are_reached() {
+fn nested_members_are_converted() {
     let number = json!({"type": "number"});
     becomes(
         json!({"type": "object", "properties": {"a": number}}),
@@ -181,7 +181,7 @@ fn absent_members_sent_as_null_are_dropped() {
     check(json!({"a": {"type": "number"}}), json!({"a": null}), json!({}));
     check(json!({"a": {"enum": ["x", "y"]}}), json!({"a": null}), json!({}));
     check(json!({"a": {"anyOf": [{"type": "number"}, {"const": "x"}]}}), json!({"a": null}), json!({}));
-    // These know null, may know it, or say nothing about it.
+    // These accept null, may accept it, or do not mention it.
     check(json!({"a": {"type": ["number", "null"]}}), json!({"a": null}), json!({"a": null}));
     check(json!({"a": {"anyOf": [{"type": "number"}, {"type": "null"}]}}), json!({"a": null}), json!({"a": null}));
     check(json!({"a": {"enum": ["x", null]}}), json!({"a": null}), json!({"a": null}));
@@ -200,7 +200,7 @@ fn required_null_is_converted_not_dropped() {
 }
 
 #[test]
-fn the_whole_text() {
+fn the_error_names_tool_problems_and_arguments() {
     let parameters = json!({"type": "object", "required": ["command"], "properties": {"command": {"type": "string"}}});
     let schema = ArgumentSchema::new(Arc::new(parameters));
     assert_eq!(
@@ -212,7 +212,7 @@ fn the_whole_text() {
 }
 
 #[test]
-fn paths_name_the_member() {
+fn errors_name_the_path_of_the_member() {
     let edits = json!({"type": "object", "required": ["path", "edits"], "properties": {
         "path": {"type": "string"},
         "edits": {"type": "array", "items": {"type": "object", "required": ["oldText", "newText"],
@@ -231,7 +231,7 @@ fn paths_name_the_member() {
 }
 
 #[test]
-fn reasons() {
+fn errors_say_what_the_value_must_be() {
     refused(json!({"enum": ["a", "b"]}), json!("c"), "v: must be equal to one of the allowed values");
     refused(json!({"const": 1}), json!(2), "v: must be equal to constant");
     refused(json!({"minimum": 1}), json!(0), "v: must be >= 1");
@@ -278,7 +278,7 @@ fn an_endless_list_of_problems_is_cut() {
 fn the_given_arguments_are_not_touched() {
     let schema = ArgumentSchema::new(Arc::new(json!({"properties": {"n": {"type": "number"}}})));
     let given = object(json!({"n": "5"}));
-    let used = schema.check("probe", &given).expect("is mended");
+    let used = schema.check("probe", &given).expect("is converted");
     assert_eq!((given, used), (object(json!({"n": "5"})), object(json!({"n": 5}))));
 }
 

@@ -88,7 +88,7 @@ where
 
 type OnLine = Box<dyn FnMut(&str, &mut VecDeque<&'static str>) + Send>;
 
-/// Records what the loop says; answers from two lists.
+/// Records what the loop reports; answers from two lists.
 struct Recorder {
     log: Vec<String>,
     player: Arc<Player>,
@@ -98,7 +98,7 @@ struct Recorder {
     interrupts: bool,
     reports_aborted_calls: bool,
     hook: Option<Arc<dyn ToolCallHook>>,
-    /// Says how often a turn asks for one more answer.
+    /// How often a turn asks for one more answer.
     n_continued: usize,
     /// Replaces a finished message.
     replace: fn(Arc<Message>) -> Arc<Message>,
@@ -251,7 +251,7 @@ fn check(recorder: &Recorder, expected: &[&str]) {
 }
 
 #[test]
-fn a_plain_answer() {
+fn a_plain_answer_is_one_turn() {
     let done = go(recorder(vec![text()], vec![]), &CancellationToken::new());
     check(
         &done,
@@ -269,7 +269,7 @@ fn a_plain_answer() {
 }
 
 #[test]
-fn ends_come_as_they_come_and_results_in_call_order() {
+fn ends_are_reported_as_they_come_and_results_in_call_order() {
     let gate = Arc::new(Notify::new());
     let (opened, waited) = (gate.clone(), gate);
     let slow = tool("slow", move |_, context: ToolContext| {
@@ -324,7 +324,7 @@ fn ends_come_as_they_come_and_results_in_call_order() {
 }
 
 #[test]
-fn a_panicking_tool_costs_only_its_call() {
+fn a_panicking_tool_fails_only_its_call() {
     let bad = tool("bad", |_, _| async { panic!("on purpose") });
     let done = go(recorder(vec![calls(&[("a", "bad")]), text()], vec![bad]), &CancellationToken::new());
     assert!(done.log.contains(&"end result a Tool bad failed: internal error".to_owned()));
@@ -357,7 +357,7 @@ fn abort_during_tools_closes_the_history_and_leaves_the_queue() {
 }
 
 #[test]
-fn a_tool_that_ignores_abort_is_left_behind() {
+fn a_tool_that_ignores_an_abort_is_abandoned() {
     let cancel = CancellationToken::new();
     let deaf = tool("deaf", |_, _| std::future::pending());
     let mut recorder = recorder(vec![calls(&[("a", "deaf")])], vec![deaf]);
@@ -372,7 +372,7 @@ fn a_tool_that_ignores_abort_is_left_behind() {
 }
 
 #[test]
-fn abort_before_the_model_answers() {
+fn an_abort_before_the_model_answers_ends_the_run() {
     let cancel = CancellationToken::new();
     let mut recorder = recorder(vec![], vec![]);
     let token = cancel.clone();
@@ -446,7 +446,7 @@ fn calls_of_an_aborted_answer_are_reported_where_hosts_want_it() {
 }
 
 #[test]
-fn follow_ups_keep_the_run_alive_one_by_one() {
+fn follow_ups_continue_the_run_one_by_one() {
     let mut recorder = recorder(vec![text(), text(), text()], vec![]);
     recorder.follow_ups.extend(["one", "two"]);
     let done = go(recorder, &CancellationToken::new());
@@ -456,7 +456,7 @@ fn follow_ups_keep_the_run_alive_one_by_one() {
 }
 
 #[test]
-fn programs_that_end_together_end_in_their_order() {
+fn programs_that_end_together_are_reported_in_call_order() {
     let gate = Arc::new(Notify::new());
     let (opened, waited) = (gate.clone(), gate);
     let second = tool("program 2", move |_, _| {
@@ -488,7 +488,7 @@ fn calls_of_a_cut_off_answer_are_not_executed() {
 }
 
 #[test]
-fn a_call_that_keeps_failing_is_pointed_out() {
+fn a_model_that_repeats_a_failing_call_is_told() {
     let bad = tool("bad", |_, _| async { ToolOutput::error("no") });
     let mut answers = vec![calls(&[("a", "bad")]); 5];
     answers.push(text());

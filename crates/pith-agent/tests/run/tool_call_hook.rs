@@ -1,31 +1,31 @@
-//! Calls on their way to their tools: mended, checked, let through one after the other.
+//! Calls on their way to their tools: corrected, checked, and admitted one after the other.
 
 use super::*;
 use pith_agent::link::Call;
 use pith_agent::{Verdict, Waits};
 
 /// What happened to calls, in order.
-type Diary = Arc<Mutex<Vec<String>>>;
+type Log = Arc<Mutex<Vec<String>>>;
 
-fn write(diary: &Diary, line: impl Into<String>) {
-    diary.lock().expect("lock").push(line.into());
+fn write(log: &Log, line: impl Into<String>) {
+    log.lock().expect("lock").push(line.into());
 }
 
-fn lines(diary: &Diary) -> Vec<String> {
-    diary.lock().expect("lock").clone()
+fn lines(log: &Log) -> Vec<String> {
+    log.lock().expect("lock").clone()
 }
 
-/// Lets calls pass, except those of a tool called `blocked`; never decides about one called `pondered`.
-struct Porter {
-    diary: Diary,
+/// Admits calls, except those of a tool called `blocked`; never decides about one called `pondered`.
+struct Admitting {
+    log: Log,
     amends: bool,
 }
 
-impl ToolCallHook for Porter {
+impl ToolCallHook for Admitting {
     fn admit<'a>(&'a self, call: &'a Call, mut arguments: Map<String, Value>) -> Waits<'a, Verdict> {
         Box::pin(async move {
-            write(&self.diary, format!("admit {} {}", call.id, Value::Object(arguments.clone())));
-            // A verdict that takes its time must not let later calls overtake.
+            write(&self.log, format!("admit {} {}", call.id, Value::Object(arguments.clone())));
+            // A slow verdict must not let later calls overtake.
             tokio::task::yield_now().await;
             if call.name == "pondered" {
                 std::future::pending::<()>().await;
@@ -33,7 +33,7 @@ impl ToolCallHook for Porter {
             if call.name == "blocked" {
                 return Verdict::Refuse(ToolOutput { terminate: true, ..ToolOutput::error("not this one") });
             }
-            // Not checked again, so it may break the schema.
+            // Arguments are not checked again, so they may break the schema.
             arguments.insert("n".into(), "many".into());
             Verdict::Run(arguments)
         })
@@ -50,20 +50,20 @@ impl ToolCallHook for Porter {
         output: &'a ToolOutput,
     ) -> Waits<'a, Option<ToolOutput>> {
         Box::pin(async move {
-            write(&self.diary, format!("amend {} {}", call.id, Value::Object(input)));
+            write(&self.log, format!("amend {} {}", call.id, Value::Object(input)));
             let is_touched = call.id.as_ref() != "left";
             is_touched.then(|| ToolOutput { content: vec![Block::text("amended")], ..output.clone() })
         })
     }
 }
 
-/// A tool that mends its arguments, with or without success.
-struct Mending {
+/// A tool that corrects its arguments, with or without success.
+struct Correcting {
     inner: Arc<Function>,
-    diary: Diary,
+    log: Log,
 }
 
-impl Tool for Mending {
+impl Tool for Correcting {
     fn spec(&self) -> &ToolSpec {
         &self.inner.spec
     }
@@ -71,7 +71,7 @@ impl Tool for Mending {
     fn prepare(&self, arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
         let mut arguments = arguments.clone();
         Some(Box::pin(async move {
-            write(&self.diary, "prepare");
+            write(&self.log, "prepare");
             if arguments.contains_key("hopeless") {
                 return Err("cannot be mended".to_owned());
             }
@@ -85,16 +85,16 @@ impl Tool for Mending {
     }
 }
 
-fn noted(name: &str, diary: &Diary) -> Function {
-    let (diary, own) = (diary.clone(), name.to_owned());
+fn noted(name: &str, log: &Log) -> Function {
+    let (log, own) = (log.clone(), name.to_owned());
     tool(name, move |arguments, _| {
-        write(&diary, format!("run {own} {}", Value::Object(arguments)));
+        write(&log, format!("run {own} {}", Value::Object(arguments)));
         async { ToolOutput::text("ran") }
     })
 }
 
-fn hooked(diary: &Diary, answers: Vec<AssistantMessage>, tools: Vec<Function>, amends: bool) -> Recorder {
-    Recorder { hook: Some(Arc::new(Porter { diary: diary.clone(), amends })), ..recorder(answers, tools) }
+fn hooked(log: &Log, answers: Vec<AssistantMessage>, tools: Vec<Function>, amends: bool) -> Recorder {
+    Recorder { hook: Some(Arc::new(Admitting { log: log.clone(), amends })), ..recorder(answers, tools) }
 }
 
 fn results(done: &Recorder) -> Vec<&str> {
@@ -102,13 +102,13 @@ fn results(done: &Recorder) -> Vec<&str> {
 }
 
 #[test]
-fn every_verdict_is_there_before_anything_runs_and_blocked_calls_end_at_once() {
-    let diary = Diary::default();
-    let tools = vec![noted("free", &diary), noted("blocked", &diary)];
+fn all_calls_are_admitted_before_any_runs_and_refused_ones_end_at_once() {
+    let log = Log::default();
+    let tools = vec![noted("free", &log), noted("blocked", &log)];
     let answers = vec![calls(&[("a", "free"), ("b", "blocked"), ("c", "missing"), ("d", "free")]), text()];
-    let done = go(hooked(&diary, answers, tools, false), &CancellationToken::new());
+    let done = go(hooked(&log, answers, tools, false), &CancellationToken::new());
     assert_eq!(
-        lines(&diary),
+        lines(&log),
         ["admit a {}", "admit b {}", "admit d {}", "run free {\"n\":\"many\"}", "run free {\"n\":\"many\"}"]
     );
     let started: Vec<&str> =
@@ -123,9 +123,9 @@ fn every_verdict_is_there_before_anything_runs_and_blocked_calls_end_at_once() {
 #[test]
 fn only_a_batch_in_which_all_terminate_ends_the_run() {
     let check = |wanted: &[(&str, &str)], n_turns| {
-        let diary = Diary::default();
-        let tools = vec![noted("free", &diary), noted("blocked", &diary)];
-        let done = go(hooked(&diary, vec![calls(wanted), text()], tools, false), &CancellationToken::new());
+        let log = Log::default();
+        let tools = vec![noted("free", &log), noted("blocked", &log)];
+        let done = go(hooked(&log, vec![calls(wanted), text()], tools, false), &CancellationToken::new());
         assert_eq!(done.log.iter().filter(|line| *line == "turn_start").count(), n_turns);
     };
     check(&[("a", "blocked"), ("b", "blocked")], 1);
@@ -134,30 +134,30 @@ fn only_a_batch_in_which_all_terminate_ends_the_run() {
 
 #[test]
 fn results_are_amended_for_calls_that_ran() {
-    let diary = Diary::default();
-    let tools = vec![noted("free", &diary), noted("blocked", &diary)];
+    let log = Log::default();
+    let tools = vec![noted("free", &log), noted("blocked", &log)];
     let answers = vec![calls(&[("a", "free"), ("b", "blocked"), ("left", "free")]), text()];
-    let done = go(hooked(&diary, answers, tools, true), &CancellationToken::new());
-    let amended: Vec<String> = lines(&diary).into_iter().filter(|line| line.starts_with("amend")).collect();
+    let done = go(hooked(&log, answers, tools, true), &CancellationToken::new());
+    let amended: Vec<String> = lines(&log).into_iter().filter(|line| line.starts_with("amend")).collect();
     assert_eq!(amended, ["amend a {\"n\":\"many\"}", "amend left {\"n\":\"many\"}"]);
     assert_eq!(results(&done), ["a amended", "b not this one", "left ran"]);
 }
 
 #[test]
-fn arguments_are_mended_before_they_are_checked() {
+fn arguments_are_corrected_before_they_are_checked() {
     let check = |arguments: Value, expected_lines: &[&str], result: &str| {
-        let diary = Diary::default();
-        let inner = Arc::new(noted("mending", &diary));
+        let log = Log::default();
+        let inner = Arc::new(noted("mending", &log));
         let mut answer = calls(&[("a", "mending")]);
         let Block::ToolCall(call) = &mut answer.content[0] else { panic!("a call") };
         call.arguments = arguments.as_object().expect("an object").clone();
         let mut recorder = recorder(vec![answer, text()], vec![]);
-        recorder.tools = Arc::new(Toolset::new(vec![Arc::new(Mending { inner, diary: diary.clone() })]));
+        recorder.tools = Arc::new(Toolset::new(vec![Arc::new(Correcting { inner, log: log.clone() })]));
         let done = go(recorder, &CancellationToken::new());
-        assert_eq!(lines(&diary), expected_lines);
+        assert_eq!(lines(&log), expected_lines);
         assert_eq!(results(&done), [result]);
     };
-    // A text where a number belongs: mended to one that can be read as a number.
+    // A text where a number is required, corrected to one that can be read as a number.
     check(json!({"n": {}}), &["prepare", "run mending {\"n\":5}"], "a ran");
     check(json!({"hopeless": true}), &["prepare"], "a cannot be mended");
 }
@@ -165,12 +165,12 @@ fn arguments_are_mended_before_they_are_checked() {
 #[test]
 fn an_abort_does_not_wait_for_a_verdict() {
     let cancel = CancellationToken::new();
-    let diary = Diary::default();
-    let tools = vec![noted("pondered", &diary), noted("free", &diary)];
-    let mut recorder = hooked(&diary, vec![calls(&[("a", "pondered"), ("b", "free")])], tools, false);
+    let log = Log::default();
+    let tools = vec![noted("pondered", &log), noted("free", &log)];
+    let mut recorder = hooked(&log, vec![calls(&[("a", "pondered"), ("b", "free")])], tools, false);
     let (runtime, aborting) = (runtime(), cancel.clone());
     runtime.block_on(async {
-        let watched = diary.clone();
+        let watched = log.clone();
         let abort = async move {
             while lines(&watched).is_empty() {
                 tokio::task::yield_now().await;
@@ -179,14 +179,14 @@ fn an_abort_does_not_wait_for_a_verdict() {
         };
         tokio::join!(run(Opening::Prompts(vec![user("go")]), &mut recorder, &cancel), abort);
     });
-    assert_eq!(lines(&diary), ["admit a {}"]);
+    assert_eq!(lines(&log), ["admit a {}"]);
     assert_eq!(results(&recorder), ["a Operation aborted", "b Operation aborted"]);
 }
 
 #[test]
-fn the_loop_goes_on_with_the_message_that_was_written_down() {
-    let diary = Diary::default();
-    let mut recorder = recorder(vec![text(), text()], vec![noted("free", &diary)]);
+fn the_loop_continues_with_the_message_that_was_stored() {
+    let log = Log::default();
+    let mut recorder = recorder(vec![text(), text()], vec![noted("free", &log)]);
     recorder.replace = |message| match message.as_assistant() {
         Some(answer) if answer.tool_calls().next().is_none() && answer.content == [Block::text("done")] => {
             let mut replaced = calls(&[("late", "free")]);
@@ -195,7 +195,7 @@ fn the_loop_goes_on_with_the_message_that_was_written_down() {
         }
         _ => message,
     };
-    // Every plain answer is replaced, so the model that never answers a third time is stopped.
+    // Every plain answer is replaced, so the third request, which is never answered, is aborted.
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
     let mut n_turns = 0;
@@ -206,7 +206,7 @@ fn the_loop_goes_on_with_the_message_that_was_written_down() {
         }
     });
     go(recorder, &cancel);
-    assert_eq!(lines(&diary), ["run free {}", "run free {}"]);
+    assert_eq!(lines(&log), ["run free {}", "run free {}"]);
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Session {
     /// Called after a provider's model list changed.
     fn on_models_changed(&mut self, provider: &str) {
         if self.models.refresh(provider) {
-            self.publish_conditions();
+            self.update_call_options();
         }
     }
 

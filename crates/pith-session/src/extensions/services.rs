@@ -102,7 +102,7 @@ fn workbench_for(workbench: &Workbench, request: &ToolRequest) -> Arc<Workbench>
     // The `shellCommandPrefix` setting is for the agent's own commands only.
     let shell = Shell { path: path("shellPath").or_else(|| workbench.shell.path.clone()), prefix: None };
     let inherited = request.options.get("env").and_then(Value::as_object).map(variables);
-    workbench.elsewhere(workbench.base.cwd.join(&request.cwd), shell, inherited)
+    workbench.in_directory(workbench.base.cwd.join(&request.cwd), shell, inherited)
 }
 
 fn variables(object: &Map<String, Value>) -> Vec<(String, String)> {

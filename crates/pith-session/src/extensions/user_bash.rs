@@ -63,7 +63,7 @@ impl HostCommand<'_> {
                 tokio::select! {
                     biased;
                     ended = &mut running => break ended,
-                    _ = pace.tick() => lock(&output).pass_on_if_due(),
+                    _ = pace.tick() => lock(&output).flush_if_due(),
                 }
             }
         };
@@ -105,6 +105,6 @@ fn read_result(result: Value) -> Result<UserBash, String> {
         total_bytes: n_bytes,
         output_lines: n_lines,
         output_bytes: n_bytes,
-        untold: String::new(),
+        unsent: String::new(),
     })
 }

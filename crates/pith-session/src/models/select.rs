@@ -88,7 +88,7 @@ impl Session {
             self.record_level(level, changed.previous_level);
         }
         self.report_store();
-        self.publish_conditions();
+        self.update_call_options();
         let is_same = |other: &Arc<Model>| other.provider == changed.model.provider && other.id == changed.model.id;
         if changed.previous.as_ref().is_some_and(is_same) {
             return None;
@@ -104,7 +104,7 @@ impl Session {
         if let Some(level) = self.models.set_level(wanted) {
             self.record_level(level, previous);
             self.report_store();
-            self.publish_conditions();
+            self.update_call_options();
         }
     }
 

@@ -143,7 +143,7 @@ impl Session {
             }
             self.settings = files.settings;
             self.tools.remake(self.store.cwd(), &self.settings);
-            self.publish_conditions();
+            self.update_call_options();
         }
         self.replace_rules(files.rules);
         self.project.resources = files.resources;

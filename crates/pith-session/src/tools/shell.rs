@@ -96,9 +96,9 @@ impl Session {
                     let (workbench, command, cancel) = (&*workbench, &*command, &stop);
                     let command = HostCommand { workbench, command, is_excluded, cancel, extensions };
                     let mut result = command.run(take).await;
-                    let untold = result.as_mut().map(|done| std::mem::take(&mut done.untold)).unwrap_or_default();
-                    if !untold.is_empty() {
-                        let _ = output.send(untold).await;
+                    let unsent = result.as_mut().map(|done| std::mem::take(&mut done.unsent)).unwrap_or_default();
+                    if !unsent.is_empty() {
+                        let _ = output.send(unsent).await;
                     }
                     result
                 };
@@ -200,7 +200,7 @@ impl Session {
     }
 
     /// Tells the workbench which session variables the model's commands get, and whether the model accepts images.
-    pub(crate) fn publish_conditions(&self) {
+    pub(crate) fn update_call_options(&self) {
         let model = self.models.current();
         let mut session = vec![("PI_SESSION_ID".to_owned(), self.store.id().to_owned())];
         session
@@ -210,9 +210,9 @@ impl Session {
             session.push(("PI_MODEL".to_owned(), model.id.clone()));
         }
         session.push(("PI_REASONING_LEVEL".to_owned(), self.models.level().as_str().to_owned()));
-        self.workbench().update_conditions(|conditions| {
-            conditions.env.session = session;
-            conditions.model_sees_images = model.is_none_or(|model| model.sees_images());
+        self.workbench().update_call_options(|call_options| {
+            call_options.env.session = session;
+            call_options.model_sees_images = model.is_none_or(|model| model.sees_images());
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Collecting the output of one command.
+//! Collects the output of one command.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::spill::{Bounds, OutputDir, Spill};
 use super::tail::Tail;
 use crate::truncate::{Limits, TruncatedBy, Truncation, size};
 
-/// The end of the output in memory, all of it on disk once it is too long for a result.
+/// The end of the output in memory, and all of it in a file once it is too long for a result.
 pub(crate) struct Capture<'a> {
     pub tail: Tail,
     directory: &'a OutputDir,
@@ -28,7 +28,7 @@ impl<'a> Capture<'a> {
         Capture { tail: Tail::default(), directory, full: Full::InMemory(Vec::new()) }
     }
 
-    /// Adds to the log what the tail has already seen.
+    /// Adds bytes to the log; the tail has them already.
     pub fn log(&mut self, bytes: &[u8]) {
         match &mut self.full {
             Full::InMemory(early) => {
@@ -46,7 +46,7 @@ impl<'a> Capture<'a> {
         }
     }
 
-    /// `details` of a result or update that shows `truncation`.
+    /// The `details` of a result or update with this `truncation`.
     pub fn details(&self, truncation: Option<&Truncation>) -> Value {
         let mut details = Map::new();
         if let Some(truncation) = truncation {
@@ -58,7 +58,7 @@ impl<'a> Capture<'a> {
         Value::Object(details)
     }
 
-    /// Completes and closes the log before anybody is told of it.
+    /// Completes and closes the log.
     pub fn finish(self) -> Captured {
         let (text, truncation) = self.tail.cut(Limits::RESULT);
         let log = match self.full {
@@ -92,7 +92,7 @@ pub(crate) struct Captured {
 }
 
 impl Captured {
-    /// The output with a remark on what is missing.
+    /// The output with a note about what is missing.
     pub fn annotated(&self) -> String {
         match &self.truncation {
             None => self.text.clone(),
@@ -100,7 +100,7 @@ impl Captured {
         }
     }
 
-    /// `details` of a result, absent when nothing was cut.
+    /// The `details` of a result; `None` if nothing was cut.
     pub fn details(&self) -> Option<Value> {
         let truncation = self.truncation.as_ref()?.details();
         Some(match &self.log {

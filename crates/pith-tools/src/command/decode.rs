@@ -1,21 +1,21 @@
-//! Bytes in any pieces to text: UTF-8 with U+FFFD for what is not.
+//! Decodes bytes in pieces of any size to text: UTF-8, with U+FFFD for invalid bytes.
 
-/// Decodes one stream; a character cut between two reads is put together again.
+/// Decodes one stream; a character that is split between two reads is reassembled.
 #[derive(Default)]
 pub(crate) struct Decoder {
     /// The beginning of a character whose rest has not arrived.
     pending: Vec<u8>,
-    /// Text may still begin with a byte order mark, which is to be dropped.
+    /// Whether a byte order mark is to be dropped if the text begins with one.
     drops_mark: bool,
 }
 
 impl Decoder {
-    /// Drops a byte order mark at the very start.
+    /// Creates a decoder that drops a byte order mark at the very start.
     pub fn without_mark() -> Self {
         Decoder { drops_mark: true, ..Decoder::default() }
     }
 
-    /// Hands the text of `bytes` to `take`, in order.
+    /// Passes the text of `bytes` to `take`, in order.
     pub fn push(&mut self, bytes: &[u8], mut take: impl FnMut(&str)) {
         let mut drops_mark = self.drops_mark;
         let mut take = |text: &str| match text.strip_prefix('\u{feff}') {
@@ -39,7 +39,7 @@ impl Decoder {
         self.drops_mark = drops_mark;
     }
 
-    /// The stream is over: an unfinished character becomes U+FFFD.
+    /// Ends the stream: an unfinished character becomes U+FFFD.
     pub fn finish(&mut self, mut take: impl FnMut(&str)) {
         if !std::mem::take(&mut self.pending).is_empty() {
             take("\u{fffd}");

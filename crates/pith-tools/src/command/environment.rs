@@ -1,11 +1,11 @@
-//! The shell commands run in, and what they find in their environment.
+//! The shell that runs commands, and the environment of those commands.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::process::CommandLine;
 
-/// Facts of the session commands may ask for; inherited values would be another session's.
+/// Variables that describe the session; inherited values would be another session's.
 pub const SESSION_VARIABLES: [&str; 5] =
     ["PI_SESSION_ID", "PI_SESSION_FILE", "PI_PROVIDER", "PI_MODEL", "PI_REASONING_LEVEL"];
 
@@ -18,22 +18,22 @@ pub struct Shell {
     pub prefix: Option<String>,
 }
 
-/// What the environment of commands has beyond the inherited one.
+/// Changes to the environment that commands inherit.
 #[derive(Clone, Debug, Default)]
 pub struct CommandEnv {
-    /// What commands inherit instead of the variables of this process.
+    /// The variables that commands inherit instead of those of this process.
     pub inherited: Option<Vec<(String, String)>>,
-    /// For every command.
+    /// Set for every command.
     pub common: Vec<(String, String)>,
-    /// For commands of the model only: the [`SESSION_VARIABLES`].
+    /// Set for commands of the model only: the [`SESSION_VARIABLES`].
     pub session: Vec<(String, String)>,
-    /// Credentials and others commands must not see.
+    /// Variables that are removed, such as credentials.
     pub hidden: Vec<String>,
     /// Put first in `PATH`.
     pub bin: Option<PathBuf>,
 }
 
-/// On whose behalf a command runs.
+/// Who runs a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     Model,
@@ -41,7 +41,7 @@ pub(crate) enum Caller {
 }
 
 impl Shell {
-    /// The full command line for `command`, or why it cannot be run.
+    /// Builds the command line for `command`; the error says why it cannot be run.
     pub(crate) fn command_line(
         &self,
         command: &str,
@@ -83,7 +83,7 @@ fn default_program(path: Option<OsString>) -> PathBuf {
 }
 
 impl CommandEnv {
-    /// The whole environment of a command, made from what pith itself has inherited.
+    /// Builds the whole environment of a command from the inherited variables.
     pub(crate) fn apply(
         &self,
         inherited: impl Iterator<Item = (OsString, OsString)>,
@@ -112,7 +112,7 @@ fn put_first_in_path(bin: &Path, environment: &mut Vec<(OsString, OsString)>) {
     let position = environment.iter().position(|(name, _)| name == "PATH");
     let old = position.map(|at| environment.swap_remove(at).1);
     let rest = old.iter().flat_map(std::env::split_paths).filter(|directory| directory != bin);
-    // Fails only for a directory with a colon in it, which no PATH can hold.
+    // Fails only for a directory with a colon in its name, which `PATH` cannot contain.
     let joined = std::env::join_paths(std::iter::once(bin.to_owned()).chain(rest)).ok().or(old);
     environment.extend(joined.map(|path| ("PATH".into(), path)));
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn session_facts_replace_stale_ones_and_are_for_the_model_only() {
+    fn session_variables_replace_inherited_ones_for_the_model_only() {
         let env = CommandEnv {
             common: pairs(&[("PITH", "1")]),
             session: pairs(&[("PI_SESSION_ID", "new")]),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_way_is_named() {
+    fn an_error_names_why_a_command_cannot_run() {
         let shell = Shell { path: Some("/no/such/shell".into()), prefix: None };
         let line = |shell: &Shell, cwd: &str| shell.command_line("true", Path::new(cwd), Vec::new());
         assert_eq!(line(&shell, "/").unwrap_err(), "Custom shell path not found: /no/such/shell");

@@ -1,4 +1,4 @@
-//! Following a running command to its end.
+//! Follows a running command to its end.
 
 use std::io;
 use std::time::Duration;
@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::process::{ABORT_GRACE, Running};
 
-/// Background children keep the pipe open; this long without output after the exit is the end.
-const QUIET: Duration = Duration::from_millis(100);
-/// After SIGKILL everything should be gone at once; a process stuck in the kernel is not waited for.
-const HOPELESS: Duration = Duration::from_secs(1);
+/// Background children keep the pipe open: this long without output after the exit counts as the end.
+const QUIET_PERIOD: Duration = Duration::from_millis(100);
+/// How long after SIGKILL to wait for a process that may be stuck in the kernel.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 const BUFFER: usize = 64 * 1024;
-/// Read in one go before others get their turn.
-const READS: usize = 16;
+/// How many reads are done before other tasks get their turn.
+const READS_PER_TURN: usize = 16;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +25,16 @@ pub(crate) enum Ending {
     Cancelled,
 }
 
-/// Takes the output of a command as it comes.
+/// Receives the output of a command.
 pub(crate) trait Listener {
     fn output(&mut self, bytes: &[u8]);
 
-    /// When news are to be passed on, if there are any.
-    fn due(&self) -> Option<Instant>;
+    /// When the next progress update is to be sent; `None` if there is nothing to send.
+    fn flush_at(&self) -> Option<Instant>;
 
-    fn pass_on(&mut self);
+    fn flush(&mut self);
 
-    /// No more output is wanted before news were passed on.
+    /// Whether no more output may be read before the next `flush`.
     fn is_full(&self) -> bool {
         false
     }
@@ -50,7 +50,7 @@ enum Event {
     Over,
 }
 
-/// Waits for the end of a command, killing it when cancelled or out of time. Fails when it could not be started.
+/// Waits for the end of a command; kills it when cancelled or out of time. Fails if it could not be started.
 pub(crate) async fn follow(
     running: Running,
     listener: &mut impl Listener,
@@ -64,7 +64,7 @@ pub(crate) async fn follow(
     let mut killed = false;
     let mut at_end = false;
     let mut gone = false;
-    // Where the wait is over: set by the exit or the killing, moved on by output.
+    // When to stop waiting: set by the exit or the kill, postponed by output.
     let mut over: Option<Instant> = None;
     loop {
         if at_end && (gone || (ending.is_some() && !killed)) {
@@ -74,7 +74,7 @@ pub(crate) async fn follow(
             biased;
             () = cancel.cancelled(), if !killed => Event::Cancelled,
             () = at(times_out), if !killed => Event::TimedOut,
-            () = at(listener.due()) => Event::Due,
+            () = at(listener.flush_at()) => Event::Due,
             outcome = job.exited(), if ending.is_none() => Event::Exited(outcome),
             () = job.gone(), if killed && !gone => Event::Gone,
             _ = output.readable(), if !at_end && !listener.is_full() => Event::Readable,
@@ -84,22 +84,22 @@ pub(crate) async fn follow(
             Event::Cancelled | Event::TimedOut => {
                 killed = true;
                 ending = Some(if matches!(event, Event::Cancelled) { Ending::Cancelled } else { Ending::TimedOut });
-                over = Some(Instant::now() + ABORT_GRACE + HOPELESS);
+                over = Some(Instant::now() + ABORT_GRACE + KILL_TIMEOUT);
                 job.end(ABORT_GRACE);
             }
-            Event::Due => listener.pass_on(),
+            Event::Due => listener.flush(),
             Event::Exited(outcome) => {
                 ending = Some(Ending::Exited(outcome?));
-                over = Some(Instant::now() + QUIET);
+                over = Some(Instant::now() + QUIET_PERIOD);
             }
             Event::Gone => {
                 gone = true;
-                over = Some(Instant::now() + QUIET);
+                over = Some(Instant::now() + QUIET_PERIOD);
             }
             Event::Readable => {
                 at_end = read(&output, &mut buffer, listener);
                 if over.is_some() && (gone || !killed) {
-                    over = Some(Instant::now() + QUIET);
+                    over = Some(Instant::now() + QUIET_PERIOD);
                 }
                 tokio::task::yield_now().await;
             }
@@ -112,7 +112,7 @@ pub(crate) async fn follow(
     Ok(ending.expect("every way out of the loop sets it"))
 }
 
-/// Never, without a time.
+/// Waits until `time`; for ever if it is `None`.
 async fn at(time: Option<Instant>) {
     match time {
         Some(time) => sleep_until(time).await,
@@ -120,9 +120,9 @@ async fn at(time: Option<Instant>) {
     }
 }
 
-/// Reads what is there; true at the end of the output.
+/// Reads what is available; returns true at the end of the output.
 fn read(output: &pipe::Receiver, buffer: &mut [u8], listener: &mut impl Listener) -> bool {
-    for _ in 0..READS {
+    for _ in 0..READS_PER_TURN {
         match output.try_read(buffer) {
             Ok(0) => return true,
             Ok(n) => listener.output(&buffer[..n]),

@@ -1,6 +1,5 @@
-//! What the `bash` tool and the `bash` command of the protocol share: the
-//! shell and its environment, following a command to its end, and keeping the
-//! end of its output in bounded memory.
+//! What the `bash` tool and the `bash` command of the protocol share: the shell and its environment, following a
+//! command to its end, and keeping the end of its output in bounded memory.
 
 pub(crate) mod capture;
 pub(crate) mod decode;

@@ -1,16 +1,16 @@
-//! Terminal output to plain text: escape sequences and control characters go.
+//! Converts terminal output to plain text by removing escape sequences and control characters.
 //!
-//! A machine rather than an expression, because sequences are cut anywhere
-//! between two reads and removing them must not depend on that.
+//! A state machine rather than a regular expression, because reads can cut sequences anywhere and the result must not
+//! depend on that.
 
-/// Longest escape sequence believed in; a stray introducer must not swallow the output.
+/// The longest escape sequence that is recognised; a stray introducer must not swallow the output.
 const MAX_SEQUENCE: usize = 4096;
 
 /// Removes escape sequences and control characters from one stream.
 #[derive(Default)]
 pub(crate) struct Sanitiser {
     state: State,
-    /// Characters of the sequence being removed.
+    /// The number of characters of the sequence being removed.
     length: usize,
 }
 
@@ -29,7 +29,7 @@ enum State {
 }
 
 impl Sanitiser {
-    /// Appends what remains of `text` to `out`.
+    /// Appends the plain text of `text` to `out`.
     pub fn push(&mut self, text: &str, out: &mut String) {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
@@ -59,7 +59,7 @@ impl Sanitiser {
         };
     }
 
-    /// Takes one character of a sequence; false gives it back as text.
+    /// Takes one character of a sequence; returns false if it is text after all.
     fn inside(&mut self, c: char, out: &mut String) -> bool {
         if self.length > MAX_SEQUENCE || c == '\n' {
             self.state = State::Text;
@@ -80,7 +80,7 @@ impl Sanitiser {
             (State::String, '\u{7}' | '\u{9c}') => (State::Text, true),
             (State::String, _) => (State::String, true),
             (State::StringEscape, '\\') => (State::Text, true),
-            // Not a sequence after all; what follows is text again.
+            // Not a sequence after all; what follows is text.
             (State::Text | State::Escape | State::Control | State::StringEscape, _) => (State::Text, false),
         };
         self.state = next;

@@ -1,4 +1,4 @@
-//! The full output of a command in a private file of bounded size.
+//! Stores the full output of a command in a private file of bounded size.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-/// Sizes of the two parts kept of a long output.
+/// The sizes of the two parts that are kept of a long output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub head: u64,
@@ -15,15 +15,15 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// 64 MiB in total; the end gives up a little for the marker between.
+    /// 64 MiB in total, including the marker between the parts.
     pub const DEFAULT: Bounds = Bounds { head: 32 << 20, end: (32 << 20) - 256 };
 }
 
-/// Logs older than this are removed when the next one is made.
+/// Logs older than this are removed when a new one is created.
 const KEEP_LOGS: Duration = Duration::from_hours(7 * 24);
 const DIRECTORY_PREFIX: &str = "pith-logs-";
 
-/// The directory for full outputs of one session, made when first needed.
+/// The directory for full outputs of one session, created when first needed.
 #[derive(Debug)]
 pub struct OutputDir {
     base: PathBuf,
@@ -31,19 +31,19 @@ pub struct OutputDir {
 }
 
 impl OutputDir {
-    /// The private directory will be made below `base`, usually the system's temporary directory.
+    /// The private directory will be created in `base`, usually the system's temporary directory.
     pub fn below(base: PathBuf) -> Self {
         OutputDir { base, made: Mutex::default() }
     }
 
-    /// Keeps a text in a file of its own, mode 0600.
+    /// Writes a text to a file of its own, mode 0600.
     pub fn keep(&self, text: &str) -> io::Result<PathBuf> {
         let path = self.path()?.join(format!("pith-text-{}.txt", random_hex()));
         private(&path)?.write_all(text.as_bytes())?;
         Ok(path)
     }
 
-    /// Makes the directory, readable by nobody else, and clears away what old sessions left.
+    /// Creates the directory, readable by this user only, and removes what old sessions left.
     fn path(&self) -> io::Result<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(path) = made.as_ref().filter(|path| path.is_dir()) {
@@ -57,10 +57,10 @@ impl OutputDir {
     }
 }
 
-/// Sixteen hexadecimal digits nobody can guess.
+/// Sixteen random hexadecimal digits.
 pub(crate) fn random_hex() -> String {
     let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
-    // Folding hides the fixed version bits.
+    // Folding hides the fixed version bits of the UUID.
     format!("{:016x}", high ^ low.rotate_left(32))
 }
 
@@ -73,7 +73,7 @@ fn remove_old(base: &Path, now: SystemTime) {
     };
     let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(DIRECTORY_PREFIX);
     for directory in entries.flatten().filter(ours).map(|entry| entry.path()) {
-        // Looked at before its files go, which makes it young again.
+        // Checked first, because removing its files updates the directory's modification time.
         let directory_is_old = is_old(&directory) == Some(true);
         for file in fs::read_dir(&directory).into_iter().flatten().flatten().map(|entry| entry.path()) {
             if is_old(&file) == Some(true) {
@@ -81,7 +81,7 @@ fn remove_old(base: &Path, now: SystemTime) {
             }
         }
         if directory_is_old {
-            // Fails while younger logs are in it, as it should.
+            // Fails while newer logs are in it, as intended.
             let _ = fs::remove_dir(directory);
         }
     }
@@ -93,12 +93,12 @@ pub(crate) struct Spill {
     file: File,
     bounds: Bounds,
     written: u64,
-    /// Takes over when the head is full.
+    /// Receives output once the head is full.
     ring: Option<Ring>,
 }
 
 impl Spill {
-    /// Opens a new log, mode 0600.
+    /// Creates a new log, mode 0600.
     pub fn create(directory: &OutputDir, bounds: Bounds) -> io::Result<Spill> {
         let path = directory.path()?.join(format!("pith-bash-{}.log", random_hex()));
         let file = private(&path)?;
@@ -137,7 +137,7 @@ impl Spill {
     }
 }
 
-/// The last bytes of a stream, in a file that has no name.
+/// The last bytes of a stream, in an unnamed file.
 struct Ring {
     file: File,
     size: u64,
@@ -152,7 +152,7 @@ impl Ring {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // Of a piece larger than the ring only the end can survive.
+        // Only the end of a piece larger than the ring is kept.
         let skipped = bytes.len().saturating_sub(usize::try_from(self.size).unwrap_or(usize::MAX));
         self.written += skipped as u64;
         let mut rest = &bytes[skipped..];
@@ -168,7 +168,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Oldest byte first.
+    /// Copies the contents, oldest byte first.
     fn copy_to(&mut self, out: &mut File) -> io::Result<()> {
         let oldest = if self.written > self.size { self.written % self.size } else { 0 };
         let filled = self.written.min(self.size);

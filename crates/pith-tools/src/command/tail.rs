@@ -1,8 +1,8 @@
-//! The end of a command's output, and the size of all of it.
+//! Keeps the end of a command's output, and counts all of it.
 
 use crate::truncate::{Extent, Limits, Truncation, tail_of};
 
-/// Bytes kept at least; more than any limit that is applied.
+/// At least this many bytes are kept; more than any limit that is applied.
 const KEPT: usize = 64 * 1024;
 
 /// Keeps the last part of a text of any length in bounded memory.
@@ -11,9 +11,9 @@ pub(crate) struct Tail {
     recent: String,
     bytes: usize,
     newlines: usize,
-    /// Length of the line being written.
+    /// The length of the line being written.
     open_line: usize,
-    /// Length of the line before it.
+    /// The length of the previous line.
     closed_line: usize,
 }
 
@@ -48,22 +48,22 @@ impl Tail {
         self.open_line = text.len() - last - 1;
     }
 
-    /// Lines and bytes of everything so far.
+    /// Lines and bytes of all text so far.
     pub fn total(&self) -> Extent {
         Extent { lines: self.newlines + usize::from(self.open_line > 0), bytes: self.bytes }
     }
 
-    /// Lines as opened by newlines: one more than there are newlines, none in an empty text.
+    /// Lines as counted by newlines: one more than there are newlines, none in an empty text.
     pub fn opened_lines(&self) -> usize {
         if self.bytes == 0 { 0 } else { self.newlines + 1 }
     }
 
-    /// Length of the last line, without its newline.
+    /// The length of the last line, without its newline.
     pub fn last_line(&self) -> usize {
         if self.open_line > 0 { self.open_line } else { self.closed_line }
     }
 
-    /// The end that fits the limits.
+    /// The end of the text that fits the limits.
     pub fn cut(&self, limits: Limits) -> (&str, Option<Truncation>) {
         debug_assert!(limits.bytes < KEPT);
         tail_of(&self.recent, self.total(), limits)

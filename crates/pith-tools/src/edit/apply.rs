@@ -1,4 +1,4 @@
-//! Finding the places of edits and changing them: all or none.
+//! Finds the places of edits and changes them: all or none.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,17 +15,17 @@ pub struct Edit {
     pub new_text: String,
 }
 
-/// The outcome of edits on a file.
+/// The result of applying edits to a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Edited<'a> {
     /// The new contents of the file.
     pub contents: Vec<u8>,
-    /// The text before and after, with LF line ends and without a byte order mark, for showing the difference.
+    /// The text before and after, with LF line endings and without a byte order mark, for the diff.
     pub before: Cow<'a, [u8]>,
     pub after: Vec<u8>,
 }
 
-/// Applies all edits to `original`, the bytes of a file of any encoding, or says why not one of them is applied.
+/// Applies all edits to `original`, the bytes of a file in any encoding, or returns why none of them is applied.
 pub fn apply<'a>(original: &'a [u8], edits: &[Edit], path: &str) -> Result<Edited<'a>, String> {
     let failure = Failure { path, is_single: edits.len() == 1 };
     if edits.is_empty() {
@@ -52,7 +52,7 @@ pub fn apply<'a>(original: &'a [u8], edits: &[Edit], path: &str) -> Result<Edite
     Ok(Edited { contents, before: document.text, after: changed.text })
 }
 
-/// An edit with LF line ends.
+/// An edit with LF line endings.
 struct Normalised<'a> {
     old: Cow<'a, str>,
     new: Cow<'a, str>,
@@ -64,10 +64,10 @@ impl<'a> Normalised<'a> {
     }
 }
 
-/// Where the edits apply, in their order.
+/// The places the edits apply to, in their order.
 enum Places<'a> {
     Exact(Vec<Range<usize>>),
-    /// In look-alike text, because some edit does not match to the letter.
+    /// Places in look-alike text, because some edit does not match exactly.
     Fuzzy(Fuzzy<'a>, Vec<Range<usize>>),
 }
 
@@ -80,7 +80,7 @@ fn find_in_text<'a>(text: &'a str, edits: &[Normalised<'_>], failure: &Failure<'
     for (at, (exact, similar)) in exact.into_iter().zip(similar).enumerate() {
         let first = if is_exact { exact.first } else { similar.first };
         let place = first.ok_or_else(|| failure.not_found(at))?;
-        // Counted among look-alikes too: which of them is meant must not hang on a blank.
+        // Look-alikes are counted too: a difference in blanks must not decide which place is meant.
         let count = if is_exact { exact.count.max(similar.count) } else { similar.count };
         if count > 1 {
             return Err(failure.ambiguous(at, count));
@@ -90,15 +90,15 @@ fn find_in_text<'a>(text: &'a str, edits: &[Normalised<'_>], failure: &Failure<'
     Ok(if is_exact { Places::Exact(places) } else { Places::Fuzzy(fuzzy_text, places) })
 }
 
-/// Where look-alike text has `wanted`. Blanks at its end belong to it where the text has them too, but they do not
-/// make a place unique.
+/// Finds `wanted` in look-alike text. Trailing blanks of `wanted` are included if the text has them too, but they do
+/// not make a place unique.
 fn look_alikes(text: &str, wanted: &str) -> Occurrences {
     let trimmed = occurrences(text.as_bytes(), fuzzy(wanted).as_bytes());
     let whole = occurrences(text.as_bytes(), fuzzy_untrimmed(wanted).as_bytes());
     Occurrences { first: whole.first.or(trimmed.first), count: whole.count.max(trimmed.count) }
 }
 
-/// The places in a file that is not UTF-8, byte for byte.
+/// Finds the places in a file that is not UTF-8, byte for byte.
 fn find_all(text: &[u8], edits: &[Normalised<'_>], failure: &Failure<'_>) -> Result<Vec<Range<usize>>, String> {
     let find = |(at, edit): (usize, &Normalised<'_>)| {
         let found = occurrences(text, edit.old.as_bytes());
@@ -108,7 +108,7 @@ fn find_all(text: &[u8], edits: &[Normalised<'_>], failure: &Failure<'_>) -> Res
     edits.iter().enumerate().map(find).collect()
 }
 
-/// Places that do not overlap, counted from the first.
+/// The first occurrence, and the number of occurrences that do not overlap.
 struct Occurrences {
     first: Option<Range<usize>>,
     count: usize,
@@ -164,7 +164,7 @@ impl Places<'_> {
     }
 }
 
-/// Words for what went wrong; a single edit is not numbered.
+/// Makes the error messages; a single edit is not numbered.
 struct Failure<'a> {
     path: &'a str,
     is_single: bool,

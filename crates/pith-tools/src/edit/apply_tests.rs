@@ -48,13 +48,13 @@ fn look_alikes_match_and_other_lines_keep_their_bytes() {
     let original = "keep \u{2019}  \r\nfoo  \r\n   \nbar\u{a0}baz tail\nlast\u{2019}  \n";
     let expected = "keep \u{2019}  \r\nFOO tail\nlast\u{2019}  \n";
     check(original.as_bytes(), &[("foo\n\nbar baz", "FOO")], expected.as_bytes());
-    // The line behind a matched newline is not touched.
+    // The line after a matched newline is not changed.
     check(
         "one \u{2014}  \ntwo  \nthree\u{a0}\n".as_bytes(),
         &[("two\n", "2\n")],
         "one \u{2014}  \n2\nthree\u{a0}\n".as_bytes(),
     );
-    // One inexact edit moves all of them to look-alike text.
+    // One inexact edit makes all of them match look-alike text.
     check("a\u{a0}b  \nc  \n".as_bytes(), &[("a b", "x"), ("c", "y")], b"x\ny\n");
 }
 
@@ -91,7 +91,7 @@ const TWO: &str =
     "Found 2 occurrences of the text in f. The text must be unique. Please provide more context to make it unique.";
 
 #[test]
-fn refusals() {
+fn edits_that_cannot_be_applied_say_why() {
     refuse(b"a", &[], "Edit tool input is invalid. edits must contain at least one replacement.");
     refuse(b"a", &[("", "x")], "oldText must not be empty in f.");
     refuse(b"a", &[("a", "x"), ("", "x")], "edits[1].oldText must not be empty in f.");
@@ -128,7 +128,7 @@ fn refusals() {
 }
 
 proptest! {
-    /// A unique text is replaced and every other byte stays, whatever the file is made of.
+    /// A unique text is replaced and every other byte stays, whatever the file contains.
     #[test]
     fn an_exact_edit_changes_exactly_its_place(
         before in proptest::collection::vec(any::<u8>().prop_filter("no NUL", |byte| *byte != 0), 0..40),
@@ -140,7 +140,7 @@ proptest! {
         prop_assert_eq!(edited.contents, [before.as_slice(), new.as_bytes(), &after].concat());
     }
 
-    /// Whatever is asked, the outcome is a clear refusal or the edits of the original, in any order.
+    /// The result is either an error, or the edits applied to the original, in any order.
     #[test]
     fn edits_apply_wholly_or_not_at_all(
         original in "(a|b| |\u{2019}|é|\n|\r\n){0,24}",

@@ -1,19 +1,19 @@
-//! The difference between two versions of a text, line by line.
+//! Compares two versions of a text, line by line.
 //!
 //! Written here because hosts show and compare it: among the shortest scripts it takes the one that the forward
 //! search of Myers' algorithm meets first, as other agents do. The `similar` crate searches from both ends, and on
 //! random texts of repeated lines it prefers another script of the same length in two of five cases.
 
-/// Edit distances beyond this are not searched; the changed middle is then shown as one replacement.
+/// The search stops at this edit distance; the changed middle is then shown as one replacement.
 const MAX_DISTANCE: usize = 1000;
-/// How far a common end takes part in the search, so that equal lines are matched in the usual way.
+/// How much of a common end takes part in the search, so that equal lines are matched as usual.
 const COMMON_END: usize = 4096;
 
-/// A run of lines that stayed or changed.
+/// A sequence of lines that stayed or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub kind: RunKind,
-    /// First line of the run in each version, from 0.
+    /// The first line of the run in each version, from 0.
     pub old_start: usize,
     pub new_start: usize,
     pub old_lines: usize,
@@ -26,12 +26,12 @@ pub(super) enum RunKind {
     Changed,
 }
 
-/// Lines with their newlines; a trailing newline opens no further line.
+/// Splits into lines with their newlines; a trailing newline opens no further line.
 pub(super) fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// The runs from the first line to the last, kinds alternating.
+/// Returns the runs from the first line to the last, with alternating kinds.
 pub(super) fn compare(old: &[&[u8]], new: &[&[u8]]) -> Vec<Run> {
     let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (&old[start..], &new[start..]);
@@ -61,11 +61,11 @@ enum Step {
     Insert,
 }
 
-/// Myers' greedy search for a shortest script. Nothing when the texts differ too much.
+/// Myers' greedy search for a shortest edit script; `None` if the texts differ too much.
 fn shortest(old: &[&[u8]], new: &[&[u8]]) -> Option<Vec<Step>> {
     let (n, m) = (old.len() as isize, new.len() as isize);
     let max = (n + m).min(MAX_DISTANCE as isize);
-    // reach[k + max + 1]: how far into `old` diagonal k has come; history has the state before each distance.
+    // reach[k + max + 1]: how far diagonal k has advanced in `old`; `history` has the state before each distance.
     let offset = max + 1;
     let mut reach = vec![0isize; 2 * offset as usize + 1];
     let mut history: Vec<Vec<isize>> = Vec::new();
@@ -88,7 +88,7 @@ fn shortest(old: &[&[u8]], new: &[&[u8]]) -> Option<Vec<Step>> {
     None
 }
 
-/// Walks the history back from the end.
+/// Follows the history back from the end.
 fn trace(history: &[Vec<isize>], mut x: isize, mut y: isize) -> Vec<Step> {
     let mut steps = Vec::new();
     for (distance, reach) in history.iter().enumerate().rev() {
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The new version made from the old one and the runs.
+    /// Rebuilds the new version from the old one and the runs.
     fn rebuilt(old: &[&[u8]], new: &[&[u8]], runs: &[Run]) -> Vec<u8> {
         let parts = runs.iter().map(|run| match run.kind {
             RunKind::Same => old[run.old_start..run.old_start + run.old_lines].concat(),

@@ -1,8 +1,7 @@
 //! A text file as lines with their own endings.
 //!
-//! Edits are matched and compared with every line end as LF. Which ending each
-//! line really has is kept beside the text, so that a line nobody touched
-//! gets its own ending back.
+//! Edits are matched and compared with LF as every line ending. The real ending of each line is stored beside the text,
+//! so that an unchanged line keeps its ending.
 
 use std::borrow::Cow;
 
@@ -26,13 +25,13 @@ impl Ending {
     }
 }
 
-/// The contents of a file, taken apart.
+/// The parsed contents of a file.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
     has_bom: bool,
-    /// With LF for every line end.
+    /// With LF as every line ending.
     pub text: Cow<'a, [u8]>,
-    /// One for each LF in `text`; none at all when every one is LF.
+    /// One for each LF in `text`; empty if all of them are LF.
     endings: Vec<Ending>,
 }
 
@@ -43,7 +42,7 @@ impl<'a> Document<'a> {
         Document { has_bom: body.len() != contents.len(), text, endings }
     }
 
-    /// Puts a file together from changed text, starting as this one does.
+    /// Assembles a file from changed text; it keeps the byte order mark of this one.
     pub fn assemble(&self, changed: &Changed) -> Vec<u8> {
         let mut contents = Vec::with_capacity(changed.text.len() + changed.text.len() / 16 + BOM.len());
         if self.has_bom {
@@ -66,12 +65,12 @@ impl<'a> Document<'a> {
         contents
     }
 
-    /// The endings of the lines `range`, counted by their newlines.
+    /// The endings of the newlines in `range`.
     fn endings(&self, range: std::ops::Range<usize>) -> &[Ending] {
         if self.endings.is_empty() { &[] } else { &self.endings[range] }
     }
 
-    /// The ending for the `nth` line of a replacement of lines that end with the newlines `replaced`.
+    /// The ending for the `nth` line of a replacement for the newlines `replaced`.
     fn ending_for(&self, nth: usize, replaced: &std::ops::Range<usize>) -> Ending {
         let own = self.endings.get(replaced.start..replaced.end).unwrap_or_default();
         let candidates = [own.get(nth), own.last(), self.endings.get(replaced.start), self.endings.first()];
@@ -79,7 +78,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Text with LF for CRLF and CR, and the endings it had if any was not LF.
+/// Converts CRLF and CR to LF; returns the original endings if any was not LF.
 fn normalised(body: &[u8]) -> (Cow<'_, [u8]>, Vec<Ending>) {
     if memchr::memchr(b'\r', body).is_none() {
         return (Cow::Borrowed(body), Vec::new());
@@ -102,7 +101,7 @@ fn normalised(body: &[u8]) -> (Cow<'_, [u8]>, Vec<Ending>) {
     (Cow::Owned(text), endings)
 }
 
-/// The text of an argument with LF for every line end.
+/// The text of an argument with LF as every line ending.
 pub(super) fn with_lf(text: &str) -> Cow<'_, str> {
     if !text.contains('\r') {
         return Cow::Borrowed(text);
@@ -110,7 +109,7 @@ pub(super) fn with_lf(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
-/// The changed text while it grows, with the ending of each of its lines.
+/// The changed text as it is built, with the ending of each of its lines.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     pub text: Vec<u8>,
@@ -118,14 +117,14 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// Adds text that stays; its first newline is number `newline` of the document.
+    /// Appends unchanged text; its first newline is number `newline` of the document.
     pub fn keep(&mut self, document: &Document<'_>, text: &[u8], newline: usize) {
         self.text.extend_from_slice(text);
         let count = memchr::memchr_iter(b'\n', text).count();
         self.endings.extend_from_slice(document.endings(newline..newline + count));
     }
 
-    /// Adds new text in the place of `replaced` newlines.
+    /// Appends new text that replaces the newlines `replaced`.
     pub fn insert(&mut self, document: &Document<'_>, text: &[u8], replaced: std::ops::Range<usize>) {
         self.text.extend_from_slice(text);
         let count = memchr::memchr_iter(b'\n', text).count();
@@ -156,8 +155,8 @@ mod tests {
             changed.insert(&document, new.as_bytes(), replaced);
             assert_eq!(document.assemble(&changed), expected.as_bytes(), "{new:?}");
         };
-        check("x\ny\nz\n", 0..2, "x\r\ny\nz\n"); // one more than replaced: as the last of them
+        check("x\ny\nz\n", 0..2, "x\r\ny\nz\n"); // one line more than replaced: as the last of them
         check("x\ny", 2..2, "x\ry"); // inside a line: as that line
-        check("x\ny", 3..3, "x\r\ny"); // the last line has none: as the first
+        check("x\ny", 3..3, "x\r\ny"); // the last line has no ending: as the first
     }
 }

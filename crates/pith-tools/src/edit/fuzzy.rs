@@ -1,7 +1,6 @@
-//! The space in which texts that look alike are equal.
+//! Look-alike text: a form in which texts that look alike are equal.
 //!
-//! Works line by line, so that a place in this space always leads back to
-//! lines of the file.
+//! Made line by line, so that a place in it always corresponds to lines of the file.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,7 +12,7 @@ pub(super) struct Fuzzy<'a> {
     original: &'a str,
     /// The look-alike form of the whole text.
     pub text: Cow<'a, str>,
-    /// Where each line starts in both; none when they are the same text.
+    /// Where each line starts in both; empty if they are the same text.
     lines: Vec<(usize, usize)>,
 }
 
@@ -36,8 +35,8 @@ impl<'a> Fuzzy<'a> {
         Fuzzy { original, text: Cow::Owned(text), lines }
     }
 
-    /// The original of a stretch no edit touches, as far as it has whole lines with their newlines; look-alike text for
-    /// the rest.
+    /// The original text of a range that no edit touches: original lines where the range covers them with their
+    /// newlines, look-alike text for the rest.
     pub fn original_of(&self, range: Range<usize>) -> Cow<'_, str> {
         if self.lines.is_empty() {
             return Cow::Borrowed(&self.original[range]);
@@ -64,7 +63,7 @@ impl<'a> Fuzzy<'a> {
         Cow::Owned(text)
     }
 
-    /// A line in the original and in the look-alike text, without its newline.
+    /// The range of a line in the original and in the look-alike text, without its newline.
     fn line(&self, at: usize) -> (Range<usize>, Range<usize>) {
         let (original, fuzzy) = self.lines[at];
         let (original_end, fuzzy_end) = match self.lines.get(at + 1) {
@@ -80,7 +79,7 @@ pub(super) fn fuzzy(text: &str) -> Cow<'_, str> {
     Fuzzy::new(text).text.into_owned().into()
 }
 
-/// The look-alike form of any text, but with the blanks at the ends of its lines.
+/// The look-alike form of any text, with the blanks at the ends of its lines.
 pub(super) fn fuzzy_untrimmed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! The `edit` tool: exact replacements that either all apply or none.
+//! The `edit` tool: exact replacements of which either all apply or none.
 
 mod apply;
 mod diff;
@@ -26,7 +26,7 @@ use crate::files::open_regular;
 use crate::os_error;
 use crate::replace::replace;
 use crate::seen::{digest, remark};
-use crate::tool::{Outcome, output, spec, still_wanted, to_the_end};
+use crate::tool::{Outcome, check_aborted, output, run_to_completion, spec};
 use crate::workbench::Workbench;
 
 /// Changes parts of files for the model.
@@ -36,19 +36,19 @@ pub struct EditTool {
 }
 
 impl EditTool {
-    /// The tool of one session.
+    /// Creates the tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         EditTool { spec: spec("edit", DESCRIPTION, parameters()), workbench }
     }
 }
 
 fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
-    still_wanted(cancel)?;
+    check_aborted(cancel)?;
     workbench.confinement.admit(path, "access")?;
     let unfit =
         |error: Errno| format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into()));
     rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(unfit)?;
-    // A directory is refused in other words, when it is opened.
+    // A directory gets another message, when it is opened.
     if path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
         return Err(unfit(Errno::INVAL));
     }
@@ -57,9 +57,9 @@ fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], ca
     file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
     drop(file);
     let changed = workbench.seen.has_changed(path, &metadata, || digest(&original));
-    still_wanted(cancel)?;
+    check_aborted(cancel)?;
     let edited = apply(&original, edits, shown_path)?;
-    still_wanted(cancel)?;
+    check_aborted(cancel)?;
     let metadata = replace(path, &edited.contents, &workbench.confinement)?;
     workbench.seen.remember(path, &metadata, digest(&edited.contents));
     let difference = render::difference(&edited.before, &edited.after, shown_path);
@@ -82,7 +82,7 @@ fn parse(arguments: &Arguments) -> Result<Vec<Edit>, String> {
     list.iter().enumerate().map(parse).collect()
 }
 
-/// Mends the shapes models give `edits`: JSON in a string, a lone object, the two texts beside the path.
+/// Normalises the forms in which models pass `edits`: JSON in a string, a single object, the two texts beside the path.
 fn adapt(mut arguments: Map<String, Value>) -> Map<String, Value> {
     let is_edit = |value: &Value| value.get("oldText").is_some() && value.get("newText").is_some();
     if let Some(Value::String(text)) = arguments.get("edits")
@@ -136,7 +136,7 @@ impl Tool for EditTool {
         context: ToolContext,
     ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
         let arguments = Arguments(arguments);
-        // Lined up before the first await: calls on one file keep their order.
+        // Queued before the first await, so that calls on one file keep their order.
         let target = arguments.text("path").map(|shown_path| {
             let path = self.workbench.base.resolve(shown_path);
             let place = self.workbench.mutations.enter(&path);
@@ -147,7 +147,7 @@ impl Tool for EditTool {
                 let (shown_path, path, place) = target?;
                 let edits = parse(&arguments)?;
                 let turn = place.turn(&context.cancel).await?;
-                to_the_end(move || {
+                run_to_completion(move || {
                     let outcome = edit(&self.workbench, &shown_path, &path, &edits, &context.cancel);
                     drop(turn);
                     outcome
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn argument_shapes_are_mended() {
+    fn wrong_forms_of_edits_are_normalised() {
         let edit = json!({"oldText": "a", "newText": "b"});
         let check = |given: Value, expected: Value| {
             assert_eq!(Value::Object(adapt(given.as_object().unwrap().clone())), expected);

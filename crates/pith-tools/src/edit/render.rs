@@ -1,4 +1,4 @@
-//! Showing a difference: numbered lines for people, a patch for programs.
+//! Renders a difference: numbered lines for people, a patch for programs.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ pub(super) struct Difference {
     pub first_changed_line: Option<usize>,
 }
 
-/// Shows how `before` became `after`.
+/// Renders the difference between `before` and `after`.
 pub(super) fn difference(before: &[u8], after: &[u8], path: &str) -> Difference {
     let (old, new) = (lines(before), lines(after));
     let runs = compare(&old, &new);
@@ -28,7 +28,7 @@ pub(super) fn difference(before: &[u8], after: &[u8], path: &str) -> Difference 
     }
 }
 
-/// Digits of the largest line number; here a final newline does open another line.
+/// The number of digits of the largest line number; here a final newline does open another line.
 fn number_width(before: &[u8], after: &[u8]) -> usize {
     let count = |text: &[u8]| memchr::memchr_iter(b'\n', text).count() + 1;
     count(before).max(count(after)).to_string().len()
@@ -64,7 +64,7 @@ impl Versions<'_> {
         out.join("\n")
     }
 
-    /// How many lines of an unchanged run are shown after the change before it and before the one that follows.
+    /// How many lines of an unchanged run are shown after the previous change and before the next one.
     fn context(&self, at: usize) -> (usize, usize) {
         (if at > 0 { CONTEXT } else { 0 }, if at + 1 < self.runs.len() { CONTEXT } else { 0 })
     }
@@ -100,7 +100,7 @@ impl Versions<'_> {
     }
 }
 
-/// A stretch of a patch while it grows.
+/// A hunk of a patch as it is built.
 #[derive(Default)]
 struct Hunk {
     start: Option<(usize, usize)>,
@@ -131,7 +131,7 @@ impl Hunk {
     fn close(&mut self, out: &mut String) {
         let hunk = std::mem::take(self);
         let Some((old, new)) = hunk.start else { return };
-        // An empty side is named by the line before it.
+        // An empty side is positioned at the line before it.
         let position = |start: usize, lines: usize| if lines == 0 { start } else { start + 1 };
         let (old, new) = (position(old, hunk.old_lines), position(new, hunk.new_lines));
         let _ = write!(out, "@@ -{old},{} +{new},{} @@\n{}", hunk.old_lines, hunk.new_lines, hunk.body);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn small_changes() {
+    fn changed_lines_are_numbered_and_marked() {
         check(
             "one\ntwo\nthree\n",
             "one\n2\nthree\n",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn far_lines_are_left_out() {
+    fn lines_far_from_changes_are_omitted() {
         let before = numbered(1..=30);
         check(
             &before,

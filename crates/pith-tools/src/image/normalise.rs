@@ -1,4 +1,4 @@
-//! Fitting an image to what providers take inline.
+//! Converts an image to what providers accept inline.
 
 use std::io::Cursor;
 
@@ -10,10 +10,10 @@ use image::metadata::Orientation;
 use image::{DynamicImage, GenericImageView, ImageDecoder, ImageReader, RgbImage};
 use pith_protocol::ImageBlock;
 
-use super::sniff::{Kind, Sniffed, sniff};
+use super::sniff::{ImageKind, Sniffed, sniff};
 use crate::truncate::size;
 
-/// Larger files are not looked into.
+/// Larger files are not decoded.
 pub(crate) const MAX_INPUT: usize = 50 << 20;
 const MAX_PIXELS: u64 = 100_000_000;
 const JPEG_QUALITIES: [u8; 5] = [80, 85, 70, 55, 40];
@@ -26,7 +26,7 @@ const NOT_RESIZABLE: &str = "[Image omitted: could not be resized below the inli
 pub struct Limits {
     pub width: u32,
     pub height: u32,
-    /// The encoded form must stay below.
+    /// The base64 form must be smaller than this.
     pub base64_bytes: usize,
 }
 
@@ -36,41 +36,41 @@ impl Default for Limits {
     }
 }
 
-/// What to do to images.
+/// How images are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Off: only types providers do not take are converted.
+    /// If false, only types that providers do not accept are converted.
     pub auto_resize: bool,
     pub limits: Limits,
 }
 
-/// What became of an image.
+/// The result of converting an image.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Normalised {
-    /// Possibly another image, with remarks for the model.
+    /// The image, possibly converted, with notes for the model.
     Image { block: ImageBlock, notes: Vec<String> },
-    /// No image; the remark that takes its place.
+    /// No image; the note replaces it.
     Omitted(String),
 }
 
-/// Whether an inline image can be passed on as it is. Looks at the header only.
+/// Returns whether an inline image can be passed on unchanged. Reads only the header.
 pub fn is_ordinary(block: &ImageBlock, rules: Rules) -> bool {
     if block.data.len() >= rules.limits.base64_bytes {
         return false;
     }
     let Some(data) = decoded(&block.data) else { return false };
     match sniff(&data) {
-        Sniffed::Image(kind) => kind.mime() == block.mime_type && can_stay(kind, &data, rules),
+        Sniffed::Image(kind) => kind.mime() == block.mime_type && is_acceptable(kind, &data, rules),
         Sniffed::Unsupported(_) | Sniffed::Other => false,
     }
 }
 
-/// [`normalise`] for an image that is inline already.
+/// Like [`normalise`], for an image that is inline already.
 pub fn normalise_block(block: ImageBlock, rules: Rules) -> Normalised {
     if is_ordinary(&block, rules) {
         return Normalised::Image { block, notes: Vec::new() };
     }
-    // A type that needs no conversion can only fail later.
+    // A type that needs no conversion can only fail when it is resized.
     let failure = if rules.auto_resize && is_inline(&block.mime_type) { NOT_RESIZABLE } else { NOT_CONVERTIBLE };
     match decoded(&block.data) {
         Some(data) => normalise_or(&data, rules, failure),
@@ -78,39 +78,39 @@ pub fn normalise_block(block: ImageBlock, rules: Rules) -> Normalised {
     }
 }
 
-/// Makes an inline image of a file's bytes, converted and made smaller as far as needed.
+/// Makes an inline image from a file's bytes, converted and resized as needed.
 pub fn normalise(data: &[u8], rules: Rules) -> Normalised {
     let needs_no_conversion = matches!(sniff(data), Sniffed::Image(kind) if kind.is_inline());
     normalise_or(data, rules, if needs_no_conversion { NOT_RESIZABLE } else { NOT_CONVERTIBLE })
 }
 
-/// [`normalise`] with the remark on an image that cannot be used.
+/// Like [`normalise`], with the note to use if the image is unusable.
 fn normalise_or(data: &[u8], rules: Rules, failure: &str) -> Normalised {
     let Sniffed::Image(kind) = sniff(data) else { return Normalised::Omitted(failure.to_owned()) };
     if data.len() > MAX_INPUT {
         return Normalised::Omitted(format!("[Image omitted: {} exceeds the limit of 50MB.]", size(data.len())));
     }
-    if can_stay(kind, data, rules) {
+    if is_acceptable(kind, data, rules) {
         return unchanged(kind, data);
     }
     match open(kind, data) {
-        Err(Refused::TooManyPixels(width, height)) => {
+        Err(DecodeError::TooManyPixels(width, height)) => {
             Normalised::Omitted(format!("[Image omitted: {width}x{height} exceeds the limit of 100 megapixels.]"))
         }
-        Err(Refused::Broken) => Normalised::Omitted(failure.to_owned()),
-        Ok(image) => rework(kind, data, &image, rules).unwrap_or_else(|| Normalised::Omitted(failure.to_owned())),
+        Err(DecodeError::Broken) => Normalised::Omitted(failure.to_owned()),
+        Ok(image) => convert(kind, data, &image, rules).unwrap_or_else(|| Normalised::Omitted(failure.to_owned())),
     }
 }
 
-/// Whether an image of this type, as its sender says, needs no conversion.
+/// Whether an image of this declared type needs no conversion.
 fn is_inline(mime: &str) -> bool {
     let mime = mime.split_once(';').map_or(mime, |(mime, _)| mime).trim();
     let known = ["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"];
     known.iter().any(|known| mime.eq_ignore_ascii_case(known))
 }
 
-/// Whether the bytes may be passed on, as far as the header tells.
-fn can_stay(kind: Kind, data: &[u8], rules: Rules) -> bool {
+/// Whether the bytes can be passed on, as far as the header tells.
+fn is_acceptable(kind: ImageKind, data: &[u8], rules: Rules) -> bool {
     if !kind.is_inline() || !rules.auto_resize {
         return kind.is_inline();
     }
@@ -119,8 +119,8 @@ fn can_stay(kind: Kind, data: &[u8], rules: Rules) -> bool {
         && header(kind, data).is_some_and(|(width, height)| fits(width, height, rules.limits))
 }
 
-/// The size the image will be shown at.
-fn header(kind: Kind, data: &[u8]) -> Option<(u32, u32)> {
+/// The size of the image after its orientation is applied.
+fn header(kind: ImageKind, data: &[u8]) -> Option<(u32, u32)> {
     let mut decoder = ImageReader::with_format(Cursor::new(data), kind.format()).into_decoder().ok()?;
     let (width, height) = decoder.dimensions();
     Some(if swaps_sides(decoder.orientation().ok()?) { (height, width) } else { (width, height) })
@@ -137,38 +137,38 @@ fn fits(width: u32, height: u32, limits: Limits) -> bool {
     width <= limits.width && height <= limits.height
 }
 
-enum Refused {
+enum DecodeError {
     TooManyPixels(u32, u32),
     Broken,
 }
 
-/// Decodes upright; the size is checked before any pixel is.
-fn open(kind: Kind, data: &[u8]) -> Result<DynamicImage, Refused> {
+/// Decodes and rotates the image; its size is checked before any pixel is decoded.
+fn open(kind: ImageKind, data: &[u8]) -> Result<DynamicImage, DecodeError> {
     let reader = ImageReader::with_format(Cursor::new(data), kind.format());
-    let mut decoder = reader.into_decoder().map_err(|_| Refused::Broken)?;
+    let mut decoder = reader.into_decoder().map_err(|_| DecodeError::Broken)?;
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(Refused::TooManyPixels(width, height));
+        return Err(DecodeError::TooManyPixels(width, height));
     }
-    decoder.set_limits(image::Limits::default()).map_err(|_| Refused::Broken)?;
+    decoder.set_limits(image::Limits::default()).map_err(|_| DecodeError::Broken)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut image = DynamicImage::from_decoder(decoder).map_err(|_| Refused::Broken)?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(|_| DecodeError::Broken)?;
     image.apply_orientation(orientation);
     Ok(image)
 }
 
-fn rework(kind: Kind, data: &[u8], image: &DynamicImage, rules: Rules) -> Option<Normalised> {
+fn convert(kind: ImageKind, data: &[u8], image: &DynamicImage, rules: Rules) -> Option<Normalised> {
     let limits = rules.limits;
     let (width, height) = image.dimensions();
     let small = fits(width, height, limits) || !rules.auto_resize;
     if kind.is_inline() && small && base64_size(data.len()) < limits.base64_bytes {
-        // The header was in doubt, but the image is sound.
+        // The header was in doubt, but the image is valid.
         return Some(unchanged(kind, data));
     }
     let as_png = (!kind.is_inline() && small).then(|| encoded_png(image)).flatten();
     let as_png = as_png.filter(|png| !rules.auto_resize || base64_size(png.len()) < limits.base64_bytes);
     let (bytes, mime, resized) = match as_png {
-        Some(png) => (png, Kind::Png.mime(), None),
+        Some(png) => (png, ImageKind::Png.mime(), None),
         None => {
             let (bytes, kind, shown) = shrink(image, limits)?;
             (bytes, kind.mime(), Some(shown))
@@ -190,15 +190,15 @@ fn rework(kind: Kind, data: &[u8], image: &DynamicImage, rules: Rules) -> Option
 }
 
 /// Scales down until an encoding is small enough.
-fn shrink(image: &DynamicImage, limits: Limits) -> Option<(Vec<u8>, Kind, (u32, u32))> {
+fn shrink(image: &DynamicImage, limits: Limits) -> Option<(Vec<u8>, ImageKind, (u32, u32))> {
     let (mut width, mut height) = fitted(image.dimensions(), limits);
     loop {
         let scaled =
             (image.dimensions() != (width, height)).then(|| image.resize_exact(width, height, FilterType::Lanczos3));
         let candidate = scaled.as_ref().unwrap_or(image);
-        let png = encoded_png(candidate).map(|png| (png, Kind::Png));
+        let png = encoded_png(candidate).map(|png| (png, ImageKind::Png));
         let flat = std::cell::LazyCell::new(|| flattened(candidate));
-        let jpegs = JPEG_QUALITIES.iter().filter_map(|quality| Some((encoded_jpeg(&flat, *quality)?, Kind::Jpeg)));
+        let jpegs = JPEG_QUALITIES.iter().filter_map(|quality| Some((encoded_jpeg(&flat, *quality)?, ImageKind::Jpeg)));
         let first = png.into_iter().chain(jpegs).find(|(bytes, _)| base64_size(bytes.len()) < limits.base64_bytes);
         if let Some((bytes, kind)) = first {
             return Some((bytes, kind, (width, height)));
@@ -224,7 +224,7 @@ fn fitted((mut width, mut height): (u32, u32), limits: Limits) -> (u32, u32) {
 
 fn encoded_png(image: &DynamicImage) -> Option<Vec<u8>> {
     let mut bytes = Cursor::new(Vec::new());
-    // The encoder takes what PNG can hold; floats are what it cannot.
+    // The encoder accepts every pixel format but floats.
     match image {
         DynamicImage::ImageRgb32F(_) | DynamicImage::ImageRgba32F(_) => {
             image.to_rgba8().write_to(&mut bytes, image::ImageFormat::Png).ok()?;
@@ -240,7 +240,7 @@ fn encoded_jpeg(image: &RgbImage, quality: u8) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// On white, as JPEG knows no transparency.
+/// Draws the image on white, because JPEG has no transparency.
 fn flattened(image: &DynamicImage) -> RgbImage {
     if !image.color().has_alpha() {
         return image.to_rgb8();
@@ -253,7 +253,7 @@ fn flattened(image: &DynamicImage) -> RgbImage {
     flat
 }
 
-fn unchanged(kind: Kind, data: &[u8]) -> Normalised {
+fn unchanged(kind: ImageKind, data: &[u8]) -> Normalised {
     let block = ImageBlock { data: STANDARD.encode(data), mime_type: kind.mime().to_owned() };
     Normalised::Image { block, notes: Vec::new() }
 }

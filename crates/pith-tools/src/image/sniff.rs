@@ -1,11 +1,11 @@
-//! Recognising images by their first bytes.
+//! Recognises images by their first bytes.
 
-/// How much of a file [`sniff`] wants to see.
+/// How many bytes of a file [`sniff`] needs.
 pub(crate) const SNIFFED: usize = 4100;
 
 /// Image types pith can decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ImageKind {
     Png,
     Jpeg,
     Gif,
@@ -13,71 +13,71 @@ pub enum Kind {
     Bmp,
 }
 
-/// What a file starts like.
+/// What the first bytes of a file show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sniffed {
-    Image(Kind),
-    /// An image no model is shown; the MIME type.
+    Image(ImageKind),
+    /// An image type that models cannot be shown; its MIME type.
     Unsupported(&'static str),
     Other,
 }
 
-impl Kind {
+impl ImageKind {
     /// The MIME type.
     pub fn mime(self) -> &'static str {
         match self {
-            Kind::Png => "image/png",
-            Kind::Jpeg => "image/jpeg",
-            Kind::Gif => "image/gif",
-            Kind::Webp => "image/webp",
-            Kind::Bmp => "image/bmp",
+            ImageKind::Png => "image/png",
+            ImageKind::Jpeg => "image/jpeg",
+            ImageKind::Gif => "image/gif",
+            ImageKind::Webp => "image/webp",
+            ImageKind::Bmp => "image/bmp",
         }
     }
 
-    /// Whether providers take it as it is.
+    /// Whether providers accept it unchanged.
     pub fn is_inline(self) -> bool {
-        self != Kind::Bmp
+        self != ImageKind::Bmp
     }
 
     pub(super) fn format(self) -> image::ImageFormat {
         match self {
-            Kind::Png => image::ImageFormat::Png,
-            Kind::Jpeg => image::ImageFormat::Jpeg,
-            Kind::Gif => image::ImageFormat::Gif,
-            Kind::Webp => image::ImageFormat::WebP,
-            Kind::Bmp => image::ImageFormat::Bmp,
+            ImageKind::Png => image::ImageFormat::Png,
+            ImageKind::Jpeg => image::ImageFormat::Jpeg,
+            ImageKind::Gif => image::ImageFormat::Gif,
+            ImageKind::Webp => image::ImageFormat::WebP,
+            ImageKind::Bmp => image::ImageFormat::Bmp,
         }
     }
 
-    /// Whether the data ends as it should; a cut-off image would only be refused by the provider.
+    /// Whether the data ends as this format does; providers refuse truncated images.
     pub(super) fn is_complete(self, data: &[u8]) -> bool {
         match self {
-            Kind::Png => data.ends_with(b"IEND\xaeB`\x82"),
-            Kind::Jpeg => data.ends_with(b"\xff\xd9"),
-            Kind::Gif => data.ends_with(b";"),
-            Kind::Webp => little_endian(data, 4).is_some_and(|size| size as usize + 8 <= data.len()),
-            Kind::Bmp => true,
+            ImageKind::Png => data.ends_with(b"IEND\xaeB`\x82"),
+            ImageKind::Jpeg => data.ends_with(b"\xff\xd9"),
+            ImageKind::Gif => data.ends_with(b";"),
+            ImageKind::Webp => little_endian(data, 4).is_some_and(|size| size as usize + 8 <= data.len()),
+            ImageKind::Bmp => true,
         }
     }
 }
 
-/// Tells what `head`, the beginning of a file, is.
+/// Recognises `head`, the beginning of a file.
 pub fn sniff(head: &[u8]) -> Sniffed {
     let head = &head[..head.len().min(SNIFFED)];
     match head {
         [0xff, 0xd8, 0xff, 0xf7, ..] => Sniffed::Other,
-        [0xff, 0xd8, 0xff, ..] => Sniffed::Image(Kind::Jpeg),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Sniffed::Image(Kind::Gif),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Sniffed::Image(Kind::Webp),
+        [0xff, 0xd8, 0xff, ..] => Sniffed::Image(ImageKind::Jpeg),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Sniffed::Image(ImageKind::Gif),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Sniffed::Image(ImageKind::Webp),
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', chunks @ ..] => png(chunks),
-        [b'B', b'M', ..] if is_bitmap(head) => Sniffed::Image(Kind::Bmp),
+        [b'B', b'M', ..] if is_bitmap(head) => Sniffed::Image(ImageKind::Bmp),
         [_, _, _, _, b'f', b't', b'y', b'p', brand @ ..] => media(brand),
         _ if is_svg(head) => Sniffed::Unsupported("image/svg+xml"),
         _ => Sniffed::Other,
     }
 }
 
-/// Walks the chunks: an `acTL` before the first `IDAT` makes an animation.
+/// Checks the chunks: an `acTL` before the first `IDAT` makes it an animation.
 fn png(mut chunks: &[u8]) -> Sniffed {
     if chunks.get(4..8) != Some(b"IHDR") {
         return Sniffed::Other;
@@ -92,10 +92,10 @@ fn png(mut chunks: &[u8]) -> Sniffed {
         // Contents and checksum follow the name.
         chunks = rest.get(length.saturating_add(4)..).unwrap_or_default();
     }
-    Sniffed::Image(Kind::Png)
+    Sniffed::Image(ImageKind::Png)
 }
 
-/// The two letters are common in text; sizes, planes and depth must make sense as well.
+/// The two letters are common in text; sizes, planes and depth must be valid as well.
 fn is_bitmap(head: &[u8]) -> bool {
     let short = |at: usize| head.get(at..at + 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
     let Some(header) = little_endian(head, 14) else { return false };
@@ -113,7 +113,7 @@ fn media(brand: &[u8]) -> Sniffed {
     }
 }
 
-/// An `svg` element after nothing but a prologue.
+/// Whether an `svg` element follows, after a prologue at most.
 fn is_svg(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
@@ -153,17 +153,17 @@ mod tests {
     fn types_are_told_by_content() {
         let bitmap = [b"BM".as_slice(), &[0; 12], &40u32.to_le_bytes(), &[0; 8], &[1, 0, 24, 0]].concat();
         let cases: &[(&[u8], Sniffed)] = &[
-            (b"\xff\xd8\xff\xe0", Sniffed::Image(Kind::Jpeg)),
+            (b"\xff\xd8\xff\xe0", Sniffed::Image(ImageKind::Jpeg)),
             (b"\xff\xd8\xff\xf7", Sniffed::Other),
-            (b"GIF89a..", Sniffed::Image(Kind::Gif)),
+            (b"GIF89a..", Sniffed::Image(ImageKind::Gif)),
             (b"GIF88a..", Sniffed::Other),
-            (b"RIFF\x10\0\0\0WEBPVP8 ", Sniffed::Image(Kind::Webp)),
+            (b"RIFF\x10\0\0\0WEBPVP8 ", Sniffed::Image(ImageKind::Webp)),
             (b"RIFF\x10\0\0\0WAVE", Sniffed::Other),
-            (&png_of(&[chunk(b"IHDR", 13), chunk(b"IDAT", 5)]), Sniffed::Image(Kind::Png)),
+            (&png_of(&[chunk(b"IHDR", 13), chunk(b"IDAT", 5)]), Sniffed::Image(ImageKind::Png)),
             (&png_of(&[chunk(b"IHDR", 13), chunk(b"acTL", 8)]), Sniffed::Unsupported("image/apng")),
-            (&png_of(&[chunk(b"IHDR", 13), chunk(b"IDAT", 5), chunk(b"acTL", 8)]), Sniffed::Image(Kind::Png)),
+            (&png_of(&[chunk(b"IHDR", 13), chunk(b"IDAT", 5), chunk(b"acTL", 8)]), Sniffed::Image(ImageKind::Png)),
             (&png_of(&[chunk(b"XXXX", 13)]), Sniffed::Other),
-            (&bitmap, Sniffed::Image(Kind::Bmp)),
+            (&bitmap, Sniffed::Image(ImageKind::Bmp)),
             (b"BM is how this sentence starts, and it goes on", Sniffed::Other),
             (b"\0\0\0\x20ftypavif", Sniffed::Unsupported("image/avif")),
             (b"<svg/>", Sniffed::Unsupported("image/svg+xml")),

@@ -17,17 +17,17 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::attend::attend;
-use super::line::Line;
+use super::channel::Channel;
+use super::fallback::supervise;
 use super::supervisor::{Leftovers, Supervisor};
 
-/// A pipe this large spares a busy command most of its waiting.
+/// A pipe this large saves a busy command most of its waiting.
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 256 * 1024;
-/// What is not gone this long after SIGKILL is stuck in the kernel.
-const HOPELESS: Duration = Duration::from_secs(1);
+/// How long after SIGKILL to wait for a process that may be stuck in the kernel.
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What to run.
+/// A command to run.
 #[derive(Clone, Debug)]
 pub struct CommandLine {
     pub program: PathBuf,
@@ -41,22 +41,22 @@ pub struct CommandLine {
 pub struct Jobs {
     supervisor: Option<Supervisor>,
     leftovers: Leftovers,
-    /// Shared with the commands, which take themselves out when nothing is left of them.
-    lines: Arc<Lines>,
+    /// Shared with the commands, which remove themselves when nothing is left of them.
+    channels: Arc<Channels>,
 }
 
-/// The lines to all supervisors that may still have processes.
+/// The channels to all supervisors that may still have processes.
 #[derive(Default)]
-struct Lines(Mutex<Vec<Entry>>);
+struct Channels(Mutex<Vec<Entry>>);
 
 struct Entry {
-    /// Dropping a line ends what is behind it.
-    line: Arc<Line>,
-    /// Waits for the end of what a finished command has left running.
+    /// Dropping the channel ends the processes behind it.
+    channel: Arc<Channel>,
+    /// Waits for the end of processes that a finished command left running.
     watcher: Option<AbortOnDrop>,
 }
 
-/// Ends the task with its owner, so that the task does not keep the line open.
+/// Aborts the task when its owner is dropped, so that the task does not keep the channel open.
 struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {
@@ -68,25 +68,25 @@ impl Drop for AbortOnDrop {
 /// A command that was just started.
 pub struct Running {
     pub job: Job,
-    /// Standard output and error in the order of their writing.
+    /// Standard output and error in the order in which they were written.
     pub output: pipe::Receiver,
 }
 
-/// A running command. Dropped without [`Job::release`], it is killed.
+/// A running command. It is killed if it is dropped without [`Job::release`].
 pub struct Job {
-    line: Arc<Line>,
+    channel: Arc<Channel>,
     released: bool,
-    /// Gone when the session has ended.
-    lines: Weak<Lines>,
-    /// Where the line is listened to; a job may be dropped elsewhere.
+    /// Dropped when the session has ended.
+    channels: Weak<Channels>,
+    /// The runtime that reads the channel; a job may be dropped on another thread.
     runtime: Handle,
 }
 
 impl Jobs {
-    /// `keep_background` lets processes live on that outlast both their command and pith.
+    /// `keep_background` lets processes that outlive their command also outlive pith.
     pub fn new(supervisor: Option<Supervisor>, keep_background: bool) -> Self {
         let leftovers = if keep_background { Leftovers::Keep } else { Leftovers::End };
-        Jobs { supervisor, leftovers, lines: Arc::default() }
+        Jobs { supervisor, leftovers, channels: Arc::default() }
     }
 
     /// Starts a command in a session of its own, with empty input. Needs a tokio runtime.
@@ -98,17 +98,17 @@ impl Jobs {
         Ok(Running { job, output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))? })
     }
 
-    /// Like [`Jobs::spawn`], with output and errors going where the caller wants them.
+    /// Like [`Jobs::spawn`], but writes output and errors where the caller wants them.
     pub fn spawn_to(&self, command: CommandLine, stdout: Stdio, stderr: Stdio) -> io::Result<Job> {
         let (ours, theirs) = BlockingStream::pair()?;
         ours.set_nonblocking(true)?;
         let ours = UnixStream::from_std(ours)?;
-        let line = Arc::new(match &self.supervisor {
+        let channel = Arc::new(match &self.supervisor {
             Some(supervisor) => self.spawn_supervised(supervisor, command, (stdout, stderr), ours, theirs)?,
-            None => self.spawn_attended(command, (stdout, stderr), ours, theirs)?,
+            None => self.spawn_with_fallback(command, (stdout, stderr), ours, theirs)?,
         });
-        self.lines.all().push(Entry { line: Arc::clone(&line), watcher: None });
-        Ok(Job { line, released: false, lines: Arc::downgrade(&self.lines), runtime: Handle::current() })
+        self.channels.all().push(Entry { channel: Arc::clone(&channel), watcher: None });
+        Ok(Job { channel, released: false, channels: Arc::downgrade(&self.channels), runtime: Handle::current() })
     }
 
     fn spawn_supervised(
@@ -118,7 +118,7 @@ impl Jobs {
         (stdout, stderr): (Stdio, Stdio),
         ours: UnixStream,
         theirs: BlockingStream,
-    ) -> io::Result<Line> {
+    ) -> io::Result<Channel> {
         let child = Command::new(&supervisor.program)
             .arg0("pith-supervisor")
             .arg(&supervisor.argument)
@@ -132,17 +132,17 @@ impl Jobs {
             .stdout(stdout)
             .stderr(stderr)
             .spawn()?;
-        // The supervisor reports over the line; as a dropped child it is reaped by the runtime.
-        Ok(Line::new(ours, child.id().and_then(|id| Pid::from_raw(id.cast_signed()))))
+        // The supervisor reports over the channel; as a dropped child it is reaped by the runtime.
+        Ok(Channel::new(ours, child.id().and_then(|id| Pid::from_raw(id.cast_signed()))))
     }
 
-    fn spawn_attended(
+    fn spawn_with_fallback(
         &self,
         command: CommandLine,
         (stdout, stderr): (Stdio, Stdio),
         ours: UnixStream,
         theirs: BlockingStream,
-    ) -> io::Result<Line> {
+    ) -> io::Result<Channel> {
         let child = Command::new(command.program)
             .args(command.arguments)
             .current_dir(command.cwd)
@@ -154,51 +154,52 @@ impl Jobs {
             .stderr(stderr)
             .spawn()?;
         theirs.set_nonblocking(true)?;
-        // Owned by the line: the task ends when the line is closed and the command is cleared away.
-        tokio::spawn(attend(child, UnixStream::from_std(theirs)?, self.leftovers));
-        Ok(Line::new(ours, None))
+        // Owned by the channel: the task ends when the channel is closed and the command has ended.
+        tokio::spawn(supervise(child, UnixStream::from_std(theirs)?, self.leftovers));
+        Ok(Channel::new(ours, None))
     }
 
     /// Ends every command, and what finished ones left running unless that is to be kept.
     pub async fn shutdown_all(&self, grace: Duration) {
-        let entries = std::mem::take(&mut *self.lines.all());
-        let lines = entries.iter().map(|entry| &entry.line);
-        let ending: Vec<_> = lines.filter(|line| self.leftovers == Leftovers::End || !line.has_exited()).collect();
-        for line in &ending {
-            line.end(grace);
+        let entries = std::mem::take(&mut *self.channels.all());
+        let channels = entries.iter().map(|entry| &entry.channel);
+        let ending: Vec<_> =
+            channels.filter(|channel| self.leftovers == Leftovers::End || !channel.has_exited()).collect();
+        for channel in &ending {
+            channel.end(grace);
         }
-        let deadline = Instant::now() + grace + HOPELESS;
-        for line in ending {
-            let _ = timeout_at(deadline, line.gone()).await;
+        let deadline = Instant::now() + grace + KILL_TIMEOUT;
+        for channel in ending {
+            let _ = timeout_at(deadline, channel.gone()).await;
         }
     }
 
-    /// How many commands still have processes.
+    /// Returns how many commands still have processes.
     pub fn count(&self) -> usize {
-        self.lines.all().iter().filter(|entry| !entry.line.is_over()).count()
+        self.channels.all().iter().filter(|entry| !entry.channel.is_over()).count()
     }
 }
 
-impl Lines {
-    /// Closes a line as soon as nothing is left behind it, and with it the descriptor it takes.
-    fn close_when_over(self: Arc<Self>, line: &Arc<Line>, runtime: &Handle) {
-        if line.is_over() {
-            return self.remove(line);
+impl Channels {
+    /// Closes a channel, and with it its descriptor, as soon as nothing is left behind it.
+    fn close_when_over(self: Arc<Self>, channel: &Arc<Channel>, runtime: &Handle) {
+        if channel.is_over() {
+            return self.remove(channel);
         }
         let mut all = self.all();
-        let Some(entry) = all.iter_mut().find(|entry| Arc::ptr_eq(&entry.line, line)) else { return };
-        let (lines, line) = (Arc::downgrade(&self), Arc::clone(line));
+        let Some(entry) = all.iter_mut().find(|entry| Arc::ptr_eq(&entry.channel, channel)) else { return };
+        let (channels, channel) = (Arc::downgrade(&self), Arc::clone(channel));
         let watcher = runtime.spawn(async move {
-            line.gone().await;
-            if let Some(lines) = lines.upgrade() {
-                lines.remove(&line);
+            channel.gone().await;
+            if let Some(channels) = channels.upgrade() {
+                channels.remove(&channel);
             }
         });
         entry.watcher = Some(AbortOnDrop(watcher.abort_handle()));
     }
 
-    fn remove(&self, line: &Arc<Line>) {
-        self.all().retain(|entry| !Arc::ptr_eq(&entry.line, line));
+    fn remove(&self, channel: &Arc<Channel>) {
+        self.all().retain(|entry| !Arc::ptr_eq(&entry.channel, channel));
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Entry>> {
@@ -207,22 +208,22 @@ impl Lines {
 }
 
 impl Job {
-    /// Waits for the exit code: 128 and the signal if one ended the command.
+    /// Waits for the exit code: 128 plus the signal number if a signal ended the command.
     pub async fn exited(&self) -> io::Result<i32> {
-        self.line.exited().await
+        self.channel.exited().await
     }
 
-    /// SIGTERM to the command and all it started, SIGKILL after `grace`.
+    /// Sends SIGTERM to the command and everything it started, SIGKILL after `grace`.
     pub fn end(&self, grace: Duration) {
-        self.line.end(grace);
+        self.channel.end(grace);
     }
 
     /// Waits until nothing of the command is left.
     pub async fn gone(&self) {
-        self.line.gone().await;
+        self.channel.gone().await;
     }
 
-    /// The command is done; what it left in the background stays with its [`Jobs`].
+    /// Marks the command as done; what it left in the background stays with its [`Jobs`].
     pub fn release(mut self) {
         self.released = true;
     }
@@ -231,10 +232,10 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         if !self.released {
-            self.line.end(Duration::ZERO);
+            self.channel.end(Duration::ZERO);
         }
-        if let Some(lines) = self.lines.upgrade() {
-            lines.close_when_over(&self.line, &self.runtime);
+        if let Some(channels) = self.channels.upgrade() {
+            channels.close_when_over(&self.channel, &self.runtime);
         }
     }
 }

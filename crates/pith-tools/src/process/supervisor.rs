@@ -1,4 +1,4 @@
-//! The supervisor program: stands between pith and one command.
+//! The supervisor program: runs one command on behalf of pith.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-use super::line::{Order, Report};
+use super::channel::{Order, Report};
 use super::{ORPHANED_GRACE, tree};
 
 /// The hidden first argument that makes pith's binary a supervisor.
 pub const SUPERVISOR_ARGUMENT: &str = "__supervisor";
 
-/// What withstands SIGKILL this long cannot be ended by us.
-const GIVE_UP: Duration = Duration::from_secs(10);
+/// How long to send SIGKILL to processes that do not end.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
 
 /// How to start a supervisor.
 #[derive(Clone, Debug)]
@@ -31,12 +31,13 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// The program at that path, which must be pith.
+    /// Uses the program at that path, which must be pith.
     pub fn at(program: PathBuf) -> Self {
         Supervisor { program, argument: SUPERVISOR_ARGUMENT.into() }
     }
 
-    /// The running program, which must call [`supervisor_main`] when its first argument is [`SUPERVISOR_ARGUMENT`].
+    /// Uses the running program, which must call [`supervisor_main`] when its first argument is
+    /// [`SUPERVISOR_ARGUMENT`].
     pub fn this_program() -> io::Result<Supervisor> {
         // The kernel's own link still works after the file was replaced or removed.
         let link = PathBuf::from("/proc/self/exe");
@@ -45,7 +46,7 @@ impl Supervisor {
     }
 }
 
-/// What becomes of processes that outlive their command once pith ends.
+/// What happens to processes that outlive their command when pith ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leftovers {
     End,
@@ -61,9 +62,10 @@ impl Leftovers {
     }
 }
 
-/// The whole life of a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftovers, program, its arguments.
+/// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, the program, its
+/// arguments.
 ///
-/// Standard input is the line to pith, standard output and error belong to the command.
+/// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let leftovers = match arguments.next() {
         Some(word) if word == Leftovers::Keep.as_argument() => Leftovers::Keep,
@@ -71,35 +73,35 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         None => return ExitCode::FAILURE,
     };
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
-    let Ok(line) = take_line() else { return ExitCode::FAILURE };
+    let Ok(channel) = take_channel() else { return ExitCode::FAILURE };
     lead_session();
     let shell = match start(program, arguments) {
         Ok(shell) => shell,
         Err(error) => {
-            Report::Failed(error.raw_os_error().unwrap_or(0)).send(&line);
+            Report::Failed(error.raw_os_error().unwrap_or(0)).send(&channel);
             return ExitCode::FAILURE;
         }
     };
     // The output must end when the last process of the command closes it, not when the supervisor ends.
-    let _ = let_go_of_output();
+    let _ = release_output();
     let exited = Arc::new(AtomicBool::new(false));
-    let Ok(reports) = line.try_clone() else { return ExitCode::FAILURE };
+    let Ok(reports) = channel.try_clone() else { return ExitCode::FAILURE };
     let reaper = {
         let exited = Arc::clone(&exited);
         thread::Builder::new().stack_size(64 * 1024).spawn(move || reap(shell, &exited, &reports))
     };
     match reaper {
-        Ok(_) => obey(line, shell, leftovers, &exited),
+        Ok(_) => follow_orders(channel, shell, leftovers, &exited),
         Err(_) => end_now(shell),
     }
 }
 
-fn take_line() -> io::Result<UnixStream> {
-    let line = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    Ok(UnixStream::from(line))
+fn take_channel() -> io::Result<UnixStream> {
+    let channel = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    Ok(UnixStream::from(channel))
 }
 
-/// Away from pith's terminal and group, and parent of every orphan to come.
+/// Leaves pith's terminal and process group, and becomes the parent of all later orphans.
 fn lead_session() {
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
@@ -118,7 +120,7 @@ fn start(program: OsString, arguments: impl Iterator<Item = OsString>) -> io::Re
     Ok(Pid::from_child(&command.spawn()?))
 }
 
-fn let_go_of_output() -> io::Result<()> {
+fn release_output() -> io::Result<()> {
     let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
@@ -126,23 +128,23 @@ fn let_go_of_output() -> io::Result<()> {
     Ok(())
 }
 
-/// Collects every child, the command and adopted orphans alike, and ends the supervisor with the last.
-fn reap(shell: Pid, exited: &AtomicBool, line: &UnixStream) {
+/// Reaps every child, the command and adopted orphans alike, and ends the process after the last one.
+fn reap(shell: Pid, exited: &AtomicBool, channel: &UnixStream) {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == shell => {
                 exited.store(true, Ordering::SeqCst);
-                Report::Exited(exit_code(status)).send(line);
+                Report::Exited(exit_code(status)).send(channel);
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => break,
         }
     }
-    // Where orphans go to init instead, the group is what can be watched.
+    // Where orphans go to init instead, only the process group can be watched.
     while !cfg!(target_os = "linux") && tree::group_is_alive(shell) {
         thread::sleep(Duration::from_millis(200));
     }
-    Report::Gone.send(line);
+    Report::Gone.send(channel);
     std::process::exit(0);
 }
 
@@ -150,16 +152,16 @@ fn exit_code(status: WaitStatus) -> i32 {
     status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal)).unwrap_or(0)
 }
 
-/// Follows orders until the line closes. Returns never: the reaper ends the process.
-fn obey(mut line: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicBool) -> ! {
+/// Follows orders until the channel closes. Never returns: the reaper ends the process.
+fn follow_orders(mut channel: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicBool) -> ! {
     let mut deadline: Option<Instant> = None;
     loop {
-        let patience = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        // A timeout of zero is refused by the socket; it also means the time is up.
-        if patience.is_some_and(|patience| patience.is_zero()) || line.set_read_timeout(patience).is_err() {
+        let remaining = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        // The socket refuses a timeout of zero, which also means that the time is up.
+        if remaining.is_some_and(|remaining| remaining.is_zero()) || channel.set_read_timeout(remaining).is_err() {
             end_now(shell);
         }
-        match Order::read(&mut line) {
+        match Order::read(&mut channel) {
             Ok(Some(Order::End { grace })) => {
                 signal_all(shell, Signal::TERM);
                 let new = Instant::now() + grace;
@@ -168,7 +170,7 @@ fn obey(mut line: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicB
             Ok(None) if leftovers == Leftovers::Keep && exited.load(Ordering::SeqCst) => std::process::exit(0),
             Ok(None) => {
                 signal_all(shell, Signal::TERM);
-                thread::sleep(patience.unwrap_or(ORPHANED_GRACE).min(ORPHANED_GRACE));
+                thread::sleep(remaining.unwrap_or(ORPHANED_GRACE).min(ORPHANED_GRACE));
                 end_now(shell);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => end_now(shell),
@@ -178,15 +180,15 @@ fn obey(mut line: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicB
     }
 }
 
-/// Kills until nothing is left; more than one pass, because something may fork meanwhile.
+/// Kills until nothing is left; in several passes, because something may fork meanwhile.
 fn end_now(shell: Pid) -> ! {
     let mut pause = Duration::from_millis(5);
-    while pause < GIVE_UP {
+    while pause < KILL_LIMIT {
         signal_all(shell, Signal::KILL);
         thread::sleep(pause);
         pause *= 2;
     }
-    // Processes of another user, or stuck in the kernel: nothing we could still do about them.
+    // Processes of another user, or stuck in the kernel, cannot be killed.
     std::process::exit(1);
 }
 
@@ -194,8 +196,8 @@ fn signal_all(shell: Pid, signal: Signal) {
     let all = tree::descendants(rustix::process::getpid());
     let (in_group, others): (Vec<Pid>, Vec<Pid>) =
         all.into_iter().partition(|pid| rustix::process::getpgid(Some(*pid)) == Ok(shell));
-    // The group in one call, so that a shell has no time to start its next command. An empty group's
-    // number may belong to a stranger by now.
+    // Signals the group in one call, so that a shell has no time to start its next command. The id of an empty group
+    // may belong to another process by now.
     if !in_group.is_empty() || !cfg!(target_os = "linux") {
         let _ = rustix::process::kill_process_group(shell, signal);
     }

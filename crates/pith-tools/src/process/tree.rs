@@ -1,17 +1,17 @@
-//! Finding processes by ancestry or session, and signalling them.
+//! Finds processes by ancestry or session, and signals them.
 //!
 //! On Linux this reads `/proc`. Elsewhere only the process group is reached.
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Kills every process of a session at once.
+/// Kills every process of a session.
 pub(super) fn kill_session(session: Pid) {
     for process in processes().filter(|process| process.session == session.as_raw_nonzero().get()) {
         signal(process.pid, Signal::KILL);
     }
 }
 
-/// All living processes below `root`, parents before children.
+/// Returns all living processes below `root`, parents before children.
 pub(super) fn descendants(root: Pid) -> Vec<Pid> {
     let all: Vec<Process> = processes().collect();
     let mut found: Vec<i32> = vec![root.as_raw_nonzero().get()];
@@ -25,7 +25,7 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
     found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
 }
 
-/// Whether a process group still has a living member; the dead that nobody reaps do not count.
+/// Returns whether a process group has a living member; zombies do not count.
 pub(super) fn group_is_alive(group: Pid) -> bool {
     if rustix::process::test_kill_process_group(group).is_err() {
         return false;
@@ -34,7 +34,7 @@ pub(super) fn group_is_alive(group: Pid) -> bool {
         || processes().any(|process| process.group == group.as_raw_nonzero().get() && !process.is_zombie)
 }
 
-/// Whether a process lives; a dead one that nobody reaps does not.
+/// Returns whether a process lives; a zombie does not.
 pub(super) fn is_alive(pid: Pid) -> bool {
     if rustix::process::test_kill_process(pid).is_err() {
         return false;
@@ -46,7 +46,7 @@ pub(super) fn is_alive(pid: Pid) -> bool {
     }
 }
 
-/// Sends a signal; a process that is gone already is fine.
+/// Sends a signal; a process that has ended already is no error.
 pub(super) fn send(pid: Pid, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
@@ -75,7 +75,7 @@ fn processes() -> impl Iterator<Item = Process> {
     })
 }
 
-/// Reads `pid (name) state parent group session …`; the name may hold anything, so the last `)` counts.
+/// Reads `pid (name) state parent group session …`. The name may contain anything, so the last `)` ends it.
 fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
     let after_name = memchr::memrchr(b')', stat)? + 1;
     let mut fields = std::str::from_utf8(&stat[after_name..]).ok()?.split_ascii_whitespace();

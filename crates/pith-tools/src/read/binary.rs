@@ -1,8 +1,8 @@
-//! What to say of a file that is not text.
+//! Describes a file that is not text.
 
 use crate::truncate::size;
 
-/// Size and type of a binary file, given its beginning.
+/// Reports size and type of a binary file, given its beginning.
 pub(super) fn report(head: &[u8], bytes: u64) -> String {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     format!("[Binary file, contents not shown: {}, {}]", kind(head), size(bytes))

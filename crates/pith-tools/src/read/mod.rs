@@ -1,4 +1,4 @@
-//! The `read` tool: text files by line, images for models that see.
+//! The `read` tool: text files by line, images for models that accept them.
 
 mod binary;
 mod text;
@@ -19,12 +19,12 @@ use crate::arguments::Arguments;
 use crate::files::open_regular;
 use crate::image::{Normalised, Rules, Sniffed, normalise, sniff};
 use crate::os_error;
-use crate::seen::{COMPARED, Digest};
-use crate::tool::{ABORTED, Outcome, abandonable, output, spec};
+use crate::seen::{Digest, MAX_COMPARED};
+use crate::tool::{ABORTED, Outcome, output, run_read_only, spec};
 use crate::workbench::Workbench;
 use text::Window;
 
-/// Looked at to tell text from binary.
+/// How many bytes are checked to tell text from binary.
 const HEAD: usize = 8 * 1024;
 
 /// Reads files for the model.
@@ -33,7 +33,7 @@ pub struct Read {
     workbench: Arc<Workbench>,
 }
 
-/// A file whose beginning has been looked at.
+/// An open file whose beginning has been read.
 struct Opened {
     shown_path: String,
     path: PathBuf,
@@ -43,7 +43,7 @@ struct Opened {
 }
 
 impl Read {
-    /// The tool of one session.
+    /// Creates the tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
         Read { spec: spec("read", DESCRIPTION, parameters()), workbench }
     }
@@ -54,11 +54,11 @@ impl Read {
         let limit = arguments.limit("limit")?;
         let opened = {
             let workbench = Arc::clone(&self.workbench);
-            abandonable(&cancel, move |_| open(&workbench, shown_path)).await?
+            run_read_only(&cancel, move |_| open(&workbench, shown_path)).await?
         };
         match sniff(&opened.head) {
             Sniffed::Image(_) => self.image(opened, &cancel).await,
-            // The source of a drawing is text for whoever asks for lines of it.
+            // A call that asks for lines of an SVG gets its source.
             Sniffed::Unsupported("image/svg+xml") if offset.is_some() || limit.is_some() => {
                 self.text(opened, Window::new(offset, limit), &cancel).await
             }
@@ -72,9 +72,9 @@ impl Read {
 
     async fn text(&self, opened: Opened, window: Window, cancel: &CancellationToken) -> Outcome {
         let workbench = Arc::clone(&self.workbench);
-        abandonable(cancel, move |cancel| {
+        run_read_only(cancel, move |cancel| {
             let Opened { shown_path, path, file, metadata, head } = opened;
-            let digest = (metadata.len() <= COMPARED).then(Digest::default);
+            let digest = (metadata.len() <= MAX_COMPARED).then(Digest::default);
             let scan = text::scan(head.as_slice().chain(file), window, digest, cancel)?;
             workbench.seen.remember(&path, &metadata, scan.digest);
             scan.render(window, &shown_path)
@@ -84,13 +84,13 @@ impl Read {
 
     async fn image(&self, opened: Opened, cancel: &CancellationToken) -> Outcome {
         let rules = self.workbench.image_rules();
-        let sees_images = self.workbench.conditions().model_sees_images;
+        let sees_images = self.workbench.call_options().model_sees_images;
         let _turn = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ABORTED.to_owned()),
             turn = self.workbench.decoding.acquire() => turn,
         };
-        abandonable(cancel, move |_| image(opened, rules, sees_images)).await
+        run_read_only(cancel, move |_| image(opened, rules, sees_images)).await
     }
 }
 
@@ -105,7 +105,7 @@ fn open(workbench: &Workbench, shown_path: String) -> Result<Opened, String> {
 
 fn image(mut opened: Opened, rules: Rules, sees_images: bool) -> Outcome {
     let mut data = opened.head;
-    // One byte past the limit is enough to find it exceeded.
+    // One byte past the limit is enough to see that it is exceeded.
     let mut rest = (&mut opened.file).take(crate::image::MAX_INPUT as u64 + 1);
     rest.read_to_end(&mut data).map_err(|error| os_error::on_open_file(&error, "read"))?;
     let Sniffed::Image(kind) = sniff(&data) else { return Err("The file changed while it was read".to_owned()) };

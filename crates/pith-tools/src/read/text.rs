@@ -1,7 +1,7 @@
-//! Reading a window of lines from a file of any size.
+//! Reads a window of lines from a file of any size.
 //!
-//! The whole file is passed through once, because the number of its lines is
-//! part of the answer, but only as much as fits a result is ever held.
+//! The whole file is read once, because the number of its lines is part of the answer, but no more than fits a result
+//! is kept in memory.
 
 use std::io::Read;
 
@@ -12,31 +12,31 @@ use tokio_util::sync::CancellationToken;
 use crate::command::decode::Decoder;
 use crate::os_error;
 use crate::seen::Digest;
-use crate::tool::{Outcome, still_wanted};
+use crate::tool::{Outcome, check_aborted};
 use crate::truncate::{Extent, Limits, TruncatedBy, head_of, size};
 
 const CHUNK: usize = 256 * 1024;
 
-/// The lines asked for.
+/// The requested lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The first line, a whole number; of any size, because a refusal names it.
+    /// The first line, a whole number; kept as given, because the error message repeats it.
     offset: f64,
-    /// Lines before the first.
+    /// The number of lines before the first.
     skipped: usize,
     count: Option<usize>,
 }
 
 impl Window {
-    /// `offset` counts from 1 and is rounded down; less than that is the beginning.
+    /// `offset` counts from 1 and is rounded down; anything less is the beginning.
     pub fn new(offset: Option<f64>, limit: Option<usize>) -> Self {
         let offset = offset.unwrap_or(1.0).floor().max(1.0);
-        // A saturating cast: no file has that many lines.
+        // The cast saturates: no file has that many lines.
         Window { offset, skipped: offset as usize - 1, count: limit }
     }
 }
 
-/// What was found in a file.
+/// The result of reading a file.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     /// A final newline opens one more, empty line.
@@ -54,7 +54,7 @@ struct Selected {
     first_line: Option<usize>,
 }
 
-/// Passes through a file, feeding `digest` if there is one. Fails when it cannot be read or is not wanted any more.
+/// Reads a file, feeding `digest` if there is one. Fails if it cannot be read or the call is aborted.
 pub(super) fn scan(
     mut file: impl Read,
     window: Window,
@@ -68,7 +68,7 @@ pub(super) fn scan(
     let mut selected = Selected::default();
     let mut buffer = vec![0; CHUNK];
     loop {
-        still_wanted(cancel)?;
+        check_aborted(cancel)?;
         let n = file.read(&mut buffer).map_err(|error| os_error::on_open_file(&error, "read"))?;
         if n == 0 {
             break;
@@ -97,7 +97,7 @@ pub(super) fn scan(
     Ok(Scan { total_lines: newlines + 1, selected, digest: digest.map(|digest| digest.finish()) })
 }
 
-/// What follows the `n`th newline, nothing if there are fewer. Adds the newlines passed to `count`.
+/// What follows the `n`th newline; empty if there are fewer. Adds the number of newlines passed to `count`.
 fn skip_lines<'a>(bytes: &'a [u8], n: usize, count: &mut usize) -> &'a [u8] {
     let mut passed = 0;
     for at in memchr::memchr_iter(b'\n', bytes) {
@@ -132,7 +132,7 @@ impl Selected {
 }
 
 impl Scan {
-    /// The answer to the model.
+    /// Renders the answer to the model.
     pub fn render(&self, window: Window, path: &str) -> Outcome {
         let (first, total) = (window.skipped + 1, self.total_lines);
         if first > total {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn windows() {
+    fn offset_and_limit_select_lines() {
         check("", 0, 0, "");
         check("", 2, 0, "Offset 2 is beyond end of file (1 lines total)");
         check("\n", 0, 0, "\n");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn long_files_say_where_to_go_on() {
+    fn long_files_say_at_which_offset_to_continue() {
         let lines: String = (1..=3000).map(|n| format!("line {n}\n")).collect();
         let text = read(lines.as_bytes(), None, None).unwrap();
         assert!(text.ends_with("line 2000\n\n[Showing lines 1-2000 of 3001. Use offset=2001 to continue.]"));
@@ -246,7 +246,7 @@ mod tests {
         );
     }
 
-    /// Hands out a few bytes at a time.
+    /// Returns a few bytes at a time.
     struct Trickle<'a>(&'a [u8], usize);
 
     impl Read for Trickle<'_> {

@@ -1,16 +1,16 @@
-//! The order people expect of names: punctuation, digits, letters; case and
-//! accents only decide between names that are otherwise the same.
+//! Sorts names as people expect: punctuation, digits, letters; case and accents decide only between names that are
+//! otherwise the same.
 
 use std::cmp::Ordering;
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// Punctuation and symbols in the order of the Unicode collation; whatever is not listed comes after.
+/// Punctuation and symbols in Unicode collation order; characters that are not listed come after.
 const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
 
-/// Letters of European alphabets that sort like others. One with the last of all characters in its spelling is a letter
-/// of its own, right after the other.
+/// Letters of European alphabets that sort like others. A spelling that ends in the last of all characters makes a
+/// letter of its own, right after the other.
 const SPELLINGS: [(char, &str); 11] = [
     ('ß', "ss"),
     ('æ', "ae"),
@@ -25,7 +25,7 @@ const SPELLINGS: [(char, &str); 11] = [
     ('ŧ', "t\u{10ffff}"),
 ];
 
-/// Compares two names, without regard to case first.
+/// Compares two names, ignoring case first.
 pub(super) fn compare(one: &str, two: &str) -> Ordering {
     let by_letters = keys(one).cmp(keys(two));
     by_letters.then_with(|| one.to_lowercase().cmp(&two.to_lowercase())).then_with(|| one.cmp(two))

@@ -14,7 +14,7 @@ use super::listing::Listing;
 use super::walk::{Ignoring, walk};
 use crate::arguments::Arguments;
 use crate::paths::relative;
-use crate::tool::{Outcome, spec, still_wanted};
+use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
 
 const DEFAULT_LIMIT: usize = 1000;
@@ -35,7 +35,7 @@ fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
     let root = workbench.base.resolve(arguments.optional_text("path")?.unwrap_or("."));
     workbench.confinement.admit(&root, "access")?;
     if !root.is_dir() {
-        // In fd's words, which models know.
+        // fd's message, which models know.
         let root = root.display();
         return Err(format!(
             "[fd error]: Search path '{root}' is not a directory.\n[fd error]: No valid search paths given."
@@ -44,7 +44,7 @@ fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
     let mut listing = Listing::default();
     let mut left = limit;
     for entry in walk(&root, Ignoring::LikeFind, None).flatten() {
-        still_wanted(cancel)?;
+        check_aborted(cancel)?;
         if entry.depth() == 0 || !pattern.matches(&entry) {
             continue;
         }
@@ -64,7 +64,7 @@ fn find(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
     Ok(listing.finish(None))
 }
 
-/// A glob for names, or for whole paths if it has a slash.
+/// A glob for names, or for whole paths if it contains a slash.
 struct Pattern {
     glob: GlobMatcher,
     whole_path: bool,
@@ -72,14 +72,14 @@ struct Pattern {
 
 impl Pattern {
     fn new(pattern: &str) -> Result<Self, String> {
-        // Nothing asked for is anything, as with fd.
+        // An empty pattern matches everything, as in fd.
         let pattern = if pattern.is_empty() { "*" } else { pattern };
         let whole_path = pattern.contains('/');
         let anchored = !whole_path || pattern.starts_with('/') || pattern.starts_with("**/");
         let glob = if anchored { pattern.to_owned() } else { format!("**/{pattern}") };
         let glob = GlobBuilder::new(&glob)
             .literal_separator(true)
-            // A pattern in lower case does not care.
+            // A pattern in lower case ignores case.
             .case_insensitive(!pattern.chars().any(char::is_uppercase))
             .build()
             .map_err(|error| format!("[fd error]: {error}"))?;

@@ -15,7 +15,7 @@ use super::walk::{Glob, Ignoring, walk};
 use crate::arguments::Arguments;
 use crate::files::open_regular;
 use crate::paths::relative;
-use crate::tool::{Outcome, spec, still_wanted};
+use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
 
 const DEFAULT_LIMIT: usize = 100;
@@ -48,7 +48,7 @@ fn grep(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
         let name = root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         matches.search(&mut searcher(context, Binary::Search), &matcher, &name, file, cancel);
     }
-    still_wanted(cancel)?;
+    check_aborted(cancel)?;
     Ok(render(matches, limit))
 }
 
@@ -63,12 +63,12 @@ fn search_directory(
 ) -> Result<(), String> {
     let mut searcher = searcher(context, Binary::Skip);
     for entry in walk(root, Ignoring::LikeGrep, glob.clone()).flatten() {
-        still_wanted(cancel)?;
+        check_aborted(cancel)?;
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         if !is_file || glob.as_ref().is_some_and(|glob| !glob.takes(entry.path())) {
             continue;
         }
-        // A file that cannot be opened, or leads outside by now, has no matches.
+        // A file that cannot be opened, or that leads outside by now, has no matches.
         let Ok(file) = File::open(entry.path()) else { continue };
         if workbench.confinement.admit_open(&file, entry.path(), "open").is_err() {
             continue;
@@ -81,7 +81,7 @@ fn search_directory(
     Ok(())
 }
 
-/// ripgrep's way to read a pattern, and its words where one cannot be read: models know them.
+/// Compiles the pattern as ripgrep does, with its error messages, which models know.
 fn matcher(arguments: &Arguments) -> Result<RegexMatcher, String> {
     RegexMatcherBuilder::new()
         .case_insensitive(arguments.flag("ignoreCase"))

@@ -1,14 +1,14 @@
-//! A list of results under the byte limit, with remarks on what is missing.
+//! A list of results under the byte limit, with notes about what is missing.
 
 use pith_agent::ToolOutput;
 use serde_json::{Map, Value};
 
 use crate::truncate::{Extent, Limits, head_of, size};
 
-/// Lists are limited in bytes only; the number is the largest hosts in JavaScript can hold.
+/// Lists are limited in bytes only; the line limit is the largest integer that JavaScript hosts can represent.
 const LIMITS: Limits = Limits { lines: (1 << 53) - 1, bytes: Limits::RESULT.bytes };
 
-/// Collects lines. Past the limit they are counted, not kept.
+/// Collects lines. Past the limit they are counted, but not kept.
 #[derive(Default)]
 pub(super) struct Listing {
     text: String,
@@ -33,13 +33,13 @@ impl Listing {
         self.extent.lines == 0
     }
 
-    /// Adds a remark for the model and its form for hosts.
+    /// Adds a note for the model and its form for hosts.
     pub fn notice(&mut self, text: String, detail: &str, value: impl Into<Value>) {
         self.notices.push(text);
         self.details.insert(detail.to_owned(), value.into());
     }
 
-    /// The result. `trailing` is a remark that comes after the one on bytes.
+    /// Makes the result. `trailing` is a note that follows the one about bytes.
     pub fn finish(mut self, trailing: Option<(String, &str, Value)>) -> ToolOutput {
         let (text, truncation) = head_of(&self.text, self.extent, LIMITS);
         let mut text = text.to_owned();

@@ -12,7 +12,7 @@ use super::collate::compare;
 use super::listing::Listing;
 use crate::arguments::Arguments;
 use crate::os_error;
-use crate::tool::{Outcome, spec, still_wanted};
+use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
 
 const DEFAULT_LIMIT: usize = 500;
@@ -33,7 +33,7 @@ fn ls(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) 
     let unreadable = |error| format!("Cannot read directory: {}", os_error::on_path(&error, "scandir", &path));
     let mut entries: Vec<(String, DirEntry)> = Vec::new();
     for entry in std::fs::read_dir(&path).map_err(unreadable)? {
-        still_wanted(cancel)?;
+        check_aborted(cancel)?;
         let entry = entry.map_err(unreadable)?;
         entries.push((entry.file_name().to_string_lossy().into_owned(), entry));
     }
@@ -52,7 +52,7 @@ fn ls(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken) 
     Ok(listing.finish(None))
 }
 
-/// What follows the name: nothing for files and for what cannot be looked at.
+/// What follows the name: nothing for files and for entries that cannot be read.
 fn suffix(entry: &DirEntry) -> String {
     let Ok(kind) = entry.file_type() else { return String::new() };
     let target = || std::fs::metadata(entry.path());

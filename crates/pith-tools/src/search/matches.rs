@@ -1,4 +1,4 @@
-//! Searching one file and writing down what was found.
+//! Searches one file and formats its matches.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use super::listing::Listing;
 
 /// Longer lines are cut.
 const MAX_CHARS: usize = 500;
-/// A line longer than this is not searched.
+/// A longer line is not searched.
 const HEAP: usize = 64 << 20;
 
 /// All matches so far.
@@ -23,12 +23,12 @@ pub(super) struct Matches {
 }
 
 impl Matches {
-    /// Room for `limit` matches, each with `context` lines around it.
+    /// Makes room for `limit` matches, each with `context` lines around it.
     pub fn new(limit: usize, context: usize) -> Self {
         Matches { listing: Listing::default(), left: limit, cut_lines: false, context }
     }
 
-    /// Searches a file known to the reader as `name`. Files that cannot be read have no matches.
+    /// Searches a file that is shown as `name`. Files that cannot be read have no matches.
     pub fn search(
         &mut self,
         searcher: &mut Searcher,
@@ -37,7 +37,7 @@ impl Matches {
         file: File,
         cancel: &CancellationToken,
     ) {
-        let mut found = Found { left: self.left, context: self.context, ..Found::default() };
+        let mut found = FileMatches { left: self.left, context: self.context, ..FileMatches::default() };
         let searched = searcher.search_reader(matcher, Interruptible { file, cancel }, &mut found);
         if searched.is_err() || found.is_binary {
             return;
@@ -51,15 +51,15 @@ impl Matches {
     }
 }
 
-/// What to do about files that are not text.
+/// What to do with files that are not text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Binary {
     Skip,
-    /// The file was named.
+    /// The call named the file.
     Search,
 }
 
-/// A searcher by line, with `context` lines around matches.
+/// Creates a searcher by line, with `context` lines around matches.
 pub(super) fn searcher(context: usize, binary: Binary) -> Searcher {
     SearcherBuilder::new()
         .line_number(true)
@@ -73,7 +73,7 @@ pub(super) fn searcher(context: usize, binary: Binary) -> Searcher {
         .build()
 }
 
-/// A file whose reading fails once the search is not wanted any more.
+/// A file whose reading fails once the call is aborted.
 struct Interruptible<'a> {
     file: File,
     cancel: &'a CancellationToken,
@@ -90,8 +90,8 @@ impl Read for Interruptible<'_> {
 
 /// The matches of one file with the lines around them.
 #[derive(Default)]
-struct Found {
-    lines: Vec<Line>,
+struct FileMatches {
+    lines: Vec<FoundLine>,
     left: usize,
     context: usize,
     last_match: u64,
@@ -99,15 +99,15 @@ struct Found {
     is_binary: bool,
 }
 
-struct Line {
+struct FoundLine {
     number: u64,
     text: String,
     is_match: bool,
     is_cut: bool,
 }
 
-impl Found {
-    /// Takes a line; false when nothing more is wanted.
+impl FileMatches {
+    /// Takes a line; returns false when no more are needed.
     fn take(&mut self, number: u64, bytes: &[u8], is_match: bool) -> bool {
         let is_match = is_match && self.left > 0;
         if is_match {
@@ -118,13 +118,13 @@ impl Found {
         }
         self.is_terminated = bytes.ends_with(b"\n");
         let (text, is_cut) = shown(bytes.strip_suffix(b"\n").unwrap_or(bytes));
-        self.lines.push(Line { number, text, is_match, is_cut });
+        self.lines.push(FoundLine { number, text, is_match, is_cut });
         // Without context there is nothing to wait for after the last match.
         self.left > 0 || self.context > 0
     }
 }
 
-impl Sink for Found {
+impl Sink for FileMatches {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
@@ -137,11 +137,11 @@ impl Sink for Found {
 
     fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> Result<(), io::Error> {
         self.is_binary = finish.binary_byte_offset().is_some();
-        // Lines are numbered as `read` numbers them: a final newline opens one more, empty line.
+        // Lines are numbered as in `read`: a final newline opens one more, empty line.
         if let Some(last) = self.lines.last().filter(|_| self.is_terminated)
             && last.number < self.last_match + self.context as u64
         {
-            self.lines.push(Line { number: last.number + 1, text: String::new(), is_match: false, is_cut: false });
+            self.lines.push(FoundLine { number: last.number + 1, text: String::new(), is_match: false, is_cut: false });
         }
         Ok(())
     }

@@ -1,8 +1,7 @@
-//! Looking around: `grep`, `find` and `ls`.
+//! The search tools: `grep`, `find` and `ls`.
 //!
-//! ripgrep's engine and ignore rules are linked in; no program is run. Results
-//! come in the order of paths, then lines, so that the same question always
-//! gets the same answer, also under a limit.
+//! ripgrep's engine and ignore rules are linked in; no program is run. Results are sorted by path, then line, so that
+//! the same call always gives the same answer, also under a limit.
 
 mod collate;
 pub mod find;
@@ -22,10 +21,10 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
-use crate::tool::{Outcome, abandonable, output};
+use crate::tool::{Outcome, output, run_read_only};
 use crate::workbench::Workbench;
 
-/// A tool that only looks: a plain function on a thread, which an abort leaves behind.
+/// A tool that only reads: a plain function on a thread, which an abort abandons.
 pub struct SearchTool {
     spec: ToolSpec,
     snippet: &'static str,
@@ -49,7 +48,7 @@ impl Tool for SearchTool {
     ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
         Box::pin(async move {
             let work = move |cancel: &CancellationToken| (self.search)(&self.workbench, &Arguments(arguments), cancel);
-            output(abandonable(&context.cancel, work).await)
+            output(run_read_only(&context.cancel, work).await)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Walking a directory by the ignore rules, in the order of paths.
+//! Walks a directory by the ignore rules, in path order.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{Walk, WalkBuilder};
 
-/// Which ignore files count.
+/// Which ignore files are applied.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ignoring {
     /// `.gitignore` inside repositories only.
     LikeGrep,
-    /// `.gitignore` also where no repository is.
+    /// `.gitignore` also outside repositories.
     LikeFind,
 }
 
-/// Entries below `root`, hidden ones included, `.git` left out unless `root` is in it.
+/// Returns the entries below `root`, hidden ones included, without `.git` unless `root` is in it.
 pub(super) fn walk(root: &Path, ignoring: Ignoring, glob: Option<Arc<Glob>>) -> Walk {
     let mut builder = WalkBuilder::new(root);
     builder.hidden(false).sort_by_file_path(Path::cmp).add_custom_ignore_filename(".rgignore");
@@ -31,15 +31,15 @@ pub(super) fn walk(root: &Path, ignoring: Ignoring, glob: Option<Arc<Glob>>) -> 
     builder.build()
 }
 
-/// A `glob` argument: applied on top of the ignore rules, so it never brings an ignored file back.
+/// A `glob` argument: applied in addition to the ignore rules, so it never includes an ignored file.
 pub(super) struct Glob {
-    /// Relative to the searched directory, and to the session's where that is another.
+    /// Relative to the searched directory, and to the session's if that is another one.
     patterns: Vec<Override>,
     excludes: bool,
 }
 
 impl Glob {
-    /// Fails with the parser's message.
+    /// Compiles a glob; fails with the parser's message.
     pub fn new(glob: &str, bases: &[&Path]) -> Result<Self, String> {
         let compile = |base: &&Path| {
             let mut builder = OverrideBuilder::new(base);
@@ -50,7 +50,7 @@ impl Glob {
         Ok(Glob { patterns: patterns.map_err(|error| error.to_string())?, excludes: glob.starts_with('!') })
     }
 
-    /// Whether a file is to be searched.
+    /// Returns whether a file is to be searched.
     pub fn takes(&self, file: &Path) -> bool {
         let mut answers = self.patterns.iter().map(|pattern| !pattern.matched(file, false).is_ignore());
         if self.excludes { answers.all(|yes| yes) } else { answers.any(|yes| yes) }

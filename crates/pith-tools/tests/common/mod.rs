@@ -67,7 +67,7 @@ impl Bench {
         self.start(name, arguments).await
     }
 
-    /// The call, not yet polled.
+    /// Starts a call that is not polled yet.
     pub fn start(&self, name: &str, arguments: Value) -> impl Future<Output = ToolOutput> + use<> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let updates = Arc::clone(&self.updates);
@@ -81,14 +81,14 @@ impl Bench {
         tool.run(arguments, context)
     }
 
-    /// The text of a successful call.
+    /// Returns the text of a successful call.
     pub async fn ok(&self, name: &str, arguments: Value) -> String {
         let output = self.call(name, arguments.clone()).await;
         assert!(!output.is_error, "{name} {arguments}: {output:?}");
         text(&output)
     }
 
-    /// The text of a failing call.
+    /// Returns the text of a failing call.
     pub async fn fails(&self, name: &str, arguments: Value) -> String {
         let output = self.call(name, arguments.clone()).await;
         assert!(output.is_error, "{name} {arguments}: {output:?}");
@@ -101,7 +101,7 @@ pub fn text(output: &ToolOutput) -> String {
     output.content.iter().filter_map(|block| block.as_text()).collect()
 }
 
-/// Runs an async test the way pith runs: on one thread.
+/// Runs an async test as pith runs: on one thread.
 pub fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test);
 }
@@ -117,8 +117,8 @@ pub fn eventually(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
 
 /// Waits until `done`, at most a second of this process's own time.
 ///
-/// The second is 200 sleeps of 5 ms. On an idle machine that is what it takes; a busy one stretches the sleeps as much
-/// as whatever is waited for, so that the bound holds for the work and not for the load.
+/// The second is 200 sleeps of 5 ms. A busy machine stretches the sleeps as much as the work that is waited for, so the
+/// limit measures the work and not the load.
 pub fn within_a_second(what: &str, mut done: impl FnMut() -> bool) {
     let began = Instant::now();
     for _ in 0..200 {
@@ -139,14 +139,14 @@ pub async fn eventually_async(limit: Duration, what: &str, mut done: impl FnMut(
     }
 }
 
-/// The process ids in a file that a command writes, once there are `n` of them.
+/// Returns the process ids in a file that a command writes, once there are `n` of them.
 pub fn pids(path: &Path, n: usize) -> Option<Vec<u32>> {
     let text = std::fs::read_to_string(path).ok()?;
     let pids: Vec<u32> = text.lines().filter_map(|line| line.trim().parse().ok()).collect();
     (pids.len() == n && text.ends_with('\n')).then_some(pids)
 }
 
-/// Whether a process runs; one that only waits to be reaped does not.
+/// Whether a process runs; a zombie does not.
 pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

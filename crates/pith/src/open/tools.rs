@@ -22,7 +22,7 @@ pub(super) fn maker(
     Box::new(move |cwd, settings, before| {
         let options = workbench_options(cwd, &environment, settings, supervisor.clone());
         let workbench = match before.filter(|before| before.base.cwd == cwd) {
-            Some(before) => before.renewed(options),
+            Some(before) => before.with_options(options),
             None => Workbench::new(cwd.to_owned(), options),
         };
         set_conditions(&workbench, &environment, is_offline, &agent_dir, settings, &registry);
@@ -66,10 +66,10 @@ fn set_conditions(
     if is_offline {
         marks.extend([("PI_OFFLINE", "1"), ("PI_SKIP_VERSION_CHECK", "1")]);
     }
-    workbench.update_conditions(|conditions| {
-        conditions.env.common = marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        conditions.env.inherited = environment.variables();
-        conditions.env.hidden = hidden;
-        conditions.env.bin = Some(agent_dir.path().join("bin"));
+    workbench.update_call_options(|call_options| {
+        call_options.env.common = marks.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        call_options.env.inherited = environment.variables();
+        call_options.env.hidden = hidden;
+        call_options.env.bin = Some(agent_dir.path().join("bin"));
     });
 }

@@ -161,7 +161,7 @@ fn orientation_counts_for_the_size() {
     encoder.set_exif_metadata(exif.to_vec()).unwrap();
     encoder.write_image(&image, 30, 10, ExtendedColorType::Rgb8).unwrap();
     let rules = Rules { auto_resize: true, limits: Limits { width: 10, height: 40, base64_bytes: 10_000 } };
-    assert_eq!(header(Kind::Jpeg, &data), Some((10, 30)));
+    assert_eq!(header(ImageKind::Jpeg, &data), Some((10, 30)));
     assert!(matches!(normalise(&data, rules), Normalised::Image { notes, .. } if notes.is_empty()));
     let (size, ..) = {
         let normalised = normalise(&data, Rules { limits: Limits { height: 15, ..rules.limits }, ..rules });

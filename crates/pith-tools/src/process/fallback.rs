@@ -1,4 +1,4 @@
-//! A task that plays the supervisor where no supervisor program can be started.
+//! A task that replaces the supervisor where no supervisor program can be started.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -11,42 +11,42 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::time::{Instant, sleep_until};
 
-use super::line::{Order, Report};
+use super::channel::{Order, Report};
 use super::supervisor::Leftovers;
 use super::{ORPHANED_GRACE, tree};
 
-/// How often a group left behind is looked at.
-const WATCH: Duration = Duration::from_secs(1);
-/// The same while it is being ended.
-const WATCH_CLOSELY: Duration = Duration::from_millis(10);
+/// How often to check whether a process group has ended.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to check while it is being killed.
+const CHECK_INTERVAL_WHILE_ENDING: Duration = Duration::from_millis(10);
 
 enum Event {
     Exited(io::Result<ExitStatus>),
     Order(Option<Order>),
-    TimeIsUp,
-    Look,
+    GraceOver,
+    Check,
 }
 
-/// Watches over one command until nothing of its group is left. Ends by itself soon after the line is closed.
-pub(super) async fn attend(mut child: Child, mut line: UnixStream, leftovers: Leftovers) {
+/// Supervises one command until nothing of its process group is left. Ends by itself soon after the channel is closed.
+pub(super) async fn supervise(mut child: Child, mut channel: UnixStream, leftovers: Leftovers) {
     let Some(shell) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
     let mut exited = false;
     let mut hung_up = false;
     let mut deadline: Option<Instant> = None;
     let mut known: Vec<Pid> = Vec::new();
     loop {
-        let look = Instant::now() + if deadline.is_some() { WATCH_CLOSELY } else { WATCH };
+        let next_check = Instant::now() + if deadline.is_some() { CHECK_INTERVAL_WHILE_ENDING } else { CHECK_INTERVAL };
         let event = tokio::select! {
             biased;
             status = child.wait(), if !exited => Event::Exited(status),
-            () = sleep_until(deadline.unwrap_or(look)), if deadline.is_some() => Event::TimeIsUp,
-            order = order(&mut line), if !hung_up => Event::Order(order),
-            () = sleep_until(look), if exited => Event::Look,
+            () = sleep_until(deadline.unwrap_or(next_check)), if deadline.is_some() => Event::GraceOver,
+            order = order(&mut channel), if !hung_up => Event::Order(order),
+            () = sleep_until(next_check), if exited => Event::Check,
         };
         match event {
             Event::Exited(status) => {
                 exited = true;
-                let _ = line.write_all(&Report::Exited(exit_code(status)).encode()).await;
+                let _ = channel.write_all(&Report::Exited(exit_code(status)).encode()).await;
             }
             Event::Order(order) => {
                 hung_up = order.is_none();
@@ -58,24 +58,24 @@ pub(super) async fn attend(mut child: Child, mut line: UnixStream, leftovers: Le
                 signal_all(shell, &known, Signal::TERM);
                 deadline = Some(Instant::now() + grace);
             }
-            Event::TimeIsUp => {
+            Event::GraceOver => {
                 known.extend(tree::descendants(shell));
                 signal_all(shell, &known, Signal::KILL);
                 deadline = Some(Instant::now() + ORPHANED_GRACE);
             }
-            Event::Look => {}
+            Event::Check => {}
         }
         if exited && !tree::group_is_alive(shell) && !known.iter().any(|pid| tree::is_alive(*pid)) {
-            let _ = line.write_all(&Report::Gone.encode()).await;
+            let _ = channel.write_all(&Report::Gone.encode()).await;
             return;
         }
     }
 }
 
-async fn order(line: &mut UnixStream) -> Option<Order> {
+async fn order(channel: &mut UnixStream) -> Option<Order> {
     let mut frame = [0; 5];
-    // Not safe against being dropped half-way, but frames are five bytes written at once.
-    line.read_exact(&mut frame).await.ok()?;
+    // Not cancel safe, but a frame is five bytes written at once.
+    channel.read_exact(&mut frame).await.ok()?;
     Order::decode(frame)
 }
 

@@ -1,4 +1,4 @@
-//! The line between pith and a supervisor: frames of one letter and one number.
+//! The channel between pith and a supervisor: frames of one letter and one number.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream as BlockingStream;
@@ -12,21 +12,21 @@ use super::tree;
 
 const FRAME: usize = 5;
 
-/// What pith asks of a supervisor.
+/// An order from pith to a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// SIGTERM to all that is left, SIGKILL after `grace`.
+    /// SIGTERM to everything that is left, SIGKILL after `grace`.
     End { grace: Duration },
 }
 
-/// What a supervisor tells pith.
+/// A report from a supervisor to pith.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Report {
-    /// The command could not be started; the number of the system error.
+    /// The command could not be started; the system's error number.
     Failed(i32),
-    /// The command has exited; 128 and the signal if one ended it.
+    /// The command has exited; 128 plus the signal number if a signal ended it.
     Exited(i32),
-    /// The command and all it started are gone.
+    /// The command and everything it started have ended.
     Gone,
 }
 
@@ -36,7 +36,7 @@ impl Order {
         frame(b'T', u32::try_from(grace.as_millis()).unwrap_or(u32::MAX))
     }
 
-    /// Waits for the next order; nothing when pith has hung up.
+    /// Waits for the next order; `None` when pith has closed the channel.
     pub fn read(from: &mut impl Read) -> io::Result<Option<Order>> {
         let mut bytes = [0; FRAME];
         match from.read_exact(&mut bytes) {
@@ -61,7 +61,7 @@ impl Report {
         }
     }
 
-    /// Says it; there is nobody to tell when the other side is gone.
+    /// Sends the report; ignored if the other side is gone.
     pub fn send(self, mut to: &BlockingStream) {
         let _ = to.write_all(&self.encode());
     }
@@ -86,97 +86,97 @@ fn parts([letter, a, b, c, d]: [u8; FRAME]) -> (u8, u32) {
     (letter, u32::from_le_bytes([a, b, c, d]))
 }
 
-/// pith's end of the line. Closing it makes the supervisor clear up.
-pub(super) struct Line {
+/// pith's end of the channel. Closing it makes the supervisor end everything.
+pub(super) struct Channel {
     stream: UnixStream,
     /// The supervisor process, which is also the id of the session it leads.
     session: Option<Pid>,
-    heard: Mutex<Heard>,
+    received: Mutex<Received>,
 }
 
 #[derive(Default)]
-struct Heard {
+struct Received {
     partial: Vec<u8>,
     outcome: Option<Result<i32, i32>>,
     gone: bool,
     closed: bool,
 }
 
-impl Line {
+impl Channel {
     pub fn new(stream: UnixStream, session: Option<Pid>) -> Self {
-        Line { stream, session, heard: Mutex::default() }
+        Channel { stream, session, received: Mutex::default() }
     }
 
-    /// Orders the end of everything below the supervisor.
+    /// Ends everything below the supervisor.
     pub fn end(&self, grace: Duration) {
-        // A full socket cannot happen with a handful of bytes; a closed one means it is over already.
+        // A few bytes never fill the socket; if it is closed, everything has ended already.
         let _ = self.stream.try_write(&Order::End { grace }.encode());
     }
 
     /// Waits for the exit code of the command.
     pub async fn exited(&self) -> io::Result<i32> {
         loop {
-            // The last words count, so the end is looked at before the outcome.
+            // A report may arrive with the end, so the end is checked before the outcome.
             let is_over = self.is_over();
-            if let Some(outcome) = self.heard().outcome {
+            if let Some(outcome) = self.received().outcome {
                 return outcome.map_err(io::Error::from_raw_os_error);
             }
             if is_over {
                 return Err(io::Error::other("the supervisor of the command was killed"));
             }
-            self.listen().await;
+            self.wait_readable().await;
         }
     }
 
     /// Waits until nothing of the command is left.
     pub async fn gone(&self) {
         while !self.is_over() {
-            self.listen().await;
+            self.wait_readable().await;
         }
     }
 
-    /// Whether the command has exited, whatever it left running.
+    /// Returns whether the command has exited, whatever it left running.
     pub fn has_exited(&self) -> bool {
-        self.hear();
-        self.heard().outcome.is_some()
+        self.receive();
+        self.received().outcome.is_some()
     }
 
-    /// Whether nothing of the command is left, without waiting.
+    /// Returns whether nothing of the command is left, without waiting.
     pub fn is_over(&self) -> bool {
-        self.hear();
-        let heard = self.heard();
-        heard.gone || heard.closed
+        self.receive();
+        let received = self.received();
+        received.gone || received.closed
     }
 
-    async fn listen(&self) {
-        // An error is a closed line, which `hear` finds out.
+    async fn wait_readable(&self) {
+        // An error means that the channel is closed, which `receive` notices.
         let _ = self.stream.readable().await;
-        self.hear();
+        self.receive();
     }
 
-    fn hear(&self) {
-        let mut heard = self.heard();
+    fn receive(&self) {
+        let mut received = self.received();
         let mut bytes = [0; 64];
-        while !heard.closed {
+        while !received.closed {
             match self.stream.try_read(&mut bytes) {
-                Ok(0) => heard.closed = true,
-                Ok(n) => heard.take(&bytes[..n]),
+                Ok(0) => received.closed = true,
+                Ok(n) => received.take(&bytes[..n]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => heard.closed = true,
+                Err(_) => received.closed = true,
             }
-            // The supervisor itself was killed: what shares its session can still be found.
-            if let (true, false, Some(session)) = (heard.closed, heard.gone, self.session) {
+            // The supervisor itself was killed; processes in its session can still be found.
+            if let (true, false, Some(session)) = (received.closed, received.gone, self.session) {
                 tree::kill_session(session);
             }
         }
     }
 
-    fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    fn received(&self) -> MutexGuard<'_, Received> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Heard {
+impl Received {
     fn take(&mut self, bytes: &[u8]) {
         self.partial.extend_from_slice(bytes);
         while let Some((frame, rest)) = self.partial.split_first_chunk::<FRAME>() {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_survive_the_line() {
+    fn frames_decode_to_what_was_encoded() {
         for order in [Order::End { grace: Duration::ZERO }, Order::End { grace: Duration::from_millis(500) }] {
             assert_eq!(Order::read(&mut order.encode().as_slice()).unwrap(), Some(order));
         }
@@ -210,10 +210,10 @@ mod tests {
     fn reports_may_arrive_in_any_pieces() {
         let bytes = [Report::Exited(3).encode(), Report::Gone.encode()].concat();
         for cut in 0..bytes.len() {
-            let mut heard = Heard::default();
-            heard.take(&bytes[..cut]);
-            heard.take(&bytes[cut..]);
-            assert!(heard.outcome == Some(Ok(3)) && heard.gone, "cut at {cut}");
+            let mut received = Received::default();
+            received.take(&bytes[..cut]);
+            received.take(&bytes[cut..]);
+            assert!(received.outcome == Some(Ok(3)) && received.gone, "cut at {cut}");
         }
     }
 }
