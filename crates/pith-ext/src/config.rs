@@ -1,4 +1,4 @@
-//! What the extension host is started with.
+//! What the extension engine is started with.
 
 use std::fmt;
 use std::io;
@@ -12,23 +12,23 @@ use serde_json::Value;
 
 use crate::registry::SourceInfo;
 
-/// What `process.argv[1]` says: the script of a pi that was compiled into one file. There is no such file, so code that
-/// wants to start the agent again takes `process.execPath` alone, or passes this on as the first argument.
+/// The value of `process.argv[1]`: the script of a pi that was compiled into one file. There is no such file, so code
+/// that starts the agent again uses `process.execPath` alone, or passes this as the first argument.
 pub const SCRIPT: &str = "/$bunfs/root/pi";
 
-/// One extension to load. The order of a list of sources is the order of handlers.
+/// An extension to load. The order of a list of sources is the order in which handlers are called.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtensionSource {
-    /// The path as people know it; errors and `sourceInfo` show this one.
+    /// The path that errors and `sourceInfo` show.
     pub path: String,
-    /// What is evaluated: the path itself, or the index of the directory it names.
+    /// The file that is evaluated: the path itself, or the index of the directory it names.
     pub file: String,
     pub source_info: SourceInfo,
 }
 
 impl ExtensionSource {
-    /// An extension named by a path alone.
+    /// Creates a source from a path alone.
     pub fn new(path: impl Into<String>, source: &str, scope: &str) -> Self {
         let path = path.into();
         let source_info = SourceInfo {
@@ -48,22 +48,22 @@ impl ExtensionSource {
 pub struct Surroundings {
     pub cwd: PathBuf,
     pub mode: Mode,
-    /// Somebody can answer dialogs.
+    /// Whether someone can answer dialogs.
     #[serde(rename = "hasUI")]
     pub has_ui: bool,
-    /// The same while trust in the project is being decided.
+    /// Whether someone can answer dialogs while trust in the project is being decided.
     #[serde(rename = "trustHasUI")]
     pub trust_has_ui: bool,
     pub agent_dir: PathBuf,
     /// `.pi` or `.xcsh`.
     pub config_dir_name: String,
-    /// The version extensions are told.
+    /// The version that extensions are told.
     pub version: String,
-    /// Theme functions style their text.
+    /// Whether theme functions style their text.
     pub color: bool,
 }
 
-/// How the agent is being used.
+/// How the agent is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -73,27 +73,27 @@ pub enum Mode {
     Print,
 }
 
-/// Bounds on what extension code may use.
+/// Limits for extension code.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Uninterrupted execution of JavaScript.
     pub slice: Duration,
-    /// An event handler, not counting time spent waiting for people, processes or the network.
+    /// An event handler, not counting time spent waiting for dialogs, processes or the network.
     pub handler: Duration,
     /// A handler of an observation such as `message_update`.
     pub observer: Duration,
     pub factory: Duration,
     /// `session_shutdown` when the process ends.
     pub shutdown: Duration,
-    /// From the abort of a tool call to giving up on it.
+    /// The time between the abort of a tool call and giving up on it.
     pub abort_grace: Duration,
-    /// How long past its slice the engine may stay silent before it is given up.
+    /// How long the engine may exceed its slice before it is given up.
     pub hang_grace: Duration,
     /// The session's answer to a query.
     pub query: Duration,
-    /// Heap of the engine, in bytes.
+    /// The heap of the engine, in bytes.
     pub memory: usize,
-    /// Stack of the engine, in bytes.
+    /// The stack of the engine, in bytes.
     pub stack: usize,
 }
 
@@ -114,12 +114,12 @@ impl Default for Limits {
     }
 }
 
-/// Where the output of extensions goes. Never standard output: it carries the protocol.
+/// Where the output of extensions goes. Never standard output, which carries the protocol.
 #[derive(Clone)]
 pub struct Output(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Output {
-    /// Hands every piece of text to a function.
+    /// Creates an output that passes every piece of text to a function.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Output(Arc::new(write))
     }
@@ -159,11 +159,11 @@ pub trait Launched: Send + Sync {
     /// Waits for its exit code; blocks.
     fn wait(&self) -> io::Result<i32>;
 
-    /// Asks it and all it started to end, and ends them after `grace`.
+    /// Asks the program and everything it started to end, and kills them after `grace`.
     fn end(&self, grace: Duration);
 }
 
-/// A tool of the agent's own, as extensions that wrap it see it.
+/// A built-in tool of the agent, as extensions that wrap it see it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BuiltinTool {
@@ -174,24 +174,24 @@ pub struct BuiltinTool {
     pub parameters: Arc<Value>,
     pub prompt_snippet: Option<String>,
     pub prompt_guidelines: Vec<String>,
-    /// Whether `createCodingTools` makes it.
+    /// Whether `createCodingTools` returns it.
     pub is_default: bool,
-    /// Whether `createReadOnlyTools` makes it.
+    /// Whether `createReadOnlyTools` returns it.
     pub is_read_only: bool,
 }
 
-/// Everything the host needs to start.
+/// Everything the engine needs to start.
 #[derive(Clone, Debug)]
 pub struct ExtensionConfig {
     pub surroundings: Surroundings,
-    /// What `createBashTool` and its siblings describe.
+    /// The tools that `createBashTool` and the like describe.
     pub builtin_tools: Vec<BuiltinTool>,
     pub limits: Limits,
     pub output: Output,
-    /// The variables extensions and their programs see; `None` stands for those of this process.
+    /// The variables that extensions and their programs see; `None` means those of this process.
     pub environment: Option<Vec<(String, String)>>,
-    /// The arguments of the process, as `process.argv` shows them after the program and [`SCRIPT`].
+    /// The arguments of the process, which `process.argv` shows after the program and [`SCRIPT`].
     pub arguments: Vec<String>,
-    /// Without one, programs are children like any other.
+    /// Starts programs; without one they are ordinary children.
     pub launcher: Option<Arc<dyn Launcher>>,
 }

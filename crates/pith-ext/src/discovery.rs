@@ -1,7 +1,6 @@
-//! Finding extensions: on the command line, in settings, in directories and in packages.
+//! Finds extensions: on the command line, in settings, in directories and in packages.
 //!
-//! Nothing is read but directories and manifests, and nothing is started. An
-//! empty result means that no engine is needed.
+//! Reads only directories and manifests, and starts nothing. An empty result means that no engine is needed.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,22 +13,22 @@ use crate::entries::entries;
 use crate::handle::LoadError;
 use crate::registry::SourceInfo;
 
-/// Where to look, in order of precedence.
+/// Where to search, in order of precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     pub cwd: PathBuf,
     pub home: PathBuf,
     /// Paths of `--extension`, in order.
     pub named: Vec<String>,
-    /// The project's configuration directory; absent if it is not trusted or discovery is off.
+    /// The project's configuration directory; `None` if it is not trusted or discovery is off.
     pub project: Option<Place>,
-    /// The agent directory; absent if discovery is off.
+    /// The agent directory; `None` if discovery is off.
     pub user: Option<Place>,
-    /// Packages that are installed.
+    /// The installed packages.
     pub packages: Vec<PackagePlace>,
 }
 
-/// A configuration directory and what its settings say about extensions.
+/// A configuration directory and its settings about extensions.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// `<cwd>/.pi` or the agent directory; `extensions/` below it is searched.
@@ -42,11 +41,11 @@ pub struct Place {
 #[derive(Clone, Debug)]
 pub struct PackagePlace {
     pub root: PathBuf,
-    /// As the settings name it.
+    /// The package as the settings name it.
     pub source: String,
     /// `user` or `project`.
     pub scope: String,
-    /// Patterns that narrow what is loaded; `None` means everything.
+    /// Patterns that select what is loaded; `None` means everything.
     pub extensions: Option<Vec<String>>,
 }
 
@@ -54,11 +53,11 @@ pub struct PackagePlace {
 #[derive(Debug, Default)]
 pub struct Discovery {
     pub sources: Vec<ExtensionSource>,
-    /// Paths of the command line that lead nowhere.
+    /// Paths of the command line that do not lead to an extension.
     pub errors: Vec<LoadError>,
 }
 
-/// Looks everywhere; the first occurrence of a file counts.
+/// Searches everywhere; only the first occurrence of a file is used.
 pub fn discover(places: &Places) -> Discovery {
     let mut search = Search { places, found: Discovery::default(), seen: HashSet::new() };
     for named in &places.named {
@@ -78,7 +77,7 @@ pub fn discover(places: &Places) -> Discovery {
 struct Search<'a> {
     places: &'a Places,
     found: Discovery,
-    /// Real paths of what was found.
+    /// The real paths of the extensions found so far.
     seen: HashSet<PathBuf>,
 }
 
@@ -109,7 +108,7 @@ impl Search<'_> {
             let why = if path.exists() { "no extension in this directory" } else { "no such file or directory" };
             self.found.errors.push(LoadError::new(path.display().to_string(), why));
         }
-        // A directory with an index is an extension by itself and keeps the name it was given.
+        // A directory with an index is a single extension and is shown by the path that was given.
         if crate::entries::index(&path).is_some_and(|index| files == [index]) {
             let shown = ExtensionSource::new(path.display().to_string(), "cli", "temporary");
             return self.add_source(&files[0], shown.source_info);
@@ -148,7 +147,7 @@ impl Search<'_> {
     }
 }
 
-/// `~` is the home directory, odd spaces are spaces, the rest is relative to `base`.
+/// Expands `~` to the home directory, odd spaces to spaces, and makes the path relative to `base`.
 pub fn expand(text: &str, base: &Path, home: &Path) -> PathBuf {
     let is_space = |character: char| character.is_whitespace() && !character.is_control();
     let text: String = text.chars().map(|character| if is_space(character) { ' ' } else { character }).collect();
@@ -160,7 +159,7 @@ pub fn expand(text: &str, base: &Path, home: &Path) -> PathBuf {
     crate::modules::resolve::normalized(&path)
 }
 
-/// What a package brings: what its manifest lists, what lies in `extensions/`, or itself.
+/// The extensions of a package: those its manifest lists, those in `extensions/`, or the package itself.
 fn package_files(root: &Path) -> Vec<PathBuf> {
     if root.is_file() {
         return vec![root.to_owned()];
@@ -176,7 +175,7 @@ fn files_at(path: &Path) -> Vec<PathBuf> {
         return vec![path.to_owned()];
     }
     let found = entries(path);
-    // A package may be named by its directory.
+    // The path may name the directory of a package.
     if found.is_empty() { entries(&path.join("extensions")) } else { found }
 }
 
@@ -212,7 +211,7 @@ impl Choice {
     }
 }
 
-/// A list of patterns: plain ones choose, `!` ones take away again; `+path` and `-path` mean one file.
+/// Applies a list of patterns: plain ones select, `!` ones exclude; `+path` and `-path` refer to one file.
 pub(crate) fn selected(patterns: &[String], file: &Path, base: &Path) -> bool {
     let matching = |pattern: &str| glob(pattern).is_some_and(|glob| matches(&glob, file, base));
     let is_exactly = |path: &str| crate::modules::resolve::normalized(&base.join(path)) == file;
@@ -226,13 +225,13 @@ pub(crate) fn selected(patterns: &[String], file: &Path, base: &Path) -> bool {
     is_in && !marked('-').any(is_exactly)
 }
 
-/// A pattern that does not parse matches nothing.
+/// Compiles a pattern; `None` if it does not parse.
 pub(crate) fn glob(pattern: &str) -> Option<GlobMatcher> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     GlobBuilder::new(pattern).literal_separator(true).build().ok().map(|glob| glob.compile_matcher())
 }
 
-/// By the path below `base`, by the name alone, or by the directory a pattern names.
+/// Matches the path below `base`, the name alone, or a directory that contains the file.
 fn matches(glob: &GlobMatcher, file: &Path, base: &Path) -> bool {
     let relative = file.strip_prefix(base).unwrap_or(file);
     let by_name = file.file_name().is_some_and(|name| glob.is_match(name));

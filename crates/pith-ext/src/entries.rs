@@ -1,4 +1,4 @@
-//! What a directory means as a place of extensions.
+//! The extensions that a directory contains.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::discovery::{glob, selected};
 
-/// Extension files of a directory: what its manifest names, its index, or whatever lies in it.
+/// The extension files of a directory: those its manifest names, its index, or all scripts in it.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
-    // The usual case, and it should cost a single look.
+    // The usual case; it must cost a single system call.
     if !directory.is_dir() {
         return Vec::new();
     }
@@ -34,12 +34,12 @@ pub fn entries(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Files listed under `pi.extensions` of a manifest. `None` if there is no such list.
+/// The files listed under `pi.extensions` of a manifest; `None` if there is no such list.
 pub fn manifest_entries(directory: &Path) -> Option<Vec<PathBuf>> {
     let text = fs::read_to_string(directory.join("package.json")).ok()?;
     let manifest: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
     let listed = manifest.get("pi")?.as_object()?.get("extensions")?.as_array()?;
-    // One entry that is not a text spoils the list.
+    // One entry that is not a string makes the list invalid.
     let listed: Vec<&str> = listed.iter().map(Value::as_str).collect::<Option<_>>()?;
     let (overrides, named): (Vec<&str>, Vec<&str>) =
         listed.into_iter().partition(|entry| entry.starts_with(['!', '+', '-']));
@@ -54,13 +54,13 @@ pub fn manifest_entries(directory: &Path) -> Option<Vec<PathBuf>> {
     Some(found)
 }
 
-/// What a directory is by itself. A manifest whose entries lead nowhere does not keep an index from counting.
+/// The extension a directory itself is. The index is used if the manifest's entries do not exist.
 fn own_entries(directory: &Path) -> Option<Vec<PathBuf>> {
     let listed = manifest_entries(directory).filter(|listed| !listed.is_empty());
     listed.or_else(|| Some(vec![index_file(directory)?]))
 }
 
-/// The index of a directory that no manifest speaks for.
+/// The index of a directory without a manifest.
 pub fn index(directory: &Path) -> Option<PathBuf> {
     match manifest_entries(directory) {
         Some(_) => None,
@@ -72,14 +72,14 @@ fn index_file(directory: &Path) -> Option<PathBuf> {
     ["index.ts", "index.js"].map(|name| directory.join(name)).into_iter().find(|path| path.is_file())
 }
 
-/// A file, a directory or a pattern.
+/// The files that an entry of a manifest names: a file, a directory or a pattern.
 fn listed_entry(directory: &Path, manifest: &Value, entry: &str) -> Vec<PathBuf> {
     let path = crate::modules::resolve::normalized(&directory.join(entry));
     if path.is_file() {
         return vec![path];
     }
     if path == crate::modules::resolve::normalized(directory) {
-        // A manifest that names its own directory means the package as others import it.
+        // A manifest that names its own directory means the package's main file.
         return main_file(directory, manifest).into_iter().collect();
     }
     if path.is_dir() {
@@ -92,14 +92,14 @@ fn listed_entry(directory: &Path, manifest: &Value, entry: &str) -> Vec<PathBuf>
     found
 }
 
-/// What `main` of a manifest names, or else the index.
+/// The file that `main` of a manifest names, otherwise the index.
 fn main_file(directory: &Path, manifest: &Value) -> Option<PathBuf> {
     let main = manifest.get("main").and_then(Value::as_str);
     let main = main.map(|main| crate::modules::resolve::normalized(&directory.join(main)));
     main.filter(|main| main.is_file()).or_else(|| index_file(directory))
 }
 
-/// Files that a pattern names, and those of directories it names.
+/// Collects files that match a pattern, and the extensions of directories that match it.
 fn matching(root: &Path, directory: &Path, pattern: &GlobMatcher, found: &mut Vec<PathBuf>) {
     for child in children(directory) {
         let is_named = child.strip_prefix(root).is_ok_and(|relative| pattern.is_match(relative));
@@ -114,7 +114,7 @@ fn matching(root: &Path, directory: &Path, pattern: &GlobMatcher, found: &mut Ve
     }
 }
 
-/// Sorted by name, without hidden files and dependencies.
+/// The entries of a directory, sorted by name, without hidden files and `node_modules`.
 fn children(directory: &Path) -> Vec<PathBuf> {
     let Ok(listing) = fs::read_dir(directory) else { return Vec::new() };
     let mut children: Vec<PathBuf> = listing
@@ -137,7 +137,7 @@ fn is_script(path: &Path) -> bool {
 fn ignore_rules(directory: &Path) -> Gitignore {
     let mut builder = GitignoreBuilder::new(directory);
     for name in [".gitignore", ".ignore", ".fdignore"] {
-        // An absent file is no rule; a bad line in one is skipped.
+        // A missing file has no rules; a bad line in one is skipped.
         let _ = builder.add(directory.join(name));
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())

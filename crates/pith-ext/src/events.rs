@@ -1,4 +1,4 @@
-//! Names of the events extensions can listen for, and who listens.
+//! The names of the events that extensions can listen for, and the set of those that are listened for.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,10 +11,10 @@ macro_rules! events {
         }
 
         impl EventName {
-            /// All of them, in the order of declaration.
+            /// All events, in the order of declaration.
             pub const ALL: &[EventName] = &[$(EventName::$variant,)*];
 
-            /// The name extensions use.
+            /// Returns the name that extensions use.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(EventName::$variant => $name,)*

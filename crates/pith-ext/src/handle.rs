@@ -1,4 +1,4 @@
-//! The session's side of the extension host.
+//! The session's side of the extension engine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,42 +15,42 @@ use crate::config::{ExtensionConfig, ExtensionSource, Limits, Surroundings};
 use crate::engine::inbox::{Inbox, ToEngine};
 use crate::events::EventName;
 use crate::registry::{Registry, SourceInfo};
-use crate::shared::{Answered, Busy, CallError, Progress, Shared, Waiting};
+use crate::shared::{Answered, Busy, CallError, PendingCall, Progress, Shared};
 
-/// How often a waiting call looks whether the engine is still alive.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often a waiting call checks whether the engine is alive.
+const ALIVE_CHECK: Duration = Duration::from_millis(500);
 
 /// Talks to the engine thread. Cheap to clone; every method returns in bounded time.
 #[derive(Clone)]
 pub struct ExtensionHandle {
     pub(crate) shared: Arc<Shared>,
-    line: Arc<Line>,
+    engine: Arc<EngineLink>,
     pub(crate) limits: Arc<Limits>,
 }
 
-/// The line to the thread. When the last handle has gone, so does the thread.
-struct Line(Inbox);
+/// The channel to the engine thread. The thread ends when the last handle is dropped.
+struct EngineLink(Inbox);
 
-impl Line {
+impl EngineLink {
     fn send(&self, message: ToEngine) -> bool {
         self.0.send(message).is_ok()
     }
 }
 
-impl Drop for Line {
+impl Drop for EngineLink {
     fn drop(&mut self) {
         self.send(ToEngine::Stop);
     }
 }
 
-/// What loading brought.
+/// The result of loading extensions.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct LoadReport {
     pub extensions: Vec<LoadedExtension>,
     pub errors: Vec<LoadError>,
 }
 
-/// An extension that is there.
+/// A loaded extension.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadedExtension {
@@ -60,37 +60,37 @@ pub struct LoadedExtension {
     pub commands: Vec<String>,
     pub flags: Vec<String>,
     pub events: Vec<String>,
-    /// `{kind, customType?}` of renderers it registered; they are never called.
+    /// `{kind, customType?}` of the renderers it registered; they are never called.
     pub renderers: Vec<Value>,
     /// Providers it will register when the session begins.
     pub providers: Vec<String>,
 }
 
-/// Why an extension is not there, or not all of it.
+/// Why an extension was not loaded, or not completely.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct LoadError {
     pub path: String,
-    /// The whole text for people, `Failed to load extension "…": …`.
+    /// The whole text, `Failed to load extension "…": …`.
     pub error: String,
-    /// Where it happened in the extension's own files, for whoever mends it.
+    /// The stack in the extension's own files.
     #[serde(default)]
     pub stack: Option<String>,
 }
 
 impl LoadError {
-    /// One without a place.
+    /// Creates an error without a stack.
     pub fn new(path: impl Into<String>, why: &str) -> Self {
         let path = path.into();
         LoadError { error: format!("Failed to load extension \"{path}\": {why}"), path, stack: None }
     }
 
-    /// The text, and the place below it.
+    /// Returns the text, followed by the stack.
     pub fn in_full(&self) -> String {
         self.stack.iter().fold(self.error.clone(), |text, stack| format!("{text}\n{stack}"))
     }
 
-    /// Lines of the engine's own say nothing to anybody.
-    fn place(&mut self) {
+    /// Maps the stack to source lines and removes the engine's own.
+    fn map_stack(&mut self) {
         let Some(stack) = self.stack.take() else { return };
         let mapped = crate::modules::stack::mapped(&stack);
         let lines: Vec<&str> =
@@ -99,7 +99,7 @@ impl LoadError {
     }
 }
 
-/// What happens to extensions that are already loaded.
+/// What happens to extensions that are loaded already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loading {
     /// They stay; only new sources are loaded.
@@ -110,21 +110,21 @@ pub enum Loading {
     Reload,
 }
 
-/// How long a caller is willing to wait for an engine that does not come back.
+/// How long a caller waits for an engine that does not return.
 #[derive(Clone, Copy)]
 pub(crate) enum EngineWait {
     /// As long as the engine is alive.
     Alive,
-    /// A handler may keep the engine blocked this long.
+    /// As long as a handler may block the engine.
     Handler,
 }
 
 impl ExtensionHandle {
     pub(crate) fn new(shared: Arc<Shared>, inbox: Inbox, config: &ExtensionConfig) -> Self {
-        ExtensionHandle { shared, line: Arc::new(Line(inbox)), limits: Arc::new(config.limits) }
+        ExtensionHandle { shared, engine: Arc::new(EngineLink(inbox)), limits: Arc::new(config.limits) }
     }
 
-    /// Loads extensions in order. What cannot be loaded is reported and left out.
+    /// Loads extensions in order. Those that cannot be loaded are reported and left out.
     pub async fn load(&self, sources: &[ExtensionSource], loading: Loading, surroundings: &Surroundings) -> LoadReport {
         let args = json!({
             "sources": sources,
@@ -134,7 +134,7 @@ impl ExtensionHandle {
         });
         match self.call::<LoadReport>("load", &args, EngineWait::Alive).await {
             Ok(mut report) => {
-                report.errors.iter_mut().for_each(LoadError::place);
+                report.errors.iter_mut().for_each(LoadError::map_stack);
                 report
             }
             Err(error) => {
@@ -144,92 +144,92 @@ impl ExtensionHandle {
         }
     }
 
-    /// The session exists: actions of extensions work from here on, and queued providers are registered.
+    /// Called when the session exists: actions of extensions work from now on, and queued providers are registered.
     pub async fn bind(&self, surroundings: &Surroundings, flags: &HashMap<String, Value>) {
         let args = json!({ "config": surroundings, "flagValues": flags });
         let _ = self.call::<Value>("bind", &args, EngineWait::Alive).await;
     }
 
-    /// The session is over: every `pi` and `ctx` of it throws from here on, its dialogs end.
+    /// Called when the session is over: every `pi` and `ctx` of it throws from now on, and its dialogs end.
     pub async fn invalidate(&self) {
         let _ = self.call::<Value>("stale", &Value::Null, EngineWait::Handler).await;
     }
 
-    /// What is registered now.
+    /// Returns what is registered now.
     pub fn registry(&self) -> Arc<Registry> {
         self.shared.registry()
     }
 
-    /// Whether any extension listens for an event. Ask before building its payload.
+    /// Returns whether any extension listens for an event. Ask before building its payload.
     pub fn listens(&self, event: EventName) -> bool {
         self.shared.listening.has(event)
     }
 
-    /// Tells the host of something that went wrong between the agent and its extensions.
+    /// Reports a problem between the agent and its extensions to the host.
     pub fn report(&self, path: &str, event: EventName, error: impl Into<String>) {
         self.shared.report(path, event.as_str(), error);
     }
 
-    /// Whether the engine still runs.
+    /// Returns whether the engine still runs.
     pub fn is_alive(&self) -> bool {
         !self.shared.is_gone()
     }
 
-    /// Returns when nothing has got on inside the engine for that long: extension code loops, or waits.
+    /// Returns when the engine has made no progress for `limit`: extension code loops, or waits.
     pub async fn stalled(&self, limit: Duration) {
         const STEPS: u32 = 4;
-        let mut seen = self.shared.pulse.n_beats();
+        let mut seen = self.shared.activity.n_steps();
         let mut n_same = 0;
         while n_same < STEPS {
             tokio::time::sleep(limit / STEPS).await;
-            let now = self.shared.pulse.n_beats();
+            let now = self.shared.activity.n_steps();
             n_same = if now == seen { n_same + 1 } else { 0 };
             seen = now;
         }
     }
 
-    /// How long extensions may take when the process ends.
+    /// Returns how long extensions may take when the process ends.
     pub fn shutdown_limit(&self) -> Duration {
         self.limits.shutdown
     }
 
-    /// Ends the engine at once. Whoever still waits is told that it has gone.
+    /// Stops the engine at once. Calls that still wait fail.
     pub fn stop(&self) {
-        self.line.send(ToEngine::Stop);
+        self.engine.send(ToEngine::Stop);
         self.shared.end();
     }
 
-    /// Ends the engine once it has dealt with everything before; `process.on("exit")` handlers are called.
+    /// Stops the engine once it has handled everything sent before; `process.on("exit")` handlers are called.
     pub async fn close(&self) {
-        self.line.send(ToEngine::Stop);
+        self.engine.send(ToEngine::Stop);
         if tokio::time::timeout(self.limits.shutdown, self.gone()).await.is_err() {
             self.stop();
         }
     }
 
-    /// Returns when the engine has ended, however that came.
+    /// Returns when the engine has ended, for whatever reason.
     pub async fn gone(&self) {
         while self.is_alive() {
             self.shared.ended().await;
         }
     }
 
-    /// A run begins: `ctx.signal` is there until [`Self::end_run`].
+    /// Called when a run begins: `ctx.signal` exists until [`Self::end_run`].
     pub fn begin_run(&self) {
         self.tell("run", &json!({ "state": "begin" }));
     }
 
-    /// The run is being aborted: its signal fires and its dialogs end.
+    /// Called when the run is aborted: its signal fires and its dialogs end.
     pub fn abort_run(&self) {
         self.tell("run", &json!({ "state": "abort" }));
     }
 
-    /// The run has ended.
+    /// Called when the run has ended.
     pub fn end_run(&self) {
         self.tell("run", &json!({ "state": "end" }));
     }
 
-    /// Runs a slash command. `false` if there is none of that name. Failures are reported as errors, not here.
+    /// Runs a slash command; returns `false` if there is none of that name. Failures are reported as `extension_error`.
     pub async fn run_command(&self, name: &str, args: &str) -> bool {
         #[derive(Deserialize)]
         struct Ran {
@@ -245,23 +245,23 @@ impl ExtensionHandle {
         )
     }
 
-    /// Completions a command offers for its arguments: `{value, label, description?}[]`, or null.
+    /// Returns the completions a command offers for its arguments: `{value, label, description?}[]`, or null.
     pub async fn complete_arguments(&self, name: &str, prefix: &str) -> Value {
         let args = json!({ "name": name, "prefix": prefix });
         self.call("completions", &args, EngineWait::Handler).await.unwrap_or(Value::Null)
     }
 
-    /// Sends a call nobody waits for.
+    /// Sends a call without waiting for its result.
     pub(crate) fn tell(&self, method: &'static str, args: &impl Serialize) {
         let (reply, _) = oneshot::channel();
-        let id = self.shared.open_call(Waiting { reply, progress: None });
+        let id = self.shared.open_call(PendingCall { reply, progress: None });
         self.send(id, method, args);
     }
 
     /// Stores an observation; only the newest of each key is delivered.
     pub(crate) fn observe(&self, key: &str, text: String) {
         if self.shared.put_update(key, text) {
-            self.line.send(ToEngine::Update { key: key.to_owned() });
+            self.engine.send(ToEngine::Update { key: key.to_owned() });
         }
     }
 
@@ -281,22 +281,22 @@ impl ExtensionHandle {
     /// Starts a call that may report progress and can be aborted.
     pub(crate) fn open(&self, method: &'static str, args: &impl Serialize, progress: Option<Progress>) -> OpenCall {
         let (reply, outcome) = oneshot::channel();
-        let id = self.shared.open_call(Waiting { reply, progress });
+        let id = self.shared.open_call(PendingCall { reply, progress });
         self.send(id, method, args);
         OpenCall { handle: self.clone(), id, outcome }
     }
 
     fn send(&self, id: u64, method: &'static str, args: &impl Serialize) {
         let args = serde_json::to_string(args).expect("plain data serializes");
-        let is_sent = !self.shared.is_gone() && self.line.send(ToEngine::Call { id, method, args });
+        let is_sent = !self.shared.is_gone() && self.engine.send(ToEngine::Call { id, method, args });
         if !is_sent {
             self.shared.answer(id, Err(CallError::Gone));
         }
     }
 
-    /// Whether the engine has been silent for too long; if so it may be given up.
+    /// Checks whether the engine has been silent for too long; if so it may be given up.
     fn check(&self, wait: EngineWait) -> Option<CallError> {
-        match (self.shared.pulse.busy(), wait) {
+        match (self.shared.activity.busy(), wait) {
             (Busy::Running(spent), _) if spent > self.limits.slice + self.limits.hang_grace => {
                 self.abandon();
                 Some(CallError::Gone)
@@ -306,7 +306,7 @@ impl ExtensionHandle {
         }
     }
 
-    /// Native code inside the engine does not return. The thread is left behind.
+    /// Gives up the engine, whose native code does not return. The thread is leaked.
     fn abandon(&self) {
         if self.shared.end() {
             self.shared.report("<runtime>", "disabled", "Extensions stopped responding and are off for this session");
@@ -314,7 +314,7 @@ impl ExtensionHandle {
     }
 }
 
-/// A call under way.
+/// A call that has not ended.
 pub(crate) struct OpenCall {
     handle: ExtensionHandle,
     id: u64,
@@ -324,15 +324,15 @@ pub(crate) struct OpenCall {
 impl OpenCall {
     /// Fires the call's abort signal.
     pub fn abort(&self) {
-        self.handle.line.send(ToEngine::Abort { id: self.id });
+        self.handle.engine.send(ToEngine::Abort { id: self.id });
     }
 
-    /// Waits for the answer, but not for an engine that is gone.
+    /// Waits for the answer; fails if the engine is gone.
     pub async fn finish(mut self, wait: EngineWait) -> Result<String, CallError> {
         self.wait(wait).await
     }
 
-    /// The same, aborting when `cancel` fires and giving up some time after that.
+    /// Waits for the answer; aborts the call when `cancel` fires, and gives up some time after that.
     pub async fn finish_or_abort(mut self, cancel: &CancellationToken) -> Result<String, CallError> {
         tokio::select! {
             biased;
@@ -352,7 +352,7 @@ impl OpenCall {
                     self.handle.shared.caught_up(requests).await;
                     return outcome;
                 }
-                () = tokio::time::sleep(LOOK) => {
+                () = tokio::time::sleep(ALIVE_CHECK) => {
                     if let Some(error) = self.handle.check(wait) {
                         return Err(error);
                     }
@@ -364,7 +364,7 @@ impl OpenCall {
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
-        // Whatever the engine still says about this call is of no interest.
+        // Whatever the engine still reports about this call is ignored.
         self.handle.shared.close_call(self.id);
     }
 }

@@ -1,7 +1,7 @@
-//! Events as the session raises them, and what becomes of them.
+//! The events that the session raises, and their results.
 //!
-//! One method per hook. Each returns at once when nobody listens. Whatever goes
-//! wrong in a handler is reported by itself; results here are always usable.
+//! One method per event. Each returns at once if no extension listens. Errors in handlers are reported separately; the
+//! results here are always usable.
 
 use std::time::Instant;
 
@@ -14,21 +14,21 @@ use tracing::debug;
 use crate::events::EventName;
 use crate::handle::{EngineWait, ExtensionHandle, read};
 
-/// Whether an event waits its turn behind earlier events of the run.
+/// Whether an event is delivered after earlier events of the run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
+enum EventOrder {
     InOrder,
     AtOnce,
 }
 
-/// A decision about the project, made by a handler.
+/// A handler's decision about trusting the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct TrustDecision {
     pub trusted: bool,
     pub remember: bool,
 }
 
-/// Paths extensions bring along, with the extension each comes from.
+/// Paths of resources that extensions provide, each with its extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveredResources {
@@ -45,7 +45,7 @@ pub struct DiscoveredPath {
     pub extension_path: String,
 }
 
-/// What became of a prompt.
+/// What `input` handlers decided about a prompt.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "action", rename_all = "camelCase")]
 pub enum InputVerdict {
@@ -62,15 +62,15 @@ pub struct AgentStart {
     pub messages: Vec<Value>,
     /// Replaces the whole system prompt for this run.
     pub system_prompt: Option<String>,
-    /// The options as edited; `None` if nobody touched them.
+    /// The edited options; `None` if no handler edited them.
     pub system_prompt_options: Option<Value>,
 }
 
-/// Drafts and a continuation proposed at the end of a turn or run.
+/// Drafts and a continuation that handlers propose at the end of a turn or run.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Boundary {
     pub entries: Vec<Value>,
-    /// The extension whose entries these are.
+    /// The extension that proposed the entries.
     pub proposer: Option<String>,
     #[serde(rename = "continue")]
     pub continues: bool,
@@ -79,7 +79,7 @@ pub struct Boundary {
 /// Whether a tool call may run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolCallVerdict {
-    /// With these arguments, which handlers may have changed.
+    /// Run it with these arguments, which handlers may have changed.
     Allow(Map<String, Value>),
     Block {
         reason: String,
@@ -97,44 +97,44 @@ pub struct ToolResultPatch {
     pub usage: Option<Value>,
 }
 
-/// Who runs a command of the person at the keyboard.
+/// Who runs a shell command of the host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UserBash {
-    /// Nobody took it: run it here.
+    /// No extension took it: the session runs it.
     Local,
     /// These operations of an extension run it; see [`ExtensionHandle::run_operations`].
     Operations(u64),
-    /// It has been run: `{output, exitCode, cancelled, truncated, fullOutputPath?}`.
+    /// An extension has run it: `{output, exitCode, cancelled, truncated, fullOutputPath?}`.
     Result(Value),
-    /// The command fails with this text; nothing is run.
+    /// The command fails with this text and is not run.
     Failed(String),
 }
 
 impl ExtensionHandle {
-    /// `project_trust`, before a session exists. `None` if no handler decided.
+    /// Raises `project_trust`, before a session exists. `None` if no handler decided.
     pub async fn project_trust(&self, cwd: &str) -> Option<TrustDecision> {
-        self.emit(EventName::ProjectTrust, json!({ "cwd": cwd }), Turn::AtOnce).await
+        self.emit(EventName::ProjectTrust, json!({ "cwd": cwd }), EventOrder::AtOnce).await
     }
 
-    /// `session_start` and, for extensions that know only those, the older names for it.
+    /// Raises `session_start` and, for extensions that know only those, the older names for it.
     pub async fn session_start(&self, reason: &str, previous_session_file: Option<&str>) {
         let legacy = [EventName::SessionSwitch, EventName::SessionFork];
         if self.listens(EventName::SessionStart) || legacy.into_iter().any(|event| self.listens(event)) {
             let payload = json!({ "reason": reason, "previousSessionFile": previous_session_file });
-            let _: Option<Value> = self.deliver(EventName::SessionStart, payload, Turn::AtOnce, None).await;
+            let _: Option<Value> = self.deliver(EventName::SessionStart, payload, EventOrder::AtOnce, None).await;
         }
     }
 
-    /// `resources_discover`; `reason` is `startup` or `reload`.
+    /// Raises `resources_discover`; `reason` is `startup` or `reload`.
     pub async fn resources_discover(&self, cwd: &str, reason: &str) -> DiscoveredResources {
         let payload = json!({ "cwd": cwd, "reason": reason });
-        self.emit(EventName::ResourcesDiscover, payload, Turn::AtOnce).await.unwrap_or_default()
+        self.emit(EventName::ResourcesDiscover, payload, EventOrder::AtOnce).await.unwrap_or_default()
     }
 
-    /// `session_shutdown`, with a limit of its own when the process is about to end.
+    /// Raises `session_shutdown`, with a limit of its own when the process is about to end.
     pub async fn session_shutdown(&self, reason: &str, target_session_file: Option<&str>) {
         let payload = json!({ "reason": reason, "targetSessionFile": target_session_file });
-        let done = self.emit::<Value>(EventName::SessionShutdown, payload, Turn::AtOnce);
+        let done = self.emit::<Value>(EventName::SessionShutdown, payload, EventOrder::AtOnce);
         if reason == "quit" {
             let _ = tokio::time::timeout(self.limits.shutdown, done).await;
         } else {
@@ -142,42 +142,42 @@ impl ExtensionHandle {
         }
     }
 
-    /// The process ends: `session_shutdown`, then the end of the engine, both within the one limit.
+    /// Called when the process ends: raises `session_shutdown`, then stops the engine, both within one limit.
     pub async fn quit(&self) {
-        let farewell = async {
+        let shutdown = async {
             self.session_shutdown("quit", None).await;
             self.close().await;
         };
-        if tokio::time::timeout(self.limits.shutdown, farewell).await.is_err() {
+        if tokio::time::timeout(self.limits.shutdown, shutdown).await.is_err() {
             self.stop();
         }
     }
 
-    /// An event whose handlers can cancel what it announces: `session_before_switch`, `_fork`, `_compact`, `_tree`.
-    /// The result is what the last handler returned; `cancel: true` in it stops everything.
+    /// Raises an event whose handlers can cancel what it announces: `session_before_switch`, `_fork`, `_compact`,
+    /// `_tree`. Returns what the last handler returned; `cancel: true` in it refuses.
     pub async fn session_before(&self, event: EventName, payload: Value, cancel: &CancellationToken) -> Option<Value> {
         if !self.listens(event) {
             return None;
         }
-        self.deliver(event, payload, Turn::AtOnce, Some(cancel)).await
+        self.deliver(event, payload, EventOrder::AtOnce, Some(cancel)).await
     }
 
-    /// `input`, for prompts and queued messages alike.
+    /// Raises `input`, for prompts and queued messages alike.
     pub async fn input(&self, text: &str, images: &[Block], source: &str, behavior: Option<&str>) -> InputVerdict {
         if !self.listens(EventName::Input) {
             return InputVerdict::Continue;
         }
         let images = (!images.is_empty()).then_some(images);
         let payload = json!({ "text": text, "images": images, "source": source, "streamingBehavior": behavior });
-        self.deliver(EventName::Input, payload, Turn::AtOnce, None).await.unwrap_or(InputVerdict::Continue)
+        self.deliver(EventName::Input, payload, EventOrder::AtOnce, None).await.unwrap_or(InputVerdict::Continue)
     }
 
-    /// `before_agent_start`: `prompt`, `images`, `systemPrompt` and `systemPromptOptions` in the payload.
+    /// Raises `before_agent_start` with `prompt`, `images`, `systemPrompt` and `systemPromptOptions` in the payload.
     pub async fn before_agent_start(&self, payload: Value) -> AgentStart {
-        self.emit(EventName::BeforeAgentStart, payload, Turn::InOrder).await.unwrap_or_default()
+        self.emit(EventName::BeforeAgentStart, payload, EventOrder::InOrder).await.unwrap_or_default()
     }
 
-    /// `context` or `context_with_system`: the messages to use instead, if handlers changed them.
+    /// Raises `context` or `context_with_system`; returns the messages to use instead, if handlers changed them.
     pub async fn context(&self, event: EventName, messages: &impl Serialize) -> Option<Vec<Value>> {
         #[derive(Deserialize)]
         struct Changed {
@@ -186,51 +186,51 @@ impl ExtensionHandle {
         if !self.listens(event) {
             return None;
         }
-        let changed: Option<Changed> = self.emit(event, json!({ "messages": messages }), Turn::InOrder).await;
+        let changed: Option<Changed> = self.emit(event, json!({ "messages": messages }), EventOrder::InOrder).await;
         changed.map(|changed| changed.messages)
     }
 
-    /// `before_provider_headers`: the headers to send; `null` removes one.
+    /// Raises `before_provider_headers`; returns the headers to send, in which `null` removes one.
     pub async fn before_provider_headers(&self, headers: Map<String, Value>) -> Map<String, Value> {
         if !self.listens(EventName::BeforeProviderHeaders) {
             return headers;
         }
         let payload = json!({ "headers": headers });
         let changed: Option<Map<String, Value>> =
-            self.emit(EventName::BeforeProviderHeaders, payload, Turn::InOrder).await;
+            self.emit(EventName::BeforeProviderHeaders, payload, EventOrder::InOrder).await;
         match changed.and_then(|mut changed| changed.remove("headers")) {
             Some(Value::Object(headers)) => headers,
             _ => headers,
         }
     }
 
-    /// `before_provider_request`: the payload to send.
+    /// Raises `before_provider_request`; returns the payload to send.
     pub async fn before_provider_request(&self, payload: Value) -> Value {
         if !self.listens(EventName::BeforeProviderRequest) {
             return payload;
         }
         let event = json!({ "payload": payload });
         let changed: Option<Map<String, Value>> =
-            self.emit(EventName::BeforeProviderRequest, event, Turn::InOrder).await;
+            self.emit(EventName::BeforeProviderRequest, event, EventOrder::InOrder).await;
         changed.and_then(|mut changed| changed.remove("payload")).unwrap_or(payload)
     }
 
-    /// `message_end`: the message to store and show instead, if handlers replaced it.
+    /// Raises `message_end`; returns the message to store and show instead, if handlers replaced it.
     pub async fn message_end(&self, message: &impl Serialize) -> Option<Value> {
         if !self.listens(EventName::MessageEnd) {
             return None;
         }
         let replaced: Option<Map<String, Value>> =
-            self.emit(EventName::MessageEnd, json!({ "message": message }), Turn::InOrder).await;
+            self.emit(EventName::MessageEnd, json!({ "message": message }), EventOrder::InOrder).await;
         replaced.and_then(|mut replaced| replaced.remove("message"))
     }
 
-    /// `turn_end` or `agent_before_settle`. `None` if no handler proposed anything.
+    /// Raises `turn_end` or `agent_before_settle`. `None` if no handler proposed anything.
     pub async fn boundary(&self, event: EventName, payload: Value) -> Option<Boundary> {
-        self.emit(event, payload, Turn::InOrder).await
+        self.emit(event, payload, EventOrder::InOrder).await
     }
 
-    /// `tool_call`. Whatever keeps handlers from deciding also keeps the call from running.
+    /// Raises `tool_call`. If handlers cannot decide, the call does not run.
     pub async fn tool_call(&self, call_id: &str, name: &str, input: Map<String, Value>) -> ToolCallVerdict {
         if !self.listens(EventName::ToolCall) {
             return ToolCallVerdict::Allow(input);
@@ -245,7 +245,7 @@ impl ExtensionHandle {
             input: Option<Map<String, Value>>,
         }
         let event = json!({ "type": "tool_call", "toolName": name, "toolCallId": call_id, "input": input });
-        let args = json!({ "event": event, "lane": true });
+        let args = json!({ "event": event, "inOrder": true });
         match self.call::<Verdict>("event", &args, EngineWait::Handler).await {
             Ok(Verdict { block: false, input: Some(input), .. }) => ToolCallVerdict::Allow(input),
             Ok(Verdict { block: true, reason, terminate, .. }) => ToolCallVerdict::Block { reason, terminate },
@@ -261,13 +261,13 @@ impl ExtensionHandle {
         ToolCallVerdict::Block { reason: format!("Extension failed, blocking execution: {why}"), terminate: false }
     }
 
-    /// `tool_result`: what handlers changed. The payload has `toolCallId`, `toolName`, `input`, `content`,
-    /// `details`, `isError` and `usage`.
+    /// Raises `tool_result`; returns what handlers changed. The payload has `toolCallId`, `toolName`, `input`,
+    /// `content`, `details`, `isError` and `usage`.
     pub async fn tool_result(&self, payload: Value) -> Option<ToolResultPatch> {
-        self.emit(EventName::ToolResult, payload, Turn::InOrder).await
+        self.emit(EventName::ToolResult, payload, EventOrder::InOrder).await
     }
 
-    /// `user_bash`.
+    /// Raises `user_bash`.
     pub async fn user_bash(&self, command: &str, exclude_from_context: bool, cwd: &str) -> UserBash {
         #[derive(Deserialize)]
         struct Taken {
@@ -290,57 +290,62 @@ impl ExtensionHandle {
         }
     }
 
-    /// `cache_warming_decision`: `warm`, `stop`, or `None` for no opinion.
+    /// Raises `cache_warming_decision`; returns `warm`, `stop`, or `None` for no opinion.
     pub async fn cache_warming_decision(&self, payload: Value) -> Option<String> {
         let decided: Option<Map<String, Value>> =
-            self.emit(EventName::CacheWarmingDecision, payload, Turn::AtOnce).await;
+            self.emit(EventName::CacheWarmingDecision, payload, EventOrder::AtOnce).await;
         decided?.get("action")?.as_str().map(str::to_owned)
     }
 
-    /// A notification. Handlers see those of a run in order, after everything the run raised before.
-    /// Returns when they have seen it; dropping the future does not take it back.
+    /// Raises an event without a result. Handlers see events of a run in order. Returns when they have handled it;
+    /// dropping the future does not take the event back.
     pub async fn notify(&self, event: EventName, payload: Value) {
         if self.listens(event) {
-            let turn = if in_order(event) { Turn::InOrder } else { Turn::AtOnce };
-            let _: Option<Value> = self.deliver(event, payload, turn, None).await;
+            let order = if in_order(event) { EventOrder::InOrder } else { EventOrder::AtOnce };
+            let _: Option<Value> = self.deliver(event, payload, order, None).await;
         }
     }
 
-    /// A notification nobody waits for.
+    /// Raises an event without a result and without waiting for handlers.
     pub fn announce(&self, event: EventName, payload: Value) {
         if self.listens(event) {
-            let args = json!({ "event": with_type(event, payload), "lane": in_order(event) });
+            let args = json!({ "event": with_type(event, payload), "inOrder": in_order(event) });
             self.tell("event", &args);
         }
     }
 
-    /// `message_update` or `tool_execution_update`: while handlers are busy only the newest of each `key` is kept.
-    /// `payload` is called only if somebody listens.
+    /// Raises `message_update` or `tool_execution_update`: while handlers are busy only the newest of each `key` is
+    /// kept. `payload` is called only if an extension listens.
     pub fn observe_update(&self, event: EventName, key: &str, payload: impl FnOnce() -> Value) {
         if self.listens(event) {
             self.observe(&format!("{}:{key}", event.as_str()), with_type(event, payload()).to_string());
         }
     }
 
-    /// The same with a whole event that is JSON already.
+    /// Like [`Self::observe_update`], with a whole event that is JSON already.
     pub fn observe_text(&self, event: EventName, key: &str, text: impl FnOnce() -> String) {
         if self.listens(event) {
             self.observe(&format!("{}:{key}", event.as_str()), text());
         }
     }
 
-    async fn emit<T: serde::de::DeserializeOwned>(&self, event: EventName, payload: Value, turn: Turn) -> Option<T> {
-        if self.listens(event) { self.deliver(event, payload, turn, None).await } else { None }
+    async fn emit<T: serde::de::DeserializeOwned>(
+        &self,
+        event: EventName,
+        payload: Value,
+        order: EventOrder,
+    ) -> Option<T> {
+        if self.listens(event) { self.deliver(event, payload, order, None).await } else { None }
     }
 
     async fn deliver<T: serde::de::DeserializeOwned>(
         &self,
         event: EventName,
         payload: Value,
-        turn: Turn,
+        order: EventOrder,
         cancel: Option<&CancellationToken>,
     ) -> Option<T> {
-        let args = json!({ "event": with_type(event, payload), "lane": turn == Turn::InOrder });
+        let args = json!({ "event": with_type(event, payload), "inOrder": order == EventOrder::InOrder });
         let start = Instant::now();
         let call = self.open("event", &args, None);
         let outcome = match cancel {
@@ -359,7 +364,7 @@ impl ExtensionHandle {
     }
 }
 
-/// The event as handlers get it: its name comes first when somebody prints it.
+/// The event as handlers get it, with its name as first member.
 fn with_type(event: EventName, mut payload: Value) -> Value {
     if let Value::Object(fields) = &mut payload {
         fields.shift_insert(0, "type".to_owned(), event.as_str().into());
@@ -367,7 +372,7 @@ fn with_type(event: EventName, mut payload: Value) -> Value {
     payload
 }
 
-/// Events that happen inside a run and keep their order there.
+/// Whether an event belongs to a run and keeps its order there.
 fn in_order(event: EventName) -> bool {
     use EventName::*;
     matches!(

@@ -1,4 +1,4 @@
-//! Starting the engine thread.
+//! Starts the engine thread.
 
 use std::sync::Arc;
 use std::sync::mpsc as sync_mpsc;
@@ -16,9 +16,8 @@ pub struct ExtensionHost;
 impl ExtensionHost {
     /// Starts the thread. Nothing is loaded yet; see [`ExtensionHandle::load`].
     ///
-    /// The receiver yields what extensions want from the agent. It must be
-    /// drained at all times, also while a call on the handle is awaited:
-    /// extension code may need an answer before it can give one.
+    /// The receiver yields the requests of extensions. It must be drained at all times, also while a call on the handle
+    /// is awaited: extension code may need an answer before it can give one.
     pub fn start(config: ExtensionConfig) -> (ExtensionHandle, Requests) {
         let (outgoing, requests) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::new(outgoing));
@@ -27,7 +26,7 @@ impl ExtensionHost {
         let ending = Ending(shared.clone());
         let builder = std::thread::Builder::new().name("pith-ext".to_owned()).stack_size(THREAD_STACK);
         let spawned = builder.spawn(move || {
-            // Also dropped when the engine panics, so nobody waits for a dead thread.
+            // Also dropped when the engine panics, so that no call waits for a dead thread.
             let ending = ending;
             match Engine::new(&config, ending.0.clone(), sender, inbox) {
                 Ok(engine) => engine.run(),
@@ -42,7 +41,7 @@ impl ExtensionHost {
     }
 }
 
-/// Tells everyone who waits that the thread has ended.
+/// Tells all waiting calls that the thread has ended.
 struct Ending(Arc<Shared>);
 
 impl Drop for Ending {

@@ -1,8 +1,8 @@
-//! Reading JSON that JavaScript wrote.
+//! Parses JSON that JavaScript wrote.
 
 use serde::de::DeserializeOwned;
 
-/// Parses JSON. Half a surrogate pair, legal in JavaScript strings, becomes a replacement character.
+/// Parses JSON. A lone surrogate, legal in JavaScript strings, becomes a replacement character.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).or_else(|error| match mended(text) {
         Some(mended) => serde_json::from_str(&mended).map_err(|error| error.to_string()),
@@ -10,7 +10,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// The text with escapes of lone surrogates replaced; `None` if there are none.
+/// Replaces escapes of lone surrogates; `None` if there are none.
 fn mended(text: &str) -> Option<String> {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,9 +1,8 @@
-//! Extensions: TypeScript run inside pith, on a thread of its own.
+//! Extensions: TypeScript that runs inside pith, on a thread of its own.
 //!
-//! The session starts an [`ExtensionHost`], loads extensions through the
-//! [`ExtensionHandle`], raises events on it, and serves what comes back as
-//! [`FromExtension`]. Neither side ever blocks the other: the session awaits
-//! answers with a limit, and extension code waits for promises.
+//! The session starts an [`ExtensionHost`], loads extensions through the [`ExtensionHandle`], raises events on it, and
+//! serves the [`FromExtension`] requests that come back. Neither side ever blocks the other: the session awaits answers
+//! with a limit, and extension code awaits promises.
 
 mod host;
 

@@ -1,4 +1,4 @@
-//! Models answered by extensions.
+//! Models that extensions implement.
 
 use std::future::Future;
 
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::handle::{EngineWait, ExtensionHandle, read};
 use crate::shared::{CallError, Progress};
 
-/// Events that may wait for the loop before the extension's stream is held up.
+/// How many events may wait for the agent loop before the extension's stream is held up.
 const QUEUE: usize = 64;
 
 /// Answers calls for models of providers that extensions registered with `streamSimple`.
@@ -21,28 +21,28 @@ pub struct ExtensionModels {
     handle: ExtensionHandle,
 }
 
-/// Something only the extension of a provider can do.
+/// Something that only the extension of a provider can do.
 #[derive(Clone, Debug)]
 pub enum ProviderAction {
-    /// Talks to the person through dialogs; gives credentials.
+    /// Logs in through dialogs; returns credentials.
     Login,
     RefreshToken {
         credentials: Value,
     },
-    /// Gives the key as a string.
+    /// Returns the key as a string.
     ApiKey {
         credentials: Value,
     },
-    /// Gives the models for these credentials.
+    /// Returns the models for these credentials.
     ModifyModels {
         models: Value,
         credentials: Value,
     },
-    /// Gives a newer list of models.
+    /// Returns a newer list of models.
     RefreshModels,
 }
 
-/// One event of a provider's stream, in the extension's words.
+/// One event of a provider's stream, in the form the extension API defines.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum JsEvent {
@@ -105,7 +105,7 @@ impl JsEvent {
         Some(match self {
             JsEvent::Start { message } => {
                 let message = message.map_or_else(|| blank.clone(), |message| *message);
-                // Whatever it already contains arrives again as blocks.
+                // Content that the message already has arrives again as blocks.
                 AssistantEvent::Start(Box::new(AssistantMessage { content: Vec::new(), ..complete(message, blank) }))
             }
             JsEvent::Meta { usage, response_id, response_model } => {
@@ -143,7 +143,7 @@ struct JsEnd {
 }
 
 impl ExtensionModels {
-    /// A client over the handle's extensions.
+    /// Creates a client for the extensions of the handle.
     pub fn new(handle: ExtensionHandle) -> Self {
         ExtensionModels { handle }
     }
@@ -214,12 +214,11 @@ async fn answer(
         Ok(end) => finished(end, &blank),
         Err(error) => failed(&blank, &error, &cancel),
     };
-    // Nobody listens any more: the run was given up.
+    // Fails if the run was given up.
     let _ = events.send(AssistantEvent::End(Box::new(message))).await;
 }
 
-/// The call in the shapes of both generations of the interface: the prompt and the tools stand in the
-/// context itself and as a leading system message.
+/// The call in both forms of the API: prompt and tools are in the context itself and in a leading system message.
 fn request(call: &LlmCall, mut options: Map<String, Value>) -> Value {
     let tools: Vec<Value> = call
         .tools
@@ -287,7 +286,7 @@ fn failed(blank: &AssistantMessage, error: &CallError, cancel: &CancellationToke
 }
 
 impl ExtensionHandle {
-    /// Lets the extension of a provider do something only it can.
+    /// Asks the extension of a provider to do something only it can do.
     pub async fn provider_action(&self, provider: &str, action: ProviderAction) -> Result<Value, String> {
         let (name, args) = match action {
             ProviderAction::Login => ("login", json!({})),

@@ -9,7 +9,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Registry {
-    /// Events at least one extension listens for.
+    /// Events that at least one extension listens for.
     pub listening: Vec<String>,
     pub tools: Vec<Arc<ToolInfo>>,
     pub commands: Vec<CommandInfo>,
@@ -17,7 +17,7 @@ pub struct Registry {
     pub shortcuts: Vec<ShortcutInfo>,
 }
 
-/// A tool an extension offers.
+/// A tool of an extension.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInfo {
@@ -28,19 +28,19 @@ pub struct ToolInfo {
     pub parameters: Arc<Value>,
     /// One line for the system prompt's tool list.
     pub prompt_snippet: Option<String>,
-    /// Rules for the system prompt while the tool is active.
+    /// Rules for the system prompt, used while the tool is active.
     #[serde(default)]
     pub prompt_guidelines: Vec<String>,
     pub execution_mode: ExecutionMode,
-    /// The tool mends its arguments before they are checked.
+    /// Whether the tool corrects its arguments before they are checked.
     pub prepares: bool,
-    /// The tool would like strict sampling where the model has it.
+    /// Whether the tool wants strict sampling where the model supports it.
     pub strict: bool,
     pub extension_path: String,
     pub source_info: SourceInfo,
 }
 
-/// Whether calls of a batch may run side by side.
+/// Whether calls of a batch may run in parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutionMode {
@@ -48,7 +48,7 @@ pub enum ExecutionMode {
     Parallel,
 }
 
-/// A slash command, under the name it is called by.
+/// A slash command, by the name that calls it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandInfo {
@@ -56,7 +56,7 @@ pub struct CommandInfo {
     pub description: Option<String>,
     pub source_info: SourceInfo,
     pub extension_path: String,
-    /// The command can complete its arguments.
+    /// Whether the command can complete its arguments.
     pub completes: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct FlagInfo {
     pub extension_path: String,
 }
 
-/// What a flag takes.
+/// The kind of value a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FlagKind {
@@ -80,7 +80,7 @@ pub enum FlagKind {
     String,
 }
 
-/// A key binding; recorded, never called without a terminal.
+/// A key binding; recorded, but never called without a terminal.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShortcutInfo {
@@ -105,12 +105,12 @@ pub struct SourceInfo {
 }
 
 impl Registry {
-    /// A tool by its name.
+    /// Returns a tool by its name.
     pub fn tool(&self, name: &str) -> Option<&Arc<ToolInfo>> {
         self.tools.iter().find(|tool| tool.name == name)
     }
 
-    /// A command by the name it is called by.
+    /// Returns a command by the name that calls it.
     pub fn command(&self, name: &str) -> Option<&CommandInfo> {
         self.commands.iter().find(|command| command.name == name)
     }

@@ -1,4 +1,4 @@
-//! Requests to models under the eyes of extensions.
+//! Shows requests to models to extensions, which may change them.
 
 use pith_protocol::{Hooked, RequestHooks, RequestPart};
 use serde_json::{Map, Value, json};

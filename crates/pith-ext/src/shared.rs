@@ -1,4 +1,4 @@
-//! What the handle and the engine thread both see.
+//! What the handle and the engine thread share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ pub enum CallError {
     /// Extension code threw; the text is its message.
     #[error("{0}")]
     Failed(String),
-    /// Extension code occupies the engine and does not come back.
+    /// Extension code occupies the engine and does not return.
     #[error("The extension did not answer in time")]
     Timeout,
     /// The engine has ended or was given up.
@@ -25,44 +25,44 @@ pub enum CallError {
     Gone,
 }
 
-/// The answer to a call, and how many requests had been made before it.
+/// The answer to a call, and the number of requests made before it.
 pub(crate) struct Answered {
     pub outcome: Result<String, CallError>,
     pub requests: u64,
 }
 
 /// A call that waits for the engine.
-pub(crate) struct Waiting {
+pub(crate) struct PendingCall {
     pub reply: oneshot::Sender<Answered>,
-    /// What comes before the result; closed with the call.
+    /// Receives what comes before the result; closed with the call.
     pub progress: Option<Progress>,
 }
 
 /// Where a call reports to before it has a result.
 pub(crate) enum Progress {
-    /// Every piece counts.
+    /// Every piece is delivered.
     Pieces(mpsc::UnboundedSender<String>),
-    /// Each report replaces the one before, read or not: code that reports in a loop must not fill the memory.
+    /// Each report replaces the previous one, read or not: code that reports in a loop must not fill the memory.
     Newest(watch::Sender<String>),
 }
 
-/// State shared between the handle's clones and the engine thread. Every lock is held for a few lines.
+/// State shared between the clones of the handle and the engine thread. Every lock is held for a few lines.
 pub(crate) struct Shared {
-    calls: Mutex<HashMap<u64, Waiting>>,
+    calls: Mutex<HashMap<u64, PendingCall>>,
     next_call: AtomicU64,
-    /// Newest text of observations that have not been delivered yet.
+    /// The newest text of observations that have not been delivered yet.
     updates: Mutex<HashMap<String, String>>,
     registry: Mutex<Arc<Registry>>,
     pub listening: EventSet,
-    pub pulse: Pulse,
-    /// To the session. Closed when the session has gone.
+    pub activity: EngineActivity,
+    /// Requests to the session. Closed when the session has ended.
     outgoing: mpsc::UnboundedSender<FromExtension>,
-    /// Requests made so far.
+    /// The number of requests made so far.
     sent: AtomicU64,
-    /// Requests the session has dealt with.
+    /// The number of requests the session has handled.
     handled: watch::Sender<u64>,
     is_gone: AtomicBool,
-    /// Wakes whoever waits for the end.
+    /// Wakes tasks that wait for the end of the engine.
     end: tokio::sync::Notify,
 }
 
@@ -74,7 +74,7 @@ impl Shared {
             updates: Mutex::default(),
             registry: Mutex::default(),
             listening: EventSet::default(),
-            pulse: Pulse::new(),
+            activity: EngineActivity::new(),
             outgoing,
             sent: AtomicU64::new(0),
             handled: watch::Sender::new(0),
@@ -91,21 +91,21 @@ impl Shared {
         }
     }
 
-    /// Sends a request to the session. False if the session has gone.
+    /// Sends a request to the session; returns false if the session has ended.
     pub fn send(&self, message: FromExtension) -> bool {
         self.sent.fetch_add(1, Ordering::AcqRel);
         self.outgoing.send(message).is_ok()
     }
 
-    /// Lets the session catch up if it is far behind, so that a flood of requests cannot fill the memory.
-    /// For the engine's thread; the time counts as the extension's own.
-    pub fn keep_pace(&self) {
+    /// Waits a moment if the session is far behind, so that a flood of requests cannot fill the memory. Called on the
+    /// engine's thread; the time counts as the extension's own.
+    pub fn throttle(&self) {
         const FAR_BEHIND: u64 = 1000;
         const STEP: Duration = Duration::from_millis(1);
-        const PATIENCE: u32 = 20;
+        const MAX_STEPS: u32 = 20;
         let is_behind = || self.sent.load(Ordering::Acquire).saturating_sub(*self.handled.borrow()) > FAR_BEHIND;
         let mut steps = 0;
-        while steps < PATIENCE && is_behind() {
+        while steps < MAX_STEPS && is_behind() {
             std::thread::sleep(STEP);
             steps += 1;
         }
@@ -113,36 +113,36 @@ impl Shared {
 
     /// Ends a call.
     pub fn answer(&self, id: u64, outcome: Result<String, CallError>) {
-        if let Some(waiting) = self.close_call(id) {
+        if let Some(pending) = self.close_call(id) {
             // The caller may have given up.
-            let _ = waiting.reply.send(Answered { outcome, requests: self.sent.load(Ordering::Acquire) });
+            let _ = pending.reply.send(Answered { outcome, requests: self.sent.load(Ordering::Acquire) });
         }
     }
 
-    /// Waits until the session has dealt with what was asked before an answer was given, so that
-    /// whoever acts on the answer comes after it. A session that does not listen is not waited for long.
+    /// Waits until the session has handled the requests that were made before an answer, so that the caller acts after
+    /// them. Does not wait long for a session that does not read.
     pub async fn caught_up(&self, requests: u64) {
-        const PATIENCE: Duration = Duration::from_secs(1);
+        const LIMIT: Duration = Duration::from_secs(1);
         let mut handled = self.handled.subscribe();
         if *handled.borrow() < requests {
             let caught_up = handled.wait_for(|handled| *handled >= requests);
-            let _ = tokio::time::timeout(PATIENCE, caught_up).await;
+            let _ = tokio::time::timeout(LIMIT, caught_up).await;
         }
     }
 
-    pub fn open_call(&self, waiting: Waiting) -> u64 {
+    pub fn open_call(&self, pending: PendingCall) -> u64 {
         let id = self.next_call.fetch_add(1, Ordering::Relaxed);
-        lock(&self.calls).insert(id, waiting);
+        lock(&self.calls).insert(id, pending);
         id
     }
 
-    pub fn close_call(&self, id: u64) -> Option<Waiting> {
+    pub fn close_call(&self, id: u64) -> Option<PendingCall> {
         lock(&self.calls).remove(&id)
     }
 
     pub fn progress(&self, id: u64, text: String) {
-        if let Some(waiting) = lock(&self.calls).get(&id)
-            && let Some(progress) = &waiting.progress
+        if let Some(pending) = lock(&self.calls).get(&id)
+            && let Some(progress) = &pending.progress
         {
             // The caller may have stopped listening.
             match progress {
@@ -152,7 +152,7 @@ impl Shared {
         }
     }
 
-    /// Stores the newest text of an observation. True if it has to be announced.
+    /// Stores the newest text of an observation; returns true if it has to be announced.
     pub fn put_update(&self, key: &str, text: String) -> bool {
         lock(&self.updates).insert(key.to_owned(), text).is_none()
     }
@@ -174,11 +174,11 @@ impl Shared {
         self.is_gone.load(Ordering::Acquire)
     }
 
-    /// Nothing will be answered from here on: everyone who waits is told so.
+    /// Ends the engine: all pending calls fail. Returns whether this was the first call.
     pub fn end(&self) -> bool {
         let is_first = !self.is_gone.swap(true, Ordering::AcqRel);
-        for (_, waiting) in lock(&self.calls).drain() {
-            let _ = waiting.reply.send(Answered { outcome: Err(CallError::Gone), requests: 0 });
+        for (_, pending) in lock(&self.calls).drain() {
+            let _ = pending.reply.send(Answered { outcome: Err(CallError::Gone), requests: 0 });
         }
         self.end.notify_waiters();
         is_first
@@ -190,7 +190,7 @@ impl Shared {
     }
 }
 
-/// What extensions want from the agent, in order.
+/// The requests of extensions, in order.
 pub struct Requests {
     receiver: mpsc::UnboundedReceiver<FromExtension>,
     shared: Arc<Shared>,
@@ -202,7 +202,7 @@ impl Requests {
         Requests { receiver, shared, taken: 0 }
     }
 
-    /// The next request. Asking for it says that the ones before have been dealt with. Cancel safe.
+    /// Waits for the next request. Calling this marks the previous ones as handled. Cancel safe.
     pub async fn recv(&mut self) -> Option<FromExtension> {
         self.shared.handled.send_replace(self.taken);
         let request = self.receiver.recv().await?;
@@ -210,7 +210,7 @@ impl Requests {
         Some(request)
     }
 
-    /// A request that is already there.
+    /// Returns the next request if there is one already.
     pub fn try_recv(&mut self) -> Option<FromExtension> {
         self.shared.handled.send_replace(self.taken);
         let request = self.receiver.try_recv().ok()?;
@@ -221,25 +221,25 @@ impl Requests {
 
 impl Drop for Requests {
     fn drop(&mut self) {
-        // Nobody will deal with anything any more, so nobody need wait for it.
+        // No request will be handled any more, so nothing may wait for that.
         self.shared.handled.send_replace(u64::MAX);
     }
 }
 
-/// A panic elsewhere leaves the data as it was, so a poisoned lock is still good.
+/// Locks a mutex. A panic elsewhere leaves the data valid, so poisoning is ignored.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long the engine has been inside extension code, readable from other threads.
-pub(crate) struct Pulse {
+pub(crate) struct EngineActivity {
     start: Instant,
     /// Milliseconds since `start` plus one; zero while the engine is idle.
     entered: AtomicU64,
-    /// The engine waits on purpose, for example in `execSync`.
+    /// Whether the engine blocks on purpose, for example in `execSync`.
     is_blocking: AtomicBool,
-    /// Signs of life so far.
-    n_beats: AtomicU64,
+    /// Counts signs of progress.
+    n_steps: AtomicU64,
 }
 
 /// What the engine is doing.
@@ -250,38 +250,38 @@ pub(crate) enum Busy {
     Blocking(Duration),
 }
 
-impl Pulse {
+impl EngineActivity {
     fn new() -> Self {
-        let (entered, is_blocking, n_beats) = Default::default();
-        Pulse { start: Instant::now(), entered, is_blocking, n_beats }
+        let (entered, is_blocking, n_steps) = Default::default();
+        EngineActivity { start: Instant::now(), entered, is_blocking, n_steps }
     }
 
     pub fn enter(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
         self.entered.store(now + 1, Ordering::Release);
-        self.beat();
+        self.note_step();
     }
 
-    /// Something gets on.
-    pub fn beat(&self) {
-        self.n_beats.fetch_add(1, Ordering::Relaxed);
+    /// Called when the engine has made progress.
+    pub fn note_step(&self) {
+        self.n_steps.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often something got on; who sees the same number again has seen nothing happen.
-    pub fn n_beats(&self) -> u64 {
-        self.n_beats.load(Ordering::Relaxed)
+    /// Returns a number that changes whenever there is progress.
+    pub fn n_steps(&self) -> u64 {
+        self.n_steps.load(Ordering::Relaxed)
     }
 
     pub fn leave(&self) {
         self.entered.store(0, Ordering::Release);
     }
 
-    /// Runs something that blocks the engine on purpose; its time is not extension code's.
+    /// Runs something that blocks the engine on purpose; its time does not count as the extension's.
     pub fn block<T>(&self, work: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         self.is_blocking.store(true, Ordering::Release);
         let result = work();
-        // Only this thread writes, and zero means that nobody is inside.
+        // Only this thread writes; zero means that no extension code is running.
         if self.entered.load(Ordering::Acquire) != 0 {
             let spent = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             self.entered.fetch_add(spent, Ordering::AcqRel);
@@ -306,17 +306,17 @@ mod tests {
 
     #[test]
     fn time_spent_blocking_on_purpose_is_not_counted() {
-        let pulse = Pulse::new();
-        assert_eq!(pulse.busy(), Busy::Idle);
-        pulse.enter();
+        let activity = EngineActivity::new();
+        assert_eq!(activity.busy(), Busy::Idle);
+        activity.enter();
         let began = Instant::now();
-        pulse.block(|| {
-            assert!(matches!(pulse.busy(), Busy::Blocking(_)));
+        activity.block(|| {
+            assert!(matches!(activity.busy(), Busy::Blocking(_)));
             while began.elapsed() < Duration::from_millis(50) {
                 std::hint::spin_loop();
             }
         });
-        let Busy::Running(spent) = pulse.busy() else { panic!("{:?}", pulse.busy()) };
+        let Busy::Running(spent) = activity.busy() else { panic!("{:?}", activity.busy()) };
         assert!(spent + Duration::from_millis(40) < began.elapsed(), "{spent:?} of {:?}", began.elapsed());
     }
 }

@@ -1,4 +1,4 @@
-//! Tool calls under the eyes of extensions: `tool_call` before, `tool_result` after.
+//! Shows tool calls to extensions: `tool_call` before, `tool_result` after.
 
 use pith_agent::link::Call;
 use pith_agent::{ToolCallHook, ToolOutput, Verdict, Waits};

@@ -13,7 +13,7 @@ use crate::handle::{EngineWait, ExtensionHandle, read};
 use crate::registry::{ExecutionMode, ToolInfo};
 use crate::shared::{CallError, Progress};
 
-/// The text of a call that was given up after an abort.
+/// The error of a call that was given up after an abort.
 const ABORTED: &str = "Operation aborted";
 
 /// A tool registered by an extension.
@@ -28,15 +28,15 @@ pub struct ExtensionTool {
 struct JsOutput {
     #[serde(default)]
     content: Vec<Block>,
-    /// `null` is something a tool can say.
-    #[serde(default, deserialize_with = "said")]
+    /// `null` is a valid value that a tool can return.
+    #[serde(default, deserialize_with = "present")]
     details: Option<Value>,
     usage: Option<Usage>,
     #[serde(default)]
     terminate: bool,
 }
 
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
@@ -53,7 +53,7 @@ impl From<JsOutput> for ToolOutput {
 }
 
 impl ExtensionTool {
-    /// A tool of the handle's registry.
+    /// Creates a tool from the handle's registry.
     pub fn new(handle: ExtensionHandle, info: Arc<ToolInfo>) -> Self {
         let spec = ToolSpec {
             name: info.name.as_str().into(),
@@ -64,7 +64,7 @@ impl ExtensionTool {
         ExtensionTool { handle, info, spec }
     }
 
-    /// Everything the extension said about it.
+    /// Returns everything the extension registered about it.
     pub fn info(&self) -> &Arc<ToolInfo> {
         &self.info
     }
@@ -106,13 +106,13 @@ impl Tool for ExtensionTool {
 }
 
 impl ExtensionHandle {
-    /// All tools registered now.
+    /// Returns all tools registered now.
     pub fn tools(&self) -> Vec<Arc<ExtensionTool>> {
         let registry = self.registry();
         registry.tools.iter().map(|info| Arc::new(ExtensionTool::new(self.clone(), info.clone()))).collect()
     }
 
-    /// `prepareArguments` of a tool; to be called before the arguments are checked, if [`ToolInfo::prepares`].
+    /// Calls `prepareArguments` of a tool. Must be called before the arguments are checked, if [`ToolInfo::prepares`].
     pub async fn prepare_arguments(
         &self,
         tool: &str,
@@ -122,7 +122,7 @@ impl ExtensionHandle {
         self.call("prepare", &args, EngineWait::Handler).await.map_err(|error| error.to_string())
     }
 
-    /// Runs a tool. Progress goes to `update`, which never sees anything after the result.
+    /// Runs a tool. Progress goes to `update`, which is never called after the result.
     pub async fn run_tool(
         &self,
         name: &str,
@@ -155,7 +155,7 @@ impl ExtensionHandle {
         }
     }
 
-    /// Runs a shell command through operations a `user_bash` handler gave. The result is the exit code.
+    /// Runs a shell command through operations that a `user_bash` handler returned. Returns the exit code.
     pub async fn run_operations(
         &self,
         operations: u64,

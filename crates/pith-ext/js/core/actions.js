@@ -1,4 +1,4 @@
-// Messages an extension puts into the conversation.
+// Messages that an extension adds to the conversation.
 
 const owners = require("internal/owners");
 const { defer } = require("internal/calls");
@@ -8,7 +8,7 @@ const deliveries = ["steer", "followUp", "nextTurn"];
 
 const failed = (event) => (error) => owners.report("<runtime>", event, error);
 
-// What starts a run does so when the code that asked for it has come to its first pause.
+// A request that starts a run is sent when the code that made it reaches its first `await` or returns.
 const later = (kind, request) =>
   new Promise((resolve, reject) => defer(() => ops.ask(kind, request).then(resolve, reject)));
 

@@ -1,4 +1,4 @@
-// The object an extension's factory is given.
+// `pi`: the object that an extension's factory gets.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
@@ -35,7 +35,7 @@ function summary() {
   const taken = new Set();
   for (const ext of state.extensions()) {
     for (const [name, handlers] of ext.handlers) if (handlers.length) listening.add(name);
-    // The first extension to register a name has it.
+    // The first extension that registers a name keeps it.
     for (const tool of ext.tools.values()) {
       if (taken.has(tool.info.name)) continue;
       taken.add(tool.info.name);
@@ -52,7 +52,7 @@ function summary() {
   return { listening: [...listening], tools, commands, flags, shortcuts };
 }
 
-// Commands under the names they are called by: clashes get `:1`, `:2`, … in load order.
+// Commands by the names that call them: clashes get `:1`, `:2`, … in load order.
 exports.commands = () => {
   const all = [];
   for (const ext of state.extensions()) for (const [name, definition] of ext.commands) all.push({ name, ext, definition });
@@ -82,7 +82,7 @@ function describeTool(ext, definition) {
     name: definition.name,
     label: text(definition.label) ?? definition.name,
     description: text(definition.description) ?? "",
-    // TypeBox keeps its own marks out of JSON, so what remains is plain JSON Schema.
+    // TypeBox hides its own marks from JSON, so what remains is plain JSON Schema.
     parameters: JSON.parse(JSON.stringify(definition.parameters)),
     promptSnippet: text(definition.promptSnippet),
     promptGuidelines: Array.isArray(definition.promptGuidelines) ? definition.promptGuidelines.filter((line) => typeof line === "string") : undefined,
@@ -114,7 +114,7 @@ exports.makeApi = (ext) => {
       if (typeof fn !== "function") throw new Error(`on("${event}"): the handler must be a function`);
       const list = ext.handlers.get(event) ?? [];
       const entry = { fn };
-      // A dispatch in progress works on the list as it was.
+      // A dispatch in progress keeps using the old list.
       ext.handlers.set(event, [...list, entry]);
       if (generation.phase === "bound") exports.publish();
       return () => {

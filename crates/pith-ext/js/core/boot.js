@@ -1,4 +1,4 @@
-// The first script of the engine: globals, then the functions the engine calls.
+// The boot script of the engine: defines globals, then the functions that the engine calls.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
@@ -24,14 +24,14 @@ exports.interrupted = (stack, seconds) => runs.interrupted(stack, seconds);
 exports.refill = () => owners.refill();
 
 exports.rejected = (reason) => {
-  owners.relieve(reason);
+  owners.freeReserve(reason);
   const ext = owners.ofError(reason);
   owners.report(ext?.path ?? "<runtime>", "unhandled_rejection", reason);
 };
 
-// An exception nobody caught, in pith's own code: out of memory, as a rule.
+// Called for an uncaught exception in pith's own code, usually out of memory.
 exports.crashed = (error) => {
-  owners.relieve(error);
+  owners.freeReserve(error);
   const { current } = owners;
   const { active } = calls;
   owners.current = null;
@@ -42,7 +42,7 @@ exports.crashed = (error) => {
   active?.fail(error);
 };
 
-// The last chance to clean up, for those who asked for it.
+// Calls `process.on("exit")` handlers before the engine ends.
 exports.exit = () => state.process?.emit("exit", Number(state.process.exitCode ?? 0));
 
 exports.configure = (config, limits) => {

@@ -6,10 +6,10 @@ const web = require("internal/abort");
 const methods = Object.create(null);
 const open = new Map(); // id -> Call
 
-// The call whose work is under way right now; survives an interrupt, which unwinds past every `finally`.
+// The call being worked on; survives an interrupt, which unwinds past every `finally`.
 exports.active = null;
 
-// What is to be asked of the agent once the code that wants it has come to its first pause.
+// Requests to send once the code that made them reaches its first `await` or returns.
 const waiting = [];
 
 const flush = () => {
@@ -22,7 +22,7 @@ exports.defer = (ask) => {
 };
 
 class Call {
-  // Without an id nobody waits for the answer.
+  // A call without an id gets no answer.
   constructor(id) {
     this.id = id;
     this.isDone = false;
@@ -37,7 +37,7 @@ class Call {
     this.end(true, value === undefined ? null : value);
   }
   fail(error) {
-    owners.relieve(error);
+    owners.freeReserve(error);
     this.end(false, owners.text(error));
   }
   end(ok, value) {
@@ -54,7 +54,7 @@ class Call {
     }
     this.isDone = true;
     if (this.id === null) return;
-    flush(); // The answer comes after what was asked before it.
+    flush(); // Requests made before the answer are sent before it.
     open.delete(this.id);
     host.reply(this.id, ok, text);
   }
@@ -66,7 +66,7 @@ class Call {
 exports.Call = Call;
 exports.methods = methods;
 
-// Methods of a module that is loaded when the first of them is called.
+// Defines methods whose module is loaded when the first of them is called.
 exports.later = (module, ...names) => {
   for (const name of names) {
     methods[name] = (call, args) => {

@@ -1,4 +1,4 @@
-// `ctx`: what handlers, tools and commands are given to look at and act on.
+// `ctx`: what handlers, tools and commands get to read and act on the session.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
@@ -25,13 +25,13 @@ const lazy = (target, name, get) => Object.defineProperty(target, name, { get, e
 
 function makeContext(ext) {
   const live = () => assertActive(ext);
-  // Whoever got one of these from an extension may go on using it until the next generation.
+  // Other code that an extension passed one of these to may use it until the next generation.
   const isCurrent = () => assertActive({ isFailed: false, generation: ext.generation });
   const look = () => {
     live();
     return ops.query("state");
   };
-  // One object each, in events, tools and commands: extensions compare them and keep things by them.
+  // One object each, in events, tools and commands: extensions compare them and use them as keys.
   const part = (parts, name, make) => () => {
     live();
     return (parts[name] ??= make());
@@ -77,7 +77,7 @@ function makeContext(ext) {
   return ctx;
 }
 
-// One per extension and generation; everything in it is looked up when read.
+// One per extension and generation; its properties are looked up when read.
 state.contextFor = (ext) => (ext.context ??= makeContext(ext));
 
 const NO_RUNTIME = () => {};
@@ -98,7 +98,7 @@ async function replace(ext, kind, payload, withSession) {
   return result;
 }
 
-// What only commands may do: elsewhere it would wait for itself.
+// What only commands may do: in a handler it would wait for itself.
 exports.commandContext = (ext) => {
   const ctx = state.contextFor(ext);
   const live = () => assertActive(ext);
@@ -106,7 +106,7 @@ exports.commandContext = (ext) => {
     getSystemPromptOptions: () => (live(), ops.query("system_prompt").options),
     waitForIdle: async () => {
       live();
-      const done = owners.excuse(ext);
+      const done = owners.pauseBudget(ext);
       await ops.ask("wait_for_idle").finally(done);
     },
     newSession: async (options = {}) => {

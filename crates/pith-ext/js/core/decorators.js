@@ -1,6 +1,6 @@
-// What compiled decorators call.
+// The helper functions of compiled decorators.
 
-// Applies decorators from the last to the first, to a class or to a member of one.
+// Applies decorators from the last to the first, to a class or to one of its members.
 exports.decorate = (decorators, target, key, descriptor) => {
   const isMember = key !== undefined;
   let result = isMember ? (descriptor ?? Object.getOwnPropertyDescriptor(target, key)) : target;
@@ -13,8 +13,8 @@ exports.decorate = (decorators, target, key, descriptor) => {
   return result;
 };
 
-// A decorator of a parameter, as one of the member.
+// Turns a decorator of a parameter into one of the member.
 exports.decorateParam = (index, decorator) => (target, key) => decorator(target, key, index);
 
-// Nothing here reads types at run time.
+// Types are not available at run time.
 exports.decorateMetadata = () => () => {};

@@ -1,4 +1,4 @@
-// Delivering events: handlers one after the other, and what becomes of their results.
+// Delivers events to handlers, one after the other, and combines their results.
 
 const owners = require("internal/owners");
 const runs = require("internal/runs");
@@ -6,7 +6,7 @@ const calls = require("internal/calls");
 const { methods } = calls;
 const state = require("internal/state");
 
-// Handlers of an event in load order, as they are now.
+// The current handlers of an event, in load order.
 function handlersOf(name) {
   const found = [];
   for (const ext of state.extensions()) {
@@ -44,7 +44,7 @@ function sequence(name, event, { onResult, onError, context, handlers = handlers
           stop = verdict === true;
         }
         goOn = !stop;
-        // An interrupt has unwound the loop below, so it must be taken up again from here.
+        // An interrupt has unwound the loop below, so it must be continued from here.
         if (!isSync || outcome.isInterrupt) stop ? done() : next();
         calls.active = before;
       };
@@ -60,7 +60,7 @@ function sequence(name, event, { onResult, onError, context, handlers = handlers
 
 const truthy = (value) => value !== null && value !== undefined && typeof value === "object";
 
-// `{cancel}` events: the last result counts, the first cancel ends it.
+// Events that handlers can cancel: the last result is used, the first `cancel` stops.
 const cancellable = (event, done, prepare) => {
   prepare?.(event);
   let result = null;
@@ -71,7 +71,7 @@ const cancellable = (event, done, prepare) => {
   sequence(event.type, event, { onResult }, () => done(result));
 };
 
-// In-place edits count as much as a returned list.
+// Handlers may return a list or edit it in place.
 const messages = (event, done) => {
   const before = JSON.stringify(event.messages);
   const onResult = (value) => {
@@ -118,7 +118,7 @@ const boundary = (event, done) => {
   sequence(event.type, event, { onResult }, () => done(changed ? { entries: event.entries, continue: event.continue, proposer } : null));
 };
 
-// Whether a value has stayed as it is now; what cannot be compared has not.
+// Returns a function that tells whether a value is unchanged; values that cannot be compared count as changed.
 const unchanged = (get) => {
   const before = JSON.stringify(get());
   return () => {
@@ -231,7 +231,7 @@ const composed = {
       event.message = value.message.content === null ? { ...value.message, content: [] } : value.message;
       replaced = true;
     };
-    // Handlers may also change the message they are shown.
+    // Handlers may also edit the message in place.
     sequence("message_end", event, { onResult }, () => done(replaced || !isSame() ? { message: event.message } : null));
   },
 
@@ -240,19 +240,19 @@ const composed = {
 
   tool_call(event, done) {
     let verdict = null;
-    let gate = null;
+    let decision = null;
     const handlers = handlersOf("tool_call").map(({ ext, fn }) => ({
       ext,
       fn: (...given) => {
-        gate = { lacks: null };
-        ext.gates.add(gate);
+        decision = { missing: null };
+        ext.toolCallDecisions.add(decision);
         return fn(...given);
       },
     }));
     const onResult = (value, ext) => {
-      ext.gates.delete(gate);
+      ext.toolCallDecisions.delete(decision);
       if (!value?.block) {
-        if (gate.lacks) throw new Error(`Blocked: the extension could not decide about the call: ${gate.lacks}`);
+        if (decision.missing) throw new Error(`Blocked: the extension could not decide about the call: ${decision.missing}`);
         return false;
       }
       const reason = typeof value.reason === "string" && value.reason ? value.reason : "Tool execution was blocked";
@@ -260,7 +260,7 @@ const composed = {
       return true;
     };
     const onError = (error, ext, isDisabled) => {
-      ext.gates.delete(gate);
+      ext.toolCallDecisions.delete(decision);
       const reason = error instanceof Error ? owners.text(error) : `Extension failed, blocking execution: ${owners.text(error)}`;
       verdict = { block: true, reason, terminate: false };
       if (!isDisabled) owners.report(ext.path, "tool_call", error);
@@ -283,7 +283,7 @@ const composed = {
         changed = true;
       }
     };
-    // Handlers may also change the result they are shown.
+    // Handlers may also edit the result in place.
     sequence("tool_result", event, { onResult }, () => {
       if (!changed && isSame()) return done(null);
       try {
@@ -327,7 +327,7 @@ const composed = {
   },
 };
 
-// Old names for what `session_start` says today, for extensions that know only those.
+// The older names for `session_start`, for extensions that know only those.
 const legacy = (event) => {
   const name = { new: "session_switch", resume: "session_switch", fork: "session_fork" }[event.reason];
   if (!name) return [];
@@ -335,8 +335,7 @@ const legacy = (event) => {
   return handlers.length ? [{ name, handlers }] : [];
 };
 
-// Fields that say something only sometimes. What crosses over as null is undefined here, so that
-// defaults of handlers apply.
+// Fields that are not always set. `null` becomes undefined, so that default values in handlers apply.
 const optional = [
   "images", "streamingBehavior", "previousSessionFile", "targetSessionFile", "previousModel", "name",
   "customInstructions", "errorMessage", "usage", "details", "reason", "label", "summaryEntry",
@@ -353,13 +352,13 @@ function deliver(call, event, budget, done) {
   });
 }
 
-// Events of a run are delivered in order, even when the agent does not wait for each.
-const lane = [];
+// Events of a run are delivered in order, even if the agent does not wait for each.
+const runEvents = [];
 let isBusy = false;
 
 function advance() {
   if (isBusy) return;
-  const task = lane.shift();
+  const task = runEvents.shift();
   if (!task) return;
   isBusy = true;
   // On a fresh stack: many queued events must not nest.
@@ -370,15 +369,15 @@ function advance() {
   work(task);
 }
 
-// Calls of tools that came while extensions were being replaced: nobody could have blocked them.
-const parked = [];
+// Tool calls that arrived while extensions were being replaced wait, so that handlers can block them.
+const heldToolCalls = [];
 
-exports.bound = () => parked.splice(0).forEach(work);
+exports.bound = () => heldToolCalls.splice(0).forEach(work);
 
 function work(task) {
   const { call, event, budget } = task;
   if (event.type === "tool_call" && state.generation.phase !== "bound") {
-    parked.push(task);
+    heldToolCalls.push(task);
     return;
   }
   const before = calls.active;
@@ -391,22 +390,22 @@ function work(task) {
   calls.active = before;
 }
 
-methods.event = (call, { event, budget, lane: inLane }) => {
-  if (!inLane) return work({ call, event, budget });
-  lane.push({ call, event, budget });
+methods.event = (call, { event, budget, inOrder }) => {
+  if (!inOrder) return work({ call, event, budget });
+  runEvents.push({ call, event, budget });
   advance();
 };
 
-// An observation nobody waits for.
+// An observation; the agent does not wait for it.
 exports.update = (event) => {
-  lane.push({ call: new calls.Call(null), event, budget: state.limits.observerMs });
+  runEvents.push({ call: new calls.Call(null), event, budget: state.limits.observerMs });
   advance();
 };
 
 exports.emitLocal = (event) => sequence(event.type, event, {}, () => {});
 exports.listens = (name) => state.extensions().some((ext) => ext.handlers.get(name)?.length);
 
-// Runs the handlers of an event that began on the JavaScript side.
+// Runs the handlers of an event that the JavaScript side raises.
 exports.compose = (event, done, call) => {
   if (!exports.listens(event.type)) return done(event);
   deliver(call, event, state.limits.handlerMs, (result) => done(result ?? event));

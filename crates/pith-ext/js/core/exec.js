@@ -1,4 +1,4 @@
-// `pi.exec`: a program and its output. Never rejects.
+// `pi.exec`: runs a program and returns its output. Never rejects.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
@@ -9,12 +9,12 @@ exports.exec = (ext, command, args, options = {}) => {
   const { cwd, signal, timeout } = options ?? {};
   const state = require("internal/state");
   const timers = require("internal/timers");
-  const done = owners.excuse(ext);
+  const done = owners.pauseBudget(ext);
   const process = host.ops("process");
   let killed = false;
   let softKill = null;
   let hardKill = null;
-  const { op, promise } = ops.park((op) =>
+  const { op, promise } = ops.begin((op) =>
     process.run(op, JSON.stringify({ command: String(command), args: (args ?? []).map(String), cwd: cwd ?? state.config.cwd })),
   );
   const kill = () => {

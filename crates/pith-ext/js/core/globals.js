@@ -1,4 +1,4 @@
-// Globals extensions expect. Everything sizeable is made on first use.
+// The globals that extensions expect. Large ones are created on first use.
 
 const timers = require("internal/timers");
 const abort = require("internal/abort");
@@ -40,7 +40,7 @@ from("internal/streams", "ReadableStream", "WritableStream", "TransformStream", 
 lazy("babelHelpers", () => require("internal/decorators"));
 lazy("structuredClone", () => require("internal/clone").structuredClone);
 
-// The engine formats dates and numbers without a locale; the subset of `Intl` does it in English.
+// The engine formats dates and numbers without a locale; pith's subset of `Intl` formats them in English.
 for (const [prototype, names] of [
   [Date.prototype, ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"]],
   [Number.prototype, ["toLocaleString"]],

@@ -1,4 +1,4 @@
-// Loading extensions: evaluate the file, run its factory, keep what it registered.
+// Loads extensions: evaluates the file, runs its factory, keeps what it registered.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
@@ -27,9 +27,9 @@ class Extension {
     this.isFailed = false;
     this.isDisabled = false;
     this.context = null;
-    // Bookkeeping of runs.js and owners.js.
+    // State of runs.js and owners.js.
     this.runs = new Set();
-    this.gates = new Set(); // calls of its `tool_call` handlers that have not decided yet
+    this.toolCallDecisions = new Set(); // calls of its `tool_call` handlers that have not decided yet
     this.strikes = 0;
     this.waits = 0;
     this.waitsSince = 0;
@@ -64,7 +64,7 @@ function loadOne(generation, source, done) {
   runs.start(ext, () => evaluate(ext), settle, state.limits.factoryMs);
 }
 
-// One name, two extensions: the first has it, the second is told.
+// If two extensions register the same name, the first keeps it and the second gets an error.
 function conflicts(generation) {
   const errors = [];
   const check = (kind, mark) => {
@@ -82,12 +82,12 @@ function conflicts(generation) {
   return errors;
 }
 
-// Loads sources in order. Those already there are kept, unless a fresh generation is asked for.
+// Loads sources in order. Loaded extensions are kept, unless a fresh generation is requested.
 methods.load = (call, { sources, config, fresh, forget }) => {
   Object.assign(state.config, config ?? {});
   if (fresh) goStale();
   if (forget) host.forgetModules();
-  // New instances are known by the plain names of their files.
+  // New instances use the plain names of their files in stack traces.
   if (fresh) state.extensions().forEach(owners.forget);
   const generation = fresh ? state.nextGeneration() : state.generation;
   if (fresh) state.dropProviders?.();
@@ -131,7 +131,7 @@ const flushProviders = (ext) => {
   for (const registration of ext.providers.splice(0)) require("internal/providers").apply(registration);
 };
 
-// The session exists: actions work from here on.
+// Called when the session exists: actions work from now on.
 methods.bind = (call, { config, flagValues }) => {
   Object.assign(state.config, config ?? {});
   const { generation } = state;

@@ -1,8 +1,8 @@
-// Modules of extensions: each extension has its own, pith's own are shared.
+// Modules of extensions: each extension has its own instances, pith's own modules are shared.
 
 const owners = require("internal/owners");
 
-// A namespace for CommonJS: `default` is the exports object, names are read through.
+// A namespace for CommonJS: `default` is the exports object, other names are its properties.
 function namespaceOf(record) {
   return new Proxy(Object.create(null), {
     get(_, key) {
@@ -44,7 +44,7 @@ function hostNamespace(exports) {
   return namespace;
 }
 
-// Imports of files are addresses: `./x.ts?v=1` means the file `./x.ts`.
+// Imports of files are URLs: `./x.ts?v=1` means the file `./x.ts`.
 function withoutQuery(specifier) {
   const at = /^(\.{0,2}\/|file:)/.test(specifier) ? specifier.indexOf("?") : -1;
   return at < 0 ? [specifier, ""] : [specifier.slice(0, at), specifier.slice(at)];
@@ -56,8 +56,8 @@ class Modules {
     this.records = new Map(); // path and query -> record
   }
 
-  // The record of a file, read and with its static imports found, not yet run.
-  // Under another query it is another instance.
+  // Returns the record of a file, parsed and with its static imports resolved, not yet evaluated. Another query makes
+  // another instance.
   record(path, query = "") {
     const key = path + query;
     let record = this.records.get(key);
@@ -74,11 +74,11 @@ class Modules {
   }
 
   link(record) {
-    // Two extensions may share a file; stack traces tell their copies apart.
+    // Two extensions may share a file; stack traces distinguish their copies.
     let filename = record.path;
     for (let copy = 2; owners.isClaimed(filename); copy++) filename = `${record.path}#${copy}`;
-    // A gate that wanted an add-on cannot go on without it.
-    if (record.path.endsWith(".node")) owners.lack(`${record.path}: native add-ons are not available in pith`, this.ext);
+    // A `tool_call` handler that needed the add-on must not allow the call.
+    if (record.path.endsWith(".node")) owners.noteMissing(`${record.path}: native add-ons are not available in pith`, this.ext);
     const script = host.readModule(record.path, filename);
     record.kind = script.kind;
     if (script.kind === "json") {
@@ -92,7 +92,7 @@ class Modules {
     record.dependencies = script.imports.map((specifier) => this.dependency(specifier, record.path, false));
   }
 
-  // What a specifier leads to: a namespace that is there, or a record still to be run.
+  // What a specifier resolves to: a namespace, or a record that is still to be evaluated.
   dependency(specifier, from, isRequire) {
     const [plain, query] = isRequire ? [specifier, ""] : withoutQuery(specifier);
     const target = host.resolve(plain, from, isRequire);
@@ -118,7 +118,7 @@ class Modules {
     return record.module.exports;
   }
 
-  // Whether anything below awaits at its top level.
+  // Whether the module or any of its imports awaits at its top level.
   waits(record, seen = new Set()) {
     if (record.exports || record.state === "done" || seen.has(record)) return false;
     seen.add(record);
@@ -149,7 +149,7 @@ class Modules {
         const dependency = record.dependencies[index];
         const from = dependency.namespace ?? self.namespace(dependency);
         copyStar(record.module.exports, from);
-        // In a cycle the names come later.
+        // In a cycle the names are copied later.
         if (dependency.state === "running") (dependency.whenDone ??= []).push(() => copyStar(record.module.exports, from));
       },
       import: (specifier) => self.import(String(specifier), record.path),

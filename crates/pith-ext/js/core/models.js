@@ -1,9 +1,9 @@
-// `modelRegistry`: which models there are, and asking one.
+// `modelRegistry`: lists models and calls them.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
 
-// `ext` stands for whoever cannot be told from the stack.
+// `ext` is used if the calling extension cannot be determined from the stack.
 exports.makeRegistry = (ext, live) => {
   const providers = () => require("internal/providers");
   const ask = (kind, payload) => {
@@ -50,8 +50,8 @@ const plainOptions = (options) => {
   return rest;
 };
 
-// Asks a model through the agent; the result is an event stream as providers make them. With `native` only the
-// agent's own clients answer, so that a provider can build on one of them.
+// Calls a model through the agent and returns an event stream like those of providers. With `native` only the agent's
+// own clients answer, so that a provider can build on one of them.
 exports.stream = (model, context, options = {}, native = false) => {
   const { AssistantMessageEventStream } = require("pi-ai");
   const stream = new AssistantMessageEventStream();
@@ -60,7 +60,7 @@ exports.stream = (model, context, options = {}, native = false) => {
   const fold = (event) => {
     if (event.type === "done" || event.type === "error") return stream.push(event);
     partial = exports.fold(partial, event);
-    // Usage is news only for the message itself.
+    // Token usage matters only for the message itself.
     if (event.type !== "meta") stream.push({ ...event, partial });
   };
   ops

@@ -1,59 +1,59 @@
-// Operations the host carries out for extension code: promises parked under an id.
+// Operations that the host carries out for extension code: each is a pending promise with an id.
 
 const owners = require("internal/owners");
 
 let last = 0;
-const parked = new Map(); // op -> { resolve, reject, push, ext }
+const pending = new Map(); // op -> { resolve, reject, push, ext }
 
 exports.next = () => ++last;
 
-// Parks a promise; `start(op)` begins the operation.
-exports.park = (start, push) => {
+// Creates a pending promise; `start(op)` begins the operation.
+exports.begin = (start, push) => {
   const op = ++last;
   const ext = owners.now();
-  const promise = new Promise((resolve, reject) => parked.set(op, { resolve, reject, push, ext }));
+  const promise = new Promise((resolve, reject) => pending.set(op, { resolve, reject, push, ext }));
   try {
     start(op);
   } catch (error) {
-    parked.delete(op);
+    pending.delete(op);
     throw error;
   }
   return { op, promise };
 };
 
 exports.settle = (op, ok, value) => {
-  const waiting = parked.get(op);
+  const waiting = pending.get(op);
   if (!waiting) return;
-  parked.delete(op);
+  pending.delete(op);
   if (ok) waiting.resolve(value);
   else waiting.reject(owners.tag(value instanceof Error ? value : new Error(value), waiting.ext));
 };
 
-exports.push = (op, value) => parked.get(op)?.push?.(value);
+exports.push = (op, value) => pending.get(op)?.push?.(value);
 
-exports.forget = (op) => parked.delete(op);
+exports.forget = (op) => pending.delete(op);
 
-// Asks the agent something and waits for its answer.
-exports.ask = (kind, payload) => exports.park((op) => host.ask(op, kind, JSON.stringify(payload ?? null))).promise;
+// Sends a request to the agent and waits for its answer.
+exports.ask = (kind, payload) => exports.begin((op) => host.ask(op, kind, JSON.stringify(payload ?? null))).promise;
 
-// Tells the agent something.
+// Sends a message to the agent.
 exports.send = (kind, payload) => host.send(kind, JSON.stringify(payload ?? null));
 
-// Looks something up in the session; answered at once.
+// Looks something up in the session; answered synchronously.
 exports.query = (kind, payload) => {
   try {
     return JSON.parse(host.query(kind, JSON.stringify(payload ?? null)));
   } catch (error) {
-    owners.lack(owners.text(error));
+    owners.noteMissing(owners.text(error));
     throw error;
   }
 };
 
-// An operation with pieces: `onPiece` sees each, `signal` ends it early.
+// Starts an operation with several pieces: `onPiece` gets each, `signal` aborts it.
 exports.open = (kind, payload, onPiece, signal) => {
   const ext = owners.now();
-  const done = owners.excuse(ext);
-  const { op, promise } = exports.park((op) => host.ask(op, kind, JSON.stringify(payload ?? null)), onPiece);
+  const done = owners.pauseBudget(ext);
+  const { op, promise } = exports.begin((op) => host.ask(op, kind, JSON.stringify(payload ?? null)), onPiece);
   const abort = () => host.cancel(op);
   if (signal?.aborted) abort();
   else signal?.addEventListener?.("abort", abort);

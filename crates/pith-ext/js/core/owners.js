@@ -1,7 +1,7 @@
-// Which extension is responsible: for errors, for time spent, for interrupts.
+// Determines which extension is responsible: for errors, for time used, for interrupts.
 //
-// While pith calls into an extension it is the current owner. Code that runs
-// later (after an await, in a timer) is recognised by the files on its stack.
+// While pith calls into an extension, that is the current owner. Code that runs later (after an await, in a timer) is
+// recognised by the files on its stack.
 
 const { stackOf } = require("internal/traces");
 
@@ -29,10 +29,10 @@ exports.ofStack = (stack) => {
   return null;
 };
 
-// The extension on whose behalf the caller runs, if that can be told.
+// The extension on whose behalf the caller runs, if it can be determined.
 exports.now = () => exports.current?.ext ?? exports.ofStack(stackOf(new Error()));
 
-// Errors made by pith's own modules carry no file of an extension; they are tagged instead.
+// Errors created by pith's own modules have no file of an extension on their stack; they are tagged instead.
 const tags = new WeakMap();
 exports.tag = (error, ext) => {
   if (ext && error !== null && typeof error === "object") tags.set(error, ext);
@@ -45,7 +45,7 @@ exports.ofError = (error) => {
 
 exports.stackOf = stackOf;
 
-// Memory kept back: when there is none left, giving it up makes room for the report.
+// Reserved memory: when there is none left, freeing it makes room for the report.
 // biome-ignore lint/correctness/noUnusedVariables: held, never read.
 let reserve = new Uint8Array(1 << 20);
 exports.refill = () => {
@@ -54,15 +54,15 @@ exports.refill = () => {
   reserve = new Uint8Array(1 << 20);
 };
 
-// An engine without memory throws `null`: it cannot even make an error.
+// Without memory the engine throws `null`: it cannot even create an error.
 const isExhaustion = (error) => error === null || (error instanceof Error && exports.text(error) === "out of memory");
-exports.relieve = (error) => {
+exports.freeReserve = (error) => {
   if (!isExhaustion(error)) return;
   reserve = null;
   host.exhausted();
 };
 
-// The engine does not say what it was that could not be called; the source does.
+// The engine's message does not name what could not be called; the source does.
 const nameless = new Set(["not a function", "not a constructor"]);
 
 // The text of whatever was thrown.
@@ -77,20 +77,20 @@ exports.text = (error) => {
   }
 };
 
-// Something an extension wanted and did not get. A gate that is deciding meanwhile may have depended on it, whatever it
-// makes of the error.
-exports.lack = (why, ext = exports.now()) => {
-  for (const gate of ext?.gates ?? []) gate.lacks ??= why;
+// Records something that an extension needed and did not get. A `tool_call` handler that is deciding at the moment may
+// have depended on it, even if it catches the error.
+exports.noteMissing = (why, ext = exports.now()) => {
+  for (const decision of ext?.toolCallDecisions ?? []) decision.missing ??= why;
 };
 
-// The error for something pith does not have.
+// The error for something that pith does not have.
 exports.unavailable = (what, why = "is not available in pith") => {
-  exports.lack(`${what} ${why}`);
+  exports.noteMissing(`${what} ${why}`);
   return Object.assign(new Error(`${what} ${why}`), { code: "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM" });
 };
 
-// Time an extension spends waiting for people, processes or the network does not count against it.
-exports.excuse = (ext) => {
+// Stops the clock while an extension waits for dialogs, processes or the network.
+exports.pauseBudget = (ext) => {
   if (!ext) return () => {};
   if (ext.waits++ === 0) ext.waitsSince = host.now();
   let isOpen = true;
@@ -102,7 +102,7 @@ exports.excuse = (ext) => {
 };
 exports.waited = (ext) => ext.waited + (ext.waits > 0 ? host.now() - ext.waitsSince : 0);
 
-// An `extension_error` for the host, and the stack for whoever debugs the extension.
+// Reports an `extension_error` to the host, with the stack for the log.
 exports.report = (path, event, error) => {
   const stack = stackOf(error);
   host.send("error", JSON.stringify({ extensionPath: path, event, error: exports.text(error), stack }));

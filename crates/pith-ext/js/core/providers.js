@@ -1,4 +1,4 @@
-// Model providers of extensions.
+// Model providers that extensions register.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
@@ -23,7 +23,7 @@ function describe(ext, provider, config) {
 
 exports.register = (ext, provider, config) => {
   const registration = describe(ext, provider, config);
-  // All of them, in order: each is laid over the one before.
+  // All registrations, in order: each is merged over the previous one.
   if (ext.isLoading || ext.generation.phase === "loading") ext.providers.push(registration);
   else exports.apply(registration);
 };
@@ -33,7 +33,7 @@ exports.apply = (registration) => {
   const before = byName.get(name);
   try {
     if (isFunction(config?.streamSimple) && !config.api) throw new Error(`Provider ${name}: "api" is required when registering streamSimple.`);
-    // What a configuration leaves out stays as it was.
+    // Members that a configuration leaves out keep their values.
     if (config && before?.config) registration.config = { ...before.config, ...defined(config) };
     byName.set(name, registration);
     const oauth = loginOf({ config, native });
@@ -56,14 +56,14 @@ const defined = (object) => Object.fromEntries(Object.entries(object).filter(([,
 
 const plainConfig = ({ name, baseUrl, apiKey, api, headers, authHeader, models }) => ({ name, baseUrl, apiKey, api, headers, authHeader, models });
 
-// A whole provider that can find a key itself needs none from the agent.
+// A native provider that resolves its key itself needs none from the agent.
 const nativeConfig = (provider) => {
   const models = isFunction(provider.getModels) ? provider.getModels() : provider.models;
   const auth = provider.auth?.apiKey || !provider.auth?.oauth ? "none" : undefined;
   return { name: provider.name, baseUrl: provider.baseUrl, headers: provider.headers, auth, models: Array.isArray(models) ? [...models] : undefined };
 };
 
-// The log-in of a provider, in the words of a configuration.
+// The login of a provider, in the form of a configuration.
 const loginOf = ({ config, native }) => {
   const own = native?.auth?.oauth;
   if (!own) return config?.oauth;
@@ -77,7 +77,7 @@ const loginOf = ({ config, native }) => {
   };
 };
 
-// What a whole provider is asked with, made of the callbacks a configuration knows.
+// The interaction object of a native provider, made from the callbacks of a configuration.
 const interaction = (callbacks) => ({
   signal: callbacks.signal,
   notify: (event) => {
@@ -88,7 +88,7 @@ const interaction = (callbacks) => ({
   prompt: (prompt) => (prompt.type === "select" ? callbacks.onSelect(prompt) : callbacks.onPrompt(prompt)),
 });
 
-// Where a whole provider finds its key, unless the agent has one for it.
+// Resolves the key of a native provider, unless the agent has one for it.
 const nativeAuth = async ({ native }, options, signal) => {
   if (options.apiKey !== undefined || !isFunction(native?.auth?.apiKey?.resolve)) return {};
   const ctx = { env: async (name) => process.env[name], fileExists: async (path) => require("fs").existsSync(path.replace(/^~(?=\/|$)/, require("os").homedir())) };
@@ -105,7 +105,7 @@ exports.unregister = (ext, name) => {
   ops.send("unregister_provider", { name });
 };
 
-// What a replaced generation registered goes with it; its successor registers anew.
+// Removes the providers of a replaced generation; the next one registers its own.
 state.dropProviders = () => {
   for (const [name, { ext }] of byName) {
     if (ext.generation.phase !== "stale") continue;
@@ -125,7 +125,7 @@ exports.unregisterApi = (api) => byApi.delete(api);
 exports.apiOf = (api) => byApi.get(api);
 exports.apis = () => [...byApi.keys()];
 
-// The function that answers for a model, if an extension has one.
+// The function of an extension that streams answers of a model, if there is one.
 exports.streamFor = (model) => {
   const found = byName.get(model?.provider);
   const own = found?.config?.streamSimple ?? found?.native?.streamSimple ?? found?.native?.stream;
@@ -135,7 +135,7 @@ exports.streamFor = (model) => {
   return isFunction(stream) ? { ext: owners.now() ?? state.extensions()[0], stream } : null;
 };
 
-// Handlers may rewrite the request and see the response, as with providers of pith's own.
+// Handlers may change the request and see the response, as with pith's own providers.
 const hooks = (call, model) => {
   const emit = (event) => new Promise((resolve) => require("internal/events").compose(event, resolve, call));
   return {
@@ -149,7 +149,7 @@ const hooks = (call, model) => {
   };
 };
 
-// Sends a provider's events on, without the message each of them repeats.
+// Forwards a provider's events, without the message that each of them repeats.
 const forward = (call) => {
   let usage = "";
   return (event) => {
@@ -193,7 +193,7 @@ methods.stream = (call, { model, context, options }) => {
   runs.start(found.ext, work, (outcome) => (outcome.ok ? call.reply(outcome.value) : call.fail(outcome.error)));
 };
 
-// Log-in, key refresh and model lists of a provider.
+// Login, key refresh and model lists of a provider.
 methods.provider = (call, { name, action, args }) => {
   const found = byName.get(name);
   if (!found) return call.fail(`No extension provides ${name}`);
@@ -210,14 +210,14 @@ methods.provider = (call, { name, action, args }) => {
   runs.start(found.ext, run, (outcome) => (outcome.ok ? call.reply(outcome.value) : call.fail(outcome.error)));
 };
 
-// A configuration returns its models, a whole provider publishes them and lists them itself.
+// A configuration returns its models; a native provider publishes and lists them itself.
 const refreshModels = async ({ config, native }, context) => {
   const publish = async (change) => void (await change?.update?.());
   const returned = await (config ?? native).refreshModels({ ...context, publish });
   return config ? returned : nativeConfig(native).models;
 };
 
-// Without a terminal a log-in talks through dialogs.
+// Without a terminal a login uses dialogs.
 const loginCallbacks = (call, ext) => {
   const ui = require("internal/ui").makeUi(ext, "command");
   return {

@@ -1,9 +1,8 @@
-// Running extension code so that it always comes to an end for the caller.
+// Runs extension code so that it always ends for the caller.
 //
-// A run settles exactly once: with a value, with an error, when its time is up,
-// or when the engine had to interrupt it. An interrupted function never gets to
-// its own `catch` or `finally`, so nothing here may depend on them: the engine
-// calls `interrupted` afterwards and the run is settled from outside.
+// A run settles exactly once: with a value, with an error, when its time is up, or when the engine had to interrupt it.
+// An interrupted function never reaches its own `catch` or `finally`, so nothing here may depend on them: the engine
+// calls `interrupted` afterwards, and that settles the run.
 
 const owners = require("internal/owners");
 const timers = require("internal/timers");
@@ -30,13 +29,13 @@ class Run {
     active.delete(this);
     if (this.timer) timers.clearTimeout(this.timer);
     if (outcome.ok) this.ext.strikes = 0;
-    else owners.relieve(outcome.error);
+    else owners.freeReserve(outcome.error);
     this.onSettle(outcome);
   }
 }
 
-// Calls `fn` on behalf of `ext`; `settle` gets { ok, value } or { ok: false, error, isTimeout }.
-// `budget` in milliseconds counts only the time the extension itself uses; `kind` is "command" for commands.
+// Calls `fn` on behalf of `ext`; `settle` gets { ok, value } or { ok: false, error, isTimeout }. `budget`, in
+// milliseconds, counts only the time the extension itself uses; `kind` is "command" for commands.
 exports.start = (ext, fn, settle, budget, kind = null) => {
   const run = new Run(ext, settle, kind);
   const before = owners.current;
@@ -45,7 +44,7 @@ exports.start = (ext, fn, settle, budget, kind = null) => {
   try {
     result = fn();
   } catch (error) {
-    owners.relieve(error);
+    owners.freeReserve(error);
     owners.current = before;
     run.settle({ ok: false, error: owners.tag(error, ext) });
     return run;
@@ -67,7 +66,7 @@ exports.start = (ext, fn, settle, budget, kind = null) => {
   return run;
 };
 
-// Whether it is a command of the extension that runs now. After an await that is only known if nothing else runs.
+// Whether a command of the extension is running. After an await that is known only if nothing else runs.
 exports.isCommand = (ext) => {
   const running = owners.current?.ext === ext && owners.current.run ? [owners.current.run] : [...ext.runs];
   return running.length > 0 && running.every((run) => run.kind === "command");
@@ -88,13 +87,13 @@ function watch(run, budget) {
   run.timer = timers.setTimeout(check, budget);
 }
 
-// A function that is just being resumed is not on the stack yet; often only one extension can have been meant.
+// A function that is just being resumed is not on the stack yet; often only one extension can be the one.
 function onlySuspect() {
   const suspects = new Set([...active].map((run) => run.ext));
   return suspects.size === 1 ? [...suspects][0] : null;
 }
 
-// The engine stopped code that would not return.
+// Called when the engine has interrupted code that did not return.
 exports.interrupted = (stack, seconds) => {
   const calls = require("internal/calls");
   const current = owners.current;
@@ -108,14 +107,14 @@ exports.interrupted = (stack, seconds) => {
     owners.report("<runtime>", "interrupted", error);
     return call?.fail(error);
   }
-  // Cut off before the run settles: what follows may depend on it.
+  // Disabled before the run settles, because what follows may depend on it.
   const isLast = ++ext.strikes >= STRIKES && !ext.isDisabled;
   if (isLast) ext.isDisabled = true;
-  // After an await there is no telling which of its functions died, so all fail.
+  // After an await it is unknown which function was interrupted, so all fail.
   const dead = current?.run ? [current.run] : [...ext.runs];
   if (dead.length === 0) {
     owners.report(ext.path, "interrupted", error);
-    // It was pith's own code that ran, called through a getter or `toJSON` of the extension.
+    // pith's own code was running, called through a getter or `toJSON` of the extension.
     call?.fail(error);
   }
   for (const run of dead) run.settle({ ok: false, error, isInterrupt: true });

@@ -1,10 +1,10 @@
-// The session as extensions read it: entries come over once and are kept.
+// The session as extensions read it: entries are fetched once and cached.
 
 const ops = require("internal/ops");
 
 let known = { sessionId: null, entries: [], byId: new Map() };
 
-// The session now; only entries appended since the last look cross over.
+// The current session; only entries appended since the last call are fetched.
 function look() {
   const from = known.entries.length;
   const now = ops.query("session", { sessionId: known.sessionId, from });
@@ -18,7 +18,7 @@ function look() {
   return Object.assign(now, { entries: known.entries, byId: known.byId });
 }
 
-// Whether there is an entry of that id.
+// Whether there is an entry with that id.
 exports.has = (id) => look().byId.has(id);
 
 function branch(session, fromId) {
@@ -59,7 +59,7 @@ function tree(session) {
   return roots;
 }
 
-// Entries the model sees: from the last compaction on, if there is one.
+// Entries that the model sees: from the last compaction on, if there is one.
 function contextEntries(path) {
   const last = path.findLastIndex((entry) => entry.type === "compaction");
   if (last < 0) return path;
@@ -95,7 +95,7 @@ exports.makeView = (live) =>
     return look();
   });
 
-// The reading functions over whatever `see` shows.
+// The reading functions over the session that `see` returns.
 exports.viewOf = (see) => {
   return {
     getCwd: () => see().cwd,
@@ -130,7 +130,7 @@ exports.viewOf = (see) => {
   };
 };
 
-// A session to be: what `setup` writes is sent along with the request for the new session.
+// A new session: what `setup` writes is sent with the request that creates it.
 exports.makeDraft = (entries) => {
   const uuid = () => host.uuid().replace(/-/g, "").slice(0, 8);
   let leafId = null;

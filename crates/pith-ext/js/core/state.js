@@ -1,4 +1,4 @@
-// What the JavaScript side remembers: the extensions that are loaded, and in which phase they are.
+// The state of the JavaScript side: the loaded extensions and their phase.
 
 exports.config = {}; // cwd, mode, hasUI, agentDir, color, execPath, version
 exports.limits = { handlerMs: 30000, observerMs: 1000, factoryMs: 30000 };
@@ -28,7 +28,7 @@ exports.extensions = () => exports.generation.extensions;
 
 exports.promptOverride = null; // while `before_agent_start` runs: the prompt as edited so far
 
-// Objects with functions that the agent refers to by number, e.g. shell operations of `user_bash`.
+// Objects with functions that the agent refers to by number, such as the shell operations of `user_bash`.
 const kept = new Map();
 let last = 0;
 exports.keep = (object) => {

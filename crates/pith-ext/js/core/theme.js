@@ -1,4 +1,4 @@
-// The theme object. Hosts draw for themselves, so text stays plain unless colour was asked for.
+// The theme object. Hosts style text themselves, so it stays plain unless colour was requested.
 
 const state = require("internal/state");
 

@@ -1,4 +1,4 @@
-// setTimeout and its relatives. A callback that throws is reported; nothing stops.
+// setTimeout and the like. A callback that throws is reported; other timers go on.
 
 const owners = require("internal/owners");
 
@@ -10,7 +10,7 @@ class Timeout {
   constructor(id) {
     this.id = id;
   }
-  // Nothing waits for timers when pith ends, so this is only remembered.
+  // pith does not wait for timers when it ends, so this is only stored.
   ref() {
     this.#isRef = true;
     return this;

@@ -1,4 +1,4 @@
-// Calling the tools and commands extensions registered.
+// Calls the tools and commands that extensions registered.
 
 const owners = require("internal/owners");
 const runs = require("internal/runs");
@@ -18,7 +18,7 @@ const isBlock = (block) =>
   (block?.type === "text" && typeof block.text === "string") ||
   (block?.type === "image" && typeof block.data === "string" && typeof block.mimeType === "string");
 
-// Content as models and hosts can read it; a text may stand for one block.
+// Normalises content to blocks; a string becomes one text block.
 exports.content = (who, content) => {
   if (typeof content === "string") return [{ type: "text", text: content }];
   if (!Array.isArray(content)) throw new Error(`${who} returned content that is not an array`);
@@ -27,11 +27,11 @@ exports.content = (who, content) => {
   return content;
 };
 
-// A tool may leave out what it does not need, but what it says must be usable.
+// Checks a result: a tool may leave members out, but those present must be valid.
 function checked(name, result) {
   if (result === null || typeof result !== "object") throw new Error(`Tool "${name}" did not return a result object`);
   const content = exports.content(`Tool "${name}"`, result.content ?? []);
-  // Whether a call has failed is for exceptions to say: `isError` of a result means nothing.
+  // Only an exception means that a call failed: `isError` of a result is ignored.
   const { details, usage, terminate } = result;
   return { content, details, usage, terminate: terminate === true };
 }
@@ -46,7 +46,7 @@ methods.tool = (call, { name, toolCallId, params }) => {
     try {
       update = checked(name, partial);
     } catch {
-      return; // Progress nobody can show is no reason to fail.
+      return; // Progress that cannot be shown is no reason to fail.
     }
     call.progress(update);
   };
@@ -87,7 +87,7 @@ methods.completions = (call, { name, prefix }) => {
   runs.start(command.ext, () => complete(prefix), settle, state.limits.handlerMs);
 };
 
-// `operations` that a `user_bash` handler gave: the shell of somewhere else.
+// Runs a command through `operations` that a `user_bash` handler returned, usually on another machine.
 methods.bash_operations = (call, { operations, command, cwd, timeout, env }) => {
   const found = state.take(operations);
   const ext = owners.now() ?? state.extensions()[0];

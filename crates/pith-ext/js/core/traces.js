@@ -1,10 +1,10 @@
-// Stack traces as V8 has them: the error on the first line, then the calls. The engine knows the calls alone.
+// Stack traces in V8's form: the error on the first line, then the calls. The engine provides only the calls.
 
 const { get: callsOf } = Object.getOwnPropertyDescriptor(Error.prototype, "stack");
 const { toString } = Error.prototype;
 const { captureStackTrace } = Error;
 
-// What was thrown may have getters of its own, and they may throw in turn.
+// What was thrown may have its own getters, which may throw in turn.
 const headOf = (error) => {
   try {
     return toString.call(error);
@@ -13,11 +13,11 @@ const headOf = (error) => {
   }
 };
 
-// What `Error.prepareStackTrace` or anybody else has made stays as it is.
+// A stack that `Error.prepareStackTrace` or other code has made is left alone.
 const isPlain = (stack) => typeof stack === "string" && (stack === "" || stack.startsWith("    at "));
 const withHead = (error, stack) => (isPlain(stack) ? `${headOf(error)}\n${stack}`.trimEnd() : stack);
 
-// The head is made when somebody looks: names and messages are often set after the error was made.
+// The first line is made when the stack is read: names and messages are often set after the error was created.
 const shown = (calls) => ({
   configurable: true,
   enumerable: false,
@@ -39,7 +39,7 @@ const capture = (target, above) => {
 Object.defineProperty(capture, "name", { value: "captureStackTrace" });
 Object.defineProperty(Error, "captureStackTrace", { value: capture, writable: true, configurable: true });
 
-// The calls alone; "" if there is nothing to be had.
+// The calls alone; "" if there are none.
 exports.stackOf = (error) => {
   try {
     const isOwn = Object.hasOwn(error, "stack");

@@ -1,4 +1,4 @@
-// `ctx.ui` without a terminal: dialogs and displays are frames for the host, the rest does nothing.
+// `ctx.ui` without a terminal: dialogs and displays are frames for the host, everything else does nothing.
 
 const owners = require("internal/owners");
 const ops = require("internal/ops");
@@ -23,7 +23,7 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
   if (signal?.aborted || !(isTrust ? state.config.trustHasUI : state.config.hasUI)) return Promise.resolve(fallback);
   const id = host.uuid();
   const limit = Number(timeout) > 0 ? Number(timeout) : undefined;
-  const excused = owners.excuse(ext);
+  const resumeBudget = owners.pauseBudget(ext);
   const inRun = scope === "session" && require("internal/context").isRunning() && !runs.isCommand(ext);
   if (depth++ === 0) announce("ui_prompt_start", method, fields.title);
   return new Promise((resolve) => {
@@ -35,20 +35,20 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
       if (timer) timers.clearTimeout(timer);
       signal?.removeEventListener?.("abort", withdraw);
       if (isWithdrawn) ops.send("ui_withdrawn", { id });
-      excused();
+      resumeBudget();
       if (--depth === 0) announce("ui_prompt_end", method, fields.title);
       resolve(value);
     };
     const withdraw = () => entry.close(fallback, true);
     open.add(entry);
-    const { op, promise } = ops.park((op) =>
+    const { op, promise } = ops.begin((op) =>
       host.ask(op, "ui", JSON.stringify({ id, method, ...fields, timeout: limit })),
     );
     entry.op = op;
     promise.then(
       (answer) => entry.close(read(answer) ?? fallback, false),
       () => {
-        owners.lack("nobody can answer its question", ext);
+        owners.noteMissing("nobody can answer its question", ext);
         entry.close(fallback, false);
       },
     );
@@ -60,7 +60,7 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
 const closeWhere = (test) => {
   for (const entry of [...open]) {
     if (!test(entry)) continue;
-    owners.lack("its question was withdrawn", entry.ext);
+    owners.noteMissing("its question was withdrawn", entry.ext);
     entry.close(undefined, true);
   }
 };
@@ -108,8 +108,8 @@ exports.makeUi = (ext, scope) => {
     getEditorComponent: () => (live(), undefined),
     custom: async () => {
       live();
-      // Elsewhere nothing is shown under pi either.
-      if (state.config.mode === "tui") owners.lack("ctx.ui.custom is not available in pith", ext);
+      // In other modes nothing is shown under pi either.
+      if (state.config.mode === "tui") owners.noteMissing("ctx.ui.custom is not available in pith", ext);
     },
     get theme() {
       live();

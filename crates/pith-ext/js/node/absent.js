@@ -1,4 +1,5 @@
-// Built-ins pith does not have: importing them works, using them says what is missing.
+// Built-in modules that pith does not have: importing them works, using them throws an error that names what is
+// missing.
 
 const owners = require("internal/owners");
 
@@ -41,7 +42,7 @@ exports.make = (name) => {
       throw owners.unavailable(`${name}.${member}`);
     };
   }
-  // A long list, made when somebody looks.
+  // A long list, created when it is first read.
   if (name === "http2") Object.defineProperty(made, "constants", { get: () => require("internal/http2-constants").constants, enumerable: true });
   if (name === "dns") made.promises = exports.make("dns/promises");
   return made;

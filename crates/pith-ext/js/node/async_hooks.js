@@ -15,7 +15,7 @@ class AsyncLocalStorage {
       restore();
       throw error;
     }
-    // Kept until an asynchronous callback has finished: right as long as such runs do not overlap.
+    // Kept until an asynchronous callback has finished: correct as long as such runs do not overlap.
     if (typeof result?.then === "function") return Promise.resolve(result).finally(restore);
     restore();
     return result;

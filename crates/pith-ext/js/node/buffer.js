@@ -1,4 +1,4 @@
-// node:buffer. A Uint8Array with text encodings and number access.
+// node:buffer. A Uint8Array with text encodings and access to numbers.
 
 const text = host.ops("text");
 
@@ -226,10 +226,10 @@ class Buffer extends Uint8Array {
   }
 }
 Buffer.poolSize = 8192;
-// Arrays made by inherited methods are views too, but of the plain kind.
+// Arrays made by inherited methods are plain views.
 Object.defineProperty(Buffer, Symbol.species, { get: () => Uint8Array });
 
-// readInt32LE and its many siblings follow one pattern.
+// readInt32LE and similar methods follow one pattern.
 for (const [suffix, method, size] of [
   ["Int8", "Int8", 1], ["UInt8", "Uint8", 1], ["Int16", "Int16", 2], ["UInt16", "Uint16", 2], ["Int32", "Int32", 4], ["UInt32", "Uint32", 4],
   ["BigInt64", "BigInt64", 8], ["BigUInt64", "BigUint64", 8], ["Float", "Float32", 4], ["Double", "Float64", 8],

@@ -9,7 +9,7 @@ const native = host.ops("process");
 
 const MAX_BUFFER = 1024 * 1024;
 
-// spawn(command, args?, options?) in its shorter forms.
+// Normalises the shorter forms of spawn(command, args?, options?).
 const normalize = (command, args, options) => {
   if (typeof command !== "string" || !command) throw Object.assign(new TypeError('The "file" argument must be of type string'), { code: "ERR_INVALID_ARG_TYPE" });
   if (!Array.isArray(args)) [args, options] = [[], args ?? options];
@@ -43,7 +43,7 @@ const requestOf = ({ command, args, options }, isSync) => {
   return { command: line[0], args: line[1], cwd: cwdOf(options.cwd), env: envOf(options.env), stdio: stdioOf(options.stdio, isSync), detached: !!detached, argv0 };
 };
 
-// What Node tells the listeners of "error"; everything else it throws, such as a working directory that is a file.
+// Errors that Node emits as "error"; it throws all others, such as a working directory that is a file.
 const REPORTED = ["EACCES", "EAGAIN", "EMFILE", "ENFILE", "ENOENT"];
 
 const spawnError = (failure, command, args) => Object.assign(new Error(`spawn ${command} ${failure.code}`), { errno: failure.errno, code: failure.code, syscall: `spawn ${command}`, path: command, spawnargs: args });
@@ -74,17 +74,17 @@ class ChildProcess extends EventEmitter {
     const reader = (name) => {
       const stream = new Readable({ read: () => {} });
       waiting++;
-      const { op, promise } = ops.park((id) => (streams[name] = id), (bytes) => stream.push(bytes));
+      const { op, promise } = ops.begin((id) => (streams[name] = id), (bytes) => stream.push(bytes));
       promise.finally(() => stream.push(null));
       stream.once("close", closed);
-      // A stream nobody reads must still end.
+      // A stream that is not read must still end.
       promise.finally(() => queueMicrotask(() => stream.readableFlowing === null && !stream.listenerCount("readable") && !stream._pulled && stream.resume()));
       void op;
       return stream;
     };
     if (request.stdio[1] === "pipe") this.stdout = reader("stdout");
     if (request.stdio[2] === "pipe") this.stderr = reader("stderr");
-    const { op, promise } = ops.park((id) => {
+    const { op, promise } = ops.begin((id) => {
       this.op = id;
     });
     const failure = native.spawn(op, JSON.stringify({ ...request, ...streams }));
@@ -152,7 +152,7 @@ const stdinOf = (op) =>
     },
     destroy: (error, done) => {
       native.closeStdin(op);
-      // A pipe closed at the other end is not worth an uncaught error.
+      // A pipe that is closed at the other end is not worth an uncaught error.
       done(error?.code === "EPIPE" ? null : error);
     },
   });
@@ -173,7 +173,7 @@ function execFile(file, args, options, callback) {
     child.kill(options.killSignal);
   };
   const timer = options.timeout > 0 ? setTimeout(stop, options.timeout) : null;
-  const excused = owners.excuse(owners.now());
+  const resumeBudget = owners.pauseBudget(owners.now());
   const collected = { stdout: [], stderr: [] };
   let failure = null;
   for (const name of ["stdout", "stderr"]) {
@@ -192,7 +192,7 @@ function execFile(file, args, options, callback) {
     if (isDone) return;
     isDone = true;
     clearTimeout(timer);
-    excused();
+    resumeBudget();
     const output = (name) => {
       const bytes = Buffer.concat(collected[name]);
       return options.encoding === "buffer" || options.encoding === null ? bytes : bytes.toString(options.encoding);
@@ -244,7 +244,7 @@ function spawnSync(...args) {
   return result;
 }
 
-// Output, or an exception that carries it.
+// Returns the output, or throws an exception that carries it.
 function outputOf(command, result, options) {
   if (result.stderr?.length && (options.stdio === undefined || options.stdio === "pipe")) host.log(result.stderr.toString());
   if (!result.error && result.status === 0) return result.stdout;

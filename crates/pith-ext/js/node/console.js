@@ -1,4 +1,4 @@
-// The console writes to standard error: standard output belongs to the protocol.
+// The console writes to standard error: standard output carries the protocol.
 
 const { format, inspect } = require("util");
 const { stackOf } = require("internal/traces");

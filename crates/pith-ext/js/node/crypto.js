@@ -1,4 +1,4 @@
-// node:crypto: digests, keyed digests, randomness, key derivation and AES-GCM, all done natively.
+// node:crypto: digests, keyed digests, random numbers, key derivation and AES-GCM, all done natively.
 
 const native = host.ops("crypto");
 const { Buffer } = require("buffer");
@@ -23,7 +23,7 @@ const algorithmOf = (name) => {
   return found;
 };
 
-// Digests collect their input and are computed at once at the end.
+// Digests collect their input and are computed at the end.
 class Digest extends Transform {
   constructor(algorithm, key) {
     super();
@@ -78,7 +78,7 @@ function randomInt(min, max, callback) {
   if (max === undefined || typeof max === "function") [min, max, callback] = [0, min, max];
   const span = max - min;
   if (!(span > 0) || !Number.isSafeInteger(span)) throw new RangeError('The value of "max" is out of range');
-  // Values above the largest multiple of the span would be unevenly spread.
+  // Values above the largest multiple of the span would not be uniformly distributed.
   const limit = Math.floor(2 ** 48 / span) * span;
   let value;
   do value = encoded(native.random(6)).readUIntBE(0, 6);
@@ -136,7 +136,7 @@ class Cipher {
     this.aad = Buffer.alloc(0);
     this.tag = null;
   }
-  // The whole text is processed in `final`; `update` only collects.
+  // `final` processes the whole text; `update` only collects.
   update(data, inputEncoding, outputEncoding) {
     this.parts.push(Buffer.from(bytesOf(data, inputEncoding)));
     return outputEncoding ? "" : Buffer.alloc(0);

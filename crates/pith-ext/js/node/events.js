@@ -64,7 +64,7 @@ class EventEmitter {
 EventEmitter.prototype.addListener = EventEmitter.prototype.on;
 EventEmitter.prototype.removeListener = EventEmitter.prototype.off;
 
-// Old code calls the constructor as a function, so there may have been none.
+// Old code calls the constructor as a function, so the table may not exist yet.
 const table = (emitter) => {
   if (!Object.hasOwn(emitter, "_events")) Object.defineProperty(emitter, "_events", { value: new Map(), writable: true, configurable: true });
   return emitter._events;

@@ -9,7 +9,7 @@ class FSWatcher extends EventEmitter {
   constructor(path, { recursive = false, signal } = {}) {
     super();
     const ext = owners.now();
-    const { op, promise } = ops.park(
+    const { op, promise } = ops.begin(
       (op) => native.watch(op, path, recursive),
       ({ kind, name }) => {
         try {
@@ -69,7 +69,7 @@ exports.iterate = async function* (path, options) {
   }
 };
 
-// Polling, as the name promises in Node.
+// Polls, as Node documents.
 const polled = new Map(); // path -> { timer, listeners, last }
 const nothing = { mtimeMs: 0, size: 0, ino: 0, isFile: () => false, isDirectory: () => false, mtime: new Date(0) };
 

@@ -76,7 +76,7 @@ const bigStats = (stats) => {
   return stats;
 };
 
-// What is to be written, as text or as base64 of bytes.
+// The data to write, as text or as base64 of bytes.
 const dataOf = (data, encoding) => {
   if (typeof data === "string") return !encoding || /^utf-?8$/i.test(encoding) ? { text: data.toWellFormed() } : { bytes: Buffer.from(data, encoding).toBase64() };
   if (ArrayBuffer.isView(data)) return { bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength).toBase64() };
@@ -84,7 +84,7 @@ const dataOf = (data, encoding) => {
   throw Object.assign(new TypeError(`The "data" argument must be of type string or an instance of Buffer, TypedArray, or DataView. Received ${data === null ? "null" : typeof data}`), { code: "ERR_INVALID_ARG_TYPE" });
 };
 
-// name -> [arguments for the native side, result from it]. The native side knows nothing of Node's conventions.
+// name -> [arguments for the native side, result from it]. The native side does not know Node's conventions.
 const calls = {
   access: (path, mode = 0) => [{ path: pathOf(path), mode }],
   stat: (path, options) => [{ path: pathOf(path), follow: true }, (raw) => (raw === null ? undefined : options?.bigint ? bigStats(new Stats(raw)) : new Stats(raw)), options?.throwIfNoEntry === false],
@@ -145,7 +145,7 @@ const calls = {
 
 const seconds = (time) => (time instanceof Date ? time.getTime() / 1000 : Number(time));
 
-// Reading and writing through descriptors fills or takes the caller's buffer.
+// Reading and writing through descriptors uses the caller's buffer.
 const readArguments = (buffer, offset, length, position) => {
   if (typeof offset === "object" && offset !== null) ({ offset = 0, length, position } = offset);
   offset ??= 0;
@@ -181,7 +181,7 @@ async function later(name, args) {
   const [request, convert = identity, forgives] = calls[name](...args);
   const ext = owners.now();
   try {
-    const raw = await ops.park((op) => native.later(op, name, JSON.stringify(request))).promise;
+    const raw = await ops.begin((op) => native.later(op, name, JSON.stringify(request))).promise;
     if (raw?.failure) throw owners.tag(native.failure(JSON.stringify(raw.failure)), ext);
     return convert(raw instanceof Uint8Array ? raw : raw?.value);
   } catch (error) {
@@ -283,7 +283,7 @@ class FileHandle {
 }
 promises.open = async (path, flags, mode) => new FileHandle(await later("open", [path, flags, mode]));
 
-// Streams are made when first asked for: most extensions never do.
+// Streams are created when first used: most extensions never do.
 const streamModule = () => require("internal/fs-streams");
 fs.createReadStream = (path, options) => streamModule().createReadStream(path, optionsOf(options));
 fs.createWriteStream = (path, options) => streamModule().createWriteStream(path, optionsOf(options));

@@ -57,7 +57,7 @@ class ClientRequest extends Writable {
     this.send();
     done();
   }
-  // A request is over when its answer is, not when its body has been handed over.
+  // A request ends with its response, not when its body has been sent.
   _maybeClose() {}
   async send() {
     try {

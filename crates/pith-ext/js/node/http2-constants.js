@@ -1,4 +1,4 @@
-// The constants of node:http2. Sessions of that protocol are not there, but packages look these up when they are loaded.
+// The constants of node:http2. pith has no HTTP/2 sessions, but packages read these when they are loaded.
 
 const pseudo = ["STATUS", "METHOD", "AUTHORITY", "SCHEME", "PATH", "PROTOCOL"];
 const headers = `

@@ -1,4 +1,4 @@
-// node:path. Paths of the POSIX kind; the Windows kind as far as text allows.
+// node:path. POSIX paths; Windows paths as far as text allows.
 
 const check = (path, name = "path") => {
   if (typeof path !== "string") {
@@ -7,7 +7,7 @@ const check = (path, name = "path") => {
   return path;
 };
 
-// Resolves `.` and `..`; leading `..` survive only in relative paths.
+// Resolves `.` and `..`; leading `..` remain only in relative paths.
 function squeeze(path, isAbsolute) {
   const kept = [];
   for (const part of path.split("/")) {
@@ -92,7 +92,7 @@ const posix = {
   matchesGlob: (path, pattern) => require("internal/glob").matches(pattern, path),
 };
 
-// Backslashes and drive letters, by rewriting to the other kind and back.
+// Handles backslashes and drive letters by converting to POSIX paths and back.
 const forward = (path) => check(path).replace(/\\/g, "/");
 const backward = (path) => path.replace(/\//g, "\\");
 const drive = /^[A-Za-z]:/;

@@ -1,4 +1,4 @@
-// node:process. There is one process for all extensions and the agent: nothing here can end or move it.
+// node:process. All extensions and the agent share one process: nothing here can end it or change its directory.
 
 const EventEmitter = require("events");
 const os = host.ops("os");
@@ -16,7 +16,7 @@ const env = new Proxy(Object.assign(Object.create(null), facts.env, { PI_CODING_
   get: (target, key) => target[key],
 });
 
-// A person sits in front of the terminal only in this mode.
+// There is a user at the terminal only in this mode.
 const isTerminal = () => state.config.mode === "tui";
 
 // Standard output carries the protocol, so everything goes to standard error.
@@ -47,7 +47,7 @@ class Output extends Writable {
 
 const process = new EventEmitter();
 
-// An integer, or a text that spells one.
+// An integer, or a string that spells one.
 function checkedCode(code) {
   const isText = typeof code === "string" && code !== "";
   if (Number.isInteger(isText ? Number(code) : code)) return code;
@@ -67,7 +67,7 @@ lazyStream("stdin", () => {
 
 Object.assign(process, {
   env,
-  // The script is one that does not exist, as in a program compiled into one file: it cannot be run by itself.
+  // The script does not exist, as in a program compiled into one file: it cannot be run by itself.
   argv: [facts.execPath, facts.script, ...facts.arguments],
   argv0: facts.execPath,
   execPath: facts.execPath,
@@ -90,7 +90,7 @@ Object.assign(process, {
   },
   exit(code) {
     if (code !== undefined && code !== null) process.exitCode = checkedCode(code);
-    // Ends the agent the orderly way, never the process under its feet.
+    // Shuts the agent down in order; never ends the process itself.
     require("internal/ops").send("shutdown", { status: Number(process.exitCode ?? 0) & 0xff });
     throw Object.assign(new Error(`process.exit(${code ?? ""}) was called; the agent is shutting down`), { code: "PITH_EXIT" });
   },
@@ -102,7 +102,7 @@ Object.assign(process, {
   },
   kill(pid, signal = "SIGTERM") {
     if (!Number.isInteger(pid)) throw new TypeError('The "pid" argument must be of type number');
-    // Zero only asks whether the process is there.
+    // Zero only checks whether the process exists.
     if (pid === facts.pid && signal !== 0) throw Object.assign(new Error("kill EPERM"), { code: "EPERM", syscall: "kill" });
     os.kill(pid, signal === 0 ? "0" : String(signal));
     return true;
@@ -152,7 +152,7 @@ Object.assign(process, {
     }
   },
 });
-// Signals are the agent's business: listeners are kept, but of these events only `exit` ever fires.
+// The agent handles signals: listeners are kept, but of these events only `exit` ever fires.
 process.off = process.removeListener;
 state.process = process;
 module.exports = process;

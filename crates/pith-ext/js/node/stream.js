@@ -1,4 +1,4 @@
-// node:stream: readable, writable and both, without the finer points of back pressure.
+// node:stream: readable, writable and both, without the finer points of backpressure.
 
 const EventEmitter = require("events");
 

@@ -1,4 +1,4 @@
-// node:string_decoder: bytes to text, never splitting a character.
+// node:string_decoder: decodes bytes to text without splitting a character.
 
 class StringDecoder {
   #decoder = null;

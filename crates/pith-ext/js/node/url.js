@@ -21,7 +21,7 @@ class URLSearchParams {
         return at < 0 ? [decode(pair), ""] : [decode(pair.slice(0, at)), decode(pair.slice(at + 1))];
       });
   }
-  // A URL keeps its query in step.
+  // A URL updates its query when these change.
   static bind(params, text, changed) {
     params.#changed = null;
     params.#parse(text);
@@ -148,7 +148,7 @@ class URL {
   get [Symbol.toStringTag]() {
     return "URL";
   }
-  // Accessors for the remaining parts all look alike.
+  // The accessors of the remaining parts are all alike.
   static {
     for (const part of ["protocol", "username", "password", "host", "hostname", "port", "pathname", "search", "hash"]) {
       Object.defineProperty(URL.prototype, part, {

@@ -188,7 +188,7 @@ class TextEncoder {
   encodeInto(string, target) {
     const bytes = this.encode(string);
     let length = Math.min(bytes.length, target.length);
-    // Never a part of a character.
+    // Never ends inside a character.
     while (length > 0 && length < bytes.length && (bytes[length] & 0xc0) === 0x80) length--;
     target.set(bytes.subarray(0, length));
     return { read: text.decode(bytes.subarray(0, length).toBase64()).length, written: length };
@@ -221,7 +221,7 @@ class TextDecoder {
     this.#started = stream && (this.#started || result.length > 0);
     return result;
   }
-  // Bytes at the end that may be the beginning of a character.
+  // The number of bytes at the end that may be the beginning of a character.
   #incomplete(bytes) {
     if (this.encoding === "utf-16le") return bytes.length % 2;
     if (this.encoding !== "utf-8") return 0;

@@ -1,4 +1,4 @@
-// Components that can be drawn as lines of text. Nobody types into them: there is no terminal.
+// Components that can be rendered as lines of text. They get no input: there is no terminal.
 
 const { visibleWidth, truncateToWidth, wrapTextWithAnsi, fuzzyFilter, padTo } = require("internal/text");
 const { getKeybindings, matchesKey } = require("internal/keys");

@@ -1,4 +1,4 @@
-// SettingsManager and SessionManager, as far as reading files goes.
+// SettingsManager and SessionManager, for reading files.
 
 const owners = require("internal/owners");
 const state = require("internal/state");
@@ -7,7 +7,7 @@ const readJson = (path) => {
   try {
     return JSON.parse(require("fs").readFileSync(path, "utf8").replace(/^\ufeff/, ""));
   } catch {
-    // Absent and unreadable settings are the same as none.
+    // Missing and unreadable settings count as empty.
     return {};
   }
 };
@@ -91,7 +91,7 @@ const readStoredCredential = (provider, path = authFile()) => {
   return Object.hasOwn(found, provider) ? found[provider] : undefined;
 };
 
-// Credentials as `auth.json` has them; writing is left to the agent.
+// Credentials from `auth.json`; only the agent writes them.
 class AuthStorage {
   constructor(read) {
     this.readAll = read;
@@ -141,7 +141,7 @@ class AuthStorage {
   }
 }
 
-// The models of the agent: an extension has no others.
+// The agent's models; an extension has no others.
 class ModelRegistry {
   constructor() {
     return require("internal/models").makeRegistry(owners.now(), () => {});

@@ -36,7 +36,7 @@ const letters = { A: "up", B: "down", C: "right", D: "left", H: "home", F: "end"
 
 const withModifiers = (bits, key) => [...["shift", "alt", "ctrl", "super"].filter((_, at) => (bits >> at) & 1).sort((a, b) => MODIFIERS.indexOf(a) - MODIFIERS.indexOf(b)), key].join("+");
 
-// The name of the key a sequence stands for.
+// The name of the key that a sequence stands for.
 function parseKey(data) {
   const text = String(data);
   const kitty = /^\u001b\[(\d+)(?::\d*)*(?:;(\d+)(?::(\d))?)?(?:;[\d:]*)?u$/.exec(text);
@@ -72,7 +72,7 @@ const decodeKittyPrintable = (data) => {
   return code >= 32 && code !== 127 && code < 57344 ? String.fromCodePoint(code) : undefined;
 };
 
-// The bindings lists and dialogs use.
+// The key bindings of lists and dialogs.
 const TUI_KEYBINDINGS = Object.fromEntries(
   Object.entries({
     "tui.select.up": ["up"], "tui.select.down": ["down"], "tui.select.pageUp": ["pageUp"], "tui.select.pageDown": ["pageDown"], "tui.select.confirm": ["enter"], "tui.select.cancel": ["escape", "ctrl+c"],
@@ -115,7 +115,7 @@ module.exports = {
   Key, parseKey, matchesKey, isKeyRelease, isKeyRepeat, decodeKittyPrintable, TUI_KEYBINDINGS, KeybindingsManager,
   getKeybindings: () => bindings,
   setKeybindings: (next) => void (bindings = next),
-  // The name of older releases, still imported by many.
+  // The name in older releases, which many extensions still import.
   getEditorKeybindings: () => bindings,
   isKittyProtocolActive: () => false,
   setKittyProtocolActive: () => {},

@@ -1,4 +1,4 @@
-// Markdown as lines of styled text.
+// Renders Markdown as lines of styled text.
 
 const { wrapTextWithAnsi, visibleWidth, padTo } = require("internal/text");
 

@@ -1,8 +1,7 @@
-// Built-in tools as objects extensions can wrap.
+// Built-in tools as objects that extensions can wrap.
 //
-// Without `operations` a call goes to the agent's own tool. With them the work
-// is done here, through the functions the extension gave: that is how a tool is
-// moved to another machine.
+// Without `operations` a call goes to the agent's own tool. With them the work is done here, through the functions of
+// the extension: that is how a tool works on another machine.
 
 const ops = require("internal/ops");
 const state = require("internal/state");
@@ -16,14 +15,14 @@ const absolute = (cwd, path) => {
   return nodePath.resolve(cwd, clean);
 };
 
-// One after the other for the same file.
+// Runs work on the same file one after the other.
 const queues = new Map();
 async function withFileMutationQueue(path, work) {
   let key = String(path);
   try {
     key = require("fs").realpathSync(path);
   } catch {
-    // Not there yet: the path itself has to do.
+    // The file does not exist yet: use the path itself.
   }
   const before = queues.get(key) ?? Promise.resolve();
   const run = before.then(work, work);
@@ -54,7 +53,7 @@ const checkAbort = (signal) => {
   if (signal?.aborted) throw new Error("Operation aborted");
 };
 
-// Shell output through foreign operations.
+// Runs a shell command through operations of an extension.
 async function runShell(operations, command, cwd, { timeout, signal, onUpdate, env }) {
   const { truncateTail, formatSize, DEFAULT_MAX_BYTES } = require("internal/truncate");
   const { StringDecoder } = require("string_decoder");
@@ -170,7 +169,7 @@ const withOperations = {
 
   async grep(operations, cwd, { pattern, path = ".", ignoreCase, literal, limit = 100 }, { signal, onUpdate, callId }) {
     const target = absolute(cwd, path);
-    // Searching a whole tree needs the native walker; a single file can come from anywhere.
+    // Searching a whole tree needs the native walker; a single file can be read through the operations.
     if (await operations.isDirectory(target)) return runNative("grep", cwd, callId, { pattern, path, ignoreCase, literal, limit }, signal, onUpdate, {});
     const expression = new RegExp(literal ? pattern.replace(/[.*+?^${}()|[\]\\]/g, "\\$&") : pattern, ignoreCase ? "i" : "");
     const lines = String(await operations.readFile(target)).split("\n");
@@ -266,7 +265,7 @@ exports.createReadOnlyTools = list((tool) => tool.isReadOnly);
 exports.createAllTools = (cwd, options = {}) => Object.fromEntries(known().map(({ name }) => [name, factory(name)(cwd, options[name])]));
 exports.withFileMutationQueue = withFileMutationQueue;
 
-// A shell on this machine, in the shape of foreign operations.
+// A shell on this machine, in the form of `operations`.
 exports.createLocalBashOperations = ({ shellPath } = {}) => ({
   exec: (command, cwd, { onData, signal, timeout, env }) =>
     new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// @earendil-works/pi-agent-core: helpers over messages; the agent itself is native.
+// @earendil-works/pi-agent-core: helpers for messages; the agent itself is native.
 
 const transcript = require("internal/transcript");
 const truncate = require("internal/truncate");
@@ -10,7 +10,7 @@ for (const name of ["COMPACTION_SUMMARY_PREFIX", "COMPACTION_SUMMARY_SUFFIX", "B
 const at = (timestamp) => (typeof timestamp === "number" ? timestamp : Date.parse(timestamp) || Date.now());
 const text = (error) => require("internal/owners").text(error);
 
-// Splits a command line the way prompt templates do: quotes group, nothing is escaped.
+// Splits a command line as prompt templates do: quotes group, nothing is escaped.
 const parseCommandArgs = (line) => [...String(line).matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, bare]) => double ?? single ?? bare);
 
 const lastUsage = (entries) => {

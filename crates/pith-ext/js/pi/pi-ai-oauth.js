@@ -1,4 +1,4 @@
-// @earendil-works/pi-ai/oauth: log-ins of vendors, which pith does not have.
+// @earendil-works/pi-ai/oauth: logins of vendors, which pith does not have.
 
 const { fill } = require("internal/stubs");
 

@@ -1,4 +1,4 @@
-// @earendil-works/pi-ai, in the shape of its compat superset.
+// @earendil-works/pi-ai, with the exports of its compat superset.
 
 const ops = require("internal/ops");
 const models = require("internal/models");
@@ -14,7 +14,7 @@ exports.StringEnum = (values, options = {}) => exports.Type.Unsafe({ type: "stri
 exports.uuidv7 = () => host.uuid7();
 exports.contentText = transcript.textOf;
 
-// Events pushed by a producer, read by one consumer, ended by a final one.
+// Events pushed by a producer and read by one consumer, until a final one.
 class EventStream {
   #queue = [];
   #waiting = [];
@@ -70,7 +70,7 @@ class AssistantMessageEventStream extends EventStream {
 
 Object.assign(exports, { EventStream, AssistantMessageEventStream, createAssistantMessageEventStream: () => new AssistantMessageEventStream() });
 
-// An extension's own provider answers for its models, the agent for all others.
+// Models of an extension's own provider are answered by it, all others by the agent.
 const stream = (model, context, options) => {
   const own = providers.streamFor(model);
   return own ? own.stream(model, context, options) : models.stream(model, context, options);
@@ -78,7 +78,7 @@ const stream = (model, context, options) => {
 const complete = async (model, context, options) => (await stream(model, context, options)).result();
 Object.assign(exports, { stream, streamSimple: stream, complete, completeSimple: complete });
 
-// One wire format, whatever the model says of itself.
+// One wire format, whatever API the model names.
 const api = (name) => {
   const fixed = (model, context, options) => models.stream({ ...model, api: name }, context, options, true);
   return { api: name, stream: fixed, streamSimple: fixed };
@@ -127,7 +127,7 @@ exports.calculateCost = (model, usage) => {
   return usage.cost;
 };
 
-// Text models send while they are still writing it.
+// Parses JSON that a model is still writing.
 const parseStreamingJson = (text) => {
   if (!text || !String(text).trim()) return {};
   try {
@@ -137,7 +137,7 @@ const parseStreamingJson = (text) => {
   }
 };
 
-// Closes what is open; what cannot be closed is left off, piece by piece.
+// Closes what is open; removes from the end what cannot be closed.
 function closeJson(text) {
   for (let end = text.length; end > 0; end--) {
     const open = [];
@@ -155,7 +155,7 @@ function closeJson(text) {
     try {
       return JSON.parse(candidate.replace(/[,:]\s*$/, "") + open.reverse().join(""));
     } catch {
-      // One character less, then.
+      // Try with one character less.
     }
   }
   return {};
@@ -207,7 +207,7 @@ exports.findEnvKeys = (provider) => (KEYS[provider] ?? []).filter((name) => proc
 exports.getEnvApiKey = (provider) => process.env[exports.findEnvKeys(provider)[0]] || undefined;
 Object.assign(exports, { ANTHROPIC_API_KEY_ENV: "ANTHROPIC_API_KEY", ANTHROPIC_AUTH_TOKEN_ENV: "ANTHROPIC_AUTH_TOKEN", ANTHROPIC_OAUTH_TOKEN_ENV: "ANTHROPIC_OAUTH_TOKEN" });
 
-// Messages made up for tests.
+// Message helpers for tests.
 const fauxMessage = (content, extra = {}) => ({ role: "assistant", content: typeof content === "string" ? [{ type: "text", text: content }] : [content].flat(), api: "faux", provider: "faux", model: "faux", usage: models.emptyUsage(), stopReason: "stop", timestamp: Date.now(), ...extra });
 Object.assign(exports, { fauxAssistantMessage: fauxMessage, fauxText: (text) => ({ type: "text", text }), fauxThinking: (thinking) => ({ type: "thinking", thinking }), fauxToolCall: (name, args = {}, id = host.uuid()) => ({ type: "toolCall", id, name, arguments: args }) });
 

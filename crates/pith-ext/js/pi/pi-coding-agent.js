@@ -42,14 +42,14 @@ Object.assign(exports, {
 
 for (const name of ["SettingsManager", "SessionManager", "AuthStorage", "ModelRegistry", "readStoredCredential"]) lazy(name, () => require("internal/files")[name]);
 
-// What kind of tool an event is about.
+// Tells which tool an event is about.
 const isTool = (...names) => (event) => names.includes(event?.toolName);
 Object.assign(exports, {
   isToolCallEventType: (name, event) => event?.type === "tool_call" && event.toolName === name,
   isBashToolResult: isTool("bash"), isReadToolResult: isTool("read"), isEditToolResult: isTool("edit"), isWriteToolResult: isTool("write"), isGrepToolResult: isTool("grep"), isFindToolResult: isTool("find"), isLsToolResult: isTool("ls"), isPowerShellToolResult: isTool("powershell"),
 });
 
-// Front matter: the keys and simple values people write there.
+// Front matter: keys and simple values.
 const scalar = (text) => {
   const value = text.trim();
   const quoted = /^"((?:[^"\\]|\\.)*)"$|^'((?:[^']|'')*)'$/.exec(value);
@@ -163,7 +163,7 @@ Object.assign(exports, {
   getShellConfig: () => ({ shell: require("fs").existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh", args: ["-c"] }),
 });
 
-// Through whatever program the desktop has for it.
+// Uses whatever clipboard program the desktop has.
 exports.copyToClipboard = async (text) => {
   const { spawn } = require("child_process");
   const programs = process.platform === "darwin" ? [["pbcopy"]] : [["wl-copy"], ["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]];

@@ -1,4 +1,4 @@
-// Names that must be importable although nothing stands behind them without a terminal.
+// Names that must be importable although they need a terminal, which pith does not have.
 
 const owners = require("internal/owners");
 

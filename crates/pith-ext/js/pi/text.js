@@ -16,7 +16,7 @@ function visibleWidth(text) {
   return /^[\x20-\x7e]*$/.test(plain) ? plain.length : native.width(plain);
 }
 
-// Pieces of a text: escape sequences, which take no room, and characters with their width.
+// Splits a text into escape sequences, which take no room, and characters with their width.
 function* pieces(text) {
   let at = 0;
   while (at < text.length) {
@@ -77,7 +77,7 @@ function sliceByColumn(line, start, length, isStrict = false) {
   return result;
 }
 
-// Styles that are on, so that a wrapped line can begin with them.
+// The styles that are on, so that a wrapped line can begin with them.
 class Styles {
   #active = [];
   take(escape) {

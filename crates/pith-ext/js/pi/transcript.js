@@ -1,4 +1,4 @@
-// System messages of a transcript, and messages as a model is sent them.
+// System messages of a transcript, and messages as they are sent to a model.
 
 const textOf = (content) => {
   if (typeof content === "string") return content;
@@ -64,7 +64,7 @@ function bashExecutionToText(message) {
 
 const asUser = (content, timestamp) => ({ role: "user", content: typeof content === "string" ? [{ type: "text", text: content }] : content, timestamp });
 
-// Roles of pith's own become user messages, as the agent sends them.
+// pith's own roles become user messages, as the agent sends them.
 function convertToLlm(messages) {
   return messages.flatMap((message) => {
     switch (message.role) {
@@ -89,7 +89,7 @@ function convertToLlm(messages) {
 
 const RESULT_LIMIT = 2000;
 
-// A conversation as text, for a model that is to summarise it.
+// A conversation as text, for a model that summarises it.
 function serializeConversation(messages) {
   const parts = [];
   const add = (who, text) => text && parts.push(`[${who}]: ${text}`);
@@ -110,7 +110,7 @@ function serializeConversation(messages) {
   return parts.join("\n\n");
 }
 
-// Four characters make a token, roughly.
+// A token is roughly four characters.
 function estimateTokens(message) {
   const size = (value) => (typeof value === "string" ? value.length : JSON.stringify(value ?? "").length);
   const blocks = typeof message.content === "string" ? [{ type: "text", text: message.content }] : Array.isArray(message.content) ? message.content : [];

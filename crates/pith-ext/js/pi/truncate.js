@@ -1,4 +1,4 @@
-// Cutting output to what a model should see.
+// Cuts output to what a model should see.
 
 const DEFAULT_MAX_LINES = 2000;
 const DEFAULT_MAX_BYTES = 50 * 1024;
@@ -11,7 +11,7 @@ function formatSize(size) {
   return size < 1024 * 1024 ? `${(size / 1024).toFixed(1)}KB` : `${(size / (1024 * 1024)).toFixed(1)}MB`;
 }
 
-// A final newline is not one more line.
+// A final newline does not open another line.
 const linesOf = (content) => {
   const lines = content.split("\n");
   if (lines.length > 1 && lines.at(-1) === "") lines.pop();
@@ -67,7 +67,7 @@ function truncateTail(content, options) {
   if (lines.length <= limits.maxLines && bytes(content) <= limits.maxBytes) return whole(content, lines, limits);
   const { kept, by } = fitting([...lines].reverse(), limits);
   if (kept.length) return result(content, lines, kept.reverse(), by, limits);
-  // Not even the last line fits: its end, on a character boundary.
+  // Not even the last line fits: keep its end, on a character boundary.
   const { Buffer } = require("buffer");
   const last = Buffer.from(lines.at(-1));
   let start = last.length - limits.maxBytes;

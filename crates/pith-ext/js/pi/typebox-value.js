@@ -49,7 +49,7 @@ function* objectErrors(schema, value, path) {
   }
 }
 
-// Every problem, as { path, message, value, schema }.
+// Yields every problem, as { path, message, value, schema }.
 function* errors(schema, value, path = "") {
   const at = (message) => ({ path, message, value, schema });
   if (schema === true || schema === undefined) return;
@@ -91,7 +91,7 @@ const clean = (schema, value) => {
   return value;
 };
 
-// Strings that look like what is wanted become it.
+// Converts strings to the type that the schema wants, if they look like it.
 const convert = (schema, value) => {
   if (Array.isArray(value)) return value.map((item) => convert(schema?.items ?? {}, item));
   if (value !== null && typeof value === "object") {

@@ -1,8 +1,7 @@
 // TypeBox: a builder of JSON Schema, written for pith. Covers what extensions use.
 //
-// Marks that are not part of JSON Schema are not enumerable, so `JSON.stringify`
-// gives a clean schema. Members beyond this builder come from the real package
-// if the extension has it installed.
+// Marks that are not part of JSON Schema are not enumerable, so `JSON.stringify` gives a clean schema. Other members
+// come from the real package if the extension has it installed.
 
 const Kind = Symbol.for("TypeBox.Kind");
 const OptionalKind = Symbol.for("TypeBox.Optional");
@@ -42,7 +41,7 @@ function object(properties, options) {
   return make("Object", { type: "object", ...(required.length ? { required } : {}), properties }, options);
 }
 
-// Properties of an object, or of several joined together.
+// The properties of an object, or of several joined objects.
 const propertiesOf = (schema) => (schema.allOf ? Object.assign({}, ...schema.allOf.map(propertiesOf)) : { ...schema.properties });
 const mapProperties = (schema, change, options) => {
   const { required, properties, allOf, ...rest } = schema;
@@ -141,7 +140,7 @@ const templatePattern = (template) => {
   return `^${template.map(part).join("")}$`;
 };
 
-// Unknown members: from the extension's own copy of TypeBox, or a clear refusal.
+// Unknown members come from the extension's own copy of TypeBox, or throw a clear error.
 const guarded = (from) => {
   let real;
   const load = () => {
@@ -156,7 +155,7 @@ const guarded = (from) => {
       if (name in target || typeof name === "symbol") return target[name];
       const found = load()?.Type?.[name];
       if (found !== undefined) return found;
-      // Loaders and printers ask for names such as `then` and `toJSON`.
+      // Loaders and printers read names such as `then` and `toJSON`.
       if (!/^[A-Z]/.test(name)) return undefined;
       return () => {
         throw new Error(`Type.${name} is not part of pith's TypeBox; install the typebox package next to the extension to use it`);

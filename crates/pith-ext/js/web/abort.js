@@ -58,7 +58,7 @@ class EventTarget {
         if (typeof listener === "function") listener.call(this, event);
         else listener.handleEvent?.(event);
       } catch (error) {
-        // One listener must not keep the others from hearing of it.
+        // An error in one listener must not keep the event from the others.
         const owners = require("internal/owners");
         owners.report(owners.ofError(error)?.path ?? "<runtime>", "event_listener", error);
       }

@@ -1,4 +1,4 @@
-// fetch and its companions. The transfer itself is done by the agent's own HTTP client.
+// fetch and related classes. The agent's HTTP client does the transfer.
 
 const owners = require("internal/owners");
 const { ReadableStream } = require("internal/streams");
@@ -110,7 +110,7 @@ class FormData {
   }
 }
 
-// A body as bytes, and the content type it implies.
+// Encodes a body as bytes; returns the content type it implies as well.
 async function encode(body) {
   const { Buffer, Blob } = require("buffer");
   if (body === null || body === undefined) return { bytes: null, type: null };
@@ -266,11 +266,11 @@ async function fetch(input, init = {}) {
   return new Promise((resolve, reject) => transfer(payload, signal, resolve, reject));
 }
 
-// Head first, then chunks until the operation settles.
+// Gets the head first, then chunks until the operation settles.
 function transfer(payload, signal, resolve, reject) {
   const ops = require("internal/ops");
   const ext = owners.now();
-  const waited = owners.excuse(ext);
+  const waited = owners.pauseBudget(ext);
   let controller = null;
   const fail = (error) => {
     const reason = signal?.aborted ? (signal.reason ?? abortError()) : failure(error);
@@ -279,7 +279,7 @@ function transfer(payload, signal, resolve, reject) {
     if (controller) controller.error(reason);
     else reject(reason);
   };
-  const { op, promise } = ops.park((op) => host.ask(op, "fetch", JSON.stringify(payload)), (piece) => {
+  const { op, promise } = ops.begin((op) => host.ask(op, "fetch", JSON.stringify(payload)), (piece) => {
     if (controller) return controller.enqueue(piece);
     const stream = new ReadableStream({ start: (given) => (controller = given), cancel: () => host.cancel(op) });
     waited();

@@ -1,4 +1,4 @@
-// The part of Intl extensions use, for English.
+// The part of Intl that extensions use, for English.
 
 const text = host.ops("text");
 
@@ -19,7 +19,7 @@ class Formatter {
   }
 }
 
-// Local time, UTC, or the zone asked for, as numbers.
+// The fields of a date in local time, UTC, or the requested zone.
 function fields(date, timeZone) {
   const zone = timeZone === undefined ? null : String(timeZone);
   if (zone === null) {
@@ -105,7 +105,7 @@ const zoneName = (offset) => {
   return `GMT${offset < 0 ? "-" : "+"}${Math.floor(minutes / 60)}${minutes % 60 ? `:${two(minutes % 60)}` : ""}`;
 };
 
-// "Mon, Jan 2, 2026" with words, "1/2/2026" with numbers.
+// "Mon, Jan 2, 2026" with names, "1/2/2026" with numbers.
 function joinDate(shown, isWord, locale) {
   const order = isWord ? ["weekday", "month", "day", "year"] : /^en-(GB|AU|NZ|IN|IE|ZA)$|^(fr|es|it|pt)/.test(locale) ? ["weekday", "day", "month", "year"] : /^(sv|lt|en-CA)/.test(locale) ? ["weekday", "year", "month", "day"] : ["weekday", "month", "day", "year"];
   const dash = /^(sv|lt|en-CA)/.test(locale) && !isWord;
@@ -183,7 +183,7 @@ const grouped = (digits) => {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (fraction === undefined ? "" : `.${fraction}`);
 };
 
-// Letters before case, accents after letters, numbers by value if asked for.
+// Compares letters before case, accents after letters, numbers by value if requested.
 class Collator extends Formatter {
   constructor(locale, options = {}) {
     super(locale);
@@ -206,7 +206,7 @@ class Collator extends Formatter {
   }
 }
 
-// Letters with their accents behind them. Those Unicode does not take apart sort like these.
+// Letters followed by their accents. Letters that Unicode does not decompose sort like these.
 const LETTERS = { ø: "o\u0338", ł: "l\u0335", đ: "d\u0335", ð: "d\u0361", ħ: "h\u0335", ı: "i\u0361", æ: "a\u0361e", œ: "o\u0361e", ß: "s\u0361s" };
 const TAKEN_APART = /[øłđðħıæœß]/giu;
 const decomposed = (value) =>
@@ -244,10 +244,10 @@ function compareNumeric(a, b) {
   return Math.sign(left.length - right.length);
 }
 
-// Small before capital for the same letter, as English sorts.
+// Lower case before upper case for the same letter, as in English.
 const compareAscii = (a, b) => order(a.toLowerCase(), b.toLowerCase()) || -order(a, b);
 
-// Without a locale or options of one's own.
+// The default collator: without a locale or options.
 let usual = null;
 const compareUsually = (a, b) => {
   const isAscii = /^[\x00-\x7f]*$/.test(a) && /^[\x00-\x7f]*$/.test(b);

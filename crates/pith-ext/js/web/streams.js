@@ -1,4 +1,4 @@
-// Web streams, as far as reading and writing bodies needs them.
+// Web streams, as far as bodies need them.
 
 class ReadableStream {
   #queue = [];

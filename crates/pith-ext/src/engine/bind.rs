@@ -1,4 +1,4 @@
-//! The `host` object: everything JavaScript can ask of Rust.
+//! The `host` object: everything that JavaScript can ask of Rust.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,16 +13,16 @@ use serde_json::json;
 use super::state::State;
 use crate::config::ExtensionConfig;
 use crate::modules::embedded;
-use crate::modules::package::Asker;
+use crate::modules::package::Importer;
 use crate::modules::resolve::Target;
 use crate::modules::stack::named;
-use crate::modules::transpile::Kind;
+use crate::modules::transpile::ModuleKind;
 use crate::ops;
 use crate::ops::text::Text;
 use crate::outgoing::{read_ask, read_query, read_send};
 use crate::registry::Registry;
 
-/// Installs `host`, defines the loader of pith's own modules and runs the first script.
+/// Installs `host`, defines the loader of pith's own modules and runs the boot script.
 pub(super) fn boot<'js>(ctx: &Ctx<'js>, state: &Rc<State>, config: &ExtensionConfig) -> rquickjs::Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
     install_modules(&host, state)?;
@@ -46,7 +46,7 @@ pub(super) fn boot<'js>(ctx: &Ctx<'js>, state: &Rc<State>, config: &ExtensionCon
     Ok(entries)
 }
 
-/// Modules of pith's own see `host`, which extensions do not.
+/// Only pith's own modules see `host`.
 const BOOTSTRAP: &str = "(function(host){const cache=new Map();const require=(name)=>{\
     let module=cache.get(name);if(module)return module.exports;\
     const wrapper=host.embedded(name);if(!wrapper)throw new Error(`Cannot find module '${name}'`);\
@@ -68,8 +68,8 @@ fn install_modules<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Resu
     host.set(
         "resolve",
         Func::from(move |ctx: Ctx<'js>, specifier: Text, from: Text, is_require: bool| {
-            let asker = if is_require { Asker::Require } else { Asker::Import };
-            match here.resolver.resolve(&specifier.0, Path::new(&from.0), asker) {
+            let importer = if is_require { Importer::Require } else { Importer::Import };
+            match here.resolver.resolve(&specifier.0, Path::new(&from.0), importer) {
                 Ok(Target::Host(name)) => Ok(format!("host:{name}")),
                 Ok(Target::File(path)) => Ok(path.display().to_string()),
                 Err(why) => Err(throw(&ctx, "MODULE_NOT_FOUND", &why)),
@@ -105,7 +105,7 @@ fn embedded_module(ctx: Ctx<'_>, name: String) -> rquickjs::Result<Option<Functi
     ctx.eval_with_options(code, options(&format!("pith:{name}"))).map(Some)
 }
 
-/// A module of an extension; `filename` is what stack traces call it.
+/// Reads a module of an extension; `filename` is its name in stack traces.
 fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str, filename: &str) -> rquickjs::Result<Object<'js>> {
     let script = Object::new(ctx.clone())?;
     if path.ends_with(".json") {
@@ -118,10 +118,10 @@ fn read_module<'js>(ctx: &Ctx<'js>, state: &State, path: &str, filename: &str) -
         let why = format!("{path}: native add-ons are not available in pith: there is no Node to load them into");
         return Err(throw(ctx, "ERR_DLOPEN_FAILED", &why));
     }
-    // Reading and compiling is pith's work, not the extension's.
+    // Reading and compiling is pith's work and does not count as the extension's.
     let found = state.block(|| state.script(Path::new(path))).map_err(|why| throw(ctx, "ERR_LOAD", &why))?;
     let wrapper: Function = state.block(|| ctx.eval_with_options(found.code.as_str(), options(filename)))?;
-    script.set("kind", if found.kind == Kind::Module { "module" } else { "commonjs" })?;
+    script.set("kind", if found.kind == ModuleKind::Module { "module" } else { "commonjs" })?;
     script.set("fn", wrapper)?;
     script.set("imports", found.imports.clone())?;
     script.set("isAsync", found.is_async)?;
@@ -154,9 +154,9 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
         "send",
         Func::from(move |ctx: Ctx<'js>, kind: String, text: Text| {
             let message = read_send(&kind, &text.0).map_err(|why| throw(&ctx, "ERR_INVALID_ARG_VALUE", &why))?;
-            // A session that has gone needs nothing more.
+            // Fails only if the session has ended.
             here.shared.send(message);
-            here.shared.keep_pace();
+            here.shared.throttle();
             Ok::<(), rquickjs::Error>(())
         }),
     )?;
@@ -168,9 +168,9 @@ fn install_messages<'js>(host: &Object<'js>, state: &Rc<State>) -> rquickjs::Res
             let token = here.began(op);
             let message = read_ask(op, &kind, &text.0, here.inbox.clone(), token)
                 .map_err(|why| throw(&ctx, "ERR_INVALID_ARG_VALUE", &why))?;
-            // A message that cannot be delivered is dropped here, and its answer fails by itself.
+            // If the message cannot be delivered it is dropped here, and its answer fails.
             here.shared.send(message);
-            here.shared.keep_pace();
+            here.shared.throttle();
             Ok::<(), rquickjs::Error>(())
         }),
     )?;
@@ -229,7 +229,7 @@ fn memory(ctx: Ctx<'_>) -> rquickjs::Result<Object<'_>> {
     Ok(usage)
 }
 
-/// An exception with a code, as Node's have.
+/// Creates an exception with a code, as Node's have.
 pub(crate) fn throw(ctx: &Ctx<'_>, code: &str, message: &str) -> rquickjs::Error {
     let made = Exception::from_message(ctx.clone(), message).and_then(|exception| {
         exception.as_object().set("code", code)?;

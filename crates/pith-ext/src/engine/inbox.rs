@@ -1,25 +1,25 @@
-//! What the engine thread is told.
+//! The messages to the engine thread.
 
 use std::sync::mpsc;
 
-/// One message to the engine thread. Each enters the engine at most once.
+/// A message to the engine thread. Each enters the engine at most once.
 #[derive(Debug)]
 pub enum ToEngine {
-    /// Runs a method of the JavaScript side; the answer goes to the waiting call `id`.
+    /// Calls a method of the JavaScript side; the answer goes to the pending call `id`.
     Call { id: u64, method: &'static str, args: String },
-    /// An observation of which only the newest matters; the text waits in the shared slot `key`.
+    /// Delivers an observation of which only the newest matters; the text is in the shared slot `key`.
     Update { key: String },
     /// Fires the abort signal of a call.
     Abort { id: u64 },
     /// Ends an operation that extension code waits for.
     Settle { op: u64, outcome: Result<Payload, String> },
-    /// One more piece of an operation that goes on.
+    /// Delivers one more piece of an operation that goes on.
     Push { op: u64, payload: Payload },
-    /// Leave the loop.
+    /// Ends the loop.
     Stop,
 }
 
-/// Data on its way into the engine.
+/// Data for the engine.
 #[derive(Debug)]
 pub enum Payload {
     Nothing,
@@ -30,11 +30,11 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// A serializable value.
+    /// Serialises a value.
     pub fn json(value: &impl serde::Serialize) -> Payload {
         Payload::Json(serde_json::to_string(value).expect("plain data serializes"))
     }
 }
 
-/// The sending side. Helpers and the session hold clones; a closed inbox means the thread is gone.
+/// The sending side. Helper threads and the session hold clones; it is closed when the thread has ended.
 pub type Inbox = mpsc::Sender<ToEngine>;

@@ -1,9 +1,8 @@
 //! The engine thread: one JavaScript runtime, one inbox, one loop.
 //!
-//! The thread blocks on its inbox with the next timer as deadline. Each message
-//! enters JavaScript once and then runs whatever promises became ready. The
-//! runtime never leaves the thread, and nothing outside ever waits for it
-//! without a limit.
+//! The thread blocks on its inbox with the next timer as deadline. Each message enters JavaScript once and then runs
+//! the promises that became ready. The runtime never leaves the thread, and no other thread waits for it without a
+//! limit.
 
 mod bind;
 pub(crate) mod inbox;
@@ -23,18 +22,18 @@ pub(crate) use bind::throw;
 use inbox::{Inbox, Payload, ToEngine};
 pub(crate) use state::State;
 
-/// Native stack of the thread; the engine itself stops earlier.
+/// The native stack of the thread; the engine's own limit is lower.
 pub(crate) const THREAD_STACK: usize = 8 << 20;
 
-/// Interruptions within one entry after which the engine is taken for lost.
+/// After this many interruptions within one entry the engine is given up.
 const MAX_INTERRUPTS: usize = 10;
 
-/// Without timers the thread still looks around now and then.
+/// How long the thread waits when there are no timers.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// The engine and everything that keeps it going.
+/// The engine and everything it needs.
 pub(crate) struct Engine {
-    // Order matters: saved functions must be dropped before the runtime they belong to.
+    // The order matters: saved functions must be dropped before the runtime they belong to.
     entries: Persistent<Object<'static>>,
     state: Rc<State>,
     context: Context,
@@ -43,7 +42,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Builds the runtime and runs the first script.
+    /// Builds the runtime and runs the boot script.
     pub fn new(
         config: &ExtensionConfig,
         shared: Arc<Shared>,
@@ -71,7 +70,7 @@ impl Engine {
         Ok(Engine { entries, state, context, runtime, inbox })
     }
 
-    /// Serves until told to stop, or until nobody can send any more.
+    /// Serves until told to stop, or until all senders are gone.
     pub fn run(self) {
         loop {
             let wait = self.state.timers.borrow_mut().next();
@@ -127,13 +126,13 @@ impl Engine {
         }
     }
 
-    /// Calls one of the functions the first script gave us, then lets promises run.
+    /// Calls one of the functions that the boot script returned, then runs pending promises.
     fn enter(&self, name: &str, call: impl for<'js> FnOnce(&Ctx<'js>, &Function<'js>) -> rquickjs::Result<()>) {
-        self.state.shared.pulse.enter();
+        self.state.shared.activity.enter();
         self.call(name, call);
-        self.settle_down();
+        self.run_pending_jobs();
         self.recover_memory();
-        self.state.shared.pulse.leave();
+        self.state.shared.activity.leave();
     }
 
     fn call(&self, name: &str, call: impl for<'js> FnOnce(&Ctx<'js>, &Function<'js>) -> rquickjs::Result<()>) {
@@ -158,8 +157,8 @@ impl Engine {
         self.entries.clone().restore(ctx)?.get(name)
     }
 
-    /// Runs jobs until there are none, and reports rejections nobody handled.
-    fn settle_down(&self) {
+    /// Runs jobs until there are none, and reports unhandled rejections.
+    fn run_pending_jobs(&self) {
         let mut interrupts = 0;
         while !self.state.shared.is_gone() {
             match self.runtime.execute_pending_job() {
@@ -171,7 +170,7 @@ impl Engine {
                 Err(exception) => {
                     interrupts += 1;
                     if interrupts > MAX_INTERRUPTS {
-                        return self.give_up("Extensions do not come to rest and are off for this session");
+                        return self.disable("Extensions do not come to rest and are off for this session");
                     }
                     let failure = exception.0.with(|ctx| {
                         let thrown = ctx.catch();
@@ -183,7 +182,7 @@ impl Engine {
         }
     }
 
-    /// An exception came all the way out: an interrupt, which no script can catch, or trouble in pith's own scripts.
+    /// Handles an uncaught exception: an interrupt, which no script can catch, or an error in pith's own scripts.
     fn recover(&self, failure: Failure) {
         // Given up from outside: leave as fast as possible.
         if self.state.shared.is_gone() {
@@ -197,25 +196,25 @@ impl Engine {
         };
         match is_reported {
             Ok(()) => {}
-            // The next handler of an event may be just as bad as the one before.
+            // The next handler of the event may be just as bad as this one.
             Err(next) if self.state.is_interrupted() => self.recover(next),
-            Err(_) => self.give_up("Extensions cannot be run any more and are off for this session"),
+            Err(_) => self.disable("Extensions cannot be run any more and are off for this session"),
         }
     }
 
-    /// After memory ran out: collect garbage, and see whether that was enough.
+    /// Called after memory ran out: collects garbage, and checks whether that was enough.
     fn recover_memory(&self) {
         if !self.state.was_exhausted() || self.state.shared.is_gone() {
             return;
         }
         self.runtime.run_gc();
         if self.try_call("refill", |_, entry| entry.call(())).is_err() {
-            self.give_up("Extensions have used up their memory and are off for this session");
+            self.disable("Extensions have used up their memory and are off for this session");
         }
     }
 
-    /// The engine is of no more use: everyone who waits is told, and the loop ends.
-    fn give_up(&self, why: &str) {
+    /// Ends the engine: all waiting calls fail, and the loop ends.
+    fn disable(&self, why: &str) {
         if self.state.shared.end() {
             self.state.shared.report("<runtime>", "disabled", why);
         }

@@ -22,7 +22,7 @@ use crate::ops::process::Children;
 use crate::ops::watch::Watchers;
 use crate::shared::Shared;
 
-/// A rejected promise nobody has handled yet, and why it was rejected.
+/// A rejected promise that was not handled yet, and the reason.
 type Rejection = (Persistent<Value<'static>>, Persistent<Value<'static>>);
 
 /// The engine thread's own state; single-threaded, so cells are enough.
@@ -31,7 +31,7 @@ pub(crate) struct State {
     pub inbox: Inbox,
     pub limits: Limits,
     pub output: Output,
-    /// The variables extensions see; `None` stands for those of this process.
+    /// The variables that extensions see; `None` means those of this process.
     pub environment: Option<Vec<(String, String)>>,
     /// The arguments of `process.argv`, after the program and the script.
     pub arguments: Vec<String>,
@@ -42,18 +42,18 @@ pub(crate) struct State {
     pub children: Children,
     pub watchers: Watchers,
     pub descriptors: Descriptors,
-    /// Operations under way that can be called off.
+    /// Operations that have not ended and can be cancelled.
     operations: RefCell<HashMap<u64, CancellationToken>>,
     scripts: RefCell<HashMap<PathBuf, (Stamp, Rc<Script>)>>,
     rejections: RefCell<Vec<Rejection>>,
     /// When the current entry into JavaScript must have returned.
     deadline: Cell<Instant>,
     is_interrupted: Cell<bool>,
-    /// Extension code ran out of memory since this was last asked.
+    /// Whether extension code ran out of memory since the last call of `was_exhausted`.
     is_exhausted: Cell<bool>,
 }
 
-/// Tells whether a file is still the one that was read.
+/// Size and modification time, to notice that a file has changed.
 type Stamp = (u64, Option<SystemTime>);
 
 impl State {
@@ -81,47 +81,47 @@ impl State {
         }
     }
 
-    /// A new slice of execution time begins.
+    /// Starts a new slice of execution time.
     pub fn arm(&self) {
         self.deadline.set(Instant::now() + self.limits.slice);
     }
 
-    /// Asked by the engine every few thousand instructions.
+    /// Called by the engine every few thousand instructions.
     pub fn must_stop(&self) -> bool {
         let is_late = Instant::now() >= self.deadline.get() || self.shared.is_gone();
         if is_late {
             self.is_interrupted.set(true);
-            // What runs next, the report of this included, gets time of its own.
+            // What runs next, including the report of this, gets its own time.
             self.arm();
-            self.shared.pulse.enter();
+            self.shared.activity.enter();
         }
         is_late
     }
 
-    /// Whether the exception that just came out was an interrupt.
+    /// Returns whether the last exception was an interrupt, and resets that.
     pub fn was_interrupted(&self) -> bool {
         self.is_interrupted.take()
     }
 
-    /// The same, without forgetting it.
+    /// Returns whether the last exception was an interrupt.
     pub fn is_interrupted(&self) -> bool {
         self.is_interrupted.get()
     }
 
-    /// Memory ran out somewhere.
+    /// Called when memory ran out.
     pub fn note_exhaustion(&self) {
         self.is_exhausted.set(true);
     }
 
-    /// Whether memory has run out since this was last asked.
+    /// Returns whether memory has run out since the last call.
     pub fn was_exhausted(&self) -> bool {
         self.is_exhausted.take()
     }
 
-    /// A blocking call was made on purpose; its time does not count.
+    /// Runs something that blocks on purpose; its time does not count.
     pub fn block<T>(&self, work: impl FnOnce() -> T) -> T {
         let began = Instant::now();
-        let result = self.shared.pulse.block(work);
+        let result = self.shared.activity.block(work);
         self.deadline.set(self.deadline.get() + began.elapsed());
         result
     }
@@ -141,7 +141,7 @@ impl State {
         (!rejections.is_empty()).then(|| rejections.remove(0).1)
     }
 
-    /// Registers an operation and gives the token that calls it off.
+    /// Registers an operation and returns the token that cancels it.
     pub fn began(&self, op: u64) -> CancellationToken {
         let token = CancellationToken::new();
         self.operations.borrow_mut().insert(op, token.clone());
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// A source file, transpiled; unchanged files are transpiled once per process.
+    /// Returns a transpiled source file; unchanged files are transpiled once per process.
     pub fn script(&self, path: &Path) -> Result<Rc<Script>, String> {
         let name = || path.display();
         let facts = fs::metadata(path).map_err(|error| format!("{}: {error}", name()))?;
@@ -171,13 +171,13 @@ impl State {
         let source = fs::read_to_string(path).map_err(|error| format!("{}: {error}", name()))?;
         let script = transpile(path, &source, self.resolver.kind(path))
             .map_err(|error| format!("SyntaxError: {} ({}:{}:{})", error.message, name(), error.line, error.column))?;
-        self.shared.pulse.beat();
+        self.shared.activity.note_step();
         let script = Rc::new(script);
         self.scripts.borrow_mut().insert(path.to_owned(), (stamp, script.clone()));
         Ok(script)
     }
 
-    /// The loop has ended: nothing may be left running on its behalf.
+    /// Called when the loop has ended: nothing may stay running on its behalf.
     pub fn close(&self) {
         for (_, token) in self.operations.borrow_mut().drain() {
             token.cancel();

@@ -1,4 +1,4 @@
-//! Timers of extension code: when to wake, and whom.
+//! The timers of extension code.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -19,12 +19,12 @@ impl Timers {
         self.queue.push(Reverse((at, id)));
     }
 
-    /// Forgets a timer.
+    /// Removes a timer.
     pub fn clear(&mut self, id: u64) {
         self.due.remove(&id);
     }
 
-    /// When the next timer is due.
+    /// Returns when the next timer is due.
     pub fn next(&mut self) -> Option<Instant> {
         while let Some(Reverse((at, id))) = self.queue.peek() {
             if self.due.get(id) == Some(at) {
@@ -35,7 +35,7 @@ impl Timers {
         None
     }
 
-    /// Takes one timer that is due.
+    /// Removes and returns one timer that is due.
     pub fn pop(&mut self, now: Instant) -> Option<u64> {
         let at = self.next()?;
         if at > now {

@@ -1,33 +1,31 @@
-//! Room for deeply nested source text.
+//! Makes room for deeply nested source text.
 //!
-//! The compiler walks its tree by recursion, and what extensions depend on
-//! includes generated code with very long expressions. How deep a text can
-//! nest is estimated, generously, by counting; what might not fit the stack at
-//! hand is compiled on a thread with a larger one, and what would need an
-//! absurd stack is refused. Only code counts for that: texts and comments may
-//! be as long as they like.
+//! The compiler recurses over its tree, and dependencies of extensions include generated code with very long
+//! expressions. The depth of a text is estimated, generously, by counting. A text that might not fit the current stack
+//! is compiled on a thread with a larger one, and a text that would need an absurd stack is refused. Strings and
+//! comments do not count for that.
 
 use super::transpile::SyntaxError;
 
 /// Nesting that certainly fits the engine thread.
-const COMFORTABLE: usize = 400;
-/// Stack one level may take; unoptimised builds need more.
+const SAFE_DEPTH: usize = 400;
+/// How much stack one level may take; unoptimised builds need more.
 const PER_LEVEL: usize = if cfg!(debug_assertions) { 24 << 10 } else { 8 << 10 };
 const MAX_STACK: usize = 512 << 20;
 
-/// Runs `work` on a stack that can take the nesting of `source`.
+/// Runs `work` on a stack that is large enough for the nesting of `source`.
 pub fn with_room<T: Send>(
     source: &str,
     work: impl FnOnce() -> Result<T, SyntaxError> + Send,
 ) -> Result<T, SyntaxError> {
     let depth = nesting(source.as_bytes());
-    if depth <= COMFORTABLE {
+    if depth <= SAFE_DEPTH {
         return work();
     }
     let refused = || SyntaxError { message: "The code is nested too deeply".to_owned(), line: 1, column: 1 };
     let stack_for = |depth: usize| (4 << 20) + depth * PER_LEVEL;
-    // Telling code from texts is guesswork where regular expressions are concerned, so it decides about the refusal
-    // alone; the stack, of which only what is used is ever taken, is for the worst case.
+    // Regular expressions make it guesswork to tell code from strings, so that decides only about the refusal; the
+    // stack, of which only the used part takes memory, is for the worst case.
     if stack_for(depth) > MAX_STACK && stack_for(nesting(&code(source))) > MAX_STACK {
         return Err(refused());
     }
@@ -39,7 +37,7 @@ pub fn with_room<T: Send>(
     })
 }
 
-/// At least as deep as the syntax tree can be: open brackets, plus operators since the last statement ended.
+/// An upper bound for the depth of the syntax tree: open brackets, plus operators since the last statement ended.
 fn nesting(code: &[u8]) -> usize {
     let (mut open, mut chain, mut deepest) = (0usize, 0usize, 0usize);
     // Operators before a bracket still count inside it.
@@ -69,11 +67,11 @@ fn nesting(code: &[u8]) -> usize {
     deepest
 }
 
-/// A text without what is inside of strings, templates, regular expressions and comments.
+/// Removes the contents of strings, templates, regular expressions and comments.
 fn code(source: &str) -> Vec<u8> {
     let bytes = source.as_bytes();
     let mut code = Vec::new();
-    // How many braces are open, and how many were when each substitution of a template began.
+    // The number of open braces, and that number where each template substitution began.
     let (mut open, mut substitutions) = (0usize, Vec::new());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -140,13 +138,13 @@ fn template(
     at
 }
 
-/// After the mark, or at the end of the text.
+/// The position after the mark, or the end of the text.
 fn end_of(bytes: &[u8], from: usize, mark: &[u8]) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     rest.windows(mark.len()).position(|window| window == mark).map_or(bytes.len(), |found| from + found + mark.len())
 }
 
-/// After the closing quote; an open string ends with its line.
+/// The position after the closing quote; an open string ends with its line.
 fn string_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -159,7 +157,7 @@ fn string_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
     at
 }
 
-/// After the closing slash, if there is one on the line.
+/// The position after the closing slash, if there is one on the line.
 fn regex_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     let mut is_in_class = false;
     loop {
@@ -175,7 +173,7 @@ fn regex_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Whether a slash after this code begins a regular expression: after a value it divides.
+/// Whether a slash after this code begins a regular expression: after a value it is a division.
 fn may_begin_regex(code: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"return",

@@ -1,6 +1,6 @@
-//! pith's own modules: the JavaScript compiled into the binary, and the names it answers to.
+//! pith's own modules: the JavaScript that is compiled into the binary, and the names that import it.
 
-/// A script of pith's own. Each is compiled when it is first asked for.
+/// A list of pith's own scripts. Each is compiled when it is first imported.
 macro_rules! scripts {
     ($($name:literal => $file:literal,)*) => {
         &[$(($name, include_str!(concat!("../../js/", $file)))),*]
@@ -106,7 +106,7 @@ const DERIVED: &[(&str, &str)] = &[
     ("util/types", "require('util').types"),
 ];
 
-/// Built-ins that can be imported but not used.
+/// Built-in modules that can be imported but not used.
 const ABSENT: &[&str] = &[
     "cluster",
     "dgram",
@@ -127,10 +127,10 @@ const ABSENT: &[&str] = &[
     "zlib",
 ];
 
-/// Scopes the packages of pi are published under.
+/// The scopes under which the packages of pi are published.
 const PI_SCOPES: &[&str] = &["@earendil-works/", "@mariozechner/"];
 
-/// The name under which pith itself serves a specifier, if it does.
+/// Returns the name of pith's own module for a specifier, if there is one.
 pub fn canonical(specifier: &str) -> Option<&'static str> {
     if let Some(builtin) = specifier.strip_prefix("node:") {
         return known(builtin).filter(|name| is_node(name));
@@ -151,7 +151,7 @@ pub fn canonical(specifier: &str) -> Option<&'static str> {
     }
 }
 
-/// What is served only if the extension has not brought its own.
+/// Returns the module that is used only if the extension does not ship its own.
 pub fn fallback(specifier: &str) -> Option<&'static str> {
     match specifier.strip_prefix("@sinclair/").unwrap_or(specifier) {
         "typebox/value" => Some("typebox/value"),
@@ -161,7 +161,7 @@ pub fn fallback(specifier: &str) -> Option<&'static str> {
     }
 }
 
-/// The source of a module as a function body, ready to be wrapped.
+/// Returns the source of a module as a function body, ready to be wrapped.
 pub fn source(name: &str) -> Option<String> {
     if let Some((_, text)) = SCRIPTS.iter().find(|(known, _)| *known == name) {
         return Some((*text).to_owned());
@@ -172,7 +172,7 @@ pub fn source(name: &str) -> Option<String> {
     ABSENT.contains(&name).then(|| format!("module.exports=require('internal/absent').make('{name}')"))
 }
 
-/// Names of Node's built-ins, for `module.builtinModules`.
+/// Returns the names of Node's built-in modules, for `module.builtinModules`.
 pub fn builtins() -> Vec<&'static str> {
     names().filter(|name| is_node(name) && *name != "undici").collect()
 }

@@ -1,11 +1,9 @@
-//! Removing types from TypeScript by writing spaces over them.
+//! Removes types from TypeScript by overwriting them with spaces.
 //!
-//! Most extensions use types and nothing else of TypeScript. What remains when
-//! those are blanked out is JavaScript in which every line and column is where
-//! its author put it, at the price of one walk over the syntax tree; the
-//! compiler, its code and its memory are left alone. Whatever has a meaning at
-//! run time (enums, namespaces, parameter properties, decorators) or could be
-//! read differently without its types is left to the compiler.
+//! Most extensions use no TypeScript but types. What remains without them is JavaScript in which every line and column
+//! is where its author put it, at the cost of one walk over the syntax tree; the compiler is not needed. Syntax that
+//! has a meaning at run time (enums, namespaces, parameter properties, decorators), or that could be parsed differently
+//! without its types, is left to the compiler.
 
 mod visit;
 
@@ -18,10 +16,10 @@ use oxc_ast_visit::Visit;
 use oxc_parser::Parser;
 use oxc_span::{GetSpan, SourceType, Span};
 
-/// Words that only TypeScript knows before the name of a class member.
+/// Keywords before the name of a class member that only TypeScript has.
 const MODIFIERS: &[&[u8]] = &[b"public", b"private", b"protected", b"readonly", b"override"];
 
-/// The module without its types; `None` for what the compiler must see, errors included.
+/// Returns the module without its types; `None` if it needs the compiler or has errors.
 pub fn erase(source: &str) -> Option<String> {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, source, SourceType::ts()).parse();
@@ -46,15 +44,15 @@ struct Eraser<'s> {
     types: Vec<String>,
     /// The name that is the default export.
     default: Option<String>,
-    /// Nothing was met that the compiler must see.
+    /// Whether nothing was found that needs the compiler.
     is_plain: bool,
 }
 
-/// What becomes of a statement.
-enum Fate {
-    Stays,
-    Goes,
-    Compiler,
+/// What happens to a statement.
+enum Treatment {
+    Keep,
+    Erase,
+    Compile,
 }
 
 impl Eraser<'_> {
@@ -96,7 +94,7 @@ impl Eraser<'_> {
         }
     }
 
-    /// Blanks what stands before the name of a member and is no JavaScript.
+    /// Blanks keywords before the name of a member that are not JavaScript.
     fn drop_modifiers(&mut self, member: Span, key: Span) {
         let source = self.source;
         let prefix = &source.as_bytes()[member.start as usize..key.start as usize];
@@ -105,7 +103,7 @@ impl Eraser<'_> {
             let end = start + word.len() as u32;
             if MODIFIERS.contains(&word) {
                 self.blank(start, end);
-                // Without the word, the line before could go on here.
+                // Without the keyword, the previous line could continue here.
                 if start == member.start {
                     self.put(start, b';');
                 }
@@ -114,7 +112,7 @@ impl Eraser<'_> {
         }
     }
 
-    fn declaration(&mut self, declaration: &Declaration) -> Fate {
+    fn declaration(&mut self, declaration: &Declaration) -> Treatment {
         let is_type = match declaration {
             Declaration::TSTypeAliasDeclaration(_)
             | Declaration::TSInterfaceDeclaration(_)
@@ -127,41 +125,41 @@ impl Eraser<'_> {
             Declaration::TSNamespaceDeclaration(found) if found.declare => true,
             Declaration::TSEnumDeclaration(_)
             | Declaration::TSNamespaceDeclaration(_)
-            | Declaration::TSImportEqualsDeclaration(_) => return Fate::Compiler,
+            | Declaration::TSImportEqualsDeclaration(_) => return Treatment::Compile,
         };
         if !is_type {
-            return Fate::Stays;
+            return Treatment::Keep;
         }
         self.types.extend(declaration.id().map(|id| id.name.to_string()));
-        Fate::Goes
+        Treatment::Erase
     }
 
-    fn fate(&mut self, statement: &Statement) -> Fate {
-        let goes = |is_type: bool| if is_type { Fate::Goes } else { Fate::Stays };
+    fn treatment(&mut self, statement: &Statement) -> Treatment {
+        let erase_if = |is_type: bool| if is_type { Treatment::Erase } else { Treatment::Keep };
         match statement {
             Statement::ExportDeclaration(export) => self.declaration(&export.declaration),
             Statement::ExportDefaultDeclaration(default) => match &default.declaration {
-                ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => Fate::Goes,
-                ExportDefaultDeclarationKind::FunctionDeclaration(function) => goes(function.body.is_none()),
+                ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => Treatment::Erase,
+                ExportDefaultDeclarationKind::FunctionDeclaration(function) => erase_if(function.body.is_none()),
                 ExportDefaultDeclarationKind::Identifier(name) => {
                     self.default = Some(name.name.to_string());
-                    Fate::Stays
+                    Treatment::Keep
                 }
-                _ => Fate::Stays,
+                _ => Treatment::Keep,
             },
-            Statement::ImportDeclaration(import) => goes(is_type_import(import)),
-            Statement::ExportNamedDeclaration(export) if export.export_kind.is_type() => Fate::Goes,
+            Statement::ImportDeclaration(import) => erase_if(is_type_import(import)),
+            Statement::ExportNamedDeclaration(export) if export.export_kind.is_type() => Treatment::Erase,
             Statement::ExportFromDeclaration(export) => {
                 let types = export.specifiers.iter().filter(|specifier| specifier.export_kind.is_type()).count();
-                goes(export.export_kind.is_type() || (types > 0 && types == export.specifiers.len()))
+                erase_if(export.export_kind.is_type() || (types > 0 && types == export.specifiers.len()))
             }
-            Statement::ExportAllDeclaration(all) => goes(all.export_kind.is_type()),
-            Statement::TSExportAssignment(_) | Statement::TSNamespaceExportDeclaration(_) => Fate::Compiler,
-            other => other.as_declaration().map_or(Fate::Stays, |declaration| self.declaration(declaration)),
+            Statement::ExportAllDeclaration(all) => erase_if(all.export_kind.is_type()),
+            Statement::TSExportAssignment(_) | Statement::TSNamespaceExportDeclaration(_) => Treatment::Compile,
+            other => other.as_declaration().map_or(Treatment::Keep, |declaration| self.declaration(declaration)),
         }
     }
 
-    /// `{ type A, b }`: the type and the comma behind it.
+    /// Blanks the types of `{ type A, b }` and the commas after them.
     fn drop_type_specifiers(&mut self, specifiers: &[(Span, bool)]) {
         for (index, (span, is_type)) in specifiers.iter().enumerate() {
             if !is_type {
@@ -199,12 +197,12 @@ impl Eraser<'_> {
     }
 }
 
-/// Places of export specifiers, and whether each is a type by its own words.
+/// The spans of export specifiers, and whether each is marked as a type.
 fn exported(specifiers: &[ExportSpecifier]) -> Vec<(Span, bool)> {
     specifiers.iter().map(|found| (found.span, found.export_kind.is_type())).collect()
 }
 
-/// Nothing of the import is left at run time, by its own words.
+/// Whether an import is only of types, by its own keywords.
 fn is_type_import(import: &ImportDeclaration) -> bool {
     let is_type = |specifier: &ImportDeclarationSpecifier| match specifier {
         ImportDeclarationSpecifier::ImportSpecifier(named) => named.import_kind.is_type(),
@@ -214,7 +212,7 @@ fn is_type_import(import: &ImportDeclaration) -> bool {
     import.import_kind.is_type() || specifiers.is_some_and(|all| !all.is_empty() && all.iter().all(is_type))
 }
 
-/// Whether a line that ended here for TypeScript goes on in the next one for JavaScript.
+/// Whether a statement that ends here in TypeScript would continue in the next line in JavaScript.
 fn continues(rest: &str) -> bool {
     let mut rest = rest;
     let mut is_next_line = false;

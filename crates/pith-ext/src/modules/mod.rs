@@ -1,4 +1,4 @@
-//! Finding, reading and preparing the modules of extensions.
+//! Finds, reads and prepares the modules of extensions.
 
 mod depth;
 pub mod embedded;

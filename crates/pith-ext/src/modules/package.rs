@@ -1,25 +1,25 @@
-//! `package.json`: what module resolution needs of it.
+//! The parts of `package.json` that module resolution needs.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-/// A directory's `package.json`. Whatever has the wrong shape counts as absent.
+/// A directory's `package.json`. Members of the wrong type are ignored.
 #[derive(Debug, Default)]
 pub struct Package {
     pub name: Option<String>,
     pub is_module: bool,
     pub main: Option<String>,
-    /// Entry for bundlers; used when nothing else names one.
+    /// The entry for bundlers; used if nothing else names one.
     pub module: Option<String>,
     pub exports: Option<Value>,
     pub imports: Option<Map<String, Value>>,
 }
 
-/// Who is asking: the two kinds prefer different files.
+/// Whether a module is imported or required, which selects different files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Asker {
+pub enum Importer {
     Import,
     Require,
 }
@@ -40,27 +40,27 @@ impl Package {
         })
     }
 
-    /// The relative target of `.` or `./sub` in `exports`. `None` if it is not exported.
-    pub fn exported(&self, subpath: &str, asker: Asker) -> Option<String> {
+    /// Returns the relative target of `.` or `./sub` in `exports`. `None` if it is not exported.
+    pub fn exported(&self, subpath: &str, importer: Importer) -> Option<String> {
         let exports = self.exports.as_ref()?;
         let is_map = exports.as_object().is_some_and(|map| map.keys().any(|key| key.starts_with('.')));
         match (is_map, exports) {
-            (true, Value::Object(map)) => matched(map, subpath, asker),
-            _ if subpath == "." => target(exports, "", asker),
+            (true, Value::Object(map)) => matched(map, subpath, importer),
+            _ if subpath == "." => target(exports, "", importer),
             _ => None,
         }
     }
 
-    /// The target of a `#name` specifier.
-    pub fn imported(&self, specifier: &str, asker: Asker) -> Option<String> {
-        matched(self.imports.as_ref()?, specifier, asker)
+    /// Returns the target of a `#name` specifier.
+    pub fn imported(&self, specifier: &str, importer: Importer) -> Option<String> {
+        matched(self.imports.as_ref()?, specifier, importer)
     }
 }
 
-/// The exact key, else the pattern with the longest prefix.
-fn matched(map: &Map<String, Value>, subpath: &str, asker: Asker) -> Option<String> {
+/// Finds the exact key, otherwise the pattern with the longest prefix.
+fn matched(map: &Map<String, Value>, subpath: &str, importer: Importer) -> Option<String> {
     if let Some(found) = map.get(subpath) {
-        return target(found, "", asker);
+        return target(found, "", importer);
     }
     let patterns = map.iter().filter_map(|(key, value)| {
         let (prefix, suffix) = key.split_once('*').or_else(|| key.ends_with('/').then_some((key.as_str(), "")))?;
@@ -68,14 +68,14 @@ fn matched(map: &Map<String, Value>, subpath: &str, asker: Asker) -> Option<Stri
         Some((prefix.len(), star, value))
     });
     let (_, star, value) = patterns.max_by_key(|(length, ..)| *length)?;
-    target(value, star, asker).map(|path| if path.ends_with('/') { path + star } else { path })
+    target(value, star, importer).map(|path| if path.ends_with('/') { path + star } else { path })
 }
 
-/// Follows conditions. What only the other kind of asker is offered is taken last.
-fn target(value: &Value, star: &str, asker: Asker) -> Option<String> {
-    let (first, second) = match asker {
-        Asker::Import => ("import", "require"),
-        Asker::Require => ("require", "import"),
+/// Follows conditions. Targets offered only to the other kind of importer are used last.
+fn target(value: &Value, star: &str, importer: Importer) -> Option<String> {
+    let (first, second) = match importer {
+        Importer::Import => ("import", "require"),
+        Importer::Require => ("require", "import"),
     };
     conditional(value, star, &[first, "node", "default", "module-sync"])
         .or_else(|| conditional(value, star, &[first, "node", "default", "module-sync", second]))
@@ -97,25 +97,25 @@ fn conditional(value: &Value, star: &str, conditions: &[&str]) -> Option<String>
 mod tests {
     use super::*;
 
-    fn check(exports: &str, subpath: &str, asker: Asker, expected: Option<&str>) {
+    fn check(exports: &str, subpath: &str, importer: Importer, expected: Option<&str>) {
         let package = Package { exports: serde_json::from_str(exports).unwrap(), ..Package::default() };
-        assert_eq!(package.exported(subpath, asker).as_deref(), expected, "{subpath} of {exports}");
+        assert_eq!(package.exported(subpath, importer).as_deref(), expected, "{subpath} of {exports}");
     }
 
     #[test]
     fn exports_follow_conditions_patterns_and_fallbacks() {
-        check(r#""./a.js""#, ".", Asker::Import, Some("./a.js"));
-        check(r#""./a.js""#, "./b", Asker::Import, None);
+        check(r#""./a.js""#, ".", Importer::Import, Some("./a.js"));
+        check(r#""./a.js""#, "./b", Importer::Import, None);
         let both = r#"{"import":"./i.mjs","require":"./r.cjs"}"#;
-        check(both, ".", Asker::Import, Some("./i.mjs"));
-        check(both, ".", Asker::Require, Some("./r.cjs"));
-        check(r#"{".":{"types":"./a.d.ts","require":"./r.cjs"}}"#, ".", Asker::Import, Some("./r.cjs"));
-        check(r#"{".":{"browser":"./b.js","node":{"import":"./n.js"}}}"#, ".", Asker::Import, Some("./n.js"));
+        check(both, ".", Importer::Import, Some("./i.mjs"));
+        check(both, ".", Importer::Require, Some("./r.cjs"));
+        check(r#"{".":{"types":"./a.d.ts","require":"./r.cjs"}}"#, ".", Importer::Import, Some("./r.cjs"));
+        check(r#"{".":{"browser":"./b.js","node":{"import":"./n.js"}}}"#, ".", Importer::Import, Some("./n.js"));
         let patterns = r#"{"./*":"./x/*.js","./deep/*":"./y/*.js","./old/":"./z/"}"#;
-        check(patterns, "./a", Asker::Import, Some("./x/a.js"));
-        check(patterns, "./deep/b", Asker::Import, Some("./y/b.js"));
-        check(patterns, "./old/c.js", Asker::Import, Some("./z/c.js"));
-        check(r#"{".":"./a.js"}"#, "./secret", Asker::Import, None);
-        check("7", ".", Asker::Import, None); // nonsense is the same as nothing
+        check(patterns, "./a", Importer::Import, Some("./x/a.js"));
+        check(patterns, "./deep/b", Importer::Import, Some("./y/b.js"));
+        check(patterns, "./old/c.js", Importer::Import, Some("./z/c.js"));
+        check(r#"{".":"./a.js"}"#, "./secret", Importer::Import, None);
+        check("7", ".", Importer::Import, None); // invalid values are ignored
     }
 }

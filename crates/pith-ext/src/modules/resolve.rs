@@ -1,4 +1,4 @@
-//! From a specifier to a file or to one of pith's own modules.
+//! Resolves a specifier to a file or to one of pith's own modules.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,39 +7,40 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use super::embedded;
-use super::package::{Asker, Package};
-use super::transpile::Kind;
+use super::package::{Importer, Package};
+use super::transpile::ModuleKind;
 
-/// Where a specifier leads.
+/// What a specifier resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A module of pith's own, by its canonical name.
+    /// One of pith's own modules, by its canonical name.
     Host(&'static str),
     File(PathBuf),
 }
 
-/// Endings tried after a path without one, in this order.
+/// Extensions tried after a path without one, in this order.
 const ENDINGS: &[&str] = &["ts", "tsx", "mts", "cts", "js", "mjs", "cjs", "json"];
 
-/// Resolves specifiers as pi's loader does, remembering what it found.
+/// Resolves specifiers as pi's loader does, and caches the results.
 #[derive(Default)]
 pub struct Resolver {
     packages: RefCell<HashMap<PathBuf, Option<Rc<Package>>>>,
-    found: RefCell<HashMap<(PathBuf, String, Asker), Target>>,
+    found: RefCell<HashMap<(PathBuf, String, Importer), Target>>,
 }
 
 impl Resolver {
-    /// What `specifier` means in the file `from`.
-    pub fn resolve(&self, specifier: &str, from: &Path, asker: Asker) -> Result<Target, String> {
+    /// Resolves `specifier` in the file `from`.
+    pub fn resolve(&self, specifier: &str, from: &Path, importer: Importer) -> Result<Target, String> {
         let directory = from.parent().unwrap_or(Path::new("/"));
         if let Some(host) = embedded::canonical(specifier) {
             return Ok(Target::Host(host));
         }
-        let key = (directory.to_owned(), specifier.to_owned(), asker);
+        let key = (directory.to_owned(), specifier.to_owned(), importer);
         if let Some(found) = self.found.borrow().get(&key) {
             return Ok(found.clone());
         }
-        let found = self.find(specifier, directory, asker).or_else(|| embedded::fallback(specifier).map(Target::Host));
+        let found =
+            self.find(specifier, directory, importer).or_else(|| embedded::fallback(specifier).map(Target::Host));
         let target = found.ok_or_else(|| {
             if specifier.starts_with("node:") {
                 format!("No such built-in module: {specifier}")
@@ -51,54 +52,54 @@ impl Resolver {
         Ok(target)
     }
 
-    /// Forgets everything, so that a reload sees the disk as it is.
+    /// Clears the caches, so that a reload sees the disk as it is.
     pub fn forget(&self) {
         self.packages.borrow_mut().clear();
         self.found.borrow_mut().clear();
     }
 
-    /// How the name and the package of a file say it is to be read.
-    pub fn kind(&self, path: &Path) -> Kind {
+    /// The kind of module that the name and the package of a file imply.
+    pub fn kind(&self, path: &Path) -> ModuleKind {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("mjs" | "mts") => Kind::Module,
-            Some("cjs" | "cts") => Kind::CommonJs,
-            Some("js") if self.nearest(path).is_some_and(|(_, package)| package.is_module) => Kind::Module,
-            _ => Kind::Unknown,
+            Some("mjs" | "mts") => ModuleKind::Module,
+            Some("cjs" | "cts") => ModuleKind::CommonJs,
+            Some("js") if self.nearest(path).is_some_and(|(_, package)| package.is_module) => ModuleKind::Module,
+            _ => ModuleKind::Unknown,
         }
     }
 
-    /// The path of a package's file if the package is installed next to `from`.
+    /// Returns the path of a package's file if the package is installed next to `from`.
     pub fn installed(&self, specifier: &str, from: &Path) -> Option<PathBuf> {
-        match self.bare(specifier, from.parent()?, Asker::Import)? {
+        match self.bare(specifier, from.parent()?, Importer::Import)? {
             Target::File(path) => Some(path),
             Target::Host(_) => None,
         }
     }
 
-    fn find(&self, specifier: &str, directory: &Path, asker: Asker) -> Option<Target> {
+    fn find(&self, specifier: &str, directory: &Path, importer: Importer) -> Option<Target> {
         if let Some(path) = specifier.strip_prefix("file://") {
             let path = path.split(['?', '#']).next().unwrap_or(path);
-            return self.file(Path::new(&percent_decoded(path)), asker);
+            return self.file(Path::new(&percent_decoded(path)), importer);
         }
         if specifier.starts_with('/') {
-            return self.file(Path::new(specifier), asker);
+            return self.file(Path::new(specifier), importer);
         }
         if specifier == "." || specifier == ".." || specifier.starts_with("./") || specifier.starts_with("../") {
-            return self.file(&normalized(&directory.join(specifier)), asker);
+            return self.file(&normalized(&directory.join(specifier)), importer);
         }
         if specifier.starts_with('#') {
             let (root, package) = self.nearest(&directory.join("x"))?;
-            let target = package.imported(specifier, asker)?;
+            let target = package.imported(specifier, importer)?;
             return if target.starts_with('.') {
-                self.file(&normalized(&root.join(target)), asker)
+                self.file(&normalized(&root.join(target)), importer)
             } else {
-                self.find(&target, &root, asker)
+                self.find(&target, &root, importer)
             };
         }
-        self.bare(specifier, directory, asker)
+        self.bare(specifier, directory, importer)
     }
 
-    fn bare(&self, specifier: &str, directory: &Path, asker: Asker) -> Option<Target> {
+    fn bare(&self, specifier: &str, directory: &Path, importer: Importer) -> Option<Target> {
         let specifier = specifier.trim_end_matches('/');
         let split = if specifier.starts_with('@') {
             specifier.match_indices('/').nth(1).map(|(at, _)| at)
@@ -107,41 +108,41 @@ impl Resolver {
         };
         let (name, rest) = specifier.split_at(split.unwrap_or(specifier.len()));
         let subpath = format!(".{rest}");
-        // A package may name itself.
+        // A package may import itself by name.
         if let Some((root, package)) = self.nearest(&directory.join("x"))
             && package.name.as_deref() == Some(name)
             && package.exports.is_some()
-            && let Some(target) = package.exported(&subpath, asker)
+            && let Some(target) = package.exported(&subpath, importer)
         {
-            return self.file(&normalized(&root.join(target)), asker);
+            return self.file(&normalized(&root.join(target)), importer);
         }
         directory
             .ancestors()
             .filter(|ancestor| ancestor.file_name().is_none_or(|name| name != "node_modules"))
             .find_map(|ancestor| {
                 let root = ancestor.join("node_modules").join(name);
-                root.is_dir().then(|| self.in_package(&root, &subpath, asker)).flatten()
+                root.is_dir().then(|| self.in_package(&root, &subpath, importer)).flatten()
             })
     }
 
-    fn in_package(&self, root: &Path, subpath: &str, asker: Asker) -> Option<Target> {
+    fn in_package(&self, root: &Path, subpath: &str, importer: Importer) -> Option<Target> {
         let package = self.package(root);
         if let Some(package) = package.as_ref().filter(|package| package.exports.is_some()) {
-            let target = package.exported(subpath, asker)?;
-            return self.file(&normalized(&root.join(target)), asker);
+            let target = package.exported(subpath, importer)?;
+            return self.file(&normalized(&root.join(target)), importer);
         }
         match subpath {
-            "." => self.directory(root, asker),
-            _ => self.file(&normalized(&root.join(subpath)), asker),
+            "." => self.directory(root, importer),
+            _ => self.file(&normalized(&root.join(subpath)), importer),
         }
     }
 
-    /// A file under exactly this path, under a sibling ending, or the index of a directory.
-    fn file(&self, path: &Path, asker: Asker) -> Option<Target> {
+    /// Resolves to a file at exactly this path, with another extension, or the index of a directory.
+    fn file(&self, path: &Path, importer: Importer) -> Option<Target> {
         if path.is_file() {
             return Some(Target::File(real(path)));
         }
-        // `./x.js` is how TypeScript spells a file that is `x.ts` on disk.
+        // `./x.js` is how TypeScript writes a file that is `x.ts` on disk.
         let written = path.extension().and_then(|extension| extension.to_str());
         let compiled_from: &[&str] = match written {
             Some("js") => &["ts", "tsx"],
@@ -160,19 +161,19 @@ impl Resolver {
         if let Some(found) = replaced.chain(appended).find(|candidate| candidate.is_file()) {
             return Some(Target::File(real(&found)));
         }
-        path.is_dir().then(|| self.directory(path, asker)).flatten()
+        path.is_dir().then(|| self.directory(path, importer)).flatten()
     }
 
-    fn directory(&self, path: &Path, asker: Asker) -> Option<Target> {
+    fn directory(&self, path: &Path, importer: Importer) -> Option<Target> {
         let package = self.package(path);
         let entries = package.iter().flat_map(|package| {
-            let module = package.module.as_ref().filter(|_| asker == Asker::Import && package.main.is_none());
+            let module = package.module.as_ref().filter(|_| importer == Importer::Import && package.main.is_none());
             package.main.iter().chain(module)
         });
         for entry in entries {
             let entry = normalized(&path.join(entry));
             if entry != path
-                && let Some(found) = self.file(&entry, asker)
+                && let Some(found) = self.file(&entry, importer)
             {
                 return Some(found);
             }
@@ -190,7 +191,7 @@ impl Resolver {
         package
     }
 
-    /// The package a file belongs to.
+    /// Returns the package a file belongs to.
     fn nearest(&self, path: &Path) -> Option<(PathBuf, Rc<Package>)> {
         let directories = path.ancestors().skip(1);
         directories
@@ -199,12 +200,12 @@ impl Resolver {
     }
 }
 
-/// Packages are often linked into place; their own imports start from where they really are.
+/// Follows links: packages are often linked into place, and their own imports start from their real location.
 fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Resolves `.` and `..` by text alone.
+/// Removes `.` and `..` without reading the disk.
 pub fn normalized(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {

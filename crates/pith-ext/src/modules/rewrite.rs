@@ -1,12 +1,10 @@
 //! Turns an ES module into a function body.
 //!
-//! pi evaluates extensions through a transpiler that makes CommonJS of them,
-//! and published extensions have come to depend on it: a named import that the
-//! target does not export is `undefined`, cycles see half-filled modules, and
-//! `require` works next to `import`. The engine's own modules link strictly, so
-//! pith does as pi does: every use of an imported name becomes a property read
-//! on the imported module. The text is edited in place, so that line numbers
-//! of plain JavaScript files stay true.
+//! pi evaluates extensions through a transpiler that makes CommonJS of them, and published extensions depend on that: a
+//! named import that the target does not export is `undefined`, cycles see half-filled modules, and `require` works
+//! next to `import`. The engine's own modules link strictly, so pith does what pi does: every use of an imported name
+//! becomes a property read on the imported module. The text is edited in place, so that the line numbers of plain
+//! JavaScript files stay valid.
 
 mod visit;
 
@@ -22,37 +20,38 @@ use oxc_parser::{ParseOptions, Parser};
 use oxc_semantic::{Scoping, SemanticBuilder, SymbolId};
 use oxc_span::{GetSpan, SourceType, Span};
 
-use super::transpile::{Kind, Script, SyntaxError, first_error};
+use super::transpile::{ModuleKind, Script, SyntaxError, first_error};
 
-/// Name of an anonymous default export inside its module function.
+/// The name of an anonymous default export inside its module function.
 const DEFAULT: &str = "__pith_default";
 
-/// What becomes of imports whose names are not used.
+/// What happens to imports whose names are not used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Unused {
     Kept,
-    /// They were there for types, so their modules are not loaded either.
+    /// They were imported for types, so their modules are not loaded either.
     Dropped,
 }
 
-/// Rewrites JavaScript; `kind` says how the file wants to be read when its text leaves that open.
-pub fn rewrite(source: &str, kind: Kind, unused: Unused) -> Result<Script, SyntaxError> {
-    if kind == Kind::CommonJs && !source.contains("import") {
+/// Rewrites JavaScript; `kind` is used where the text itself does not tell which kind of module it is.
+pub fn rewrite(source: &str, kind: ModuleKind, unused: Unused) -> Result<Script, SyntaxError> {
+    if kind == ModuleKind::CommonJs && !source.contains("import") {
         return Ok(Script { code: wrap_commonjs(source), kind, imports: Vec::new(), is_async: false });
     }
     let allocator = Allocator::default();
     let source_type = match kind {
-        Kind::Module => SourceType::mjs(),
-        Kind::CommonJs => SourceType::script(),
-        Kind::Unknown => SourceType::unambiguous(),
+        ModuleKind::Module => SourceType::mjs(),
+        ModuleKind::CommonJs => SourceType::script(),
+        ModuleKind::Unknown => SourceType::unambiguous(),
     };
-    let options = ParseOptions { allow_return_outside_function: kind != Kind::Module, ..ParseOptions::default() };
+    let options = ParseOptions { allow_return_outside_function: kind != ModuleKind::Module, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, source, source_type).with_options(options).parse();
     if let Some(error) = first_error(source, parsed.diagnostics.iter()) {
         return Err(error);
     }
     let program = parsed.program;
-    let is_module = kind == Kind::Module || (kind == Kind::Unknown && parsed.module_record.has_module_syntax);
+    let is_module =
+        kind == ModuleKind::Module || (kind == ModuleKind::Unknown && parsed.module_record.has_module_syntax);
     let scoping = SemanticBuilder::new().build(&program).semantic.into_scoping();
     let mut rewriter = Rewriter::new(source, &scoping, unused);
     if is_module {
@@ -66,14 +65,14 @@ struct Rewriter<'s> {
     source: &'s str,
     scoping: &'s Scoping,
     unused: Unused,
-    /// Replacements, in no particular order, never overlapping.
+    /// Replacements, in any order, never overlapping.
     edits: Vec<(Span, String)>,
     imports: Vec<String>,
-    /// What each imported symbol reads as.
+    /// The expression that reads each imported symbol.
     imported: Vec<(SymbolId, String)>,
-    /// Export name and the expression that reads it.
+    /// The name of each export and the expression that reads it.
     exports: Vec<(String, String)>,
-    /// Dependencies re-exported whole.
+    /// Dependencies that are re-exported as a whole.
     stars: Vec<usize>,
     depth: usize,
     is_async: bool,
@@ -105,7 +104,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// Imports first: exports may name what a later line imports.
+    /// Processes imports first: exports may name something that a later line imports.
     fn declarations(&mut self, program: &Program) {
         for statement in &program.body {
             self.import_statement(statement);
@@ -138,7 +137,7 @@ impl<'s> Rewriter<'s> {
         }
     }
 
-    /// Names are imported, and none of them is read anywhere.
+    /// Whether names are imported and none of them is used.
     fn is_unused(&self, declaration: &ImportDeclaration) -> bool {
         let is_read = |specifier: &ImportDeclarationSpecifier| {
             let symbol = specifier.local().symbol_id.get();
@@ -148,7 +147,7 @@ impl<'s> Rewriter<'s> {
         specifiers.is_some_and(|all| !all.is_empty() && !all.iter().any(is_read))
     }
 
-    /// The name of an export is that of a type, which is gone.
+    /// Whether an exported name is that of an erased type.
     fn is_erased(&self, local: &ModuleExportName) -> bool {
         let ModuleExportName::IdentifierReference(name) = local else { return false };
         let reference = name.reference_id.get().map(|id| self.scoping.get_reference(id));
@@ -204,7 +203,7 @@ impl<'s> Rewriter<'s> {
                 names.extend(function.id.as_ref().map(|id| id.name.to_string()));
             }
             Declaration::ClassDeclaration(class) => names.extend(class.id.as_ref().map(|id| id.name.to_string())),
-            // Types are gone by now.
+            // Types were erased before.
             _ => {}
         }
         self.exports.extend(names.into_iter().map(|name| (name.clone(), name)));
@@ -236,7 +235,7 @@ impl<'s> Rewriter<'s> {
                 }
             }
             _ => {
-                // `export default (a, b)` loses its parentheses' span; keep everything after the keywords.
+                // The span of `export default (a, b)` excludes the parentheses; keep everything after the keywords.
                 let at = self.after_default_keyword(span);
                 self.edits.push((Span::new(span.start, at), format!("const {DEFAULT} =")));
                 DEFAULT.to_owned()
@@ -278,7 +277,7 @@ impl<'s> Rewriter<'s> {
         body.push_str(&self.source[at..]);
         if !is_module {
             let code = wrap_commonjs(&body);
-            return Script { code, kind: Kind::CommonJs, imports: Vec::new(), is_async: false };
+            return Script { code, kind: ModuleKind::CommonJs, imports: Vec::new(), is_async: false };
         }
         let mut code = String::with_capacity(body.len() + 256);
         code.push_str("(function(exports,require,module,__filename,__dirname,__pith){\"use strict\";return ");
@@ -299,7 +298,7 @@ impl<'s> Rewriter<'s> {
         }
         code.push_str(&without_hashbang(&body));
         code.push_str("\n}})");
-        Script { code, kind: Kind::Module, imports: self.imports, is_async: self.is_async }
+        Script { code, kind: ModuleKind::Module, imports: self.imports, is_async: self.is_async }
     }
 }
 
@@ -329,7 +328,7 @@ fn member(index: usize, name: &str) -> String {
     }
 }
 
-/// CommonJS as Node wraps it.
+/// Wraps CommonJS as Node does.
 fn wrap_commonjs(body: &str) -> String {
     let body = without_hashbang(body);
     format!("(function(exports,require,module,__filename,__dirname,__pith){{{body}\n}})")

@@ -1,17 +1,17 @@
-//! Stack traces that name the lines people wrote.
+//! Maps stack traces to the lines of the source.
 
 use std::path::Path;
 
 use super::transpile::original_place;
 
-/// A stack trace with every place in a TypeScript file moved to the line it was compiled from.
+/// Maps every place in a TypeScript file to the line it was compiled from.
 pub fn mapped(stack: &str) -> String {
     let lines: Vec<String> = stack.lines().map(|line| mapped_line(line).unwrap_or_else(|| line.to_owned())).collect();
     lines.join("\n")
 }
 
-/// The engine's message about something that cannot be called, with the name it has in the source. `None` if the
-/// innermost call of the stack is not in a file, or no name stands there.
+/// Adds the name from the source to the engine's message about something that cannot be called. `None` if the innermost
+/// call of the stack is not in a file, or there is no name at that place.
 pub fn named(message: &str, stack: &str) -> Option<String> {
     let first = mapped_line(stack.lines().next()?)?;
     let mut parts = first.strip_suffix(')')?.rsplitn(3, ':');
@@ -22,7 +22,7 @@ pub fn named(message: &str, stack: &str) -> Option<String> {
     Some(format!("{} is {message}", callee(line, column.parse::<usize>().ok()?.checked_sub(1)?)?))
 }
 
-/// The name at a column of a line, with the objects it is looked up in: `a.b.c` for any column of it.
+/// The name at a column of a line, with the objects it is a member of: `a.b.c` for any column of it.
 fn callee(line: &str, column: usize) -> Option<String> {
     let characters: Vec<char> = line.chars().collect();
     let is_part = |character: char| character.is_alphanumeric() || "_$#.?!".contains(character);
@@ -61,12 +61,12 @@ fn without_type_arguments(characters: &[char]) -> &[char] {
     characters
 }
 
-/// `    at name (/path/file.ts:12:34)`.
+/// Maps a line of the form `    at name (/path/file.ts:12:34)`.
 fn mapped_line(line: &str) -> Option<String> {
     let (before, place) = line.rsplit_once('(')?;
     let mut parts = place.strip_suffix(')')?.rsplitn(3, ':');
     let (column, number, file) = (parts.next()?, parts.next()?, parts.next()?);
-    // A second copy of a file carries its number.
+    // The name of a second copy of a file ends in its number.
     let path = match file.rsplit_once('#') {
         Some((path, copy)) if copy.chars().all(|digit| digit.is_ascii_digit()) => path,
         _ => file,
@@ -110,7 +110,7 @@ mod tests {
     fn places_in_typescript_files_are_those_of_the_source() {
         let types = "interface Gone {\n  a: string;\n}\n\nexport function fail(): never {\n  throw new Error();\n}\n";
         check(types, "6:9", "6:9");
-        // The output has no interface but a "use strict", so the throw is on its third line.
+        // The output has a "use strict" instead of the interface, so the throw is on its third line.
         check(&format!("{types}enum Compiled {{}}\n"), "3:8", "6:9");
     }
 }

@@ -1,4 +1,4 @@
-//! From a source file to a function the engine can compile.
+//! Turns a source file into a function that the engine can compile.
 
 use std::path::{Path, PathBuf};
 
@@ -13,28 +13,28 @@ use super::depth::with_room;
 use super::erase::erase;
 use super::rewrite::{Unused, rewrite};
 
-/// How a file is to be evaluated.
+/// How a file is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ModuleKind {
     Module,
     CommonJs,
     /// Decided by whether the text has `import` or `export`.
     Unknown,
 }
 
-/// A source file made ready for the engine.
+/// A source file prepared for the engine.
 #[derive(Debug, PartialEq)]
 pub struct Script {
     /// An expression that evaluates to the module's wrapper function.
     pub code: String,
-    pub kind: Kind,
+    pub kind: ModuleKind,
     /// Specifiers of static imports, in order.
     pub imports: Vec<String>,
-    /// The module awaits at its top level.
+    /// Whether the module awaits at its top level.
     pub is_async: bool,
 }
 
-/// Why a file cannot be read, with the place.
+/// A syntax error and its place.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("{message} ({line}:{column})")]
 pub struct SyntaxError {
@@ -43,8 +43,8 @@ pub struct SyntaxError {
     pub column: usize,
 }
 
-/// Makes a script of a file's text. `kind` is what its name and package say.
-pub fn transpile(path: &Path, source: &str, kind: Kind) -> Result<Script, SyntaxError> {
+/// Makes a script from a file's text. `kind` is what its name and package imply.
+pub fn transpile(path: &Path, source: &str, kind: ModuleKind) -> Result<Script, SyntaxError> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     with_room(source, || match source_type(path) {
         None => rewrite(source, kind, Unused::Kept),
@@ -55,20 +55,20 @@ pub fn transpile(path: &Path, source: &str, kind: Kind) -> Result<Script, Syntax
     })
 }
 
-/// A file that is JavaScript but for its types, which is what most are.
-fn erased(source: &str, source_type: SourceType, kind: Kind) -> Option<Script> {
-    if kind == Kind::CommonJs || source_type.is_jsx() {
+/// Handles files that are JavaScript except for their types, as most are.
+fn erased(source: &str, source_type: SourceType, kind: ModuleKind) -> Option<Script> {
+    if kind == ModuleKind::CommonJs || source_type.is_jsx() {
         return None;
     }
-    // What cannot be read without its types is looked at again with them.
-    rewrite(&erase(source)?, Kind::Module, Unused::Dropped).ok()
+    // If the result does not parse, the compiler gets the original.
+    rewrite(&erase(source)?, ModuleKind::Module, Unused::Dropped).ok()
 }
 
-fn compiled(path: &Path, source: &str, source_type: SourceType, kind: Kind) -> Result<Script, SyntaxError> {
+fn compiled(path: &Path, source: &str, source_type: SourceType, kind: ModuleKind) -> Result<Script, SyntaxError> {
     rewrite(&without_types(path, source, source_type)?, kind, Unused::Kept)
 }
 
-/// The dialect of files that need the compiler; `None` for plain JavaScript.
+/// The source type of files that need the compiler; `None` for plain JavaScript.
 fn source_type(path: &Path) -> Option<SourceType> {
     match path.extension()?.to_str()? {
         "ts" | "mts" | "cts" => Some(SourceType::ts()),
@@ -82,7 +82,7 @@ fn without_types(path: &Path, source: &str, source_type: SourceType) -> Result<S
     printed(&Allocator::default(), path, source, source_type, None).map(|printed| printed.code)
 }
 
-/// Which line of a TypeScript file a line of its JavaScript came from. Costs a compilation: for errors only.
+/// Returns the place in a TypeScript file that a place in its JavaScript came from. Compiles the file: for errors only.
 pub fn original_place(path: &Path, line: u32, column: u32) -> Option<(u32, u32)> {
     let source = std::fs::read_to_string(path).ok()?;
     let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
@@ -122,7 +122,7 @@ fn printed<'a>(
     // `import x = require()` and `export =` become CommonJS; ES syntax is left to the rewriter.
     options.env.module = Module::CommonJS;
     options.decorator.legacy = true;
-    // The few functions compiled decorators call are globals here.
+    // The helper functions of compiled decorators are globals here.
     options.helper_loader.mode = HelperLoaderMode::External;
     let transformed = Transformer::new(allocator, path, &options).build_with_scoping(scoping, &mut program);
     if let Some(error) = first_error(source, transformed.diagnostics.iter()) {
@@ -132,7 +132,7 @@ fn printed<'a>(
     Ok(Codegen::new().with_options(options).build(&program))
 }
 
-/// The first diagnostic that is an error, placed by line and column.
+/// The first diagnostic that is an error, with line and column.
 pub(super) fn first_error<'d>(
     source: &str,
     diagnostics: impl Iterator<Item = &'d oxc_diagnostics::OxcDiagnostic>,
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// The script as a compiler prints it, so that spelling does not matter.
+    /// The script as a compiler prints it, so that formatting does not matter.
     fn normalized(script: &Script) -> String {
         let allocator = Allocator::default();
         let options = ParseOptions { preserve_parens: false, ..ParseOptions::default() };
@@ -165,10 +165,10 @@ mod tests {
         format!("{:?} {} {lines}", script.imports, script.is_async)
     }
 
-    /// Erasing and compiling a file come to the same; says whether it could be erased.
+    /// Checks that erasing and compiling a file give the same result; returns whether it could be erased.
     fn check(path: &Path, source: &str) -> bool {
-        let Ok(compiled) = compiled(path, source, SourceType::ts(), Kind::Unknown) else { return false };
-        let Some(erased) = erased(source, SourceType::ts(), Kind::Unknown) else { return false };
+        let Ok(compiled) = compiled(path, source, SourceType::ts(), ModuleKind::Unknown) else { return false };
+        let Some(erased) = erased(source, SourceType::ts(), ModuleKind::Unknown) else { return false };
         let (erased, compiled) = (normalized(&erased), normalized(&compiled));
         let difference = erased.lines().zip(compiled.lines()).find(|(one, other)| one != other);
         assert_eq!(difference, None, "{}", path.display());

@@ -1,17 +1,17 @@
-//! Ciphers that also authenticate.
+//! Ciphers with authentication.
 
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-/// One sealing or opening. When opening, the tag follows the data.
-pub struct Work {
+/// The input of an encryption or decryption. For decryption, the tag follows the data.
+pub struct AeadInput {
     pub key: Vec<u8>,
     pub nonce: Vec<u8>,
     pub extra: Vec<u8>,
     pub data: Vec<u8>,
 }
 
-impl Work {
-    /// Encrypts; the tag is appended.
+impl AeadInput {
+    /// Encrypts, and appends the tag.
     pub fn seal(mut self, name: &str) -> Result<Vec<u8>, &'static str> {
         let (key, nonce) = self.prepare(name)?;
         let sealed = key.seal_in_place_append_tag(nonce, Aad::from(&self.extra), &mut self.data);

@@ -32,7 +32,8 @@ pub(super) fn install<'js>(group: &Object<'js>) -> rquickjs::Result<()> {
     group.set(
         "aead",
         Func::from(|ctx: Ctx<'js>, name: String, key: String, iv: String, aad: String, data: String, opens: bool| {
-            let work = aead::Work { key: unpack(&key), nonce: unpack(&iv), extra: unpack(&aad), data: unpack(&data) };
+            let work =
+                aead::AeadInput { key: unpack(&key), nonce: unpack(&iv), extra: unpack(&aad), data: unpack(&data) };
             let result = if opens { work.open(&name) } else { work.seal(&name) };
             let bytes = result.map_err(|why| throw(&ctx, "ERR_CRYPTO_INVALID_STATE", why))?;
             TypedArray::<u8>::new(ctx, bytes)

@@ -1,4 +1,4 @@
-//! System errors as Node presents them.
+//! System errors in the form of Node.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use rquickjs::{Ctx, Exception, Value};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// Everything a Node exception of the file system or a process carries.
+/// The members of a Node exception about the file system or a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
     pub code: Box<str>,
@@ -19,7 +19,7 @@ pub struct Failure {
     pub message: Box<str>,
 }
 
-/// Names and texts of the errors extensions meet.
+/// Names and texts of the errors that extensions may get.
 const KNOWN: &[(Errno, &str, &str)] = &[
     (Errno::PERM, "EPERM", "operation not permitted"),
     (Errno::NOENT, "ENOENT", "no such file or directory"),
@@ -71,19 +71,19 @@ impl Failure {
         }
     }
 
-    /// A failure of our own making.
+    /// Creates a failure without a system call.
     pub fn of(errno: Errno, syscall: &str, path: Option<&str>) -> Self {
         Failure::new(&io::Error::from_raw_os_error(errno.raw_os_error()), syscall, path)
     }
 
-    /// Names the second path of the operation, too.
+    /// Adds the second path of the operation.
     pub fn to(mut self, dest: &str) -> Self {
         self.message = format!("{} -> '{dest}'", self.message).into();
         self.dest = Some(dest.into());
         self
     }
 
-    /// The exception.
+    /// Creates the exception.
     pub fn to_js<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         let exception = Exception::from_message(ctx.clone(), &self.message)?;
         let object = exception.into_object();

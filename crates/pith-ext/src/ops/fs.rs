@@ -1,4 +1,4 @@
-//! `node:fs`: one native entry for every call, synchronous or on a helper thread.
+//! `node:fs`: one native function for every call, synchronous or on a helper thread.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::engine::State;
 use crate::engine::inbox::Payload;
 use crate::shared::lock;
 
-/// Arguments of any call; each uses a few.
+/// The arguments of any call; each uses a few.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Request {
@@ -44,14 +44,14 @@ pub struct Request {
     pub gid: u32,
 }
 
-/// Result of a call.
+/// The result of a call.
 #[derive(Debug)]
-pub enum Done {
+pub enum FsResult {
     Json(serde_json::Value),
     Bytes(Vec<u8>),
 }
 
-/// Open files, by the number extensions know them under.
+/// Open files, by the numbers extensions know them under.
 #[derive(Clone, Default)]
 pub struct Descriptors(Arc<Mutex<Table>>);
 
@@ -62,10 +62,10 @@ struct Table {
 }
 
 impl Descriptors {
-    /// Numbers below are the process's own streams.
+    /// Lower numbers are the process's own streams.
     const FIRST: i32 = 20;
 
-    /// Takes a file in.
+    /// Adds a file.
     pub fn add(&self, file: File) -> i32 {
         let mut table = lock(&self.0);
         table.last = table.last.max(Self::FIRST) + 1;
@@ -74,10 +74,10 @@ impl Descriptors {
         fd
     }
 
-    /// The file behind a number.
+    /// Returns the file with a number.
     pub fn get(&self, fd: Option<i32>, syscall: &str) -> Result<Arc<File>, Failure> {
         if let Some(1 | 2) = fd {
-            // Standard output carries the protocol; what is meant for it goes where errors go.
+            // Standard output carries the protocol; output for it goes to standard error.
             let stderr = rustix::io::dup(rustix::stdio::stderr()).map_err(|errno| Failure::of(errno, syscall, None))?;
             return Ok(Arc::new(File::from(stderr)));
         }
@@ -85,7 +85,7 @@ impl Descriptors {
         found.ok_or_else(|| Failure::of(Errno::BADF, syscall, None))
     }
 
-    /// Gives a file back.
+    /// Removes a file.
     pub fn remove(&self, fd: Option<i32>) -> Option<Arc<File>> {
         fd.and_then(|fd| lock(&self.0).files.remove(&fd))
     }
@@ -97,7 +97,7 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
         "sync",
         Func::from(move |ctx: Ctx<'js>, name: String, request: Text| {
             let request = read(&ctx, &request.0)?;
-            // Pipes and network file systems may block for long; that is the extension's wish.
+            // Pipes and network file systems may block for long; that is what the extension asked for.
             let done = here.block(|| perform(&name, &request, &here.descriptors));
             done.map_err(|failure| failure.throw(&ctx)).and_then(|done| value(&ctx, done))
         }),
@@ -110,8 +110,8 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
             let descriptors = here.descriptors.clone();
             here.pool.run(op as u64, move || {
                 Ok(match perform(&name, &request, &descriptors) {
-                    Ok(Done::Bytes(bytes)) => Payload::Bytes(bytes),
-                    Ok(Done::Json(value)) => Payload::json(&json!({ "value": value })),
+                    Ok(FsResult::Bytes(bytes)) => Payload::Bytes(bytes),
+                    Ok(FsResult::Json(value)) => Payload::json(&json!({ "value": value })),
                     Err(failure) => Payload::json(&json!({ "failure": failure })),
                 })
             });
@@ -133,11 +133,13 @@ fn read(ctx: &Ctx<'_>, text: &str) -> rquickjs::Result<Request> {
     crate::json::parse(text).map_err(|why| crate::engine::throw(ctx, "ERR_INVALID_ARG_VALUE", &why))
 }
 
-fn value<'js>(ctx: &Ctx<'js>, done: Done) -> rquickjs::Result<Value<'js>> {
+fn value<'js>(ctx: &Ctx<'js>, done: FsResult) -> rquickjs::Result<Value<'js>> {
     match done {
-        Done::Json(serde_json::Value::String(text)) => Ok(rquickjs::String::from_str(ctx.clone(), &text)?.into_value()),
-        Done::Json(serde_json::Value::Null) => Ok(Value::new_null(ctx.clone())),
-        Done::Json(value) => ctx.json_parse(value.to_string()),
-        Done::Bytes(bytes) => Ok(TypedArray::<u8>::new(ctx.clone(), bytes)?.into_value()),
+        FsResult::Json(serde_json::Value::String(text)) => {
+            Ok(rquickjs::String::from_str(ctx.clone(), &text)?.into_value())
+        }
+        FsResult::Json(serde_json::Value::Null) => Ok(Value::new_null(ctx.clone())),
+        FsResult::Json(value) => ctx.json_parse(value.to_string()),
+        FsResult::Bytes(bytes) => Ok(TypedArray::<u8>::new(ctx.clone(), bytes)?.into_value()),
     }
 }

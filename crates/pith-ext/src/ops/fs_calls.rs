@@ -13,10 +13,10 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use super::errno::Failure;
-use super::fs::{Descriptors, Done, Request};
+use super::fs::{Descriptors, FsResult, Request};
 use super::fs_tree;
 
-type Outcome = Result<Done, Failure>;
+type Outcome = Result<FsResult, Failure>;
 
 /// Carries out one call.
 pub fn perform(name: &str, request: &Request, open: &Descriptors) -> Outcome {
@@ -32,14 +32,14 @@ pub fn perform(name: &str, request: &Request, open: &Descriptors) -> Outcome {
         "lstat" => stat(request).map_err(at("lstat")),
         "fstat" => open.get(request.fd, "fstat").and_then(|file| {
             file.metadata()
-                .map(|facts| Done::Json(facts_of(&facts)))
+                .map(|facts| FsResult::Json(facts_of(&facts)))
                 .map_err(|error| Failure::new(&error, "fstat", None))
         }),
         "readFile" => read_file(request, open),
         "writeFile" | "appendFile" => write_file(request, open),
-        "readdir" => fs_tree::list(path, request.recursive).map(Done::Json).map_err(at("scandir")),
-        "mkdir" => fs_tree::make(path, request.recursive, request.mode).map(Done::Json).map_err(at("mkdir")),
-        "mkdtemp" => fs_tree::make_temporary(&request.path).map(Done::Json).map_err(at("mkdtemp")),
+        "readdir" => fs_tree::list(path, request.recursive).map(FsResult::Json).map_err(at("scandir")),
+        "mkdir" => fs_tree::make(path, request.recursive, request.mode).map(FsResult::Json).map_err(at("mkdir")),
+        "mkdtemp" => fs_tree::make_temporary(&request.path).map(FsResult::Json).map_err(at("mkdtemp")),
         "rmdir" if request.recursive => done(fs::remove_dir_all(path).map_err(at("rmdir"))),
         "rmdir" => done(fs::remove_dir(path).map_err(at("rmdir"))),
         "rm" => done(fs_tree::remove(path, request.recursive, request.force).map_err(at("rm"))),
@@ -60,7 +60,7 @@ pub fn perform(name: &str, request: &Request, open: &Descriptors) -> Outcome {
         "futimes" => done(open.get(request.fd, "futime")?.set_times(times(request)).map_err(at("futime"))),
         "truncate" => done(truncate(path, request).map_err(at("open"))),
         "ftruncate" => done(open.get(request.fd, "ftruncate")?.set_len(length(request)).map_err(at("ftruncate"))),
-        "open" => open_file(request).map(|file| Done::Json(json!(open.add(file)))).map_err(at("open")),
+        "open" => open_file(request).map(|file| FsResult::Json(json!(open.add(file)))).map_err(at("open")),
         "close" => match open.remove(request.fd) {
             Some(_) => done(Ok(())),
             None => Err(Failure::of(Errno::BADF, "close", None)),
@@ -73,11 +73,11 @@ pub fn perform(name: &str, request: &Request, open: &Descriptors) -> Outcome {
 }
 
 fn done(outcome: Result<(), Failure>) -> Outcome {
-    outcome.map(|()| Done::Json(Value::Null))
+    outcome.map(|()| FsResult::Json(Value::Null))
 }
 
 fn text(text: impl AsRef<str>) -> Outcome {
-    Ok(Done::Json(Value::String(text.as_ref().to_owned())))
+    Ok(FsResult::Json(Value::String(text.as_ref().to_owned())))
 }
 
 fn check_access(request: &Request) -> io::Result<()> {
@@ -89,9 +89,9 @@ fn check_access(request: &Request) -> io::Result<()> {
     Ok(access(request.path.as_str(), wanted)?)
 }
 
-fn stat(request: &Request) -> io::Result<Done> {
+fn stat(request: &Request) -> io::Result<FsResult> {
     let facts = if request.follow { fs::metadata(&request.path)? } else { fs::symlink_metadata(&request.path)? };
-    Ok(Done::Json(facts_of(&facts)))
+    Ok(FsResult::Json(facts_of(&facts)))
 }
 
 fn facts_of(facts: &fs::Metadata) -> Value {
@@ -129,7 +129,7 @@ fn read_file(request: &Request, open: &Descriptors) -> Outcome {
             file.read_to_end(&mut bytes).map_err(|error| Failure::new(&error, "read", None))?;
         }
     }
-    Ok(if request.as_text { Done::Json(Value::String(lossy(bytes))) } else { Done::Bytes(bytes) })
+    Ok(if request.as_text { FsResult::Json(Value::String(lossy(bytes))) } else { FsResult::Bytes(bytes) })
 }
 
 fn lossy(bytes: Vec<u8>) -> String {
@@ -191,7 +191,7 @@ fn read_some(request: &Request, open: &Descriptors) -> Outcome {
     };
     let count = read.map_err(|error| Failure::new(&error, "read", None))?;
     bytes.truncate(count);
-    Ok(Done::Bytes(bytes))
+    Ok(FsResult::Bytes(bytes))
 }
 
 fn write_some(request: &Request, open: &Descriptors) -> Outcome {
@@ -202,7 +202,7 @@ fn write_some(request: &Request, open: &Descriptors) -> Outcome {
         None => (&*file).write_all(&bytes),
     };
     written.map_err(|error| Failure::new(&error, "write", None))?;
-    Ok(Done::Json(json!(bytes.len())))
+    Ok(FsResult::Json(json!(bytes.len())))
 }
 
 fn length(request: &Request) -> u64 {

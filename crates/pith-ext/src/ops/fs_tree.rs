@@ -1,4 +1,4 @@
-//! Calls of `node:fs` that walk directories.
+//! The calls of `node:fs` that walk directories.
 
 use std::fs::{self, DirBuilder, FileType};
 use std::io;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::fs::Request;
 
-/// What a file is, in one word.
+/// The type of a file in one word.
 pub fn kind(file_type: FileType) -> &'static str {
     if file_type.is_file() {
         "file"
@@ -28,7 +28,7 @@ pub fn kind(file_type: FileType) -> &'static str {
     }
 }
 
-/// Names and kinds of a directory's entries, sorted by name.
+/// Names and types of a directory's entries, sorted by name.
 pub fn list(path: &Path, recursive: bool) -> io::Result<Value> {
     let mut found = Vec::new();
     collect(path, "", recursive, &mut found)?;
@@ -49,7 +49,7 @@ fn collect(path: &Path, prefix: &str, recursive: bool, found: &mut Vec<(String, 
     Ok(())
 }
 
-/// Makes a directory. With `recursive`, tells the first one that had to be made.
+/// Creates a directory. With `recursive`, returns the first one that had to be created.
 pub fn make(path: &Path, recursive: bool, mode: Option<u32>) -> io::Result<Value> {
     let mut builder = DirBuilder::new();
     builder.mode(mode.unwrap_or(0o777));
@@ -61,7 +61,7 @@ pub fn make(path: &Path, recursive: bool, mode: Option<u32>) -> io::Result<Value
     Ok(missing.map_or(Value::Null, |first| json!(first.to_string_lossy())))
 }
 
-/// A new directory whose name begins with `prefix`.
+/// Creates a directory whose name begins with `prefix`.
 pub fn make_temporary(prefix: &str) -> io::Result<Value> {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     loop {
@@ -77,7 +77,7 @@ pub fn make_temporary(prefix: &str) -> io::Result<Value> {
     }
 }
 
-/// Removes a file or, with `recursive`, a whole directory. With `force`, absence is fine.
+/// Removes a file or, with `recursive`, a whole directory. With `force`, a missing file is no error.
 pub fn remove(path: &Path, recursive: bool, force: bool) -> io::Result<()> {
     let facts = match fs::symlink_metadata(path) {
         Ok(facts) => facts,
@@ -99,7 +99,7 @@ pub fn copy_file(from: &Path, to: &Path, exclusive: bool) -> io::Result<()> {
     fs::copy(from, to).map(drop)
 }
 
-/// Copies a file or, if asked to, a directory with everything in it.
+/// Copies a file or, if asked to, a directory with its contents.
 pub fn copy(from: &Path, to: &Path, request: &Request) -> io::Result<()> {
     let facts = fs::symlink_metadata(from)?;
     if facts.is_dir() {

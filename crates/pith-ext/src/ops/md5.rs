@@ -1,4 +1,4 @@
-//! MD5, for file names and caches of old; the crypto library rightly has none.
+//! MD5, which extensions use for file names and caches; the crypto library has none, for good reasons.
 
 const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
 
@@ -34,7 +34,7 @@ fn round(state: &mut [u32; 4], block: &[u8]) {
             2 => (b ^ c ^ d, (3 * step + 5) % 16),
             _ => (c ^ (b | !d), (7 * step) % 16),
         };
-        // The constants are defined as parts of sines.
+        // The constants are defined as sines.
         let constant = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
         let turned = a.wrapping_add(mix).wrapping_add(constant).wrapping_add(word(index));
         a = d;

@@ -1,4 +1,4 @@
-//! Native operations behind the JavaScript modules, in groups that are made when first used.
+//! Native operations of the JavaScript modules, in groups that are created when first used.
 
 mod aead;
 pub mod crypto;
@@ -23,7 +23,7 @@ use rquickjs::{Ctx, Object};
 use crate::engine::State;
 use crate::engine::throw;
 
-/// The object of one group of operations.
+/// Creates the object of one group of operations.
 pub(crate) fn group<'js>(ctx: &Ctx<'js>, state: &Rc<State>, name: &str) -> rquickjs::Result<Object<'js>> {
     let group = Object::new(ctx.clone())?;
     match name {

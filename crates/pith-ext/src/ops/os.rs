@@ -1,4 +1,4 @@
-//! `node:os` and the facts of `node:process`.
+//! `node:os`, and the properties of `node:process`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -87,10 +87,10 @@ fn system_facts() -> String {
     .to_string()
 }
 
-/// Sends a signal, or with `0` only asks whether there is somebody to get it.
+/// Sends a signal, or with `0` only checks whether the process exists.
 fn kill(ctx: &Ctx<'_>, pid: i32, name: &str) -> rquickjs::Result<()> {
     let failed = |errno: rustix::io::Errno| Failure::of(errno, "kill", None).throw(ctx);
-    // Groups and everyone are not for extensions to kill by accident.
+    // Pid 0 and others that mean several processes are refused.
     let target = Pid::from_raw(pid.abs()).ok_or_else(|| failed(rustix::io::Errno::SRCH))?;
     let outcome = match (name, pid < 0) {
         ("0", _) => test_kill_process(target),
@@ -101,7 +101,7 @@ fn kill(ctx: &Ctx<'_>, pid: i32, name: &str) -> rquickjs::Result<()> {
     outcome.map_err(failed)
 }
 
-/// Memory of the process that is in RAM, in bytes.
+/// The resident memory of the process, in bytes.
 pub fn resident() -> u64 {
     let pages = fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok()).unwrap_or(0);

@@ -9,8 +9,8 @@ use crate::shared::lock;
 
 /// More would not make a disk faster.
 const THREADS: usize = 4;
-/// An idle thread ends, so that a quiet agent has none.
-const LINGER: Duration = Duration::from_secs(10);
+/// After this time an idle thread ends, so that a quiet agent has none.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 const STACK: usize = 256 << 10;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -30,13 +30,13 @@ struct Count {
 }
 
 impl Pool {
-    /// A pool without threads.
+    /// Creates a pool without threads.
     pub fn new(inbox: Inbox) -> Self {
         let (jobs, queue) = mpsc::channel();
         Pool { inbox, jobs, queue: Arc::new(Mutex::new(queue)), running: Arc::default() }
     }
 
-    /// Does the work elsewhere and settles the operation with its result.
+    /// Runs work on a helper thread and settles the operation with its result.
     pub fn run(&self, op: u64, work: impl FnOnce() -> Result<Payload, String> + Send + 'static) {
         let inbox = self.inbox.clone();
         let job: Job = Box::new(move || {
@@ -73,7 +73,7 @@ impl Pool {
 fn work(queue: &Mutex<Receiver<Job>>, running: &Mutex<Count>) {
     loop {
         lock(running).idle += 1;
-        let job = lock(queue).recv_timeout(LINGER);
+        let job = lock(queue).recv_timeout(IDLE_TIMEOUT);
         lock(running).idle -= 1;
         match job {
             Ok(job) => job(),

@@ -1,8 +1,7 @@
 //! Child processes of extensions.
 //!
-//! Each child has a thread that waits for it and one per pipe; what they see
-//! arrives at the engine as messages. Standard output of the agent carries the
-//! protocol, so a child that inherits it writes to standard error instead.
+//! Each child has a thread that waits for it and one per pipe; they send messages to the engine. Standard output of the
+//! agent carries the protocol, so a child that inherits it writes to standard error instead.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -33,17 +32,17 @@ use crate::engine::{State, throw};
 use crate::shared::lock;
 
 const STACK: usize = 128 << 10;
-/// Output that is left in a pipe after its process has gone is waited for this long.
-const LEFTOVERS: Duration = Duration::from_millis(250);
-/// Between the wish that a launched program ends and its end.
-const SOFT: Duration = Duration::from_secs(5);
-/// Collected output of one stream; what exceeds it is read and dropped.
+/// How long to wait for output that is left in a pipe after its process has ended.
+const DRAIN_TIME: Duration = Duration::from_millis(250);
+/// The time between asking a launched program to end and killing it.
+const TERM_GRACE: Duration = Duration::from_secs(5);
+/// How much output of one stream is collected; more is read and dropped.
 pub(super) const MAX_COLLECTED: usize = 64 << 20;
 
 /// How a child is to be started.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Start {
+pub struct SpawnRequest {
     pub command: String,
     pub args: Vec<String>,
     pub cwd: String,
@@ -51,7 +50,7 @@ pub struct Start {
     pub stdio: Vec<String>,
     pub detached: bool,
     pub argv0: Option<String>,
-    /// Operations that take the output.
+    /// Operations that receive the output.
     stdout: Option<u64>,
     stderr: Option<u64>,
     /// Base64, for the synchronous form.
@@ -61,26 +60,26 @@ pub struct Start {
     pub kill_signal: Option<String>,
 }
 
-/// Children that are alive, by the operation that waits for them.
+/// The running children, by the operation that waits for them.
 pub struct Children {
     inbox: Inbox,
     launcher: Option<Arc<dyn Launcher>>,
-    alive: RefCell<HashMap<u64, Alive>>,
+    running: RefCell<HashMap<u64, RunningChild>>,
 }
 
-struct Alive {
+struct RunningChild {
     target: Target,
     /// Bytes for standard input; dropping it closes the pipe.
     stdin: Option<Sender<Vec<u8>>>,
-    /// Ends with the agent.
-    is_ours: bool,
+    /// Whether it ends with the engine.
+    ends_with_engine: bool,
 }
 
 /// Where signals go.
 enum Target {
     /// `None` once the process has been reaped: its number may belong to another.
     Process(Arc<Mutex<Option<Pid>>>),
-    /// Gone with the thread that waits for it.
+    /// Dropped by the thread that waits for it.
     Launched(Weak<dyn Launched>),
 }
 
@@ -96,7 +95,7 @@ impl Target {
                 }
             }
             Target::Launched(launched) => launched.upgrade().is_some_and(|launched| {
-                launched.end(if name == "SIGKILL" { Duration::ZERO } else { SOFT });
+                launched.end(if name == "SIGKILL" { Duration::ZERO } else { TERM_GRACE });
                 true
             }),
         }
@@ -111,12 +110,12 @@ impl Target {
 }
 
 impl Children {
-    /// No children yet.
+    /// Creates an empty set.
     pub fn new(inbox: Inbox, launcher: Option<Arc<dyn Launcher>>) -> Self {
-        Children { inbox, launcher, alive: RefCell::default() }
+        Children { inbox, launcher, running: RefCell::default() }
     }
 
-    fn spawn(&self, op: u64, start: &Start, open: &Descriptors) -> Result<u32, Failure> {
+    fn spawn(&self, op: u64, start: &SpawnRequest, open: &Descriptors) -> Result<u32, Failure> {
         let mut command = command(start, open).map_err(|error| Failure::new(&error, "spawn", None))?;
         let mut child = command.spawn().map_err(|error| Failure::new(&error, "spawn", Some(&start.command)))?;
         let id = child.id();
@@ -130,7 +129,7 @@ impl Children {
             }
         }
         let pid = Arc::new(Mutex::new(Pid::from_raw(id.cast_signed())));
-        self.keep(op, Alive { target: Target::Process(pid.clone()), stdin, is_ours: false });
+        self.keep(op, RunningChild { target: Target::Process(pid.clone()), stdin, ends_with_engine: false });
         let inbox = self.inbox.clone();
         thread(move || {
             let status = reap(&mut child, &pid);
@@ -139,8 +138,8 @@ impl Children {
         Ok(id)
     }
 
-    /// `pi.exec`: the whole output once the process itself has ended.
-    fn run(&self, op: u64, start: &Start, open: &Descriptors) -> Result<(), Failure> {
+    /// `pi.exec`: collects the whole output until the process itself has ended.
+    fn run(&self, op: u64, start: &SpawnRequest, open: &Descriptors) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new(&error, "spawn", Some(&start.command));
         let (target, stdout, stderr, wait) = match &self.launcher {
             Some(launcher) => launch(&**launcher, start).map_err(failed)?,
@@ -149,13 +148,13 @@ impl Children {
                 child(command.spawn().map_err(failed)?)
             }
         };
-        self.keep(op, Alive { target, stdin: None, is_ours: true });
+        self.keep(op, RunningChild { target, stdin: None, ends_with_engine: true });
         let (inbox, command) = (self.inbox.clone(), start.command.clone());
         thread(move || {
             let stdout = Collected::start(stdout, MAX_COLLECTED);
             let stderr = Collected::start(stderr, MAX_COLLECTED);
             let outcome = wait().map(|mut result| {
-                let text = |collected: Collected| String::from_utf8_lossy(&collected.take(LEFTOVERS)).into_owned();
+                let text = |collected: Collected| String::from_utf8_lossy(&collected.take(DRAIN_TIME)).into_owned();
                 result["stdout"] = json!(text(stdout));
                 result["stderr"] = json!(text(stderr));
                 Payload::json(&result)
@@ -166,10 +165,10 @@ impl Children {
         Ok(())
     }
 
-    fn keep(&self, op: u64, child: Alive) {
-        let mut alive = self.alive.borrow_mut();
-        alive.retain(|_, child| child.target.is_alive());
-        alive.insert(op, child);
+    fn keep(&self, op: u64, child: RunningChild) {
+        let mut running = self.running.borrow_mut();
+        running.retain(|_, child| child.target.is_alive());
+        running.insert(op, child);
     }
 
     fn feed(&self, mut pipe: ChildStdin) -> Sender<Vec<u8>> {
@@ -206,31 +205,31 @@ impl Children {
     }
 
     fn kill(&self, op: u64, name: &str) -> bool {
-        self.alive.borrow().get(&op).is_some_and(|child| child.target.signal(name))
+        self.running.borrow().get(&op).is_some_and(|child| child.target.signal(name))
     }
 
     fn write(&self, op: u64, bytes: Vec<u8>) -> bool {
-        let alive = self.alive.borrow();
-        alive.get(&op).and_then(|child| child.stdin.as_ref()).is_some_and(|stdin| stdin.send(bytes).is_ok())
+        let running = self.running.borrow();
+        running.get(&op).and_then(|child| child.stdin.as_ref()).is_some_and(|stdin| stdin.send(bytes).is_ok())
     }
 
     fn close_stdin(&self, op: u64) {
-        if let Some(child) = self.alive.borrow_mut().get_mut(&op) {
+        if let Some(child) = self.running.borrow_mut().get_mut(&op) {
             child.stdin = None;
         }
     }
 
-    /// The engine ends: what it ran for itself ends, too; what was spawned to stay may stay.
+    /// Called when the engine ends: children of `pi.exec` are ended, others may stay.
     pub fn close(&self) {
-        for (_, child) in self.alive.borrow_mut().drain() {
-            if child.is_ours {
+        for (_, child) in self.running.borrow_mut().drain() {
+            if child.ends_with_engine {
                 child.target.signal("SIGTERM");
             }
         }
     }
 }
 
-/// What a program under way consists of: who gets signals, its output, and a way to wait for its end.
+/// A started program: the target for signals, its output, and a function that waits for its end.
 type Program =
     (Target, Option<Box<dyn Read + Send>>, Option<Box<dyn Read + Send>>, Box<dyn FnOnce() -> io::Result<Json> + Send>);
 
@@ -242,7 +241,7 @@ fn child(mut child: Child) -> Program {
     (target, stdout, stderr, Box::new(move || Ok(ended(reap(&mut child, &pid)))))
 }
 
-fn launch(launcher: &dyn Launcher, start: &Start) -> io::Result<Program> {
+fn launch(launcher: &dyn Launcher, start: &SpawnRequest) -> io::Result<Program> {
     let ((stdout, to_stdout), (stderr, to_stderr)) = (io::pipe()?, io::pipe()?);
     let cwd = Path::new(&start.cwd);
     let launched = launcher.launch(&start.command, &start.args, cwd, to_stdout.into(), to_stderr.into())?;
@@ -252,7 +251,7 @@ fn launch(launcher: &dyn Launcher, start: &Start) -> io::Result<Program> {
     Ok((target, Some(Box::new(stdout)), Some(Box::new(stderr)), Box::new(wait)))
 }
 
-/// Waits for the end without reaping, so that the number stays ours until it is marked as gone.
+/// Waits for the end without reaping, so that the number stays valid until it is marked as gone.
 pub(super) fn reap(child: &mut Child, pid: &Mutex<Option<Pid>>) -> io::Result<ExitStatus> {
     let target = *lock(pid);
     if let Some(target) = target {
@@ -272,7 +271,7 @@ pub(super) fn ended(status: io::Result<ExitStatus>) -> Json {
     }
 }
 
-/// The output of one pipe, gathered by a thread.
+/// The output of one pipe, collected by a thread.
 pub(super) struct Collected {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// Closed when the pipe is.
@@ -310,10 +309,10 @@ impl Collected {
         lock(&self.bytes).len() > limit
     }
 
-    /// What has arrived, once the pipe is closed or `patience` is over.
-    pub fn take(self, patience: Duration) -> Vec<u8> {
+    /// Returns the output so far, once the pipe is closed or the limit is over.
+    pub fn take(self, limit: Duration) -> Vec<u8> {
         // Nothing is ever sent: the channel closes with the pipe.
-        let _ = self.end.recv_timeout(patience);
+        let _ = self.end.recv_timeout(limit);
         std::mem::take(&mut lock(&self.bytes))
     }
 }
@@ -324,7 +323,7 @@ pub(super) fn thread(work: impl FnOnce() + Send + 'static) {
     let _ = builder.spawn(work);
 }
 
-pub(super) fn command(start: &Start, open: &Descriptors) -> io::Result<Command> {
+pub(super) fn command(start: &SpawnRequest, open: &Descriptors) -> io::Result<Command> {
     let mut command = Command::new(&start.command);
     command.args(&start.args).current_dir(&start.cwd);
     if let Some(env) = &start.env {
@@ -337,7 +336,7 @@ pub(super) fn command(start: &Start, open: &Descriptors) -> io::Result<Command> 
         command.process_group(0);
     }
     let kind = |fd: usize| start.stdio.get(fd).map_or(if fd == 0 { "ignore" } else { "pipe" }, String::as_str);
-    // Standard input carries the host's commands; no child may read them away.
+    // Standard input carries the host's commands; no child may read them.
     command.stdin(if kind(0) == "pipe" { Stdio::piped() } else { stdio(kind(0), open, true)? });
     command.stdout(stdio(kind(1), open, false)?);
     command.stderr(stdio(kind(2), open, false)?);
@@ -357,7 +356,7 @@ fn stdio(kind: &str, open: &Descriptors, is_input: bool) -> io::Result<Stdio> {
     }
 }
 
-pub(super) fn read(ctx: &Ctx<'_>, text: &str) -> rquickjs::Result<Start> {
+pub(super) fn read(ctx: &Ctx<'_>, text: &str) -> rquickjs::Result<SpawnRequest> {
     crate::json::parse(text).map_err(|why| throw(ctx, "ERR_INVALID_ARG_VALUE", &why))
 }
 

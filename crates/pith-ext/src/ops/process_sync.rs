@@ -1,4 +1,4 @@
-//! `spawnSync`: a child the extension's thread waits for.
+//! `spawnSync`: a child that the engine's thread waits for.
 
 use std::io::Write;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, kill_process};
 
 use super::errno::Failure;
-use super::process::{Collected, MAX_COLLECTED, Start, command, ended, read, reap, thread};
+use super::process::{Collected, MAX_COLLECTED, SpawnRequest, command, ended, read, reap, thread};
 use super::sys::signal;
 use super::text::Text;
 use crate::engine::State;
@@ -57,14 +57,14 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
     )
 }
 
-fn run(start: &Start, state: &State) -> Result<Finished, Failure> {
+fn run(start: &SpawnRequest, state: &State) -> Result<Finished, Failure> {
     let failed = |error: std::io::Error| Failure::new(&error, "spawnSync", Some(&start.command));
     let mut child = command(start, &state.descriptors).map_err(failed)?.spawn().map_err(failed)?;
     let id = child.id();
     let pid = Arc::new(Mutex::new(Pid::from_raw(id.cast_signed())));
     let input = start.input.as_ref().map(|input| STANDARD.decode(input).unwrap_or_default());
     if let Some(mut pipe) = child.stdin.take() {
-        // A child that does not read must not block us.
+        // A child that does not read must not block the engine.
         thread(move || drop(input.map(|input| pipe.write_all(&input))));
     }
     let limit = start.max_buffer.map_or(MAX_COLLECTED, |limit| limit as usize);
@@ -97,10 +97,10 @@ fn run(start: &Start, state: &State) -> Result<Finished, Failure> {
             }
         }
     };
-    let patience = Duration::from_millis(250);
+    let drain_time = Duration::from_millis(250);
     let mut finished =
-        Finished { pid: id, status, stdout: stdout.take(patience), stderr: stderr.take(patience), failure };
-    // A quick child has written it all and left before anybody looked.
+        Finished { pid: id, status, stdout: stdout.take(drain_time), stderr: stderr.take(drain_time), failure };
+    // A quick child may have written everything and exited before the first check.
     if finished.stdout.len() > limit || finished.stderr.len() > limit {
         finished.failure.get_or_insert_with(|| overflow(start));
     }
@@ -109,8 +109,8 @@ fn run(start: &Start, state: &State) -> Result<Finished, Failure> {
     Ok(finished)
 }
 
-/// There was more output than `maxBuffer` allows.
-fn overflow(start: &Start) -> Failure {
+/// The error for more output than `maxBuffer` allows.
+fn overflow(start: &SpawnRequest) -> Failure {
     let mut why = Failure::of(Errno::NOBUFS, "spawnSync", Some(&start.command));
     why.code = "ENOBUFS".into();
     why

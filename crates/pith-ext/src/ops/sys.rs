@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-/// The signal of a name such as `SIGTERM`.
+/// Returns the signal of a name such as `SIGTERM`.
 pub fn signal(name: &str) -> Option<Signal> {
     Some(match name.strip_prefix("SIG").unwrap_or(name) {
         "HUP" => Signal::HUP,
@@ -24,7 +24,7 @@ pub fn signal(name: &str) -> Option<Signal> {
     })
 }
 
-/// The name of a signal number.
+/// Returns the name of a signal number.
 pub fn signal_name(number: i32) -> String {
     let names = ["HUP", "INT", "QUIT", "ABRT", "KILL", "USR1", "USR2", "PIPE", "ALRM", "TERM", "CHLD", "CONT", "STOP"];
     let known = names.into_iter().find(|name| signal(name).is_some_and(|found| found.as_raw() == number));

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::url;
 
-/// A JavaScript string; halves of surrogate pairs, which Rust cannot hold, are replaced.
+/// A JavaScript string; lone surrogates, which Rust strings cannot hold, are replaced.
 pub struct Text(pub String);
 
 impl<'js> FromJs<'js> for Text {
@@ -31,7 +31,7 @@ impl<'js> FromJs<'js> for Text {
     }
 }
 
-/// Base64 as browsers and Node are willing to read it.
+/// Base64 in the lenient form that browsers and Node accept.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -65,7 +65,7 @@ fn bytes<'js>(ctx: Ctx<'js>, bytes: Vec<u8>) -> rquickjs::Result<TypedArray<'js,
     TypedArray::new(ctx, bytes)
 }
 
-/// UTF-8, given as base64.
+/// Decodes UTF-8 that is given as base64.
 fn decode(encoded: &str) -> String {
     let bytes = STANDARD.decode(encoded).unwrap_or_default();
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
@@ -82,12 +82,12 @@ fn decode_base64(text: &str) -> Vec<u8> {
             _ => None,
         })
         .collect();
-    // One character alone holds no byte.
+    // A single character holds no byte.
     let usable = if clean.len() % 4 == 1 { clean.len() - 1 } else { clean.len() };
     LENIENT.decode(&clean[..usable]).unwrap_or_default()
 }
 
-/// Lengths in UTF-16 units, and for words whether they are words.
+/// Lengths in UTF-16 units, and for words whether each is a word.
 fn segments(text: &str, granularity: &str) -> Vec<Vec<usize>> {
     let units = |part: &str| part.encode_utf16().count();
     match granularity {
@@ -108,7 +108,7 @@ fn zone() -> String {
     std::env::var("TZ").ok().filter(|name| name.contains('/')).or(named).unwrap_or_else(|| "UTC".to_owned())
 }
 
-/// Minutes east of UTC of a named zone at a moment.
+/// Minutes east of UTC in a named zone at a moment.
 fn zone_offset(name: &str, millis: f64) -> Option<f64> {
     let data = ["/usr/share/zoneinfo", "/usr/lib/zoneinfo"].iter().find_map(|root| {
         // The name comes from an extension: it must not lead out of the directory.

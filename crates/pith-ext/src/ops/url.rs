@@ -3,7 +3,7 @@
 use serde_json::json;
 use url::Url;
 
-/// The parts of a URL as JSON; `None` if it is not one.
+/// Returns the parts of a URL as JSON; `None` if it is invalid.
 pub fn parse(text: &str, base: Option<&str>) -> Option<String> {
     let url = match base {
         Some(base) => Url::parse(base).ok()?.join(text).ok()?,
@@ -12,10 +12,10 @@ pub fn parse(text: &str, base: Option<&str>) -> Option<String> {
     Some(parts(&url))
 }
 
-/// The parts after one of them was set. What cannot be set is left alone.
+/// Returns the parts after one of them was set. Invalid values are ignored.
 pub fn set(href: &str, part: &str, value: &str) -> String {
     let Ok(mut url) = Url::parse(href) else { return json!({ "href": href }).to_string() };
-    // Setters of URL never fail in JavaScript, so neither do we.
+    // The setters of URL never fail in JavaScript.
     let _ = set_part(&mut url, part, value);
     parts(&url)
 }

@@ -17,14 +17,14 @@ use inotify as backend;
 #[cfg(not(target_os = "linux"))]
 use polling as backend;
 
-/// Watches that are open, by the operation that hears of changes.
+/// The open watches, by the operation that receives changes.
 pub struct Watchers {
     inbox: Inbox,
     open: RefCell<HashMap<u64, backend::Watch>>,
 }
 
 impl Watchers {
-    /// Nothing watched yet.
+    /// Creates an empty set.
     pub fn new(inbox: Inbox) -> Self {
         Watchers { inbox, open: RefCell::default() }
     }
@@ -35,7 +35,7 @@ impl Watchers {
         Ok(())
     }
 
-    /// Ends all of them.
+    /// Closes all watches.
     pub fn close(&self) {
         self.open.borrow_mut().clear();
     }
@@ -71,7 +71,7 @@ mod inotify {
 
     const STACK: usize = 128 << 10;
 
-    /// An open watch. Dropping it removes the first watch, whose end tells the thread to leave.
+    /// An open watch. Dropping it removes the root watch, whose removal event ends the thread.
     pub struct Watch {
         descriptor: Arc<OwnedFd>,
         root: i32,
@@ -79,7 +79,7 @@ mod inotify {
 
     impl Drop for Watch {
         fn drop(&mut self) {
-            // Fails if the watched file has gone: then the thread has left already.
+            // Fails if the watched file is gone; then the thread has ended already.
             let _ = inotify::remove_watch(&*self.descriptor, self.root);
         }
     }
@@ -110,7 +110,7 @@ mod inotify {
         Ok(Watch { descriptor, root })
     }
 
-    /// Which directory a watch number stands for.
+    /// The directory of each watch number.
     struct Places {
         root: PathBuf,
         directories: HashMap<i32, PathBuf>,
@@ -174,7 +174,7 @@ mod inotify {
     }
 }
 
-/// Changes found by looking again and again, where the kernel cannot be asked.
+/// Finds changes by polling, where the kernel does not report them.
 #[cfg(not(target_os = "linux"))]
 mod polling {
     use std::collections::HashMap;

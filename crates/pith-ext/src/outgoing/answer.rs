@@ -1,4 +1,4 @@
-//! Giving an answer to extension code.
+//! Answers to extension code.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::engine::inbox::{Inbox, Payload, ToEngine};
 
-/// An answer extension code waits for. Dropped unanswered it counts as a failure.
+/// The answer to a promise of extension code. Dropped without an answer it rejects the promise.
 #[must_use = "extension code waits for an answer"]
 pub struct Answer<T> {
     op: u64,
@@ -19,7 +19,7 @@ pub struct Answer<T> {
     kind: PhantomData<fn(T)>,
 }
 
-/// Turns a value into what the JavaScript side expects.
+/// Converts a value to what the JavaScript side expects.
 pub trait Reply {
     #[doc(hidden)]
     fn payload(&self) -> Payload;
@@ -52,12 +52,12 @@ impl<T: Reply> Answer<T> {
         Answer { op, inbox: Some(inbox), kind: PhantomData }
     }
 
-    /// Lets the waiting promise resolve.
+    /// Resolves the waiting promise.
     pub fn send(mut self, value: T) {
         self.settle(Ok(value.payload()));
     }
 
-    /// Lets the waiting promise reject.
+    /// Rejects the waiting promise.
     pub fn fail(mut self, why: impl Into<String>) {
         self.settle(Err(why.into()));
     }
@@ -66,7 +66,7 @@ impl<T: Reply> Answer<T> {
 impl<T> Answer<T> {
     fn settle(&mut self, outcome: Result<Payload, String>) {
         if let Some(inbox) = self.inbox.take() {
-            // A closed inbox means the engine has ended; nobody waits any more.
+            // A closed inbox means that the engine has ended.
             let _ = inbox.send(ToEngine::Settle { op: self.op, outcome });
         }
     }
@@ -84,27 +84,27 @@ impl<T> fmt::Debug for Answer<T> {
     }
 }
 
-/// The answer to a [`super::Query`], for which the extension's thread waits.
+/// The answer to a [`super::Query`], for which the engine's thread waits.
 #[must_use = "the extension's thread waits for an answer"]
-pub struct Asked<T> {
+pub struct QueryReply<T> {
     reply: SyncSender<String>,
     kind: PhantomData<fn(T)>,
 }
 
-impl<T: Serialize> Asked<T> {
+impl<T: Serialize> QueryReply<T> {
     pub(crate) fn new(reply: SyncSender<String>) -> Self {
-        Asked { reply, kind: PhantomData }
+        QueryReply { reply, kind: PhantomData }
     }
 
-    /// Answers. Never blocks.
+    /// Sends the answer. Never blocks.
     pub fn send(self, value: T) {
         // The thread may have stopped waiting.
         let _ = self.reply.try_send(serde_json::to_string(&value).expect("plain data serializes"));
     }
 }
 
-impl<T> fmt::Debug for Asked<T> {
+impl<T> fmt::Debug for QueryReply<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Asked")
+        f.write_str("QueryReply")
     }
 }

@@ -1,15 +1,14 @@
-//! What extensions want from the agent.
+//! The requests of extensions to the agent.
 //!
-//! Everything leaves as a [`FromExtension`] on one channel. Requests that need
-//! an answer carry the means to give it; dropping it answers with a failure, so
-//! extension code is never left waiting by accident.
+//! Everything is sent as a [`FromExtension`] on one channel. Requests that need an answer carry the means to give it;
+//! dropping that rejects the promise, so extension code never waits for nothing.
 
 mod answer;
 mod read;
 mod transfer;
 mod view;
 
-pub use answer::{Answer, Asked};
+pub use answer::{Answer, QueryReply};
 pub(crate) use read::{read_ask, read_query, read_send};
 pub use transfer::{FetchHead, FetchReply, FetchRequest, ModelReply, ModelRequest, ToolReply, ToolRequest};
 pub use view::{ContextUsage, PromptView, ProviderView, SessionView, StateView, ToolsView};
@@ -19,7 +18,7 @@ use pith_protocol::{Block, Content};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A failure somewhere in extension code; hosts see it as `extension_error`.
+/// An error in extension code; hosts see it as `extension_error`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ExtensionError {
     #[serde(rename = "extensionPath")]
@@ -31,22 +30,22 @@ pub struct ExtensionError {
     pub stack: Option<String>,
 }
 
-/// One wish of an extension, in the order they were made.
+/// A request of an extension. Sent in the order in which they are made.
 #[derive(Debug)]
 pub enum FromExtension {
-    /// Something went wrong; the host is told.
+    /// Reports an error to the host.
     Error(ExtensionError),
 
-    /// A question for the person in front of the host.
+    /// Asks the user of the host something.
     Dialog {
         request: UiRequest,
         answer: Answer<UiAnswer>,
     },
-    /// The dialog with this id is no longer of interest (timeout, abort, end of its session).
+    /// Withdraws the dialog with this id (timeout, abort, end of its session).
     DialogWithdrawn {
         id: String,
     },
-    /// A display change; nobody waits.
+    /// Changes what the host displays; there is no answer.
     Display(UiRequest),
 
     /// Tools, commands or flags changed after the session began. [`crate::ExtensionHandle::registry`] has the new ones.
@@ -66,7 +65,7 @@ pub enum FromExtension {
         message: UserDraft,
         answer: Answer<()>,
     },
-    /// A `custom` session entry.
+    /// Appends a `custom` session entry.
     AppendEntry {
         custom_type: String,
         data: Option<Value>,
@@ -74,16 +73,16 @@ pub enum FromExtension {
     SetSessionName {
         name: String,
     },
-    /// `None` removes the label.
+    /// Sets or, with `None`, removes a label.
     SetLabel {
         entry_id: String,
         label: Option<String>,
     },
-    /// Unknown names are dropped by the session; takes effect with the next model request.
+    /// Sets the active tools, from the next model request on. The session drops unknown names.
     SetActiveTools {
         names: Vec<String>,
     },
-    /// Answered with `false` when there are no credentials for it.
+    /// Selects a model. Answered with `false` if there are no credentials for it.
     SetModel {
         model: Value,
         answer: Answer<bool>,
@@ -91,9 +90,9 @@ pub enum FromExtension {
     SetThinkingLevel {
         level: String,
     },
-    /// Stop the run.
+    /// Stops the run.
     Abort,
-    /// Leave once the current command or run is done, with an exit status if the extension has named one.
+    /// Ends the process once the current command or run is done, with an exit status if the extension names one.
     Shutdown {
         status: Option<u8>,
     },
@@ -128,7 +127,7 @@ pub enum FromExtension {
         answer: Answer<()>,
     },
 
-    /// Key and headers for a model, or for a provider alone.
+    /// Asks for key and headers for a model, or for a provider alone.
     ModelAuth {
         provider: String,
         model: Option<Value>,
@@ -137,67 +136,67 @@ pub enum FromExtension {
     RefreshModels {
         answer: Answer<()>,
     },
-    /// One request to a model of the agent's own.
+    /// Sends one request to a model of the agent.
     Stream {
         request: ModelRequest,
         reply: ModelReply,
     },
-    /// An HTTP request.
+    /// Sends an HTTP request.
     Fetch {
         request: FetchRequest,
         reply: FetchReply,
     },
-    /// A built-in tool, called by an extension that wraps it.
+    /// Runs a built-in tool that an extension wraps.
     RunTool {
         request: ToolRequest,
         reply: ToolReply,
     },
 
-    /// Something to look up. The extension's thread waits, so answer at once.
+    /// Looks something up. The engine's thread waits, so answer at once.
     Query(Query),
 }
 
-/// Questions answered from the session's state alone.
+/// Questions that are answered from the session's state alone.
 #[derive(Debug)]
 pub enum Query {
-    State(Asked<StateView>),
+    State(QueryReply<StateView>),
     /// Entries from index `from` on, if `session_id` is still the session's; all of them otherwise.
     Session {
         session_id: Option<String>,
         from: usize,
-        reply: Asked<SessionView>,
+        reply: QueryReply<SessionView>,
     },
-    SystemPrompt(Asked<PromptView>),
+    SystemPrompt(QueryReply<PromptView>),
     /// The prompt that edited options would give.
     BuildPrompt {
         options: Value,
-        reply: Asked<String>,
+        reply: QueryReply<String>,
     },
-    /// What the context would be if these drafts were applied.
+    /// The context as it would be with these drafts applied.
     Boundary {
         event: String,
         entries: Vec<Value>,
-        reply: Asked<Value>,
+        reply: QueryReply<Value>,
     },
-    Tools(Asked<ToolsView>),
+    Tools(QueryReply<ToolsView>),
     /// Extension commands, prompt templates and skills, as `get_commands` lists them.
-    Commands(Asked<Vec<Value>>),
+    Commands(QueryReply<Vec<Value>>),
     Model {
         provider: String,
         id: String,
-        reply: Asked<Option<Value>>,
+        reply: QueryReply<Option<Value>>,
     },
     Models {
         only_available: bool,
-        reply: Asked<Vec<Value>>,
+        reply: QueryReply<Vec<Value>>,
     },
     Provider {
         provider: Option<String>,
-        reply: Asked<ProviderView>,
+        reply: QueryReply<ProviderView>,
     },
 }
 
-/// A message for the conversation, placed by an extension.
+/// A message of an extension for the conversation.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CustomDraft {
@@ -209,14 +208,14 @@ pub struct CustomDraft {
     pub deliver_as: Option<Delivery>,
 }
 
-/// A prompt written by an extension.
+/// A prompt of an extension.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserDraft {
     pub text: String,
     pub images: Vec<Block>,
     pub deliver_as: Option<Delivery>,
-    /// Templates, skills and commands in the text are carried out.
+    /// Whether templates, skills and commands in the text are expanded.
     pub expand: bool,
 }
 
@@ -248,14 +247,14 @@ pub struct Navigation {
     pub label: Option<String>,
 }
 
-/// Outcome of replacing the session.
+/// The outcome of replacing the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Replaced {
-    /// A handler refused.
+    /// Whether a handler refused.
     pub cancelled: bool,
 }
 
-/// What is needed to talk to a provider.
+/// What is needed to call a provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelAuth {
@@ -276,22 +275,22 @@ pub struct ModelAuth {
 pub struct ProviderRegistration {
     pub name: String,
     pub extension_path: String,
-    /// `name`, `baseUrl`, `apiKey`, `api`, `headers`, `authHeader`, `models`; absent keys keep what there is.
+    /// `name`, `baseUrl`, `apiKey`, `api`, `headers`, `authHeader`, `models`; absent keys keep their values.
     pub config: Value,
-    /// The extension answers for the models itself; see [`crate::ExtensionModels`].
+    /// Whether the extension implements the models itself; see [`crate::ExtensionModels`].
     pub streams: bool,
     pub oauth: Option<ProviderLogin>,
-    /// The extension can fetch a newer list of models.
+    /// Whether the extension can fetch a newer list of models.
     pub refreshes: bool,
 }
 
-/// A log-in an extension offers.
+/// A login that an extension offers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderLogin {
     pub name: String,
     pub is_subscription: bool,
-    /// The log-in decides about the models.
+    /// Whether the login changes the list of models.
     #[serde(default)]
     pub modifies: bool,
 }

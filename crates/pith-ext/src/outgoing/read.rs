@@ -1,4 +1,4 @@
-//! From what the JavaScript side asks for to a [`FromExtension`].
+//! Parses what the JavaScript side sends into a [`FromExtension`].
 
 use std::sync::mpsc::SyncSender;
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answer, Asked, CustomDraft, ExtensionError, FetchReply, ForkPosition, FromExtension, ModelReply, Navigation,
-    ProviderRegistration, Query, ToolReply, UserDraft,
+    Answer, CustomDraft, ExtensionError, FetchReply, ForkPosition, FromExtension, ModelReply, Navigation,
+    ProviderRegistration, Query, QueryReply, ToolReply, UserDraft,
 };
 use crate::engine::inbox::Inbox;
 use crate::modules::stack::mapped;
 
-/// Reads a message nobody waits for.
+/// Parses a message that is not answered.
 pub(crate) fn read_send(kind: &str, text: &str) -> Result<FromExtension, String> {
     Ok(match kind {
         "error" => {
@@ -41,7 +41,7 @@ pub(crate) fn read_send(kind: &str, text: &str) -> Result<FromExtension, String>
     })
 }
 
-/// Reads a request that is answered later.
+/// Parses a request that is answered later.
 pub(crate) fn read_ask(
     op: u64,
     kind: &str,
@@ -91,32 +91,34 @@ pub(crate) fn read_ask(
     })
 }
 
-/// Reads a question the thread waits on.
+/// Parses a query for which the engine's thread waits.
 pub(crate) fn read_query(kind: &str, text: &str, reply: SyncSender<String>) -> Result<FromExtension, String> {
     Ok(FromExtension::Query(match kind {
-        "state" => Query::State(Asked::new(reply)),
+        "state" => Query::State(QueryReply::new(reply)),
         "session" => Query::Session {
             session_id: field(text, "sessionId")?,
             from: field(text, "from")?,
-            reply: Asked::new(reply),
+            reply: QueryReply::new(reply),
         },
-        "system_prompt" => Query::SystemPrompt(Asked::new(reply)),
-        "build_prompt" => Query::BuildPrompt { options: parse(text)?, reply: Asked::new(reply) },
-        "boundary" => {
-            Query::Boundary { event: field(text, "event")?, entries: field(text, "entries")?, reply: Asked::new(reply) }
-        }
-        "tools" => Query::Tools(Asked::new(reply)),
-        "commands" => Query::Commands(Asked::new(reply)),
+        "system_prompt" => Query::SystemPrompt(QueryReply::new(reply)),
+        "build_prompt" => Query::BuildPrompt { options: parse(text)?, reply: QueryReply::new(reply) },
+        "boundary" => Query::Boundary {
+            event: field(text, "event")?,
+            entries: field(text, "entries")?,
+            reply: QueryReply::new(reply),
+        },
+        "tools" => Query::Tools(QueryReply::new(reply)),
+        "commands" => Query::Commands(QueryReply::new(reply)),
         "model" => {
-            Query::Model { provider: field(text, "provider")?, id: field(text, "id")?, reply: Asked::new(reply) }
+            Query::Model { provider: field(text, "provider")?, id: field(text, "id")?, reply: QueryReply::new(reply) }
         }
-        "models" => Query::Models { only_available: field(text, "available")?, reply: Asked::new(reply) },
-        "provider" => Query::Provider { provider: field(text, "provider")?, reply: Asked::new(reply) },
+        "models" => Query::Models { only_available: field(text, "available")?, reply: QueryReply::new(reply) },
+        "provider" => Query::Provider { provider: field(text, "provider")?, reply: QueryReply::new(reply) },
         other => return Err(format!("unknown query {other}")),
     }))
 }
 
-/// `serde` cannot read an internally tagged enum that is also flattened, so the two parts are read apart.
+/// `serde` cannot parse an internally tagged enum that is also flattened, so the two parts are parsed separately.
 fn ui_request(text: &str) -> Result<UiRequest, String> {
     #[derive(Deserialize)]
     #[serde(tag = "method", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -184,7 +186,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     crate::json::parse(text)
 }
 
-/// One field of an object; absent counts as `null`.
+/// One member of an object; a missing one counts as `null`.
 fn field<T: DeserializeOwned>(text: &str, name: &str) -> Result<T, String> {
     let mut value: Value = parse(text)?;
     let field = value.get_mut(name).map(Value::take).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Requests answered piece by piece: model streams, HTTP bodies, tools.
+//! Requests that are answered piece by piece: model streams, HTTP bodies, tools.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::inbox::{Inbox, Payload, ToEngine};
 
-/// The sending half of a request that goes on for a while.
+/// Sends the pieces of an answer.
 #[derive(Debug)]
 struct Pieces {
     op: u64,
     /// `None` once finished.
     inbox: Option<Inbox>,
-    /// Fires when the extension has lost interest.
+    /// Fires when the extension has aborted the request.
     cancel: CancellationToken,
 }
 
@@ -65,7 +65,7 @@ pub struct FetchHead {
     pub url: String,
 }
 
-/// Takes the response of a [`FetchRequest`]: one head, then the body.
+/// Receives the response to a [`FetchRequest`]: one head, then the body.
 #[derive(Debug)]
 #[must_use = "extension code waits for the response"]
 pub struct FetchReply(Pieces);
@@ -75,41 +75,41 @@ impl FetchReply {
         FetchReply(Pieces { op, inbox: Some(inbox), cancel })
     }
 
-    /// Fires when the response is no longer wanted.
+    /// Fires when the extension has aborted the request.
     pub fn cancel(&self) -> &CancellationToken {
         &self.0.cancel
     }
 
-    /// Status and headers; must come before any part of the body.
+    /// Sends status and headers; must come before any part of the body.
     pub fn head(&self, head: &FetchHead) {
         self.0.push(Payload::json(head));
     }
 
-    /// The next part of the body.
+    /// Sends the next part of the body.
     pub fn chunk(&self, bytes: Vec<u8>) {
         self.0.push(Payload::Bytes(bytes));
     }
 
-    /// The body is complete, or the transfer failed.
+    /// Ends the response: the body is complete, or the transfer failed.
     pub fn finish(mut self, outcome: Result<(), String>) {
         self.0.finish(outcome.map(|()| Payload::Nothing));
     }
 }
 
-/// A request to a model of the agent's own, in the shapes extensions use.
+/// A request to a model of the agent, in the form the extension API defines.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ModelRequest {
     pub model: Value,
-    /// `systemPrompt`, `messages` and `tools`; system messages may stand among the messages instead.
+    /// `systemPrompt`, `messages` and `tools`; system messages may be among the messages instead.
     pub context: Value,
     /// `apiKey`, `headers`, `reasoning`, `maxTokens`, `temperature`, …
     pub options: Map<String, Value>,
-    /// Only the agent's own clients may answer, whoever else answers for the model.
+    /// Whether only the agent's own clients may answer, even if an extension implements the provider.
     #[serde(default)]
     pub native: bool,
 }
 
-/// Takes what the model says.
+/// Receives the model's answer.
 #[derive(Debug)]
 #[must_use = "extension code waits for the stream"]
 pub struct ModelReply(Pieces);
@@ -119,12 +119,12 @@ impl ModelReply {
         ModelReply(Pieces { op, inbox: Some(inbox), cancel })
     }
 
-    /// Fires when the answer is no longer wanted.
+    /// Fires when the extension has aborted the request.
     pub fn cancel(&self) -> &CancellationToken {
         &self.0.cancel
     }
 
-    /// One event of the stream; `End` completes it.
+    /// Sends one event of the stream; `End` completes it.
     pub fn event(&mut self, event: &AssistantEvent) {
         let shown = match event {
             AssistantEvent::End(message) => {
@@ -136,7 +136,7 @@ impl ModelReply {
         self.0.push(Payload::json(&shown));
     }
 
-    /// The request could not be made at all.
+    /// Fails the request before it was sent.
     pub fn fail(mut self, why: impl Into<String>) {
         self.0.finish(Err(why.into()));
     }
@@ -196,7 +196,7 @@ pub struct ToolRequest {
     pub options: Map<String, Value>,
 }
 
-/// Takes what the tool gives back.
+/// Receives the tool's result.
 #[derive(Debug)]
 #[must_use = "extension code waits for the result"]
 pub struct ToolReply(Pieces);
@@ -206,17 +206,17 @@ impl ToolReply {
         ToolReply(Pieces { op, inbox: Some(inbox), cancel })
     }
 
-    /// Fires when the call was aborted.
+    /// Fires when the call is aborted.
     pub fn cancel(&self) -> &CancellationToken {
         &self.0.cancel
     }
 
-    /// The result so far.
+    /// Sends the result so far.
     pub fn update(&self, output: &ToolOutput) {
         self.0.push(Payload::json(&result(output)));
     }
 
-    /// The result. A failure makes the wrapping `execute` throw.
+    /// Sends the result. An error makes the wrapping `execute` throw.
     pub fn finish(mut self, output: &ToolOutput) {
         self.0.finish(Ok(Payload::json(&result(output))));
     }

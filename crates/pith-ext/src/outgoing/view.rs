@@ -1,4 +1,4 @@
-//! The session as extensions may look at it.
+//! The session as extensions can query it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Small facts that change often.
+/// Small values that change often.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StateView {
@@ -22,7 +22,7 @@ pub struct StateView {
     pub session_name: Option<String>,
 }
 
-/// How full the context is.
+/// How full the context window is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
@@ -32,7 +32,7 @@ pub struct ContextUsage {
     pub percent: Option<f64>,
 }
 
-/// The session file, or the part of it that is new.
+/// The session file, or its new part.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionView {
@@ -43,20 +43,20 @@ pub struct SessionView {
     pub name: Option<String>,
     pub leaf_id: Option<String>,
     pub header: Value,
-    /// Index of the first entry sent along; the one asked for, unless the session is another one.
+    /// The index of the first entry in `entries`; the requested one, unless the session is another one.
     pub from: usize,
-    /// An array, as text: long sessions are not taken apart on the way.
+    /// An array, as text: long sessions are not parsed on the way.
     pub entries: Box<RawValue>,
 }
 
-/// The system prompt in force and what it is made of.
+/// The current system prompt and what it is made of.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PromptView {
     pub text: String,
     pub options: Value,
 }
 
-/// Tools by name, and all there are.
+/// The names of the active tools, and all tools.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ToolsView {
     pub active: Vec<String>,
@@ -64,7 +64,7 @@ pub struct ToolsView {
     pub all: Vec<Value>,
 }
 
-/// What is known of a provider without asking it.
+/// What is known of a provider without a request to it.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderView {

@@ -1,4 +1,4 @@
-//! Where types stand in a program, and what becomes of each place.
+//! Visits the places in a program where types can be.
 
 use oxc_ast::ast::{
     ArrowFunctionExpression, BinaryExpression, Class, ClassElement, Decorator, Expression, FormalParameter, Function,
@@ -11,14 +11,14 @@ use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::ScopeFlags;
 use oxc_span::{GetSpan, Span};
 
-use super::{Eraser, Fate, exported};
+use super::{Eraser, Treatment, exported};
 
 impl<'a> Visit<'a> for Eraser<'_> {
     fn visit_statement(&mut self, statement: &Statement<'a>) {
-        match self.fate(statement) {
-            Fate::Goes => return self.drop_whole(statement.span()),
-            Fate::Compiler => return self.give_up(),
-            Fate::Stays => {}
+        match self.treatment(statement) {
+            Treatment::Erase => return self.drop_whole(statement.span()),
+            Treatment::Compile => return self.give_up(),
+            Treatment::Keep => {}
         }
         match statement {
             Statement::ImportDeclaration(import) => {
@@ -64,7 +64,7 @@ impl<'a> Visit<'a> for Eraser<'_> {
         self.blank(checked.expression.span().end, checked.span.end);
     }
 
-    // `<T>{}` could become a block, `f<T>` the start of a call.
+    // `<T>{}` could become a block, and `f<T>` the start of a call.
     fn visit_ts_type_assertion(&mut self, _: &TSTypeAssertion<'a>) {
         self.give_up();
     }
@@ -114,7 +114,7 @@ impl<'a> Visit<'a> for Eraser<'_> {
         if let Some(this) = &function.this_param {
             let rest = function.params.rest.as_ref().map(|rest| rest.span.start);
             let next = function.params.items.first().map(|parameter| parameter.span.start).or(rest);
-            // All up to the closing parenthesis: there may be a comma.
+            // Blanks everything up to the closing parenthesis: there may be a comma.
             self.blank(this.span.start, next.unwrap_or(function.params.span.end - 1));
         }
         walk::walk_function(self, function, flags);
@@ -150,7 +150,7 @@ impl<'a> Visit<'a> for Eraser<'_> {
             ClassElement::PropertyDefinition(property) => {
                 property.declare || property.r#type == PropertyDefinitionType::TSAbstractPropertyDefinition
             }
-            // The engine does not know these; the compiler may.
+            // The engine does not support these; the compiler may.
             ClassElement::AccessorProperty(_) => return self.give_up(),
             ClassElement::StaticBlock(_) => false,
         };
@@ -176,7 +176,7 @@ impl<'a> Visit<'a> for Eraser<'_> {
             _ => {}
         }
         walk::walk_property_definition(self, property);
-        // A field called `get` must not take the next member for its own.
+        // A field called `get` must not become an accessor of the next member.
         if let (Some(annotation), None) = (&property.type_annotation, &property.value) {
             self.put(annotation.span.start, b';');
         }

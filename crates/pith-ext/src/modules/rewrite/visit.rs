@@ -1,4 +1,4 @@
-//! Expressions of a module that have to be rewritten wherever they stand.
+//! Rewrites expressions of a module, wherever they are.
 
 use oxc_ast::ast::{
     ArrowFunctionExpression, AwaitExpression, Expression, ForOfStatement, Function, IdentifierReference,
