@@ -1,4 +1,4 @@
-//! `ctx.ui`: questions to the person in front of the host, and displays.
+//! `ctx.ui`: dialogs with the user of the host, and displays.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -18,7 +18,7 @@ fn command(body: &str) -> String {
     )
 }
 
-/// Runs a body with prepared answers and expects its result.
+/// Runs a body with prepared answers and checks its result.
 async fn check(body: &str, answers: &[UiAnswer], expected: &str) -> Harness {
     let harness = Harness::start();
     harness.run(&[("ask.ts", &command(body))]).await;
@@ -74,7 +74,7 @@ async fn the_first_answer_counts() {
     let (first, answer) = harness.wait_for("the first dialog", |seen| seen.open.pop()).await;
     assert!(matches!(first.method, UiMethod::Input { ref title, .. } if title == "one"));
     answer.send(UiAnswer::Value("1".to_owned()));
-    // The type allows only one answer per dialog; a second dialog has an id of its own.
+    // The type allows only one answer per dialog; a second dialog has its own id.
     let (second, answer) = harness.wait_for("the second dialog", |seen| seen.open.pop()).await;
     assert_ne!(first.id, second.id);
     answer.send(UiAnswer::Value("2".to_owned()));
@@ -158,7 +158,7 @@ async fn displays_leave_as_documented_frames() {
 }
 
 #[tokio::test]
-async fn what_needs_a_terminal_degrades_quietly() {
+async fn calls_that_need_a_terminal_do_nothing() {
     check(
         "ctx.ui.setFooter(() => {}); ctx.ui.setHeader(); ctx.ui.setWorkingMessage('x'); ctx.ui.setWorkingVisible(false);
          ctx.ui.setWorkingIndicator(); ctx.ui.setHiddenThinkingLabel(); ctx.ui.addAutocompleteProvider(() => {});
@@ -173,7 +173,7 @@ async fn what_needs_a_terminal_degrades_quietly() {
 }
 
 #[tokio::test]
-async fn without_anybody_to_ask_dialogs_answer_themselves() {
+async fn without_a_user_dialogs_return_their_defaults() {
     let harness = Harness::start();
     let mut surroundings = harness.surroundings.clone();
     surroundings.has_ui = false;

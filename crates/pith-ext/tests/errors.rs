@@ -1,4 +1,4 @@
-//! What people read when extension code fails.
+//! What users read when extension code fails.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -16,7 +16,7 @@ async fn errors_name_what_was_called_and_where() {
         ("const x: any = {}; x['a b'](1);", "is not a function"),
         ("const x: any = undefined; x.a;", "'a' of undefined"),
     ] {
-        // With and without something that must be compiled, not just left out.
+        // With and without something that must be compiled instead of erased.
         for fourth_line in ["enum Compiled { A }", ""] {
             let harness = Harness::start();
             let text = format!(

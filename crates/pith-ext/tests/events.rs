@@ -40,7 +40,7 @@ async fn handlers_run_one_by_one_in_load_order_and_a_throwing_one_is_skipped() {
 }
 
 #[tokio::test]
-async fn nobody_is_called_when_nobody_listens() {
+async fn events_without_listeners_call_no_handler() {
     let harness = Harness::start();
     harness.run(&[("a.ts", "export default (pi) => pi.on('turn_start', () => {});")]).await;
     assert!(harness.handle.listens(EventName::TurnStart));
@@ -50,7 +50,7 @@ async fn nobody_is_called_when_nobody_listens() {
 }
 
 #[tokio::test]
-async fn events_of_a_run_keep_their_order_even_if_nobody_waits() {
+async fn events_of_a_run_keep_their_order_without_being_awaited() {
     let harness = Harness::start();
     harness
         .run(&[("a.ts", "export default (pi) => {
@@ -66,7 +66,7 @@ async fn events_of_a_run_keep_their_order_even_if_nobody_waits() {
 }
 
 #[tokio::test]
-async fn of_observations_that_pile_up_only_the_newest_is_delivered() {
+async fn only_the_newest_of_many_observations_is_delivered() {
     let harness = Harness::start();
     harness
         .run(&[(
@@ -90,7 +90,7 @@ async fn of_observations_that_pile_up_only_the_newest_is_delivered() {
 }
 
 #[tokio::test]
-async fn input_is_passed_on_changed_or_taken() {
+async fn input_handlers_continue_transform_or_handle_an_input() {
     let harness = Harness::start();
     harness
         .run(&[
@@ -137,7 +137,7 @@ async fn a_tool_call_can_be_blocked_changed_or_let_through() {
 }
 
 #[tokio::test]
-async fn a_throwing_gate_blocks_and_says_so() {
+async fn a_throwing_tool_call_handler_blocks_the_call_and_is_reported() {
     let harness = Harness::start();
     harness
         .run(&[(
@@ -263,7 +263,7 @@ async fn a_message_keeps_its_role_when_replaced() {
 }
 
 #[tokio::test]
-async fn what_handlers_are_shown_they_can_change() {
+async fn handlers_can_edit_what_they_are_shown() {
     let harness = Harness::start();
     harness
         .run(&[(
@@ -336,7 +336,7 @@ async fn a_turn_can_end_with_drafts_and_a_continuation() {
 }
 
 #[tokio::test]
-async fn the_last_result_counts_and_the_first_cancel_ends_it() {
+async fn the_last_result_is_used_and_the_first_cancel_stops() {
     let harness = Harness::start();
     harness
         .run(&[("a.ts", "export default (pi) => {
@@ -391,7 +391,7 @@ async fn older_session_events_reach_only_extensions_that_know_no_newer_ones() {
 }
 
 #[tokio::test]
-async fn the_users_shell_commands_can_be_taken_over() {
+async fn shell_commands_of_the_host_can_be_handled_by_extensions() {
     let harness = Harness::start();
     harness
         .run(&[("a.ts", "export default (pi) => pi.on('user_bash', (event) => {
@@ -415,7 +415,7 @@ async fn the_users_shell_commands_can_be_taken_over() {
 }
 
 #[tokio::test]
-async fn project_trust_is_decided_by_the_first_who_knows() {
+async fn project_trust_is_decided_by_the_first_handler_that_decides() {
     let harness = Harness::start();
     harness
         .load(&[
@@ -433,7 +433,7 @@ async fn project_trust_is_decided_by_the_first_who_knows() {
 }
 
 #[tokio::test]
-async fn shutdown_does_not_wait_for_ever() {
+async fn session_shutdown_has_a_time_limit() {
     let harness =
         Harness::with_limits(pith_ext::Limits { shutdown: Duration::from_millis(100), ..pith_ext::Limits::default() });
     harness

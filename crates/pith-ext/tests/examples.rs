@@ -1,4 +1,4 @@
-//! The extensions under `examples/` do what their pages say.
+//! The extensions in `examples/` do what their pages say.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -22,14 +22,14 @@ async fn example(name: &str) -> Harness {
 }
 
 #[tokio::test]
-async fn hello_answers() {
+async fn the_hello_example_answers() {
     let harness = example("hello.ts").await;
     harness.command("hello", "Ann").await;
     assert_eq!(harness.notifications(), ["Hello Ann"]);
 }
 
 #[tokio::test]
-async fn publishing_needs_a_yes() {
+async fn the_publishing_example_asks_first() {
     let harness = example("ask-before-push.ts").await;
     let call = |command: &'static str| {
         let input: Value = json!({ "command": command });
@@ -45,7 +45,7 @@ async fn publishing_needs_a_yes() {
 }
 
 #[tokio::test]
-async fn words_are_counted() {
+async fn the_word_count_example_counts() {
     let harness = example("word-count.ts").await;
     harness.file("a.txt", "one two  three\n");
     let run = |arguments: Value| {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use support::Harness;
 use tokio_util::sync::CancellationToken;
 
-/// The examples of the current release, or nothing if they are not to be had.
+/// The examples of the current release, if they are installed.
 struct Examples(PathBuf);
 
 impl Examples {

@@ -1,5 +1,5 @@
-//! Gates: what a `tool_call` handler would have blocked under pi is blocked here, and a gate that meets with
-//! something pith does not have refuses the call.
+//! `tool_call` handlers as gates: what would be blocked under pi is blocked here, and a gate that needs something pith
+//! does not have refuses the call.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -8,7 +8,7 @@ use pith_ext::{Mode, ToolCallVerdict};
 use serde_json::Map;
 use support::Harness;
 
-/// Runs one call past a gate with this body; `Some` is the reason it was blocked for.
+/// Runs one call through the gate; `Some` is the reason why it was blocked.
 async fn verdict(harness: &Harness) -> Option<String> {
     match harness.handle.tool_call("t", "bash", Map::new()).await {
         ToolCallVerdict::Block { reason, .. } => Some(reason),
@@ -23,7 +23,7 @@ async fn gated(harness: &Harness, body: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn whatever_counts_as_true_blocks() {
+async fn any_truthy_block_value_blocks() {
     for value in ["true", "1", "'yes'", "{}"] {
         let reason = gated(&Harness::start(), &format!("return {{ block: {value}, reason: 'closed' }};")).await;
         assert_eq!(reason.as_deref(), Some("closed"), "block: {value}");
@@ -52,7 +52,7 @@ async fn a_gate_sees_the_command_line_the_environment_and_the_mode() {
 }
 
 #[tokio::test]
-async fn a_gate_that_needs_what_pith_does_not_have_refuses_even_if_it_swallows_the_error() {
+async fn a_gate_that_needs_something_missing_refuses_even_if_it_catches_the_error() {
     for body in [
         "try { new (require('node:worker_threads').Worker)('x'); } catch {}",
         "await 0; try { require('node:sqlite').DatabaseSync(); } catch {}",
@@ -65,7 +65,7 @@ async fn a_gate_that_needs_what_pith_does_not_have_refuses_even_if_it_swallows_t
         assert!(reason.contains("could not decide") && reason.contains("is not available"), "{body}: {reason}");
         assert!(harness.error("tool_call").await.path.ends_with("gate.ts"));
     }
-    // What happened before is not held against it.
+    // Earlier failures do not count.
     let harness = Harness::start();
     let reason =
         gated(&harness, "if (!globalThis.tried) { globalThis.tried = 1; try { new WebSocket('x'); } catch {} }");
@@ -74,7 +74,7 @@ async fn a_gate_that_needs_what_pith_does_not_have_refuses_even_if_it_swallows_t
 }
 
 #[tokio::test]
-async fn a_gate_whose_question_nobody_can_answer_any_more_refuses() {
+async fn a_gate_whose_dialog_can_no_longer_be_answered_refuses() {
     let harness = Harness::start();
     let text = "export default (pi) => pi.on('tool_call', async (event, ctx) => {
         const choice = await ctx.ui.select('Run it?', ['Block', 'Run']);
@@ -91,7 +91,7 @@ async fn a_gate_whose_question_nobody_can_answer_any_more_refuses() {
 }
 
 #[tokio::test]
-async fn a_gate_with_a_screen_of_its_own_refuses_where_pi_would_have_shown_it() {
+async fn a_gate_with_a_custom_screen_refuses_where_pi_would_show_it() {
     let text = "export default (pi) => pi.on('tool_call', async (event, ctx) => {
         const answer = await ctx.ui.custom(() => ({ render: () => [] })).catch(() => undefined);
         if (answer === 'deny') return { block: true };

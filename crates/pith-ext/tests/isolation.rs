@@ -1,4 +1,4 @@
-//! Extensions that misbehave: each costs its own call and nothing else.
+//! Extensions that misbehave: each fails its own call and nothing else.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
@@ -10,7 +10,7 @@ use serde_json::{Map, json};
 use support::{Harness, PATIENCE};
 use tokio_util::sync::CancellationToken;
 
-/// Short limits, so that tests are quick; the relations are those of real use.
+/// Short limits, so that tests are quick, in the same proportions as the defaults.
 fn strict() -> Limits {
     Limits {
         slice: Duration::from_millis(300),
@@ -36,7 +36,7 @@ fn handler(body: &str) -> String {
     format!("export default (pi) => pi.on('agent_start', async (event, ctx) => {{ {body} }});")
 }
 
-/// Raises an event for a bad extension and its neighbour; returns the error reported for the bad one.
+/// Raises an event for a bad extension and its neighbour; checks the error reported for the bad one.
 async fn check(body: &str, event: &str, expected: &str) {
     check_within(strict(), body, event, expected).await;
 }
@@ -51,7 +51,7 @@ async fn check_within(limits: Limits, body: &str, event: &str, expected: &str) {
     assert!(error.error.contains(expected), "{body}: {}", error.error);
     assert!(error.path.ends_with("bad.ts"), "{body}: {}", error.path);
     assert_eq!(harness.notifications(), ["neighbour"], "{body}");
-    // The engine is as good as new.
+    // The engine works as before.
     harness.command("alive", "").await;
     harness.notified("alive").await;
 }
@@ -88,7 +88,7 @@ async fn endless_recursion_ends_in_an_error() {
 
 #[tokio::test]
 async fn recursion_in_native_code_ends_in_an_error() {
-    // The stack must end it before the clock does, on a busy machine as well.
+    // The stack limit must end it before the time limit does, on a busy machine as well.
     let patient = || Limits { slice: PATIENCE, handler: PATIENCE, observer: PATIENCE, ..strict() };
     for body in [
         "JSON.parse('['.repeat(1000000))",
@@ -153,7 +153,7 @@ async fn one_huge_allocation_ends_in_an_error() {
 }
 
 #[tokio::test]
-async fn a_handler_that_never_resolves_is_left_behind() {
+async fn a_handler_that_never_resolves_is_abandoned() {
     check("await new Promise(() => {})", "agent_start", "did not finish within 0.5 s").await;
 }
 
@@ -188,7 +188,7 @@ async fn time_spent_waiting_for_others_does_not_count() {
 }
 
 #[tokio::test]
-async fn whatever_goes_wrong_in_a_gate_blocks_the_call() {
+async fn any_failure_of_a_gate_blocks_the_call() {
     for (body, expected) in [
         ("for (;;) {}", "was interrupted"),
         ("await new Promise(() => {})", "did not finish"),
@@ -258,7 +258,7 @@ async fn an_engine_stuck_in_native_code_is_given_up() {
     let began = Instant::now();
     harness.handle.notify(EventName::AgentStart, json!({})).await;
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-    // Either the engine came back in time and was interrupted, or it was given up; both are safe.
+    // Either the engine returned in time and was interrupted, or it was given up; both are safe.
     if !harness.handle.is_alive() {
         harness.error("disabled").await;
         assert!(matches!(harness.handle.tool_call("t", "x", Map::new()).await, ToolCallVerdict::Block { .. }));
@@ -320,7 +320,7 @@ async fn standard_output_is_protected() {
 }
 
 #[tokio::test]
-async fn ending_the_process_asks_the_agent_to_leave() {
+async fn process_exit_asks_the_agent_to_shut_down() {
     let harness = Harness::start();
     harness
         .run(&[(
@@ -334,7 +334,7 @@ async fn ending_the_process_asks_the_agent_to_leave() {
 }
 
 #[tokio::test]
-async fn the_agent_leaves_with_the_status_of_the_extension() {
+async fn the_agent_exits_with_the_status_of_the_extension() {
     async fn check(code: &str, expected: &str) {
         let harness = Harness::start();
         let text =
@@ -352,7 +352,7 @@ async fn the_agent_leaves_with_the_status_of_the_extension() {
 }
 
 #[tokio::test]
-async fn a_session_that_has_gone_is_an_error_not_a_hang() {
+async fn a_session_that_has_ended_is_an_error_not_a_hang() {
     let limits = Limits { query: Duration::from_millis(100), ..strict() };
     let harness = Harness::with_limits(limits);
     harness

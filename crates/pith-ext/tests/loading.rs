@@ -8,7 +8,7 @@ use std::time::Duration;
 use pith_ext::{Limits, Loading};
 use support::Harness;
 
-/// Loads one extension and expects it to notify each line of `expected` from its factory via `/show`.
+/// Loads one extension and checks that `/show` notifies each line of `expected`.
 async fn check(files: &[(&str, &str)], expected: &[&str]) {
     let harness = Harness::start();
     for (name, text) in &files[1..] {
@@ -187,7 +187,7 @@ async fn each_extension_has_its_own_copy_of_a_shared_file_but_one_bus() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_loaded_is_named_and_stops_nobody_else() {
+async fn extensions_that_cannot_be_loaded_are_named_and_others_work() {
     let harness = Harness::with_limits(Limits {
         slice: Duration::from_millis(300),
         factory: Duration::from_millis(300),
@@ -268,7 +268,7 @@ async fn later_sources_are_added_without_loading_the_earlier_ones_twice() {
     harness.handle.load(&[project, user], Loading::Add, &harness.surroundings).await;
     harness.bind().await;
     harness.handle.notify(pith_ext::EventName::AgentStart, serde_json::json!({})).await;
-    // Handlers follow the order of the list, not of loading.
+    // Handlers are called in the order of the list, not of loading.
     assert_eq!(harness.notifications(), ["project of user,project", "user of user,project"]);
 }
 
@@ -297,7 +297,7 @@ async fn a_replaced_session_leaves_the_old_instances_stale() {
 }
 
 #[tokio::test]
-async fn a_tool_call_during_a_reload_waits_for_those_who_may_block_it() {
+async fn a_tool_call_during_a_reload_waits_for_handlers_that_may_block_it() {
     let harness = Harness::start();
     let text = "export default async (pi) => {
         await new Promise((resolve) => setTimeout(resolve, 30));

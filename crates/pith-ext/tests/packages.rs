@@ -10,7 +10,7 @@ use pith_ext::{Limits, Loading};
 use pith_testkit::packages::{HEADLESS, Packages, example};
 use support::Harness;
 
-/// Examples that need a terminal: they must load all the same.
+/// Examples that need a terminal: they must load nevertheless.
 const TERMINAL_EXAMPLES: &[&str] = &[
     "border-status-editor",
     "custom-footer",

@@ -1,4 +1,4 @@
-//! Models answered by extensions.
+//! Models that extensions implement.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;

@@ -1,7 +1,6 @@
-//! What extensions cost a host: nothing where there are none, little where
-//! there are five.
+//! What extensions cost a host: nothing without any, little with five.
 //!
-//! `cargo bench -p pith --bench extensions` prints the figures; nothing here asserts.
+//! `cargo bench -p pith --bench extensions` prints the figures; nothing is asserted here.
 
 mod measure;
 
@@ -15,13 +14,13 @@ use measure::{builder, five_extensions, idle_memory, median, megabytes, ms, proc
 /// Something that puts extensions into a home.
 type Furnish = fn(&TempHome);
 
-/// Two extensions with an `input` handler each; the second deals with the prompt.
+/// Two extensions with an `input` handler each; the second handles the prompt.
 fn two_listening(home: &TempHome) {
     home.write_agent_file("extensions/1.ts", "export default (pi) => pi.on('input', () => ({ action: 'continue' }));");
     home.write_agent_file("extensions/2.ts", "export default (pi) => pi.on('input', () => ({ action: 'handled' }));");
 }
 
-/// One that wants to see every piece of an answer.
+/// One that sees every piece of an answer.
 fn one_watching(home: &TempHome) {
     let text = "export default (pi) => { let n = 0; pi.on('message_update', () => { n++; }); };";
     home.write_agent_file("extensions/watch.ts", text);
@@ -75,7 +74,7 @@ fn start(server: &ModelServer, furnish: Furnish, arguments: &[&str]) -> Host {
     host
 }
 
-/// From a command that asks no model to its answer.
+/// The time from a command that calls no model to its answer.
 fn round_trip(furnish: Furnish, command: &Value) -> Duration {
     let server = ModelServer::start(Script::new());
     let mut host = start(&server, furnish, &["--no-session"]);
@@ -105,7 +104,7 @@ fn while_looping() -> String {
     format!("{} µs, {}", times[500].as_micros(), ms(times[999]))
 }
 
-/// Processor time of an answer in many small pieces.
+/// The processor time of an answer in many small pieces.
 fn stream(mode: &str, furnish: Furnish) -> String {
     let block = Block::text("abcd".repeat(20_000));
     let server = ModelServer::start(Script::of([Turn::blocks([block]).chunk(4)]));

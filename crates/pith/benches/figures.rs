@@ -1,6 +1,6 @@
-//! The figures pith is held to: start-up, idle memory, cost of a stream.
+//! The figures that pith is measured by: start-up, idle memory, cost of a stream.
 //!
-//! `cargo bench -p pith --bench figures` prints them; nothing here asserts.
+//! `cargo bench -p pith --bench figures` prints them; nothing is asserted here.
 
 mod measure;
 
@@ -51,7 +51,7 @@ fn many_resources(home: &TempHome) {
     }
 }
 
-/// A session of 50 MB and 20 000 entries, opened by a running pith, and by pi where one is given.
+/// A session of 50 MB and 20 000 entries, opened by a running pith, and by pi if one is given.
 fn switch_session() {
     let server = ModelServer::start(Script::new());
     let home = TempHome::for_server(&server);
@@ -59,7 +59,7 @@ fn switch_session() {
     write_session(&file, &home.work(), 2430);
     // `PITH_BENCH_PI` is a program that starts pi, for a comparison in the same run.
     let pi = std::env::var("PITH_BENCH_PI").ok();
-    // In turn, so that whatever else the machine does meets both.
+    // In turn, so that other load on the machine affects both.
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..5 {
         ours.push(timed_switch(measure::BIN, &home, &file));
@@ -107,13 +107,13 @@ fn long_session_turns() {
         (processor_time(host.pid()) - before).as_secs_f64() * 1e3 / f64::from(n_turns)
     };
     let (first, later) = (turns(1), turns(N_LATER));
-    // Afterwards, when pith has come to rest.
+    // Afterwards, when pith is at rest.
     std::thread::sleep(Duration::from_millis(500));
     let size = pss(host.pid()) as f64 / 1e3;
     show("a turn after 20 000 messages in 17 MB", &format!("{first:.0} ms CPU, later {later:.1} ms, PSS {size:.0} MB"));
 }
 
-/// 20 000 messages of so many characters each.
+/// Writes 20 000 messages of `n_chars` characters each.
 fn write_session(file: &Path, cwd: &Path, n_chars: usize) {
     let mut out = String::new();
     let stamp = "2026-01-01T00:00:00.000Z";
@@ -136,7 +136,7 @@ fn write_session(file: &Path, cwd: &Path, n_chars: usize) {
     fs::write(file, out).expect("the session file");
 }
 
-/// Processor time of an answer in many small pieces.
+/// The processor time of an answer in many small pieces.
 fn stream(mode: &str, n_deltas: usize, chars: usize) {
     let block = Block::text("abcd".repeat(n_deltas * chars / 4));
     let server = ModelServer::start(Script::of([Turn::blocks([block]).chunk(chars)]));

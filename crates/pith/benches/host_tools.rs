@@ -1,10 +1,9 @@
-//! What a host tool costs beyond the host's own time. The figure to stay below is 1 ms.
+//! What a host tool costs beyond the host's own time. The limit is 1 ms.
 //!
-//! `cargo bench -p pith --bench host_tools` prints it; nothing here asserts.
+//! `cargo bench -p pith --bench host_tools` prints it; nothing is asserted here.
 //!
-//! A call takes from `tool_execution_start` to `tool_execution_end` as the host
-//! reads them; its own part, from reading `host_tool_call` to having written the
-//! result, is taken off. What is left is pith and the two pipes.
+//! A call takes from `tool_execution_start` to `tool_execution_end` as the host reads them; the host's own part, from
+//! reading `host_tool_call` to having written the result, is subtracted. What is left is pith and the two pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `pith auth`: whether a provider is ready, and with which secret. For scripts.
+//! `pith auth`: reports whether a provider is ready, and prints its secret. For scripts.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,9 +21,9 @@ Usage:
 check prints ready, not_ready or invalid, and exits with 0, 1 or 2.
 ";
 
-/// What is wanted.
+/// The parsed arguments.
 #[derive(Debug, Default)]
-struct Wanted {
+struct AuthArguments {
     verb: String,
     provider: Option<String>,
     model: Option<String>,
@@ -32,7 +32,7 @@ struct Wanted {
     min_expiry: Duration,
 }
 
-/// The answer of `check --json`.
+/// The output of `check --json`.
 #[derive(Serialize)]
 struct Status<'a> {
     status: &'a str,
@@ -48,29 +48,29 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return show(USAGE);
     }
-    let wanted = Wanted::parse(arguments).map_err(anyhow::Error::msg)?;
+    let wanted = AuthArguments::parse(arguments).map_err(anyhow::Error::msg)?;
     let environment = Environment::of_process();
     let agent_dir = agent_dir(rpc::dialect(&Cli::default(), program)?, &environment);
     let settings = settings::load(&agent_dir, &crate::current_dir()?, false).settings;
     let registry = Registry::load(&agent_dir, environment, &settings);
     let provider = match wanted.provider(&registry) {
         Ok(provider) => provider,
-        // A script wants a status it can read, whatever was asked about.
+        // `check` must always print a status, even for an unknown provider.
         Err(_) if wanted.verb == "check" => wanted.provider.clone().or(wanted.model.clone()).unwrap_or_default(),
         Err(error) => anyhow::bail!(error),
     };
     match wanted.verb.as_str() {
         "check" => check(&registry, &wanted, &provider),
         "print-api-key" => {
-            secret(&registry, &wanted, &provider, Kind::ApiKey).and_then(|key| show(&format!("{key}\n")))
+            secret(&registry, &wanted, &provider, SecretKind::ApiKey).and_then(|key| show(&format!("{key}\n")))
         }
-        _ => secret(&registry, &wanted, &provider, Kind::Token).and_then(|token| show(&format!("{token}\n"))),
+        _ => secret(&registry, &wanted, &provider, SecretKind::Token).and_then(|token| show(&format!("{token}\n"))),
     }
 }
 
-impl Wanted {
-    fn parse(arguments: &[String]) -> Result<Wanted, String> {
-        let mut wanted = Wanted::default();
+impl AuthArguments {
+    fn parse(arguments: &[String]) -> Result<AuthArguments, String> {
+        let mut wanted = AuthArguments::default();
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let (name, inline) = match argument.split_once('=') {
@@ -109,10 +109,10 @@ impl Wanted {
     }
 }
 
-fn check(registry: &Registry, wanted: &Wanted, provider: &str) -> anyhow::Result<u8> {
+fn check(registry: &Registry, wanted: &AuthArguments, provider: &str) -> anyhow::Result<u8> {
     let status = registry.auth_status(provider);
     let found = match (wanted.credentials, status) {
-        (true, AuthStatus::Ready) => Some(secret(registry, wanted, provider, Kind::Any)?),
+        (true, AuthStatus::Ready) => Some(secret(registry, wanted, provider, SecretKind::Any)?),
         _ => None,
     };
     let text = match (wanted.json, &found) {
@@ -132,14 +132,14 @@ fn check(registry: &Registry, wanted: &Wanted, provider: &str) -> anyhow::Result
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SecretKind {
     ApiKey,
     Token,
     Any,
 }
 
-/// The secret a request would carry. Key commands run here.
-fn secret(registry: &Registry, wanted: &Wanted, provider: &str, kind: Kind) -> anyhow::Result<String> {
+/// The secret that a request would carry. Key commands are run.
+fn secret(registry: &Registry, wanted: &AuthArguments, provider: &str, kind: SecretKind) -> anyhow::Result<String> {
     let model = registry.models_of(provider).into_iter().next().or_else(|| registry.blank_model(provider, ""));
     let model = model.ok_or_else(|| anyhow::anyhow!("Provider \"{provider}\" has no models"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -148,8 +148,8 @@ fn secret(registry: &Registry, wanted: &Wanted, provider: &str, kind: Kind) -> a
         anyhow::bail!("Provider \"{provider}\" needs no key")
     };
     match (kind, bearer) {
-        (Kind::ApiKey, true) => anyhow::bail!("Provider \"{provider}\" has a bearer token, not an API key"),
-        (Kind::Token, false) => anyhow::bail!("Provider \"{provider}\" has an API key, not a bearer token"),
+        (SecretKind::ApiKey, true) => anyhow::bail!("Provider \"{provider}\" has a bearer token, not an API key"),
+        (SecretKind::Token, false) => anyhow::bail!("Provider \"{provider}\" has an API key, not a bearer token"),
         _ => {}
     }
     if let Some(Stored::Token { expires, .. }) = registry.auth_file().entries().get(provider)
@@ -160,7 +160,7 @@ fn secret(registry: &Registry, wanted: &Wanted, provider: &str, kind: Kind) -> a
     Ok(secret)
 }
 
-/// `90s`, `30m`, `2h`, or seconds.
+/// Parses `90s`, `30m`, `2h`, or seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("Invalid --min-expiry \"{text}\": expected a duration such as 30m");
     let (number, unit) = match text.chars().last() {
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn min_expiry_accepts_seconds_minutes_and_hours() {
         assert_eq!(duration("30m"), Ok(Duration::from_secs(1800)));
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert!(duration("soon").is_err() && duration("").is_err() && duration("99999999999999999999h").is_err());
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn bad_arguments_are_named() {
-        let parse = |line: &str| Wanted::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let parse = |line: &str| AuthArguments::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         assert!(parse("check").expect_err("no provider").contains("requires --provider or --model"));
         assert!(parse("--provider x").expect_err("no verb").contains("auth requires check"));
         assert!(parse("check --provider").expect_err("no value").contains("--provider requires a value"));

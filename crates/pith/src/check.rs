@@ -11,29 +11,29 @@ use pith_resources::TrustFile;
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
-use crate::extensions::{Survey, Surveyor};
+use crate::extensions::{ExtensionSurvey, Survey};
 use crate::open::agent_dir;
 use crate::project::Project;
 use crate::{show, warn};
 pub use names::check_tools;
 
-/// `--help`, with the flags of extensions. One that is broken is no reason to leave people without help.
+/// `--help`, with the flags of extensions. Works even if an extension is broken.
 pub fn help(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = crate::current_dir()?;
-    let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
-    let (survey, _) = surveyor.look()?;
+    let survey = ExtensionSurvey { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
+    let (survey, _) = survey.run()?;
     show(&cli::help(&survey.flags, survey.is_complete && survey.errors.is_empty()))
 }
 
-/// `--list-models`: a table of what can be used now.
+/// `--list-models`: prints a table of the usable models.
 pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
     let cwd = crate::current_dir()?;
-    let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
-    let (survey, registry) = surveyor.look()?;
+    let survey = ExtensionSurvey { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
+    let (survey, registry) = survey.run()?;
     if let Some(refusal) = survey.refusal {
         return Err(refusal);
     }
@@ -41,14 +41,14 @@ pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         warn("Warning: extensions took too long; their models are not listed");
     }
     survey.errors.iter().for_each(|error| warn(&format!("Warning: {}", error.error)));
-    survey.complaints.iter().for_each(|error| warn(&format!("Warning: {}: {}", error.path, error.error)));
+    survey.other_errors.iter().for_each(|error| warn(&format!("Warning: {}: {}", error.path, error.error)));
     if let Some(errors) = registry.models_error() {
         warn(&format!("Warning: errors loading models.json:\n{errors}"));
     }
     show(&format!("{}\n", model_table(&registry, cli.search.as_deref())))
 }
 
-/// `config check`: every file, and every problem with it. Project files are checked whether trusted or not.
+/// `config check`: lists every file and every problem with it. Project files are checked whether trusted or not.
 pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(dialect, &environment);
@@ -57,8 +57,8 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let mut project = Project::new(cli, &agent_dir, &environment, None);
     project.trust(&cwd);
     let loaded = project.settings(&cwd);
-    let surveyor = Surveyor { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
-    let (survey, registry) = surveyor.look()?;
+    let survey = ExtensionSurvey { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
+    let (survey, registry) = survey.run()?;
     for found in loaded.diagnostics.iter().cloned().chain(registry.diagnostics()) {
         report.problem(found.path, &found.message);
     }
@@ -99,7 +99,7 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     Ok(u8::from(report.has_problems()))
 }
 
-/// Each extension with what it brings, or with what keeps it from being there.
+/// Lists each extension with what it registers, or with why it is not loaded.
 fn check_extensions(survey: &Survey, report: &mut Report) {
     if !survey.is_complete {
         report.problem(None, "extensions took too long to load");
@@ -107,7 +107,7 @@ fn check_extensions(survey: &Survey, report: &mut Report) {
     for error in &survey.errors {
         report.problem(Some(error.path.clone().into()), &error.in_full());
     }
-    for error in &survey.complaints {
+    for error in &survey.other_errors {
         report.problem(Some(error.path.clone().into()), &format!("{}: {}", error.event, error.error));
     }
     for extension in &survey.loaded {
@@ -131,7 +131,7 @@ fn check_extensions(survey: &Survey, report: &mut Report) {
     }
 }
 
-/// Keys that others can read are a problem, although everything works.
+/// Reports a key file that others can read.
 fn check_modes(agent_dir: &AgentDir, report: &mut Report) {
     use std::os::unix::fs::PermissionsExt;
     let file = agent_dir.auth_file();
@@ -167,7 +167,7 @@ impl Report {
         self.lines.iter().any(|(_, kind, _)| *kind == "problem")
     }
 
-    /// Each file with its state, then the problems of all others.
+    /// Lists each file with its state, then the problems of all others.
     fn text(&self, files: &[PathBuf], summary: &str) -> String {
         let mut text = String::new();
         let others: Vec<Option<PathBuf>> = self.lines.iter().map(|(path, ..)| path.clone()).collect();

@@ -1,7 +1,6 @@
-//! The two tongues of hosts, as data. Nothing below this crate knows of them.
+//! The two dialects of hosts, as data. Nothing below this crate knows of them.
 //!
-//! Each field is a row of the table in `docs/dialects.md`, which names the
-//! transcript that proves it.
+//! Each field is a row of the table in `docs/dialects.md`, which names the transcript that proves it.
 
 use pith_config::Layout;
 use pith_protocol::host::UiMethod;
@@ -15,35 +14,35 @@ pub struct Dialect {
     pub name: &'static str,
     /// Where the user's files are.
     pub layout: Layout,
-    /// A `ready` frame opens the stream.
+    /// Whether a `ready` frame opens the stream.
     pub has_greeting: bool,
-    /// An unknown command's id comes back as `id`, or as `requestId` only.
+    /// Whether an unknown command's id is returned as `id`; otherwise as `requestId` only.
     pub echoes_unknown_id: bool,
-    /// An accepted prompt that turns out to be impossible is answered again under its id.
+    /// Whether a second response with the same id follows if an accepted prompt turns out to be impossible.
     pub tells_late_failures: bool,
-    /// The refusal of a second prompt.
+    /// The answer to a prompt while the agent is busy.
     pub busy_text: &'static str,
     /// Who user messages are attributed to.
     pub attribution: Option<&'static str>,
-    /// `get_state` repeats the system prompt and the tools.
+    /// Whether `get_state` includes the system prompt and the tools.
     pub state_has_prompt: bool,
-    /// `get_session_stats` has `premiumRequests`.
+    /// Whether `get_session_stats` has `premiumRequests`.
     pub counts_premium_requests: bool,
     /// The strongest thinking level hosts know.
     pub highest_level: ThinkingLevel,
-    /// Compaction is reported as `auto_compaction_*`, and only when automatic.
+    /// Whether compaction is reported as `auto_compaction_*`, and only when automatic.
     pub renames_compaction: bool,
-    /// Events only this dialect's newer hosts know.
+    /// Whether hosts get the events that only pi has.
     pub has_side_events: bool,
-    /// `setTitle` requests reach the host unasked.
+    /// Whether `setTitle` requests reach the host without `PI_RPC_EMIT_TITLE`.
     pub shows_titles: bool,
-    /// The host is told when a dialog is withdrawn.
+    /// Whether the host is told when a dialog is withdrawn.
     pub cancels_dialogs: bool,
-    /// Tool calls of an aborted answer get a result.
+    /// Whether tool calls of an aborted answer get a result.
     pub reports_aborted_calls: bool,
-    /// The model has `todo_write` from the start, and is reminded of the host's open todos.
+    /// Whether the model has `todo_write` from the start, and is reminded of open todos that the host set.
     pub keeps_todos: bool,
-    /// Rules in `rules/*.md` watch what the model says.
+    /// Whether rules in `rules/*.md` watch the model's answers.
     pub has_stream_rules: bool,
 }
 
@@ -87,9 +86,9 @@ pub static XCSH: Dialect = Dialect {
     has_stream_rules: true,
 };
 
-/// What the host asked for beyond its dialect.
+/// What the host asks for beyond its dialect.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct UiWishes {
+pub struct UiOptions {
     /// `PI_RPC_EMIT_TITLE`.
     pub titles: bool,
     /// `--ui-cancel`.
@@ -103,7 +102,7 @@ pub enum Shown<'a> {
     Hidden,
 }
 
-/// Compaction in the words of xcsh.
+/// The compaction events of xcsh.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum AutoCompaction<'a> {
@@ -122,21 +121,21 @@ pub enum AutoCompaction<'a> {
 }
 
 impl Dialect {
-    /// The dialect of a name given by flag or variable.
+    /// Returns the dialect of a name given by flag or variable.
     pub fn named(name: &str) -> Option<&'static Dialect> {
         [&PI, &XCSH].into_iter().find(|dialect| dialect.name == name)
     }
 
-    /// Whether a request of an extension reaches the host.
-    pub fn shows_request(&self, method: &UiMethod, wishes: UiWishes) -> bool {
+    /// Returns whether a request of an extension reaches the host.
+    pub fn shows_request(&self, method: &UiMethod, ui_options: UiOptions) -> bool {
         match method {
-            UiMethod::SetTitle { .. } => self.shows_titles || wishes.titles,
-            UiMethod::Cancel { .. } => self.cancels_dialogs || wishes.cancels,
+            UiMethod::SetTitle { .. } => self.shows_titles || ui_options.titles,
+            UiMethod::Cancel { .. } => self.cancels_dialogs || ui_options.cancels,
             _ => true,
         }
     }
 
-    /// How an event is shown.
+    /// Returns how an event is shown.
     pub fn show<'a>(&self, event: &Event<'a>) -> Shown<'a> {
         match event {
             Event::CompactionStart { reason } if self.renames_compaction => match reason {
@@ -178,7 +177,7 @@ mod tests {
     use super::*;
 
     fn shows(dialect: &Dialect, method: UiMethod, titles: bool, cancels: bool) -> bool {
-        dialect.shows_request(&method, UiWishes { titles, cancels })
+        dialect.shows_request(&method, UiOptions { titles, cancels })
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Sessions served inside another program: any number of them, each over a reader and a writer of its own. They share
+//! Serves sessions inside another program: any number of them, each over a reader and a writer of its own. They share
 //! connections and decisions about trust, and nothing else.
 //!
-//! Everything is as in `--mode rpc`, except that the directory, the environment and the two ends of the conversation
-//! come from the caller instead of the process.
+//! Everything works as in `--mode rpc`, except that the directory, the environment and the two streams come from the
+//! caller instead of the process.
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -22,15 +22,16 @@ use crate::transport::{finish, reader};
 
 pub use crate::open::Shared;
 
-/// A session to be served within this process.
+/// A session to serve within this process.
 #[derive(Clone, Debug)]
 pub struct Embedded {
-    /// As on the command line of `--mode rpc`.
+    /// Arguments as on the command line of `--mode rpc`.
     pub arguments: Vec<String>,
     pub cwd: PathBuf,
     pub home: PathBuf,
     pub variables: Vec<(String, String)>,
-    /// The pith program, which supervises the commands of the session; without it clearing up after them is best effort.
+    /// The pith program, which supervises the commands of the session; without it, ending their processes is best
+    /// effort.
     pub program: Option<PathBuf>,
 }
 
@@ -45,7 +46,7 @@ impl Embedded {
         let cli = Cli::parse_in(Some(Mode::Rpc), self.arguments).map_err(anyhow::Error::msg)?;
         let environment = Environment::of_variables(self.home, self.variables);
         let dialect = rpc::dialect_in(&cli, &environment, &PI)?;
-        let wishes = rpc::wishes(&cli, &environment);
+        let ui_options = rpc::ui_options(&cli, &environment);
         let max_line = cli.max_line_bytes.unwrap_or(MAX_LINE);
         let stop = CancellationToken::new();
         let on_broken = {
@@ -54,7 +55,7 @@ impl Embedded {
         };
         let (queue, writer) = FrameQueue::start(output, on_broken)?;
         let inbox = reader::start_on(input, max_line, queue.clone(), || false)?;
-        let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, wishes));
+        let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, ui_options));
         let request = OpenRequest {
             cwd: self.cwd,
             environment,

@@ -1,4 +1,4 @@
-//! `--export`: a session file as a page, without a session.
+//! `--export`: writes a session file as a page, without a session.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use pith_store::EntryTree;
 use crate::dialect::Dialect;
 use crate::show;
 
-/// Writes the page and says where it is.
+/// Writes the page and prints its path.
 pub fn page(file: &Path, target: Option<&String>, dialect: &Dialect) -> anyhow::Result<u8> {
     if !file.exists() {
         anyhow::bail!("File not found: {}", file.display());
@@ -19,7 +19,7 @@ pub fn page(file: &Path, target: Option<&String>, dialect: &Dialect) -> anyhow::
     }
     let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let target = target.map_or_else(|| pith_export::default_name(dialect.name, &stem).into(), PathBuf::from);
-    // The page is written beside its final name, so the directory has to be spelled out.
+    // The page is first written next to its final path, so the directory has to be explicit.
     let target = std::path::absolute(target)?;
     pith_export::export(&Page::of_file(&tree, env!("CARGO_PKG_VERSION"))?, &target)?;
     show(&format!("Exported to: {}\n", target.display()))

@@ -1,5 +1,5 @@
-//! Programs of extensions below a supervisor, like those of the bash tool: they end
-//! with pith even if it is killed.
+//! Runs programs of extensions below a supervisor, like those of the bash tool: they end with pith even if it is
+//! killed.
 
 use std::io;
 use std::path::Path;
@@ -15,14 +15,14 @@ use tokio::runtime::Handle;
 /// Starts programs below supervisors.
 pub struct Supervised {
     jobs: Jobs,
-    /// Where the lines to the supervisors are served.
+    /// Where the channels to the supervisors are served.
     runtime: Handle,
-    /// What programs inherit; `None` stands for the variables of this process.
+    /// The variables that programs inherit; `None` means those of this process.
     variables: Option<Vec<(String, String)>>,
 }
 
 impl Supervised {
-    /// For programs that inherit these variables; `None` outside of the runtime.
+    /// Creates a launcher for programs that inherit these variables; `None` outside of a runtime.
     pub fn new(supervisor: Supervisor, environment: &Environment) -> Option<Self> {
         let variables = environment.variables();
         Some(Supervised { jobs: Jobs::new(Some(supervisor), true), runtime: Handle::try_current().ok()?, variables })
@@ -85,7 +85,7 @@ impl Launched for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What a finished program left in the background may stay; an unfinished one ends here.
+        // What a finished program left in the background may stay; an unfinished program is killed.
         if *self.has_exited.get_mut()
             && let Some(job) = self.job.take()
         {

@@ -42,13 +42,13 @@ pub fn main() -> ExitCode {
     if arguments.next_if(|first| first == SUPERVISOR_ARGUMENT).is_some() {
         return supervisor_main(arguments);
     }
-    // An extension that starts the agent again as Node would passes on the script it was told of.
+    // An extension that starts the agent again as Node would passes the script path it was given.
     let _ = arguments.next_if(|first| first == pith_ext::SCRIPT);
     lifecycle::outlive_file_size_limit();
     match run(&program, arguments.collect()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            let prefix = if error.is::<sessions::Plain>() { "" } else { "Error: " };
+            let prefix = if error.is::<sessions::PlainError>() { "" } else { "Error: " };
             warn(&format!("{prefix}{error:#}"));
             ExitCode::FAILURE
         }
@@ -82,7 +82,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
     }
 }
 
-/// The conversation, in the mode that flags and streams ask for.
+/// Starts the conversation in the mode that flags and streams select.
 fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
     if cli.mode == Some(Mode::Rpc) {
@@ -96,11 +96,11 @@ fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     }
 }
 
-/// Prints what was asked for: on a terminal in its visible form, for a script as it is.
+/// Prints text: on a terminal with control characters made visible, for a script as it is.
 fn show(text: &str) -> anyhow::Result<u8> {
     let text = if io::stdout().is_terminal() { visible(text) } else { text.into() };
     match io::stdout().write_all(text.as_bytes()) {
-        // A pager that has seen enough is no failure.
+        // A pager that was closed is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         written => written.map(|()| 0).context("cannot write to stdout"),
     }
@@ -116,7 +116,7 @@ fn current_dir() -> anyhow::Result<PathBuf> {
     })
 }
 
-/// One line for a person, on stderr.
+/// Prints one line to stderr.
 fn warn(text: &str) {
     write_stderr(&format!("{text}\n"));
 }

@@ -1,5 +1,5 @@
-//! How the process ends: for which reason, with which code, and within bounds.
-//! Commands need no farewell here: their supervisors notice that pith is gone.
+//! How the process ends: for which reason, with which exit code, and within a time limit. Commands need no signal here:
+//! their supervisors notice that pith is gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Nothing may keep the process longer than this once it should end.
+/// The process ends at the latest this long after it should.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 
 /// The exit code after an interrupt.
@@ -17,21 +17,21 @@ pub const INTERRUPTED: i32 = 130;
 /// A signal that ends the process, with its exit code.
 type EndingSignal = (fn() -> SignalKind, i32);
 
-/// All of them.
+/// All ending signals.
 const SIGNALS: [EndingSignal; 3] =
     [(SignalKind::terminate, 143), (SignalKind::interrupt, INTERRUPTED), (SignalKind::hangup, 129)];
 
-/// Makes a write beyond the file size limit (`ulimit -f`) fail like a write to a full disk, where the kernel would
-/// otherwise end the process with SIGXFSZ.
+/// Makes a write beyond the file size limit (`ulimit -f`) fail like a write to a full disk; otherwise the kernel would
+/// kill the process with SIGXFSZ.
 #[allow(unsafe_code, reason = "rustix and tokio have no safe name for it outside of a runtime")]
 pub fn outlive_file_size_limit() {
-    // A handler instead of `SIG_IGN`: programs that pith starts get the default back with it.
+    // A handler instead of `SIG_IGN`: programs that pith starts get the default action.
     extern "C" fn write_fails(_signal: libc::c_int) {}
     let handler = write_fails as extern "C" fn(libc::c_int) as libc::sighandler_t;
     // SAFETY: the handler does nothing, so it may run at any moment, and the signal number is valid.
     let before = unsafe { libc::signal(libc::SIGXFSZ, handler) };
     if before == libc::SIG_IGN {
-        // Whoever started pith wants it ignored, by programs that pith starts too.
+        // The parent process wants it ignored, also by programs that pith starts.
         // SAFETY: this puts the disposition back that the process was started with.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     }
@@ -46,24 +46,24 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// The host has closed its end of stdout.
+    /// Called when the host has closed its end of stdout.
     pub fn host_gone(&self) {
         self.end(1);
     }
 
-    /// An extension may have said with which status the process is to end.
-    pub fn asked_for(&self, status: Option<u8>) {
+    /// Called with the exit status that an extension asked for, if any.
+    pub fn end_with(&self, status: Option<u8>) {
         if let Some(status) = status {
             self.end(i32::from(status));
         }
     }
 
-    /// The code to leave with.
+    /// The exit code.
     pub fn code(&self) -> i32 {
         self.code.load(Ordering::Acquire)
     }
 
-    /// The first reason to end decides the code.
+    /// Ends the process; the first reason decides the exit code.
     fn end(&self, code: i32) {
         if !self.stop.is_cancelled() {
             self.code.store(code, Ordering::Release);
@@ -71,12 +71,12 @@ impl Ending {
         }
     }
 
-    /// Turns signals into an orderly end; a second one ends the process at once.
+    /// Ends the process in order on the first signal, at once on a second one.
     pub fn watch_signals(&self) {
         self.watch(&SIGNALS);
     }
 
-    /// The same for all signals but the interrupt, which means something else to whoever calls this.
+    /// Like [`Self::watch_signals`], but without the interrupt, which the chat handles itself.
     pub fn watch_all_but_interrupt(&self) {
         let others: Vec<_> = SIGNALS.into_iter().filter(|(_, code)| *code != INTERRUPTED).collect();
         self.watch(&others);
@@ -84,7 +84,7 @@ impl Ending {
 
     fn watch(&self, signals: &[EndingSignal]) {
         for &(kind, code) in signals {
-            // A signal that cannot be caught keeps its default, which also ends the process.
+            // A signal that cannot be caught keeps its default action, which also ends the process.
             let Ok(mut stream) = signal(kind()) else { continue };
             let ending = self.clone();
             tokio::spawn(async move {
@@ -98,20 +98,20 @@ impl Ending {
         }
     }
 
-    /// Starts the limit once something asked for the end.
+    /// Starts the time limit once something has asked for the end.
     pub async fn limit_when_stopped(self) {
         self.stop.cancelled().await;
         self.limit();
     }
 
-    /// Makes sure that the end comes, whatever hangs.
+    /// Ends the process after [`SHUTDOWN_LIMIT`], whatever hangs.
     pub fn limit(&self) {
         let ending = self.clone();
         let watchdog = move || {
             std::thread::sleep(SHUTDOWN_LIMIT);
             std::process::exit(ending.code());
         };
-        // Without a thread there is only no watchdog.
+        // If no thread can be started there is no watchdog.
         let _ = std::thread::Builder::new().name("shutdown".to_owned()).spawn(watchdog);
     }
 }

@@ -1,4 +1,5 @@
-//! The pith binary. Everything is in the library beside it, so that tests can serve sessions without a process each.
+//! The pith binary. Everything is in the library beside it, so that tests can serve sessions without starting
+//! processes.
 
 use std::process::ExitCode;
 

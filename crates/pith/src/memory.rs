@@ -1,24 +1,23 @@
-//! Memory that was needed once.
+//! Releases memory that is not needed while pith waits.
 //!
-//! Starting up runs through code that serving never comes back to, and every page of it drags its
-//! neighbours along; a request with a long history is made of many small pieces, and the allocator keeps
-//! their room. All of it counts as this process's memory for as long as the process waits for its host,
-//! which is most of its life. Pages of code belong to the program's file and are never written, so they
-//! can be let go: what is needed again is mapped again, from the page cache.
+//! Starting up runs code that serving never uses again, and every page of it brings in its neighbours; a request with a
+//! long history is made of many small pieces, whose room the allocator keeps. All of it counts as this process's memory
+//! while the process waits for its host, which is most of the time. Pages of code belong to the program's file and are
+//! never written, so they can be dropped: pages that are needed again are mapped again from the page cache.
 
 use std::fs;
 use std::io;
 use std::ops::Range;
 
-/// Free memory that is kept, so that the next commands need not ask for it.
+/// How much free memory is kept for the next commands.
 #[cfg(target_env = "gnu")]
 const TOP_PAD: usize = 256 << 10;
 
-/// Gives back what is not needed while nothing happens.
-pub fn give_back() {
+/// Releases what is not needed while nothing happens.
+pub fn release() {
     trim_heap();
-    // Where the kernel refuses, it stays: nobody need care.
-    let _ = let_go_of_text();
+    // If the kernel refuses, the pages stay mapped.
+    let _ = release_text();
 }
 
 #[allow(unsafe_code, reason = "the C library has no safe name for it")]
@@ -30,20 +29,20 @@ fn trim_heap() {
     }
 }
 
-/// Lets go of all program text that is mapped now.
-fn let_go_of_text() -> io::Result<()> {
+/// Releases all program text that is mapped now.
+fn release_text() -> io::Result<()> {
     let program = fs::read_link("/proc/self/exe")?;
     let maps = fs::read_to_string("/proc/self/maps")?;
     let program = program.to_string_lossy();
     for range in maps.lines().filter_map(|line| text_of(line, &program)) {
-        forget(range)?;
+        release_range(range)?;
     }
     Ok(())
 }
 
 /// The addresses of a mapping, if it is text of the program: executable and not writable.
 fn text_of(line: &str, program: &str) -> Option<Range<usize>> {
-    // Five columns, and a path that may hold spaces.
+    // Five columns, then a path that may contain spaces.
     let mut columns = line.splitn(6, ' ');
     let (addresses, rights) = (columns.next()?, columns.next()?);
     let path = columns.nth(3)?.trim_start();
@@ -56,7 +55,7 @@ fn text_of(line: &str, program: &str) -> Option<Range<usize>> {
 }
 
 #[allow(unsafe_code, reason = "the kernel is told about addresses")]
-fn forget(range: Range<usize>) -> io::Result<()> {
+fn release_range(range: Range<usize>) -> io::Result<()> {
     use rustix::mm::{Advice, madvise};
     let start = std::ptr::without_provenance_mut(range.start);
     // SAFETY: the range is a mapping of this process that is backed by the program's file and cannot be
@@ -71,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_text_of_the_program_is_meant() {
+    fn only_mappings_of_program_text_are_found() {
         let check =
             |line: &str, range: Option<Range<usize>>| assert_eq!(text_of(line, "/opt/a b/pith"), range, "{line}");
         check("1000-3000 r-xp 00002000 fe:00 77                         /opt/a b/pith", Some(0x1000..0x3000));
@@ -82,8 +81,8 @@ mod tests {
     }
 
     #[test]
-    fn the_program_goes_on_without_it() {
-        let_go_of_text().expect("its own mappings");
+    fn the_program_runs_after_releasing_its_text() {
+        release_text().expect("its own mappings");
         assert_eq!("still here".to_uppercase(), "STILL HERE");
     }
 }

@@ -1,4 +1,4 @@
-//! Frames in the dialect of the host, handed to the writer's queue.
+//! Encodes frames in the dialect of the host and adds them to the writer's queue.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use pith_session::{Outbox, Room};
 use serde::Serialize;
 use tracing::debug;
 
-use crate::dialect::{Dialect, Shown, UiWishes};
+use crate::dialect::{Dialect, Shown, UiOptions};
 use crate::transport::writer::FrameQueue;
 
 /// The session's outbox in rpc mode.
 pub struct WireOutbox {
     queue: Arc<FrameQueue>,
     dialect: &'static Dialect,
-    wishes: UiWishes,
+    ui_options: UiOptions,
 }
 
 impl WireOutbox {
-    /// Opens the stream, with the greeting where hosts wait for one.
-    pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect, wishes: UiWishes) -> Self {
-        let outbox = WireOutbox { queue, dialect, wishes };
+    /// Opens the stream, with a `ready` frame if the dialect has one.
+    pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect, ui_options: UiOptions) -> Self {
+        let outbox = WireOutbox { queue, dialect, ui_options };
         if dialect.has_greeting {
             outbox.line(&Ready { version: env!("CARGO_PKG_VERSION"), server: "pith" });
         }
         outbox
     }
 
-    /// For streams that nobody waits to be greeted on.
+    /// Creates an outbox for a stream without a `ready` frame.
     pub fn without_greeting(queue: Arc<FrameQueue>, dialect: &'static Dialect) -> Self {
-        WireOutbox { queue, dialect, wishes: UiWishes::default() }
+        WireOutbox { queue, dialect, ui_options: UiOptions::default() }
     }
 
     fn line<T: Serialize>(&self, frame: &T) {
@@ -73,7 +73,7 @@ impl Outbox for WireOutbox {
     }
 
     fn ui_request(&mut self, request: &UiRequest) {
-        if self.dialect.shows_request(&request.method, self.wishes) {
+        if self.dialect.shows_request(&request.method, self.ui_options) {
             self.line(request);
         }
     }
@@ -98,7 +98,7 @@ impl Outbox for WireOutbox {
     }
 }
 
-/// Hosts that read deltas know `pending` as the stop reason of an unfinished answer.
+/// Marks an unfinished answer: hosts that read deltas know its stop reason as `pending`.
 fn mark_pending(out: &mut Vec<u8>, from: usize) {
     const PLACEHOLDER: &[u8] = b"\"stopReason\":\"stop\"";
     if let Some(at) = out[from..].windows(PLACEHOLDER.len()).position(|window| window == PLACEHOLDER) {

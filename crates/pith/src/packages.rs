@@ -1,5 +1,4 @@
-//! Packages that settings name and that are installed already. pith finds them
-//! where pi puts them; it never fetches one.
+//! Finds packages that settings name and that are installed already, where pi puts them. pith never fetches one.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,19 +8,19 @@ use pith_ext::PackagePlace;
 use pith_resources::{PackageResources, Scope};
 use serde_json::{Map, Value};
 
-/// Where packages are looked for.
+/// The directories in which packages are searched.
 #[derive(Clone, Copy)]
-pub struct Shelves<'a> {
+pub struct PackageDirs<'a> {
     pub agent_dir: &'a AgentDir,
     pub cwd: &'a Path,
     pub home: &'a Path,
 }
 
-/// An installed package and what is wanted of it: `None` is everything, an empty list nothing.
+/// An installed package and the patterns that select parts of it: `None` is everything, an empty list nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
     pub root: PathBuf,
-    /// As the settings name it.
+    /// The package as the settings name it.
     pub source: String,
     pub scope: Scope,
     pub extensions: Option<Vec<String>>,
@@ -37,14 +36,18 @@ enum Source {
     Local(String),
 }
 
-/// The packages of both settings files, the project's first, and those that cannot be found.
-pub fn installed(settings: &Settings, shelves: Shelves<'_>) -> (Vec<Package>, Vec<Diagnostic>) {
+/// Returns the packages of both settings files, the project's first, and a diagnostic for each that is not found.
+pub fn installed(settings: &Settings, package_dirs: PackageDirs<'_>) -> (Vec<Package>, Vec<Diagnostic>) {
     let files = [
-        (&settings.project_resources.packages, Scope::Project, shelves.agent_dir.project_settings_file(shelves.cwd)),
-        (&settings.user_resources.packages, Scope::User, shelves.agent_dir.settings_file()),
+        (
+            &settings.project_resources.packages,
+            Scope::Project,
+            package_dirs.agent_dir.project_settings_file(package_dirs.cwd),
+        ),
+        (&settings.user_resources.packages, Scope::User, package_dirs.agent_dir.settings_file()),
     ];
     let (mut packages, mut problems) = (Vec::new(), Vec::new());
-    // The first of an identity is meant, unless it only changes what another brings.
+    // Only the first entry of a package is used, unless it only changes what another entry selects.
     let mut seen: HashMap<PathBuf, Entry> = HashMap::new();
     for (entries, scope, file) in files {
         for written in entries {
@@ -53,7 +56,7 @@ pub fn installed(settings: &Settings, shelves: Shelves<'_>) -> (Vec<Package>, Ve
                 complain(format!("Ignored a package in {}: {written} is no source and has none", file.display()));
                 continue;
             };
-            let root = match root(&entry.source, scope, shelves) {
+            let root = match root(&entry.source, scope, package_dirs) {
                 Ok(root) => root,
                 Err(why) => {
                     complain(format!("Package {} of {} is not loaded: {why}", entry.source, file.display()));
@@ -73,19 +76,19 @@ pub fn installed(settings: &Settings, shelves: Shelves<'_>) -> (Vec<Package>, Ve
     (packages, problems)
 }
 
-/// The directory of a package that `--extension` names; `None` if it names a path. `Err` says what is missing.
-/// What lies in the project is found only if that is trusted: a name must not mean somebody else's code.
-pub fn named(source: &str, shelves: Shelves<'_>, is_trusted: bool) -> Option<Result<PathBuf, String>> {
+/// Returns the directory of a package that `--extension` names; `None` if it names a path. `Err` says what is missing.
+/// Packages in the project are found only if it is trusted: a name must not select untrusted code.
+pub fn named(source: &str, package_dirs: PackageDirs<'_>, is_trusted: bool) -> Option<Result<PathBuf, String>> {
     if matches!(Source::parse(source), Source::Local(_)) {
         return None;
     }
-    let user = root(source, Scope::User, shelves);
-    let project = || root(source, Scope::Project, shelves).ok().filter(|_| is_trusted);
+    let user = root(source, Scope::User, package_dirs);
+    let project = || root(source, Scope::Project, package_dirs).ok().filter(|_| is_trusted);
     Some(user.or_else(|why| project().ok_or(why)))
 }
 
 impl Package {
-    /// As extensions are looked for in it.
+    /// The package as a place of extensions.
     pub fn place(&self) -> PackagePlace {
         let scope = if self.scope == Scope::Project { "project" } else { "user" };
         PackagePlace {
@@ -96,7 +99,7 @@ impl Package {
         }
     }
 
-    /// As skills and templates are looked for in it.
+    /// The package as a place of skills and templates.
     pub fn resources(&self) -> PackageResources {
         PackageResources {
             root: self.root.clone(),
@@ -115,7 +118,7 @@ struct Entry {
     extensions: Option<Vec<String>>,
     skills: Option<Vec<String>>,
     prompts: Option<Vec<String>>,
-    /// `autoload: false` of a project: a change to what the user's entry brings.
+    /// `autoload: false` in a project: the entry changes what the user's entry selects.
     is_change: bool,
 }
 
@@ -142,7 +145,7 @@ impl Entry {
         .filter(|entry| !entry.source.is_empty())
     }
 
-    /// What a change takes away is no matter of its own.
+    /// Removes the patterns of a change that only exclude.
     fn take_only_additions(&mut self) {
         if self.is_change {
             let lists = [&mut self.extensions, &mut self.skills, &mut self.prompts];
@@ -150,13 +153,13 @@ impl Entry {
         }
     }
 
-    /// Leaves out what a change takes away.
+    /// Leaves out what a change excludes.
     fn without(&mut self, change: &Entry) {
         let take = |list: &mut Option<Vec<String>>, change: &Option<Vec<String>>| {
             let taken = change.iter().flatten().filter(|pattern| pattern.starts_with(['!', '-'])).cloned();
             let taken: Vec<String> = taken.collect();
             match list {
-                // Nothing stays nothing.
+                // An empty list stays empty.
                 Some(list) if list.is_empty() => {}
                 _ if taken.is_empty() => {}
                 list => list.get_or_insert_default().extend(taken),
@@ -168,15 +171,15 @@ impl Entry {
     }
 }
 
-fn root(source: &str, scope: Scope, shelves: Shelves<'_>) -> Result<PathBuf, String> {
+fn root(source: &str, scope: Scope, package_dirs: PackageDirs<'_>) -> Result<PathBuf, String> {
     let base = match scope {
-        Scope::Project => shelves.agent_dir.project_dir(shelves.cwd),
-        Scope::User | Scope::Temporary => shelves.agent_dir.path().to_owned(),
+        Scope::Project => package_dirs.agent_dir.project_dir(package_dirs.cwd),
+        Scope::User | Scope::Temporary => package_dirs.agent_dir.path().to_owned(),
     };
     let (root, is_local) = match Source::parse(source) {
         Source::Npm { name } => (base.join("npm/node_modules").join(name), false),
         Source::Git { host, path } => (base.join("git").join(host).join(path), false),
-        Source::Local(path) => (pith_ext::discovery::expand(&path, &base, shelves.home), true),
+        Source::Local(path) => (pith_ext::discovery::expand(&path, &base, package_dirs.home), true),
     };
     match (root.exists(), is_local) {
         (true, _) => Ok(root),
@@ -190,7 +193,7 @@ impl Source {
         let source = source.trim();
         if let Some(spec) = source.strip_prefix("npm:") {
             let spec = spec.trim();
-            // A version follows the name, a scope begins it.
+            // A version follows the name; a leading `@` begins a scope.
             let at =
                 spec.char_indices().skip(1).find(|(_, character)| *character == '@').map_or(spec.len(), |(at, _)| at);
             return if is_inside(&spec[..at]) {
@@ -233,7 +236,7 @@ fn repository(address: &str) -> Option<(String, String)> {
     if !host.contains('.') && host != "localhost" {
         (host, path) = ("github.com", &rest);
     }
-    // A branch, a tag or a commit is not part of the place.
+    // A branch, a tag or a commit is not part of the path.
     let path = path.split(['@', '#']).next().unwrap_or(path).trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
     let host = host.split(':').next().unwrap_or(host);

@@ -1,11 +1,11 @@
-//! What the program was called, and what follows from it.
+//! The name pith was started under, and what follows from it.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use crate::dialect::{Dialect, PI, XCSH};
 
-/// Versions claimed under the names of other agents, because hosts gate on them.
+/// Versions printed under the names of other agents, because hosts check them.
 const CLAIMS: [(&str, &str); 2] = [("pi", "1.4.0"), ("xcsh", "19.54.0")];
 
 /// The name pith was started under.
@@ -14,14 +14,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// From the first argument.
+    /// Reads the name from the first argument.
     pub fn of(argument: Option<OsString>) -> Self {
         let path = argument.unwrap_or_default();
         let name = Path::new(&path).file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         Program { name }
     }
 
-    /// The dialect of hosts that call it so.
+    /// The dialect of hosts that use this name.
     pub fn dialect(&self) -> &'static Dialect {
         match self.name.as_str() {
             "omp" => &XCSH,
@@ -30,7 +30,7 @@ impl Program {
         }
     }
 
-    /// Whether it serves a host without being told so.
+    /// Whether it serves a host without `--mode rpc`.
     pub fn is_rpc(&self) -> bool {
         self.name == "pith-rpc"
     }
@@ -44,7 +44,7 @@ impl Program {
     }
 }
 
-/// Arguments as text; one that is not is named.
+/// Converts arguments to text; the error names one that is not UTF-8.
 pub fn utf8(arguments: Vec<OsString>) -> anyhow::Result<Vec<String>> {
     let text = |argument: OsString| {
         argument.into_string().map_err(|bad| anyhow::anyhow!("argument is not valid UTF-8: {}", bad.to_string_lossy()))

@@ -14,13 +14,13 @@ use pith_resources::{
 use pith_session::{Contributed, ProjectFiles, SessionOptions, StreamRules};
 
 use crate::cli::Cli;
-use crate::packages::{self, Package, Shelves};
+use crate::packages::{self, Package, PackageDirs};
 use crate::warn;
 
-/// Puts a yes-or-no question to whoever is there; `None` is no answer.
+/// Asks the user a yes-or-no question; `None` is no answer.
 pub type Ask = Box<dyn Fn(&Question) -> Option<bool> + Send>;
 
-/// Reads what directories bring, under the rules of the command line.
+/// Reads settings and resources of directories, as the command line selects them.
 pub struct Project {
     agent_dir: AgentDir,
     home: PathBuf,
@@ -29,21 +29,21 @@ pub struct Project {
     /// A template; directory, trust and settings lists are filled in for each reading.
     flags: ResourceOptions,
     ask: Option<Ask>,
-    /// Decisions hold for the life of the process.
-    verdicts: Verdicts,
-    /// What nobody could be asked so far.
+    /// Valid for the life of the process.
+    trust_decisions: TrustDecisions,
+    /// Questions about trust that could not be asked yet.
     questions: HashMap<PathBuf, Question>,
-    /// `--extension`; a directory may bring skills and templates too.
+    /// `--extension`; a directory may contain skills and templates too.
     extensions: Vec<String>,
     /// Whether stream rules are read.
     has_rules: bool,
 }
 
-/// Whether directories are trusted, as far as that was decided. Shared by the sessions of a process.
+/// Which directories are trusted, as far as that was decided. Shared by the sessions of a process.
 #[derive(Clone, Default)]
-pub struct Verdicts(Arc<Mutex<HashMap<PathBuf, bool>>>);
+pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, bool>>>);
 
-impl Verdicts {
+impl TrustDecisions {
     fn of(&self, cwd: &Path) -> Option<bool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(cwd).copied()
     }
@@ -53,13 +53,13 @@ impl Verdicts {
     }
 }
 
-/// What is known of a directory before it is trusted.
-pub struct Unjudged {
+/// What is known of a directory before trust is decided.
+pub struct UndecidedProject {
     user: LoadedSettings,
     gated: GatedResources,
 }
 
-impl Unjudged {
+impl UndecidedProject {
     /// The user's settings alone.
     pub fn user_settings(&self) -> &Settings {
         &self.user.settings
@@ -67,7 +67,7 @@ impl Unjudged {
 }
 
 impl Project {
-    /// Of a command line. Without `ask`, nobody's decision means no.
+    /// Creates a project for a command line. Without `ask`, an undecided project is not trusted.
     pub fn new(cli: &Cli, agent_dir: &AgentDir, environment: &Environment, ask: Option<Ask>) -> Self {
         let home = environment.home().to_owned();
         let flags = ResourceOptions {
@@ -90,55 +90,60 @@ impl Project {
             approve: cli.approve,
             flags,
             ask,
-            verdicts: Verdicts::default(),
+            trust_decisions: TrustDecisions::default(),
             questions: HashMap::new(),
             extensions: cli.extensions.clone(),
             has_rules: false,
         }
     }
 
-    /// Reads stream rules too, where there are some to be read.
+    /// Reads stream rules too, if the dialect has them.
     pub fn with_rules(self, has_rules: bool) -> Self {
         Project { has_rules, ..self }
     }
 
-    /// Shares what is decided about directories with other sessions.
-    pub fn with_verdicts(self, verdicts: Verdicts) -> Self {
-        Project { verdicts, ..self }
+    /// Shares the decisions about trust with other sessions.
+    pub fn with_trust_decisions(self, trust_decisions: TrustDecisions) -> Self {
+        Project { trust_decisions, ..self }
     }
 
-    /// Settings that are in force in a directory.
+    /// Returns the settings that apply in a directory.
     pub fn settings(&mut self, cwd: &Path) -> LoadedSettings {
-        let unjudged = self.look(cwd);
-        self.judge(cwd, unjudged, None)
+        let undecided = self.inspect(cwd);
+        self.decide_trust(cwd, undecided, None)
     }
 
-    /// What can be read without trust.
-    pub fn look(&self, cwd: &Path) -> Unjudged {
-        Unjudged {
+    /// Reads what can be read without trust.
+    pub fn inspect(&self, cwd: &Path) -> UndecidedProject {
+        UndecidedProject {
             user: settings::load(&self.agent_dir, cwd, false),
             gated: GatedResources::find(cwd, self.agent_dir.layout().project_name(), Some(&self.home)),
         }
     }
 
-    /// Whether extensions have a say in the judgement: nobody before them has.
-    pub fn is_open(&self, cwd: &Path, unjudged: &Unjudged) -> bool {
-        self.approve.is_none() && !unjudged.gated.is_empty() && self.verdicts.of(cwd).is_none()
+    /// Returns whether extensions may decide about trust, because nothing before them has.
+    pub fn is_open(&self, cwd: &Path, undecided: &UndecidedProject) -> bool {
+        self.approve.is_none() && !undecided.gated.is_empty() && self.trust_decisions.of(cwd).is_none()
     }
 
-    /// Settings that are in force after all, with what an extension `said` about the directory.
-    pub fn judge(&mut self, cwd: &Path, unjudged: Unjudged, said: Option<TrustDecision>) -> LoadedSettings {
-        let Unjudged { user, gated } = unjudged;
+    /// Returns the settings that apply, after the decision of an extension, if any.
+    pub fn decide_trust(
+        &mut self,
+        cwd: &Path,
+        undecided: UndecidedProject,
+        decision: Option<TrustDecision>,
+    ) -> LoadedSettings {
+        let UndecidedProject { user, gated } = undecided;
         let mut problems = Vec::new();
-        let is_trusted = self.is_trusted(cwd, &gated, said, &user.settings, &mut problems);
+        let is_trusted = self.is_trusted(cwd, &gated, decision, &user.settings, &mut problems);
         let has_own = is_trusted && self.agent_dir.project_settings_file(cwd).exists();
         let mut loaded = if has_own { settings::load(&self.agent_dir, cwd, true) } else { user };
         loaded.diagnostics.extend(problems);
-        loaded.diagnostics.extend(packages::installed(&loaded.settings, self.shelves(cwd)).1);
+        loaded.diagnostics.extend(packages::installed(&loaded.settings, self.package_dirs(cwd)).1);
         loaded
     }
 
-    /// Settings and resources that are in force in a directory.
+    /// Reads the settings and resources that apply in a directory.
     pub fn read(
         &mut self,
         cwd: &Path,
@@ -146,11 +151,11 @@ impl Project {
         options: impl FnOnce(&Settings) -> SessionOptions,
     ) -> ProjectFiles {
         let loaded = self.settings(cwd);
-        self.read_judged(cwd, loaded, contributed, options)
+        self.read_with_settings(cwd, loaded, contributed, options)
     }
 
-    /// Resources, for settings that were read already.
-    pub fn read_judged(
+    /// Reads resources, for settings that were read already.
+    pub fn read_with_settings(
         &self,
         cwd: &Path,
         loaded: LoadedSettings,
@@ -166,7 +171,7 @@ impl Project {
         ProjectFiles { resources, options, settings: Arc::new(settings), rules, diagnostics, is_trusted, question }
     }
 
-    /// Stream rules of the trusted project, then of the user.
+    /// The stream rules of the trusted project, then of the user.
     fn rules(&self, cwd: &Path, is_trusted: bool) -> StreamRules {
         if !self.has_rules {
             return StreamRules::default();
@@ -183,7 +188,7 @@ impl Project {
         rules
     }
 
-    /// Resources that are in force in a directory with these settings.
+    /// Returns the resources that apply in a directory with these settings.
     pub fn resources(&self, cwd: &Path, settings: &Settings) -> Resources {
         self.load(cwd, settings, &Contributed::default())
     }
@@ -201,43 +206,43 @@ impl Project {
         })
     }
 
-    /// Packages of the command line, then of settings.
+    /// The packages of the command line, then of settings.
     fn packages(&self, cwd: &Path, settings: &Settings) -> Vec<PackageResources> {
-        let shelves = self.shelves(cwd);
+        let package_dirs = self.package_dirs(cwd);
         let named = self.extensions.iter().filter_map(|source| {
-            let found = packages::named(source, shelves, self.trusts(cwd));
+            let found = packages::named(source, package_dirs, self.trusts(cwd));
             let root = found.map_or_else(|| Some(pith_ext::discovery::expand(source, cwd, &self.home)), Result::ok)?;
             let (source, scope) = (source.clone(), Scope::Temporary);
             root.is_dir().then_some(PackageResources { root, source, scope, skills: None, prompts: None })
         });
-        let installed = packages::installed(settings, shelves).0;
+        let installed = packages::installed(settings, package_dirs).0;
         named.chain(installed.iter().map(Package::resources)).collect()
     }
 
-    fn shelves<'a>(&'a self, cwd: &'a Path) -> Shelves<'a> {
-        Shelves { agent_dir: &self.agent_dir, cwd, home: &self.home }
+    fn package_dirs<'a>(&'a self, cwd: &'a Path) -> PackageDirs<'a> {
+        PackageDirs { agent_dir: &self.agent_dir, cwd, home: &self.home }
     }
 
-    /// Somebody has said yes, for the life of the process.
+    /// Trusts a directory for the life of the process.
     pub fn trust(&mut self, cwd: &Path) {
-        self.verdicts.decide(cwd, true);
+        self.trust_decisions.decide(cwd, true);
         self.questions.remove(cwd);
     }
 
-    /// What was decided about a directory whose settings have been read.
+    /// Returns what was decided about a directory whose settings have been read.
     pub fn trusts(&self, cwd: &Path) -> bool {
-        self.verdicts.of(cwd).unwrap_or(false)
+        self.trust_decisions.of(cwd).unwrap_or(false)
     }
 
     fn is_trusted(
         &mut self,
         cwd: &Path,
         gated: &GatedResources,
-        said: Option<TrustDecision>,
+        decision: Option<TrustDecision>,
         user: &Settings,
         problems: &mut Vec<Diagnostic>,
     ) -> bool {
-        if let Some(known) = self.verdicts.of(cwd) {
+        if let Some(known) = self.trust_decisions.of(cwd) {
             return known;
         }
         let file = TrustFile::in_agent_dir(self.agent_dir.path());
@@ -252,12 +257,12 @@ impl Project {
         let verdict = decide(&TrustInputs {
             is_gated: !gated.is_empty(),
             flag: self.approve,
-            extension: said.map(|said| said.trusted),
+            extension: decision.map(|decision| decision.trusted),
             saved,
             default: user.default_project_trust,
         });
-        if let Some(said) = said.filter(|said| said.remember) {
-            self.save(cwd, said.trusted, &file, problems);
+        if let Some(decision) = decision.filter(|decision| decision.remember) {
+            self.save(cwd, decision.trusted, &file, problems);
         }
         let is_trusted = match verdict {
             Verdict::Trusted => true,
@@ -268,7 +273,7 @@ impl Project {
             }
             Verdict::Ask => self.ask_and_save(cwd, gated, &file, problems),
         };
-        self.verdicts.decide(cwd, is_trusted);
+        self.trust_decisions.decide(cwd, is_trusted);
         is_trusted
     }
 

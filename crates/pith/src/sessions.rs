@@ -1,4 +1,4 @@
-//! Which session the command line asks for.
+//! Opens the session that the command line selects.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use pith_store::{
 
 use crate::warn;
 
-/// The flags that choose a session.
+/// The flags that select a session.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFlags {
     /// `--session`
     pub open: Option<String>,
     /// `--create`
     pub may_create_directory: bool,
-    /// Whether a host reads the refusals, and chooses the paths.
+    /// Whether a host reads the error messages, and chooses the paths.
     pub serves_host: bool,
     /// `--session-id`
     pub id: Option<String>,
@@ -31,10 +31,10 @@ pub struct SessionFlags {
     pub is_unsaved: bool,
 }
 
-/// A message that is the whole line on stderr, because scripts compare it.
+/// An error that is the whole line on stderr, because scripts compare it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Plain(String);
+pub struct PlainError(String);
 
 const BAD_ID: &str = "Session id must be non-empty, contain only alphanumeric characters, '-', '_', and '.', \
                       and start and end with an alphanumeric character";
@@ -42,7 +42,7 @@ const NO_PICKER: &str = "--resume cannot show a list to choose from here: \
                          use --continue for the newest session of this directory, or --session <path|id>";
 
 impl SessionFlags {
-    /// Takes `--session`, which without a value asks for a list to choose from.
+    /// Sets `--session`, which without a value asks for a list to choose from.
     pub fn open_or_choose(&mut self, value: String) {
         if value.is_empty() {
             self.resume = Some(value);
@@ -75,7 +75,7 @@ impl SessionFlags {
         Ok(())
     }
 
-    /// Opens or begins the session.
+    /// Opens or creates the session.
     pub fn open(&self, places: &SessionPlaces, cwd: &Path, environment: &Environment) -> anyhow::Result<SessionStore> {
         let found = |argument: &str| {
             let places = Places { cwd, session_dir: &places.dir, root: &places.root };
@@ -132,7 +132,7 @@ impl SessionFlags {
 }
 
 impl SessionFlags {
-    /// A new session in a directory that is not there is more often a slip than a wish.
+    /// Refuses a new session in a missing directory, which is usually a typo.
     fn check_directory(&self, path: &Path) -> anyhow::Result<()> {
         if let Some(directory) = path.parent()
             && !(self.may_create_directory || self.serves_host)
@@ -146,13 +146,13 @@ impl SessionFlags {
         Ok(())
     }
 
-    /// The refusal, with what a person can do about it. Hosts get the text that they compare.
+    /// Adds what a user can do to the error. Hosts get the text that they compare.
     fn advised(&self, error: StoreError) -> anyhow::Error {
         match &error {
             _ if self.serves_host => plain(error),
             StoreError::MissingCwd { path, .. } => {
                 let text = format!("{error}\nUse --fork {} to go on with a copy of it here.", path.display());
-                Plain(text).into()
+                PlainError(text).into()
             }
             StoreError::InUse { .. } => anyhow::anyhow!(in_use_advice(&error.to_string())),
             _ => plain(error),
@@ -160,7 +160,7 @@ impl SessionFlags {
     }
 }
 
-/// Adds to the text about a session in use what a person can do; leaves other texts as they are.
+/// Adds what a user can do to the text about a session in use; returns other texts unchanged.
 pub fn in_use_advice(text: &str) -> String {
     if text.starts_with("Session is in use by another process") {
         format!("{text}. Wait until it is done, or use --fork with that path to go on in a copy")
@@ -169,17 +169,17 @@ pub fn in_use_advice(text: &str) -> String {
     }
 }
 
-/// Some refusals are compared literally, so they go without a prefix.
+/// Hosts compare some errors literally, so those get no prefix.
 fn plain(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::NoMatch(_) | StoreError::IdTaken(_) | StoreError::MissingCwd { .. } => {
-            Plain(error.to_string()).into()
+            PlainError(error.to_string()).into()
         }
         other => other.into(),
     }
 }
 
-/// Where sessions are kept: a directory given by flag, variable or setting replaces the usual ones.
+/// Where sessions are stored: a directory given by flag, variable or setting replaces the default ones.
 pub fn places(
     given: Option<PathBuf>,
     environment: &Environment,

@@ -1,5 +1,5 @@
-//! `pith tour`: pith as its own host. Spawns itself in rpc mode with the
-//! scripted model, prompts, steers once, and shows every line of both sides.
+//! `pith tour`: pith as its own host. Starts itself in rpc mode with the scripted model, prompts, steers once, and
+//! shows every line of both sides.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -50,7 +50,7 @@ pub fn play() -> anyhow::Result<u8> {
             _ => {}
         }
     }
-    // End of input ends pith.
+    // The end of input ends pith.
     drop(input);
     Ok(if pith.wait()?.success() { 0 } else { 1 })
 }

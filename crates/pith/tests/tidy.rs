@@ -1,4 +1,4 @@
-//! Rules of the repository that a compiler cannot hold.
+//! Rules of the repository that the compiler cannot check.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Tests that outgrew the file they belong to.
+/// Test modules that have their own files.
 fn is_test(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "tests")
         || path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
@@ -65,10 +65,10 @@ fn every_module_says_what_it_is_for() {
 fn text_reaches_a_terminal_only_where_it_is_made_visible() {
     const WRITERS: [&str; 9] = [
         "pith-visible/src/lib.rs",
-        // Programs and open files of extensions have the process's stderr itself.
+        // Programs and open files of extensions get the process's stderr itself.
         "pith-ext/src/ops/fs.rs",
         "pith-ext/src/ops/process.rs",
-        // Plays a script of pith's own.
+        // Plays pith's own script.
         "pith/src/tour.rs",
         "pith/src/lib.rs",
         "pith/src/people/screen.rs",

@@ -1,4 +1,4 @@
-//! What all benches look at: time, memory, processor time, and a line per figure.
+//! What all benches measure: time, memory, processor time, and a line per figure.
 #![allow(dead_code, reason = "no bench needs all of it")]
 
 use std::fs;
@@ -10,12 +10,12 @@ use serde_json::json;
 /// The binary under measurement.
 pub const BIN: &str = env!("CARGO_BIN_EXE_pith");
 
-/// A pith in a home, with time to spare.
+/// A pith in a home, with generous timeouts.
 pub fn builder(home: &TempHome) -> HostBuilder {
     Host::builder(BIN).rpc(Api::Anthropic).home(home).patience(Duration::from_secs(120))
 }
 
-/// From spawning the process to its first answer, median of `n`.
+/// The time from spawning the process to its first answer, median of `n`.
 pub fn start_up(n: usize, furnish: impl Fn(&TempHome)) -> Duration {
     let server = ModelServer::start(Script::new());
     let times = (0..n).map(|_| {
@@ -30,7 +30,7 @@ pub fn start_up(n: usize, furnish: impl Fn(&TempHome)) -> Duration {
     median(times.collect())
 }
 
-/// Small extensions as people write them, those that the bench of the extension engine runs.
+/// Small extensions as people write them; the bench of the extension engine runs them too.
 pub fn five_extensions(home: &TempHome) {
     let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../pith-ext/benches/small");
     for entry in fs::read_dir(small).expect("small extensions").flatten() {
@@ -39,19 +39,19 @@ pub fn five_extensions(home: &TempHome) {
     }
 }
 
-/// Memory of a pith that has nothing to do.
+/// The memory of an idle pith.
 pub fn idle_memory(furnish: impl Fn(&TempHome)) -> u64 {
     let server = ModelServer::start(Script::new());
     let home = TempHome::for_server(&server);
     furnish(&home);
     let mut host = builder(&home).spawn();
     host.data(json!({"type": "get_state"}));
-    // Memory is given back a moment after the first answer.
+    // Memory is released a moment after the first answer.
     std::thread::sleep(Duration::from_millis(500));
     pss(host.pid())
 }
 
-/// The middle one.
+/// The median.
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
@@ -72,12 +72,12 @@ pub fn processor_time(pid: i32) -> Duration {
     Duration::from_millis((ticks(11) + ticks(12)) * 10)
 }
 
-/// Kilobytes for people.
+/// Formats kilobytes as megabytes.
 pub fn megabytes(kilobytes: u64) -> String {
     format!("{:.1} MB", kilobytes as f64 / 1e3)
 }
 
-/// Milliseconds for people.
+/// Formats milliseconds.
 pub fn ms(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }

@@ -1,4 +1,4 @@
-//! Names in files and flags that nobody has: keys of settings, providers, models, tools.
+//! Finds unknown names in files and flags: keys of settings, providers, models, tools.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use pith_tools::BUILTINS;
 
 use super::Report;
 
-/// Kept by the session itself, so not among the built-in tools.
+/// Implemented by the session, so not among the built-in tools.
 const TODO_WRITE: &str = "todo_write";
 
 /// What the files are compared with.
@@ -23,7 +23,7 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Reports every name that is wrong.
+    /// Reports every unknown name.
     pub(super) fn check(&self, report: &mut Report) {
         self.check_keys(report);
         self.check_default_model(report);
@@ -32,7 +32,7 @@ impl Known<'_> {
         self.check_replaced_files(report);
     }
 
-    /// A slip is a problem; a key that is like none of pith's is probably another agent's.
+    /// A typo is a problem; a key that resembles none of pith's is probably another agent's.
     fn check_keys(&self, report: &mut Report) {
         for file in [self.agent_dir.settings_file(), self.agent_dir.project_settings_file(self.cwd)] {
             for key in settings::unknown_keys(&file) {
@@ -72,7 +72,7 @@ impl Known<'_> {
                             report.remark(file("defaultModel"), &format!("the default model cannot be used: {why}"));
                         }
                     }
-                    // A local server says what it has only when it is asked.
+                    // The models of a local server are known only after a request to it.
                     None if models.is_empty() => {}
                     None => {
                         let near = suggestion(model, models.iter().map(|model| &*model.id));
@@ -110,7 +110,7 @@ impl Known<'_> {
         }
     }
 
-    /// `auth.json` takes the place of what older releases wrote.
+    /// `auth.json` replaces what older releases wrote.
     fn check_replaced_files(&self, report: &mut Report) {
         let auth = self.agent_dir.auth_file();
         if !auth.exists() {
@@ -127,8 +127,8 @@ impl Known<'_> {
     }
 }
 
-/// Refuses a name in `--tools` that no tool has. Extensions may register more tools later, so with any of them only
-/// a slip is refused.
+/// Refuses a name in `--tools` that no tool has. Extensions may register more tools later, so if there are any only a
+/// typo is refused.
 pub fn check_tools(names: &[String], extension_tools: &[String], has_extensions: bool) -> Result<(), String> {
     for name in names.iter().filter(|name| !is_tool(name, extension_tools)) {
         let near = suggestion(name, tool_names(extension_tools));

@@ -1,9 +1,9 @@
-//! Completions for shells, from the same table as the parser.
+//! Shell completions, generated from the flag table.
 
 use super::flags::{self, Takes};
 use super::subcommand::{SUBCOMMANDS, Shell};
 
-/// The script for a shell.
+/// Returns the script for a shell.
 pub fn completions(shell: Shell) -> String {
     match shell {
         Shell::Bash => bash(),
@@ -83,7 +83,7 @@ fn zsh() -> String {
     )
 }
 
-/// Quotes and colons mean something to zsh.
+/// Escapes quotes, brackets and colons, which are special in zsh.
 fn zsh_text(text: &str) -> String {
     text.replace('\'', "'\\''").replace('[', "\\[").replace(']', "\\]").replace(':', "\\:")
 }
@@ -102,7 +102,7 @@ fn fish() -> String {
     for flag in flags::all() {
         text.push_str(&format!("complete -c pith -l {}", flag.long.trim_start_matches('-')));
         if let Some(short) = flag.short.map(|short| short.trim_start_matches('-')) {
-            // Longer short forms are "old style" options to fish.
+            // fish calls longer short forms "old style" options.
             text.push_str(&format!(" -{} {short}", if short.len() == 1 { 's' } else { 'o' }));
         }
         let choices = flag.choices();

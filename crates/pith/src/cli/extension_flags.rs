@@ -1,5 +1,5 @@
-//! Options that pith does not know itself. Whether an extension does can only
-//! be said once extensions have been loaded, so they are kept until then.
+//! Options that pith itself does not know. Whether an extension registers them is known only after extensions were
+//! loaded, so they are kept until then.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ pub struct ExtensionFlags(Vec<UnresolvedFlag>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct UnresolvedFlag {
-    /// Without the dashes.
+    /// The name without the dashes.
     name: String,
     value: Option<String>,
-    /// Known as a flag of another agent, which nobody need have registered.
+    /// Whether it is a flag of another agent, which no extension need have registered.
     is_foreign: bool,
 }
 
-/// What is done about options that nobody has registered.
+/// What to do with options that no extension has registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownFlags {
     Error,
@@ -29,7 +29,7 @@ pub enum UnknownFlags {
     Warn,
 }
 
-/// What extensions get, and what people are told.
+/// The values for extensions, and warnings for the user.
 #[derive(Debug, Default, PartialEq)]
 pub struct ResolvedFlags {
     pub values: HashMap<String, Value>,
@@ -45,12 +45,12 @@ impl ExtensionFlags {
         self.0.push(UnresolvedFlag { name: name.to_owned(), value, is_foreign: true });
     }
 
-    /// Whether there is nothing to resolve.
+    /// Returns whether there is nothing to resolve.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Compares with what extensions have registered; `Err` is the text after `Error: `.
+    /// Compares the options with what extensions have registered; `Err` is the text after `Error: `.
     pub fn resolve(&self, registered: &[FlagInfo], unknown_flags: UnknownFlags) -> Result<ResolvedFlags, String> {
         let mut resolved = ResolvedFlags::default();
         let mut unknown: Vec<String> = Vec::new();
@@ -122,12 +122,12 @@ mod tests {
         check("--preset quick", serde_json::json!({"preset": "quick"}));
         check("--preset=a --preset=b", serde_json::json!({"preset": "b"}));
         check("--preset= --loud @file", serde_json::json!({"preset": "", "loud": true}));
-        // Another agent has a flag of this name; the extension's counts.
+        // Another agent has a flag of this name; the extension's is used.
         check("--plan --loud", serde_json::json!({"plan": true, "loud": true}));
     }
 
     #[test]
-    fn what_nobody_registered_is_refused_or_ignored() {
+    fn unregistered_flags_are_refused_or_ignored() {
         let check = |line: &str, text: &str| assert_eq!(resolve(line, UnknownFlags::Error).expect_err(line), text);
         check("--preset", "Extension flag \"--preset\" requires a value");
         check("--preset --loud", "Extension flag \"--preset\" requires a value");

@@ -1,5 +1,5 @@
-//! What a flag is, and how flags are found. The parser, the help, the completions and the manual page all read
-//! the rows of `table.rs` through this file.
+//! What a flag is, and how flags are found. The parser, the help, the completions and the manual page all read the rows
+//! of `table.rs` through this file.
 
 use pith_protocol::ThinkingLevel;
 
@@ -19,13 +19,13 @@ pub enum Takes {
 /// What pith does with a flag.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
-    /// Notes it on the command line that is being read.
+    /// Sets something on the command line being parsed.
     Switch(fn(&mut Cli)),
-    /// Notes its value.
+    /// Stores its value.
     Set(fn(&mut Cli, String)),
-    /// Notes its value, or says what is wrong with it.
+    /// Checks and stores its value.
     Check(fn(&mut Cli, String) -> Result<(), String>),
-    /// Accepts it without effect: it concerns terminal interfaces, or features this pith has none of.
+    /// Accepts it without effect: it concerns terminal interfaces, or features that pith does not have.
     Ignored,
     /// Accepts it with a warning: it asks for something of another agent that pith does not do.
     Foreign,
@@ -39,7 +39,7 @@ pub struct Flag {
     pub takes: Takes,
     pub help: &'static str,
     pub effect: Effect,
-    /// What to say when the value is missing. Without a text, the flag is then one that only an extension may know.
+    /// The error when the value is missing. Without a text, the flag may then be an extension's.
     pub missing_value: Option<&'static str>,
 }
 
@@ -83,7 +83,7 @@ pub const fn optional(
     Flag { long, short, takes: Takes::Optional(name), help, effect: Effect::Set(set), missing_value: None }
 }
 
-/// A flag of another agent that changes nothing here.
+/// A flag of another agent that has no effect in pith.
 pub const fn ignored(long: &'static str, takes: Takes) -> Flag {
     Flag { long, short: None, takes, help: "", effect: Effect::Ignored, missing_value: None }
 }

@@ -1,4 +1,4 @@
-//! The help text, from the same table as the parser.
+//! The help text, generated from the flag table.
 
 use pith_ext::registry::{FlagInfo, FlagKind};
 
@@ -29,10 +29,10 @@ Settings are in ~/.pi/agent; `pith config check` tells what is wrong with them.
 PITH_LOG=debug shows what pith does, PITH_LOG_FILE=path writes it to a file.
 ";
 
-/// Column at which descriptions begin.
+/// The column at which descriptions begin.
 const INDENT: usize = 37;
 
-/// What `--help` prints, with the flags extensions have registered.
+/// Returns what `--help` prints, with the flags that extensions have registered.
 pub fn help(extension_flags: &[FlagInfo], are_all_loaded: bool) -> String {
     let mut text = USAGE.to_owned();
     text.push_str("\nSubcommands:\n");

@@ -1,4 +1,4 @@
-//! The manual page, from the same table as the parser.
+//! The manual page, generated from the flag table.
 
 use super::subcommand::SUBCOMMANDS;
 use super::table::{GROUPS, Group};
@@ -75,7 +75,7 @@ A directory that model calls are written to, or answered from.
 No colours.
 ";
 
-/// The page as troff.
+/// Returns the page as troff.
 pub fn man() -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut page = format!(
@@ -100,7 +100,7 @@ fn entry(page: &mut String, name: &str, help: &str) {
     page.push_str(&format!(".TP\n.B {}\n{}\n", escape(name), escape(help)));
 }
 
-/// Hyphens that must stay hyphens, and lines that must not be requests.
+/// Escapes hyphens, and lines that troff would take for requests.
 fn escape(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }

@@ -1,5 +1,5 @@
-//! The command line. Hosts pass flags written for other agents and other
-//! versions, so what rpc mode does not know is warned about, not refused.
+//! The command line. Hosts pass flags written for other agents and other versions, so rpc mode warns about unknown
+//! flags instead of refusing them.
 
 mod completions;
 mod extension_flags;
@@ -28,13 +28,13 @@ pub use man::man;
 pub use subcommand::Shell;
 pub use values::{dialect_named, stream_updates};
 
-/// The command line, read.
+/// The parsed command line.
 #[derive(Debug, Default)]
 pub struct Cli {
     pub action: Action,
     pub mode: Option<Mode>,
     pub print: bool,
-    /// What `--list-models` looks for.
+    /// The search term of `--list-models`.
     pub search: Option<String>,
     pub provider: Option<String>,
     pub model: Option<String>,
@@ -61,9 +61,9 @@ pub struct Cli {
     pub no_extensions: bool,
     /// `--extension-errors`: which extensions must load.
     pub extension_errors: Option<ExtensionErrors>,
-    /// Options that only extensions may know.
+    /// Options that may belong to extensions.
     pub extension_flags: ExtensionFlags,
-    /// `--approve` or `--no-approve`, the last one given.
+    /// `--approve` or `--no-approve`, whichever was given last.
     pub approve: Option<bool>,
     pub offline: bool,
     pub verbose: bool,
@@ -75,22 +75,22 @@ pub struct Cli {
     pub ui_cancel: bool,
     pub messages: Vec<String>,
     pub files: Vec<String>,
-    /// For stderr, before anything else.
+    /// Printed to stderr before anything else.
     pub warnings: Vec<String>,
-    /// Options with one dash that nobody knows.
+    /// Unknown options with one dash.
     unknown: Vec<String>,
 }
 
-/// What the process is asked to do.
+/// What the process is to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Action {
-    /// A conversation, in whatever mode.
+    /// A conversation, in any mode.
     #[default]
     Serve,
     Help,
     Version,
     ListModels,
-    /// A session file as a page.
+    /// Writes a session file as a page.
     Export(PathBuf),
     Tour,
     ConfigCheck,
@@ -104,7 +104,7 @@ pub enum Action {
     Refuse(String),
 }
 
-/// What becomes of extensions that cannot be loaded. Without a word, those of the command line must load.
+/// What happens if extensions cannot be loaded. If unset, only those of the command line must load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtensionErrors {
     /// They are reported and left out.

@@ -1,4 +1,4 @@
-//! Reads the arguments: subcommands, flags by the table, messages and files.
+//! Parses the arguments: subcommands, flags by the table, messages and files.
 
 use std::iter::Peekable;
 use std::vec;
@@ -9,17 +9,17 @@ use super::flags::{Effect, Flag, Takes};
 use super::subcommand::{self, Subcommand};
 use super::{Action, Cli, Mode};
 
-/// The arguments that have not been read yet.
+/// The arguments that have not been parsed yet.
 type Rest = Peekable<vec::IntoIter<String>>;
 
 impl Cli {
-    /// Reads the arguments after the program name; `Err` is the text after `Error: `.
+    /// Parses the arguments after the program name; `Err` is the text after `Error: `.
     #[cfg(test)]
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Cli, String> {
         Cli::parse_in(None, arguments)
     }
 
-    /// The same for a program that has a mode unless it is told another one.
+    /// Like [`Cli::parse`], for a program that has a default mode.
     pub fn parse_in(mode: Option<Mode>, arguments: impl IntoIterator<Item = String>) -> Result<Cli, String> {
         let arguments: Vec<String> = arguments.into_iter().collect();
         let first = arguments.first().and_then(|first| Subcommand::of(first, arguments.get(1).map(String::as_str)));
@@ -81,7 +81,7 @@ impl Cli {
         match Flag::named(&name) {
             Some(flag) => self.known(flag, inline, rest),
             None if argument.starts_with("--") => {
-                // An extension's flag or another agent's; what follows it may be its value.
+                // A flag of an extension or of another agent; what follows it may be its value.
                 let value = inline.or_else(|| rest.next_if(|next| !next.starts_with(['-', '@'])));
                 self.extension_flags.push(&name[2..], value);
                 Ok(())
@@ -107,14 +107,14 @@ impl Cli {
             Effect::Foreign => self.extension_flags.push_foreign(&flag.long[2..], value),
             Effect::Set(_) | Effect::Check(_) if is_missing => match flag.missing_value {
                 Some(text) => return Err(text.to_owned()),
-                // pith cannot mean this one; an extension may have a flag of the same name.
+                // An extension may have a flag of the same name without a value.
                 None => self.extension_flags.push(&flag.long[2..], None),
             },
             Effect::Switch(set) => set(self),
             Effect::Set(set) => set(self, value.unwrap_or_default()),
             Effect::Check(set) => set(self, value.unwrap_or_default())?,
         }
-        // A front-matter document is a message although it begins with dashes.
+        // A document with front matter is a message although it begins with dashes.
         let is_message = |next: &String| !next.starts_with(['-', '@']) || next.starts_with("---");
         if flag.long == "--print"
             && let Some(message) = rest.next_if(is_message)
@@ -124,7 +124,7 @@ impl Cli {
         Ok(())
     }
 
-    /// Takes `--thinking`; other agents only warn about levels they do not know.
+    /// Sets `--thinking`; like other agents, pith only warns about unknown levels.
     pub(super) fn set_thinking(&mut self, value: &str) {
         self.thinking = ThinkingLevel::parse(value);
         if self.thinking.is_none() {
@@ -143,14 +143,14 @@ impl Cli {
         }
         match self.action {
             Action::Serve => {}
-            // The conversation these came with would never see them.
+            // These actions send no messages.
             Action::ConfigCheck | Action::Man | Action::Completions(_) | Action::Tour if !self.messages.is_empty() => {
                 return Err(format!("unexpected argument: {}", self.messages[0]));
             }
             _ => return Ok(()),
         }
         self.sessions.check()?;
-        // Other agents make directories for their hosts, too.
+        // Other agents create directories for their hosts, too.
         self.sessions.serves_host = is_rpc;
         if is_rpc && !self.files.is_empty() {
             return Err("@file arguments are not supported in RPC mode".to_owned());

@@ -1,7 +1,7 @@
-//! Words in first position that are no messages.
+//! The subcommands: first arguments that are not messages.
 
 /// A subcommand, as help, completions and the manual list it.
-pub struct Described {
+pub struct SubcommandRow {
     pub name: &'static str,
     pub usage: &'static str,
     pub help: &'static str,
@@ -9,48 +9,48 @@ pub struct Described {
     pub words: &'static [&'static str],
 }
 
-/// The table.
-pub const SUBCOMMANDS: &[Described] = &[
-    Described {
+/// The table of subcommands.
+pub const SUBCOMMANDS: &[SubcommandRow] = &[
+    SubcommandRow {
         name: "tour",
         usage: "tour",
         help: "watch a scripted session with every line of both sides",
         words: &[],
     },
-    Described { name: "rpc", usage: "rpc [options]", help: "the same as --mode rpc", words: &[] },
-    Described {
+    SubcommandRow { name: "rpc", usage: "rpc [options]", help: "the same as --mode rpc", words: &[] },
+    SubcommandRow {
         name: "config",
         usage: "config check",
         help: "check settings, models, keys and resources",
         words: &["check"],
     },
-    Described { name: "doctor", usage: "doctor", help: "the same as config check", words: &[] },
-    Described {
+    SubcommandRow { name: "doctor", usage: "doctor", help: "the same as config check", words: &[] },
+    SubcommandRow {
         name: "auth",
         usage: "auth <check|print-api-key|...>",
         help: "is a provider ready, and with which secret (pith auth --help)",
         words: &["check", "print-api-key", "print-bearer-token"],
     },
-    Described {
+    SubcommandRow {
         name: "completions",
         usage: "completions <bash|zsh|fish>",
         help: "completions for a shell, on stdout",
         words: &["bash", "zsh", "fish"],
     },
-    Described { name: "man", usage: "man", help: "the manual page, on stdout: pith man | man -l -", words: &[] },
+    SubcommandRow { name: "man", usage: "man", help: "the manual page, on stdout: pith man | man -l -", words: &[] },
 ];
 
-/// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has a text of its own.
+/// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has its own text.
 pub fn usage(name: &str) -> Option<String> {
     let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
     let has_own = ["rpc", "auth"].contains(&name);
     (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
 }
 
-/// Package management of other agents.
+/// The package commands of other agents.
 const PACKAGE_WORDS: [&str; 5] = ["install", "remove", "uninstall", "update", "list"];
 
-/// What the first argument asks for.
+/// What the first argument selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subcommand {
     Tour,
@@ -61,7 +61,7 @@ pub enum Subcommand {
     Auth,
     Completions(Shell),
     Man,
-    /// Known, and not what pith does; the text says so.
+    /// A subcommand of other agents that pith does not have; the text says so.
     Refused(String),
 }
 
@@ -74,7 +74,7 @@ pub enum Shell {
 }
 
 impl Subcommand {
-    /// Reads the first words; `None` if they are no subcommand.
+    /// Parses the first words; `None` if they are no subcommand.
     pub fn of(first: &str, second: Option<&str>) -> Option<Subcommand> {
         Some(match (first, second) {
             ("tour", _) => Subcommand::Tour,

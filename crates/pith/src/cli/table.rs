@@ -233,7 +233,7 @@ pub const GROUPS: &[Group] = &[
     },
 ];
 
-/// Flags of other agents that pith takes without doing anything.
+/// Flags of other agents that pith accepts without effect.
 pub const OTHERS: &[Flag] = &[
     ignored("--no-themes", Nothing),
     ignored("--theme", Value("PATH")),

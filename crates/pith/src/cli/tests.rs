@@ -63,7 +63,7 @@ fn print_takes_the_next_argument_as_its_message() {
 }
 
 #[test]
-fn subcommands_stand_in_first_position() {
+fn subcommands_are_recognised_in_first_position() {
     let action = |line: &str| parse(line).expect(line).action;
     assert_eq!(action("rpc --model m"), Action::Serve);
     assert_eq!(parse("rpc").expect("parses").mode, Some(Mode::Rpc));

@@ -1,4 +1,4 @@
-//! The values of flags: what is read from a text, and what is said when that cannot be done.
+//! Parses the values of flags.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ pub(super) fn mode(value: &str) -> Result<Mode, String> {
     }
 }
 
-/// Reads the dialect of a flag or variable.
+/// Parses the dialect of a flag or variable.
 pub fn dialect_named(value: &str) -> Result<&'static Dialect, String> {
     Dialect::named(value).ok_or_else(|| {
         format!("Invalid dialect \"{value}\". Valid values: {}, {}", dialect::PI.name, dialect::XCSH.name)
     })
 }
 
-/// Reads the stream form of a flag or variable.
+/// Parses the stream form of a flag or variable.
 pub fn stream_updates(value: &str) -> Result<StreamUpdates, String> {
     let found = StreamUpdates::WORDS.iter().find(|(word, _)| *word == value);
     found.map(|(_, mode)| *mode).ok_or_else(|| format!("Invalid stream updates \"{value}\". Valid values: full, delta"))
@@ -47,13 +47,13 @@ pub(super) fn host_tool_timeout(value: &str) -> Result<Duration, String> {
     parsed.ok_or_else(|| format!("Invalid --host-tool-timeout-ms \"{value}\": expected a positive number"))
 }
 
-/// Reads the display name of a session.
+/// Parses the display name of a session.
 pub(super) fn name(value: &str) -> Result<String, String> {
     let name = value.trim();
     if name.is_empty() { Err("--name requires a non-empty value".to_owned()) } else { Ok(name.to_owned()) }
 }
 
-/// Reads a comma-separated list.
+/// Splits a comma-separated list.
 pub(super) fn names(list: &str) -> Vec<String> {
     list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -1,5 +1,5 @@
-//! Extensions before there is a session: loaded, asked whether they trust the
-//! project, told their flags. What they want meanwhile is served or kept.
+//! Extensions before there is a session: they are loaded, asked about trust in the project, and given their flags.
+//! Their requests meanwhile are served or kept.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ use tokio::task::JoinSet;
 use super::{Extensions, NAMED, limits};
 use crate::people::questions::{Questions, Shown};
 
-/// A host waits this long for extensions among which nothing gets on any more.
-const STALLED: Duration = Duration::from_millis(50);
+/// How long a host waits for extensions that make no progress.
+const STALL_LIMIT: Duration = Duration::from_millis(50);
 
-/// And no longer than this for those that do get on.
-const LONG: Duration = Duration::from_secs(1);
+/// How long a host waits for extensions that do make progress.
+const LOAD_LIMIT: Duration = Duration::from_secs(1);
 
-/// Loads what is found and keeps what is to be handed to the session.
+/// Loads extensions and collects what the session takes over.
 pub struct Loader<'a> {
     extensions: &'a Extensions,
     cwd: PathBuf,
@@ -39,7 +39,7 @@ pub struct Loader<'a> {
     sources: Vec<ExtensionSource>,
     loaded: Vec<LoadedExtension>,
     errors: Vec<LoadError>,
-    /// What has not come back yet, see [`Loader::load_for_host`].
+    /// Extensions that are still loading, see [`Loader::load_for_host`].
     pending: Option<LoadingExtensions>,
 }
 
@@ -47,36 +47,36 @@ pub struct Loader<'a> {
 struct Engine {
     handle: ExtensionHandle,
     requests: Requests,
-    /// Requests that only a session can deal with.
+    /// Requests that only a session can serve.
     early: Vec<FromExtension>,
-    /// What the session finds out again when it is told of providers.
-    complaints: Vec<ExtensionError>,
-    /// The person at the terminal, where there is one, and what extensions have asked.
+    /// Errors of provider registrations, which the session reports again when it registers them.
+    other_errors: Vec<ExtensionError>,
+    /// The user at the terminal, if there is one, and the dialogs of extensions.
     questions: Option<Questions>,
     asked: HashMap<String, Answer<UiAnswer>>,
-    /// For requests of factories.
+    /// Carries out HTTP requests.
     web: Web,
     /// Work that factories wait for.
     services: JoinSet<()>,
-    known: Known,
+    models: OfflineModels,
 }
 
-/// What extensions may ask about before there is a session: models and credentials as the files have them.
-struct Known {
+/// What extensions may ask about before there is a session: models and credentials from the files.
+struct OfflineModels {
     agent_dir: AgentDir,
     environment: Environment,
     settings: Settings,
-    /// Read for the first who asks.
+    /// Read when it is first needed.
     registry: Option<Arc<Registry>>,
 }
 
-impl Known {
+impl OfflineModels {
     fn registry(&mut self) -> &Arc<Registry> {
         let load = || Arc::new(Registry::load(&self.agent_dir, self.environment.clone(), &self.settings));
         self.registry.get_or_insert_with(load)
     }
 
-    /// Replaces the settings, which may say more once the project is trusted.
+    /// Replaces the settings, of which there may be more once the project is trusted.
     fn set_settings(&mut self, settings: &Settings) {
         if self.settings != *settings {
             self.settings = settings.clone();
@@ -86,20 +86,20 @@ impl Known {
 }
 
 impl<'a> Loader<'a> {
-    /// For the extensions of a directory. Starts nothing.
+    /// Creates a loader for the extensions of a directory. Starts nothing.
     pub fn new(extensions: &'a Extensions, cwd: &Path) -> Self {
         let (sources, loaded, errors) = Default::default();
         Loader { extensions, cwd: cwd.to_owned(), engine: None, sources, loaded, errors, pending: None }
     }
 
-    /// Loads what is not loaded yet; `found` has the order in which handlers are called from now on.
+    /// Loads extensions that are not loaded yet; `found` has the order in which handlers are called from now on.
     pub async fn load(&mut self, found: Discovery, settings: &Settings) {
         self.begin(found, settings);
         self.finish().await;
     }
 
-    /// The same for a host that asks for answers meanwhile: what takes too long, and need not be there, is
-    /// loaded while the session is served.
+    /// Like [`Loader::load`], for a host that is waiting: extensions that load too slowly, and that the start does not
+    /// depend on, are loaded while the session is served.
     pub async fn load_for_host(&mut self, found: Discovery, settings: &Settings) {
         let must_wait = self.extensions.is_any_needed(&found.sources);
         self.begin(found, settings);
@@ -112,8 +112,8 @@ impl<'a> Loader<'a> {
             tokio::select! {
                 biased;
                 report = &mut loading => Some(report),
-                () = handle.stalled(STALLED) => None,
-                () = tokio::time::sleep(LONG) => None,
+                () = handle.stalled(STALL_LIMIT) => None,
+                () = tokio::time::sleep(LOAD_LIMIT) => None,
             }
         });
         match report.await {
@@ -122,7 +122,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Waits for what has not come back yet.
+    /// Waits for extensions that are still loading.
     pub async fn finish(&mut self) {
         if let (Some(engine), Some(loading)) = (&mut self.engine, self.pending.take()) {
             let report = engine.during(None, loading).await;
@@ -130,7 +130,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Whether something is still being loaded.
+    /// Returns whether extensions are still loading.
     pub fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
@@ -142,8 +142,8 @@ impl<'a> Loader<'a> {
         }
         let surroundings = self.extensions.surroundings(&self.cwd);
         let engine = self.engine.get_or_insert_with(|| Engine::start(self.extensions, &self.cwd, settings));
-        engine.known.set_settings(settings);
-        // What has failed once would fail again, and run again.
+        engine.models.set_settings(settings);
+        // An extension that failed once would run and fail again.
         let failed: Vec<&str> = self.errors.iter().map(|error| error.path.as_str()).collect();
         let wanted: Vec<_> =
             found.sources.iter().filter(|source| !failed.contains(&source.path.as_str())).cloned().collect();
@@ -161,7 +161,7 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// What handlers say about the project; the first that decides counts.
+    /// Asks extensions about trust in the project; the first that decides is used.
     pub async fn project_trust(&mut self) -> Option<TrustDecision> {
         let engine = self.engine.as_mut()?;
         let handle = engine.handle.clone();
@@ -172,19 +172,19 @@ impl<'a> Loader<'a> {
         engine.during(None, handle.project_trust(&cwd)).await
     }
 
-    /// Refuses to go on without extensions that must be there.
+    /// Refuses to continue without extensions that must be loaded.
     pub fn check(&self) -> anyhow::Result<()> {
         let is_found = |path: &str, scope: &str| {
             self.sources.iter().any(|source| source.path == path && source.source_info.scope == scope)
         };
-        // What was not even found was named on the command line.
+        // A path that was not found was named on the command line.
         let is_named = |error: &LoadError| {
             is_found(&error.path, NAMED) || !self.sources.iter().any(|source| source.path == error.path)
         };
         self.extensions.check(&self.errors, is_named)
     }
 
-    /// Lets actions work, and providers join the registry. The session does that for what is still being loaded.
+    /// Enables actions, and registers providers. The session does that for extensions that are still loading.
     pub async fn bind(&mut self, flags: &HashMap<String, Value>, registry: &Registry) {
         let Some(engine) = self.engine.as_mut().filter(|_| self.pending.is_none()) else { return };
         let surroundings = self.extensions.surroundings(&self.cwd);
@@ -192,22 +192,22 @@ impl<'a> Loader<'a> {
         engine.during(Some(registry), handle.bind(&surroundings, flags)).await;
     }
 
-    /// What has been registered; `None` without extensions.
+    /// Returns what has been registered; `None` without extensions.
     pub fn registry(&self) -> Option<Arc<pith_ext::Registry>> {
         self.engine.as_ref().map(|engine| engine.handle.registry())
     }
 
-    /// What is loaded, in the order of handlers.
+    /// Returns the loaded extensions, in the order of their handlers.
     pub fn loaded(&self) -> &[LoadedExtension] {
         &self.loaded
     }
 
-    /// What could not be loaded.
+    /// Returns the extensions that could not be loaded.
     pub fn errors(&self) -> &[LoadError] {
         &self.errors
     }
 
-    /// Ends the engine: there will be no session. What went wrong meanwhile is handed over.
+    /// Ends the engine, because there will be no session. Returns the errors since the start.
     pub async fn close(self) -> Vec<ExtensionError> {
         let Some(mut engine) = self.engine else { return Vec::new() };
         let handle = engine.handle.clone();
@@ -216,13 +216,13 @@ impl<'a> Loader<'a> {
             FromExtension::Error(error) => Some(error),
             _ => None,
         };
-        engine.early.into_iter().filter_map(error).chain(engine.complaints).collect()
+        engine.early.into_iter().filter_map(error).chain(engine.other_errors).collect()
     }
 
-    /// Everything for the session, which takes over.
+    /// Converts to what the session takes over.
     pub fn into_running(self) -> Option<RunningExtensions> {
         let Engine { handle, requests, early, mut services, .. } = self.engine?;
-        // Each ends when the extension has lost interest in it, at the latest with the engine.
+        // Each ends when the extension aborts it, at the latest with the engine.
         services.detach_all();
         let (sources, errors, loading) = (self.sources, self.errors, self.pending);
         Some(RunningExtensions { handle, requests, sources, errors, early, loading })
@@ -236,17 +236,17 @@ impl Engine {
         let clients = Clients::with_proxy(settings.http_proxy.clone());
         let web = Web::new(Arc::new(clients), ClientOptions::from(settings).timeouts);
         let questions = (extensions.mode == Mode::Tui).then(|| Questions::new(on_stderr));
-        let known = Known {
+        let models = OfflineModels {
             agent_dir: extensions.agent_dir.clone(),
             environment: extensions.environment.clone(),
             settings: settings.clone(),
             registry: None,
         };
-        let (early, complaints, asked, services) = Default::default();
-        Engine { handle, requests, early, complaints, questions, asked, web, services, known }
+        let (early, other_errors, asked, services) = Default::default();
+        Engine { handle, requests, early, other_errors, questions, asked, web, services, models }
     }
 
-    /// Awaits a call into the extensions and serves them meanwhile.
+    /// Awaits a call into the extensions and serves their requests meanwhile.
     async fn during<T>(&mut self, registry: Option<&Registry>, call: impl Future<Output = T>) -> T {
         tokio::pin!(call);
         loop {
@@ -263,8 +263,8 @@ impl Engine {
         }
     }
 
-    /// Serves a request, keeps it for the session, or lets it fail: whoever waits for
-    /// something that only a session has must not keep the session from beginning.
+    /// Serves a request, keeps it for the session, or lets it fail: an extension that waits for something only a
+    /// session has must not keep the session from starting.
     fn take(&mut self, request: FromExtension, registry: Option<&Registry>) {
         let request = match (request, &mut self.questions) {
             (FromExtension::Fetch { request, reply }, _) => {
@@ -273,15 +273,15 @@ impl Engine {
                 return;
             }
             (FromExtension::Query(query), _) => {
-                // The others are answered with a failure: they are dropped.
+                // All other queries fail: their replies are dropped.
                 match registry {
                     Some(registry) => answer_from_registry(registry, query),
-                    None => answer_from_registry(self.known.registry(), query),
+                    None => answer_from_registry(self.models.registry(), query),
                 };
                 return;
             }
             (FromExtension::ModelAuth { provider, model, answer }, _) => {
-                let registry = self.known.registry().clone();
+                let registry = self.models.registry().clone();
                 self.services.spawn(async move { answer.send(model_auth(&registry, provider, model).await) });
                 return;
             }
@@ -301,7 +301,7 @@ impl Engine {
                     && let Err(error) = register_provider(registry, registration)
                 {
                     let (path, event) = (registration.extension_path.clone(), "register_provider".to_owned());
-                    self.complaints.push(ExtensionError { path, event, error, stack: None });
+                    self.other_errors.push(ExtensionError { path, event, error, stack: None });
                 }
             }
             FromExtension::UnregisterProvider { name } => {
@@ -342,7 +342,7 @@ impl Engine {
     }
 }
 
-/// The next answer of the person, if there is one to ask.
+/// Waits for the next answer of the user, if there is one to ask.
 async fn answered(questions: &mut Option<Questions>) -> (String, UiAnswer) {
     match questions {
         Some(questions) => questions.next().await,
@@ -350,7 +350,7 @@ async fn answered(questions: &mut Option<Questions>) -> (String, UiAnswer) {
     }
 }
 
-/// There is no screen yet, and standard output may be somebody else's.
+/// Writes questions to stderr: there is no screen yet, and stdout may be redirected.
 fn on_stderr(shown: Shown) {
     let text = match shown {
         Shown::Question(text, _) => text,

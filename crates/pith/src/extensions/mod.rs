@@ -1,6 +1,5 @@
-//! Extensions of the command line, of settings, of directories and of packages:
-//! found, loaded and bound before the session begins. Where there are none
-//! nothing is started.
+//! Extensions of the command line, of settings, of directories and of packages: found, loaded and bound before the
+//! session starts. If there are none, nothing is started.
 
 mod limits;
 mod loading;
@@ -23,22 +22,22 @@ use pith_tools::{BUILTINS, Builtin, Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 
 pub use loading::Loader;
-pub use survey::{Survey, Surveyor};
+pub use survey::{ExtensionSurvey, Survey};
 
 use crate::cli::{Cli, ExtensionErrors};
 use crate::launcher::Supervised;
-use crate::packages::{self, Package, Shelves};
+use crate::packages::{self, Package, PackageDirs};
 
-/// The version of the interface extensions are told.
+/// The version of the extension API.
 const API_VERSION: &str = "0.87.1";
 
-/// The scope of what the command line names.
+/// The scope of extensions that the command line names.
 const NAMED: &str = "temporary";
 
-/// What to do when nothing else helps.
+/// Printed if an extension keeps pith from starting.
 const HINT: &str = "Hint: Start without extensions using \"pith -ne\".";
 
-/// Where extensions are looked for and how they see the process.
+/// Where extensions are searched and what they see of the process.
 #[derive(Clone)]
 pub struct Extensions {
     named: Vec<String>,
@@ -49,11 +48,11 @@ pub struct Extensions {
     environment: Environment,
     mode: Mode,
     supervisor: Option<Supervisor>,
-    /// The command line has flags that only extensions can know.
+    /// Whether the command line has flags that only extensions can know.
     has_flags: bool,
 }
 
-/// Which of the places are searched.
+/// Which places are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
     /// All of them; the project is trusted.
@@ -65,7 +64,7 @@ pub enum Search {
 }
 
 impl Extensions {
-    /// Of a command line.
+    /// Creates the search for a command line.
     pub fn new(cli: &Cli, agent_dir: &AgentDir, environment: &Environment, mode: Mode) -> Self {
         Extensions {
             named: cli.extensions.clone(),
@@ -79,19 +78,19 @@ impl Extensions {
         }
     }
 
-    /// Supervises the programs they start.
+    /// Runs the programs that extensions start below a supervisor.
     pub fn supervised_by(self, supervisor: Option<Supervisor>) -> Self {
         Extensions { supervisor, ..self }
     }
 
-    /// The extensions of a directory.
+    /// Finds the extensions of a directory.
     pub fn find(&self, cwd: &Path, settings: &Settings, search: Search) -> Discovery {
-        let shelves = Shelves { agent_dir: &self.agent_dir, cwd, home: self.environment.home() };
+        let package_dirs = PackageDirs { agent_dir: &self.agent_dir, cwd, home: self.environment.home() };
         let mut places = Places { cwd: cwd.to_owned(), home: self.environment.home().to_owned(), ..Places::default() };
         let mut missing = Vec::new();
         if search != Search::OnlyProject {
             for source in &self.named {
-                match packages::named(source, shelves, search == Search::Trusted) {
+                match packages::named(source, package_dirs, search == Search::Trusted) {
                     None => places.named.push(source.clone()),
                     Some(Ok(root)) => places.named.push(root.display().to_string()),
                     Some(Err(why)) => missing.push(LoadError::new(source, &why)),
@@ -106,14 +105,14 @@ impl Extensions {
             if search != Search::OnlyProject {
                 places.user = place(self.agent_dir.path().to_owned(), &settings.user_resources.extensions);
             }
-            places.packages = packages::installed(settings, shelves).0.iter().map(Package::place).collect();
+            places.packages = packages::installed(settings, package_dirs).0.iter().map(Package::place).collect();
         }
         let mut found = discover(&places);
         found.errors.splice(0..0, missing);
         found
     }
 
-    /// Whether somebody waits for answers while extensions are loaded.
+    /// Returns whether a host waits while extensions are loaded.
     pub fn serves_host(&self) -> bool {
         self.mode == Mode::Rpc
     }
@@ -124,7 +123,7 @@ impl Extensions {
             cwd: cwd.to_owned(),
             mode: self.mode,
             has_ui: matches!(self.mode, Mode::Rpc | Mode::Tui),
-            // A host has not said anything yet; a person at the terminal is there from the beginning.
+            // A host has not announced dialogs yet; a user at the terminal is there from the beginning.
             trust_has_ui: self.mode == Mode::Tui,
             agent_dir: self.agent_dir.path().to_owned(),
             config_dir_name: self.agent_dir.layout().project_name().to_owned(),
@@ -133,7 +132,7 @@ impl Extensions {
         }
     }
 
-    /// What the engine of a directory is started with.
+    /// The configuration of the engine for a directory.
     fn config(&self, cwd: &Path, limits: Limits) -> ExtensionConfig {
         let workbench = Workbench::new(cwd.to_owned(), WorkbenchOptions::default());
         let describe = |(builtin, tool): (&Builtin, Arc<dyn pith_agent::Tool>)| BuiltinTool {
@@ -157,7 +156,7 @@ impl Extensions {
         }
     }
 
-    /// What starts the programs of extensions, where they can be supervised.
+    /// The launcher for programs of extensions, if they can be supervised.
     fn launcher(&self) -> Option<Arc<dyn Launcher>> {
         let launcher = Supervised::new(self.supervisor.clone()?, &self.environment)?;
         Some(Arc::new(launcher))
@@ -173,7 +172,7 @@ impl Extensions {
         is_fatal || self.has_flags
     }
 
-    /// Refuses to start if an extension that must be there is not.
+    /// Refuses to start if an extension that must be loaded is not.
     fn check(&self, errors: &[LoadError], is_named: impl Fn(&LoadError) -> bool) -> anyhow::Result<()> {
         let is_fatal = |error: &&LoadError| match self.errors {
             Some(ExtensionErrors::Fatal) => true,
@@ -184,7 +183,7 @@ impl Extensions {
         if fatal.is_empty() { Ok(()) } else { anyhow::bail!("{}\n{HINT}", fatal.join("\nError: ")) }
     }
 
-    /// The same for the session, which may have to find and start extensions again.
+    /// Makes the setup for the session, which may have to find and start extensions again.
     pub fn setup(
         self,
         running: Option<RunningExtensions>,
@@ -204,7 +203,7 @@ impl Extensions {
     }
 }
 
-/// The arguments of this process, as extensions see them: the mode stands among them however pith was told of it.
+/// The arguments of this process, as extensions see them; they include the mode even if the program name implied it.
 fn arguments(mode: Mode) -> Vec<String> {
     let text = |argument: OsString| argument.to_string_lossy().into_owned();
     let mut arguments: Vec<String> = std::env::args_os().skip(1).map(text).collect();
@@ -222,7 +221,7 @@ fn arguments(mode: Mode) -> Vec<String> {
 }
 
 impl Search {
-    /// Everything that may be looked at.
+    /// Searches everything that may be used.
     pub fn all(is_trusted: bool) -> Search {
         if is_trusted { Search::Trusted } else { Search::Untrusted }
     }

@@ -1,5 +1,4 @@
-//! Extensions without a session, for help, lists and checks: factories run,
-//! and that is all.
+//! Loads extensions without a session, for help, lists and checks: only their factories run.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,42 +11,41 @@ use pith_ext::{ExtensionError, LoadError, LoadedExtension, Mode};
 
 use super::{Extensions, Loader, Search};
 use crate::cli::Cli;
-use crate::open::judge_and_load;
+use crate::open::decide_trust_and_load;
 use crate::project::Project;
 use pith_tools::process::Supervisor;
 
-/// Somebody waits for a text; extensions that take longer are not in it.
+/// The user is waiting: extensions that take longer are left out.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What extensions are there.
+/// The extensions that were found.
 #[derive(Default)]
 pub struct Survey {
     pub loaded: Vec<LoadedExtension>,
     pub flags: Vec<FlagInfo>,
-    /// What could not be loaded.
+    /// Extensions that could not be loaded.
     pub errors: Vec<LoadError>,
-    /// What went wrong otherwise.
-    pub complaints: Vec<ExtensionError>,
+    /// Other errors.
+    pub other_errors: Vec<ExtensionError>,
     /// Files of a project that is not trusted.
     pub untrusted: Vec<String>,
-    /// False if they took too long; then nothing is known of them.
+    /// False if loading took too long; then nothing is known of the extensions.
     pub is_complete: bool,
     /// Why a session would not start.
     pub refusal: Option<anyhow::Error>,
 }
 
-/// Where and for whom to look.
-pub struct Surveyor<'a> {
+/// What to load extensions for.
+pub struct ExtensionSurvey<'a> {
     pub cli: &'a Cli,
     pub agent_dir: &'a AgentDir,
     pub environment: &'a Environment,
     pub cwd: &'a Path,
 }
 
-impl Surveyor<'_> {
-    /// Loads extensions as a session would, lets their providers join the registry of the settings in force, and
-    /// ends them.
-    pub fn look(&self) -> anyhow::Result<(Survey, Registry)> {
+impl ExtensionSurvey<'_> {
+    /// Loads extensions as a session would, registers their providers, and ends them. Returns the registry as well.
+    pub fn run(&self) -> anyhow::Result<(Survey, Registry)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(runtime.block_on(self.survey()))
     }
@@ -57,7 +55,7 @@ impl Surveyor<'_> {
             .supervised_by(Supervisor::this_program().ok());
         let mut project = Project::new(self.cli, self.agent_dir, self.environment, None);
         let mut loader = Loader::new(&extensions, self.cwd);
-        let loading = judge_and_load(&extensions, &mut loader, &mut project, self.cwd);
+        let loading = decide_trust_and_load(&extensions, &mut loader, &mut project, self.cwd);
         let (settings, is_complete) = match tokio::time::timeout(LIMIT, loading).await {
             Ok(loaded) => (loaded.settings, true),
             Err(_) => (project.settings(self.cwd).settings, false),
@@ -70,7 +68,7 @@ impl Surveyor<'_> {
             survey.flags = loader.registry().map(|registry| registry.flags.clone()).unwrap_or_default();
             survey.loaded = loader.loaded().to_vec();
             survey.errors = loader.errors().to_vec();
-            survey.complaints = loader.close().await;
+            survey.other_errors = loader.close().await;
         }
         if !project.trusts(self.cwd) {
             let found = extensions.find(self.cwd, &settings, Search::OnlyProject);

@@ -1,8 +1,8 @@
-//! Opening a session: from a request to the parts a session is made of. Reads files, never the process, and no
-//! network.
+//! Opens a session: turns a request into the parts a session is made of. Reads files, but nothing of the process, and
+//! sends no network request.
 //!
-//! A request names the directory, the environment, the arguments and with them the session. What several sessions of
-//! one process have in common is [`Shared`].
+//! A request names the directory, the environment, the arguments and with them the session. [`Shared`] is what several
+//! sessions of one process have in common.
 
 mod options;
 mod tools;
@@ -33,7 +33,7 @@ use tracing::info;
 use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
-use crate::project::{Ask, Project, Verdicts};
+use crate::project::{Ask, Project, TrustDecisions};
 use crate::sessions;
 use crate::warn;
 use options::Choices;
@@ -43,26 +43,26 @@ const SCRIPT_FILE: &str = "file";
 
 /// What is needed to open a session.
 pub struct OpenRequest {
-    /// Where it starts; a session that exists belongs to a directory of its own.
+    /// Where to start; a session that exists belongs to its own directory.
     pub cwd: PathBuf,
     pub environment: Environment,
-    /// The command line, which also names the session.
+    /// The command line, which also selects the session.
     pub arguments: Cli,
     pub dialect: &'static Dialect,
     pub mode: pith_ext::Mode,
-    /// Puts questions to a person who is there before the session is.
+    /// Asks the user questions before the session exists.
     pub ask: Option<Ask>,
-    /// Supervises the commands of the session; without one, clearing up after them is best effort.
+    /// Supervises the commands of the session; without one, ending their processes is best effort.
     pub supervisor: Option<Supervisor>,
 }
 
-/// What the sessions of one process share. Cheap to clone; everything in it is made when it is first needed.
+/// What the sessions of one process share. Cheap to clone; everything in it is created when first needed.
 #[derive(Clone, Default)]
 pub struct Shared {
     /// Connections, by the proxy that settings name.
     clients: Arc<Mutex<HashMap<Option<String>, Arc<Clients>>>>,
-    /// Whether directories are trusted: one question for each, whoever asks.
-    verdicts: Verdicts,
+    /// Which directories are trusted: one question for each, whichever session asks it.
+    trust_decisions: TrustDecisions,
 }
 
 /// A session that is ready to be served: everything but the outbox.
@@ -84,7 +84,7 @@ pub struct OpenedSession {
 }
 
 impl OpenRequest {
-    /// A request for the directory and environment of this process.
+    /// Creates a request for the directory and environment of this process.
     pub fn of_process(arguments: Cli, dialect: &'static Dialect, mode: pith_ext::Mode) -> anyhow::Result<Self> {
         Ok(OpenRequest {
             cwd: crate::current_dir()?,
@@ -99,7 +99,7 @@ impl OpenRequest {
 }
 
 impl Shared {
-    /// The connections that go through a proxy, or through none.
+    /// The connections through a proxy, or without one.
     fn clients(&self, proxy: Option<&String>) -> Arc<Clients> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Arc::new(Clients::with_proxy(proxy.cloned()));
@@ -107,32 +107,32 @@ impl Shared {
     }
 }
 
-/// Reads what there is to read. An error means that there is no session.
+/// Opens the session; an error means that there is none.
 pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<OpenedSession> {
     let OpenRequest { cwd, environment, arguments: cli, dialect, mode, ask, supervisor } = request;
     let agent_dir = agent_dir(dialect, &environment);
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
-        .with_verdicts(shared.verdicts.clone());
+        .with_trust_decisions(shared.trust_decisions.clone());
     let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).supervised_by(supervisor.clone());
     let unknown_flags = if cli.mode == Some(Mode::Rpc) { UnknownFlags::Warn } else { UnknownFlags::Error };
     if !cli.extension_flags.is_empty() {
-        // Where no extension can know them they are refused before anything is opened.
-        let found = extensions.find(&cwd, project.look(&cwd).user_settings(), Search::Trusted);
+        // Flags that no extension can know are refused before anything is opened.
+        let found = extensions.find(&cwd, project.inspect(&cwd).user_settings(), Search::Trusted);
         if found.sources.is_empty() && cli.sessions.open.is_none() && cli.sessions.resume.is_none() {
             cli.extension_flags.resolve(&[], unknown_flags).map_err(anyhow::Error::msg)?;
         }
     }
-    // Where sessions are is read before anybody is asked whether the project is trusted.
+    // The session directory is read before the question whether the project is trusted.
     let setting = settings::session_dir(&agent_dir, &cwd);
     let places = sessions::places(cli.session_dir.clone(), &environment, setting.as_deref(), &agent_dir, &cwd);
     let mut store = cli.sessions.open(&places, &cwd, &environment)?;
     // A session belongs to a directory, wherever it is opened from.
     let cwd = store.cwd().to_owned();
     let mut loader = Loader::new(&extensions, &cwd);
-    let loaded = judge_and_load(&extensions, &mut loader, &mut project, &cwd).await;
+    let loaded = decide_trust_and_load(&extensions, &mut loader, &mut project, &cwd).await;
     loader.check()?;
-    // Hosts name tools that they bring later.
+    // Hosts may name tools that they register later.
     if cli.mode != Some(Mode::Rpc)
         && let Some(names) = &cli.tools
     {
@@ -146,7 +146,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let choices = Choices::new(&cli, dialect, &environment)?;
-    let files = project.read_judged(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
+    let files = project.read_with_settings(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     loader.bind(&extension_flags, &registry).await;
@@ -181,7 +181,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     })
 }
 
-/// Chooses the model a session starts with; waits for extensions only where one of them may bring it.
+/// Selects the model a session starts with; waits for extensions only if one of them may provide it.
 async fn choose_model(
     cli: &Cli,
     registry: &Registry,
@@ -207,7 +207,7 @@ async fn choose_model(
     let has_talked = store.n_messages() > 0;
     let select = || select::start(registry, &wanted, settings, has_talked.then_some(&recorded));
     let mut start = select();
-    // A default that is not known yet gives way without a warning.
+    // Without a warning, a default model that is not known yet would be replaced.
     let default = settings.default_provider.as_deref().zip(settings.default_model.as_deref());
     let is_default_known = default.is_none_or(|(provider, id)| registry.find(provider, id).is_some());
     let needs_default = wanted.model.is_none() && wanted.scope.is_empty() && !has_talked;
@@ -221,26 +221,26 @@ async fn choose_model(
     start.map_err(anyhow::Error::msg)
 }
 
-/// Loads the extensions of a directory once it is known whether it is trusted, which some of them may decide.
-pub async fn judge_and_load(
+/// Loads the extensions of a directory after deciding whether it is trusted, which some of them may do.
+pub async fn decide_trust_and_load(
     extensions: &Extensions,
     loader: &mut Loader<'_>,
     project: &mut Project,
     cwd: &Path,
 ) -> LoadedSettings {
-    let unjudged = project.look(cwd);
-    let (mut said, mut search) = (None, None);
-    if project.is_open(cwd, &unjudged) {
-        let before = extensions.find(cwd, unjudged.user_settings(), Search::Untrusted);
+    let undecided = project.inspect(cwd);
+    let (mut decision, mut search) = (None, None);
+    if project.is_open(cwd, &undecided) {
+        let before = extensions.find(cwd, undecided.user_settings(), Search::Untrusted);
         if before.sources.is_empty() && before.errors.is_empty() {
             search = Some(Search::OnlyProject);
         } else {
             // What is missing now may be in the project.
-            loader.load(Discovery { errors: Vec::new(), ..before }, unjudged.user_settings()).await;
-            said = loader.project_trust().await;
+            loader.load(Discovery { errors: Vec::new(), ..before }, undecided.user_settings()).await;
+            decision = loader.project_trust().await;
         }
     }
-    let loaded = project.judge(cwd, unjudged, said);
+    let loaded = project.decide_trust(cwd, undecided, decision);
     let search = match (search, project.trusts(cwd)) {
         (Some(Search::OnlyProject), false) => return loaded,
         (Some(search), true) => search,
@@ -260,7 +260,7 @@ pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
     AgentDir::locate(dialect.layout, environment)
 }
 
-/// The scripted model exists only when it is asked for by name.
+/// The scripted model exists only if it is named.
 fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
     let asks_by_name = cli.provider.as_deref() == Some(SCRIPTED)
         || cli.model.as_deref().is_some_and(|model| model.starts_with("scripted/"));
@@ -280,10 +280,10 @@ fn client_options(settings: &Settings) -> ClientOptions {
 }
 
 impl OpenedSession {
-    /// The parts of the session, with the outbox its frames go to.
+    /// Converts to the parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
         let (workbench, tools) = (self.make_tools)(self.store.cwd(), &self.files.settings, None);
-        // Shared by those who read directories again.
+        // Shared by the functions that read directories again.
         let project = Arc::new(Mutex::new(self.project));
         let extensions = {
             let project = project.clone();
@@ -327,7 +327,7 @@ impl OpenedSession {
         }
     }
 
-    /// Asks local servers for their models in the background, where `models.json` wants that.
+    /// Asks local servers for their models in the background, if `models.json` says so.
     pub fn discover(&self) {
         let is_offline = self.cli.offline || self.environment.get("PI_OFFLINE").is_some_and(|value| is_truthy(&value));
         if is_offline || !self.registry.has_discovery() {
@@ -351,17 +351,17 @@ impl OpenedSession {
         self.store.cwd()
     }
 
-    /// What pictures of the first prompt may be like.
+    /// What images of the first prompt may be like.
     pub fn image_rules(&self) -> image::Rules {
         image::Rules { auto_resize: self.files.settings.images.auto_resize, limits: image::Limits::default() }
     }
 
-    /// Where sessions are kept, unless they are not.
+    /// The session directory; `None` for a session in memory.
     pub fn sessions(&self) -> Option<&Path> {
         self.store.path().map(|_| self.places.dir.as_path())
     }
 
-    /// What is wrong with the resources, for people.
+    /// Problems with the resources, for the user.
     pub fn resource_problems(&self) -> Vec<String> {
         let one = |found: &pith_config::Diagnostic| match &found.path {
             Some(path) => format!("{}: {}", path.display(), found.message),

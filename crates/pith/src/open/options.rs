@@ -1,4 +1,4 @@
-//! What flags, variables, settings and the dialect make of a session's options.
+//! Makes a session's options from flags, variables, settings and the dialect.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use pith_session::{RetryPolicy, SessionOptions};
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
 
-/// What flags and variables say about the session, whatever the settings say.
+/// The choices that do not depend on settings.
 #[derive(Clone)]
 pub(super) struct Choices {
     dialect: &'static Dialect,

@@ -1,4 +1,4 @@
-//! The tools of a working directory, as settings want them.
+//! Makes the tools of a working directory, as the settings configure them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use pith_tools::process::Supervisor;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
-/// Makes the tools of the directories a session works in.
+/// Returns the function that makes the tools of each directory a session works in.
 pub(super) fn maker(
     environment: &Environment,
     agent_dir: &AgentDir,
@@ -25,7 +25,7 @@ pub(super) fn maker(
             Some(before) => before.with_options(options),
             None => Workbench::new(cwd.to_owned(), options),
         };
-        set_conditions(&workbench, &environment, is_offline, &agent_dir, settings, &registry);
+        set_call_options(&workbench, &environment, is_offline, &agent_dir, settings, &registry);
         let tools = builtin_tools(&workbench);
         (workbench, tools)
     })
@@ -52,8 +52,8 @@ fn workbench_options(
     }
 }
 
-/// What commands of the model see of pith and its credentials.
-fn set_conditions(
+/// Sets the environment of commands: marks of pith, and no credentials.
+fn set_call_options(
     workbench: &Workbench,
     environment: &Environment,
     is_offline: bool,

@@ -1,4 +1,4 @@
-//! What belongs to a prompt besides its words: piped text, files, pictures.
+//! Builds a prompt from text, piped input, files and images.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// More text than this fits no model.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// A prompt that is being put together.
+/// A prompt that is being built.
 #[derive(Debug, Default)]
 pub struct Draft {
     text: String,
@@ -28,7 +28,7 @@ impl Draft {
         self.text.push_str(text);
     }
 
-    /// Adds a file: text between marks, a picture as an attachment.
+    /// Adds a file: text between marks, an image as an attachment.
     pub fn attach(&mut self, path: &Path, rules: Rules) -> anyhow::Result<()> {
         let shown = path.display();
         let data = read(path)?;
@@ -53,7 +53,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The command that sends it; `None` if there is nothing to send.
+    /// The command that sends the prompt; `None` if it is empty.
     pub fn into_prompt(self) -> Option<Value> {
         if self.text.is_empty() && self.images.is_empty() {
             return None;
@@ -94,7 +94,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(data)
 }
 
-/// Everything on a redirected stdin, trimmed.
+/// Reads everything from a redirected stdin, trimmed.
 pub fn piped(mut input: impl Read) -> anyhow::Result<String> {
     let mut data = Vec::new();
     input.by_ref().take(MAX_BYTES + 1).read_to_end(&mut data).context("cannot read stdin")?;
@@ -112,7 +112,7 @@ mod tests {
         Rules { auto_resize: true, limits: image::Limits { width: 2000, height: 2000, base64_bytes: 1 << 20 } };
 
     #[test]
-    fn parts_stand_on_lines_of_their_own() {
+    fn text_and_files_are_on_separate_lines() {
         let directory = std::env::temp_dir().join(format!("pith-attach-{}", std::process::id()));
         std::fs::create_dir_all(&directory).expect("temp dir");
         let file = directory.join("a.txt");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_makes_no_prompt() {
+    fn an_empty_draft_makes_no_prompt() {
         assert_eq!(Draft::default().into_prompt(), None);
         assert_eq!(piped(&b" \n"[..]).expect("read"), "");
     }

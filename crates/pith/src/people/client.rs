@@ -1,4 +1,4 @@
-//! The driver's end of a session: commands in, answers and endings out.
+//! The client of a session: sends commands, receives answers and the ends of work.
 
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use pith_protocol::inbound::decode;
@@ -9,37 +9,37 @@ use tokio::sync::mpsc;
 use super::panel::Panel;
 use super::questions::Questions;
 
-/// What a driver has to know of a session.
+/// What the client is told of a session.
 #[derive(Debug)]
 pub enum Notice {
     /// A command was answered.
     Answer { id: u64, result: Result<Value, String> },
-    /// Nothing happens any more without a new command.
+    /// The session is idle until the next command.
     Settled(Settled),
     /// An extension asks or shows something.
     Ui(UiRequest),
 }
 
-/// How an activity ended.
+/// How the work ended.
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
     /// Text of the last answer.
     pub text: String,
-    /// Why the last answer is none.
+    /// Why there is no last answer.
     pub failure: Option<Failure>,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// Somebody wanted it so: an extension has aborted the run, or a limit of the user was reached.
+    /// It was stopped on purpose: an extension aborted the run, or a limit of the user was reached.
     Stopped(String),
     /// Something went wrong.
     Failed(String),
 }
 
 impl Failure {
-    /// What is said about it.
+    /// The text to show.
     pub fn into_text(self) -> String {
         match self {
             Failure::Stopped(text) | Failure::Failed(text) => text,
@@ -47,19 +47,19 @@ impl Failure {
     }
 }
 
-/// Sends commands and waits for what becomes of them.
+/// Sends commands and waits for their results.
 pub struct Client {
     /// To the session; closing it ends the session.
     lines: mpsc::Sender<Inbound>,
     /// From the outbox; closed when the session has ended.
     notices: mpsc::UnboundedReceiver<Notice>,
     n_sent: u64,
-    /// Where extensions reach the person; `None` if nobody is there.
-    desk: Option<Desk>,
+    /// How extensions reach the user; `None` if there is none.
+    extension_ui: Option<ExtensionUi>,
 }
 
 /// What extensions ask and show.
-pub struct Desk {
+pub struct ExtensionUi {
     pub questions: Questions,
     pub panel: Panel,
 }
@@ -70,8 +70,8 @@ impl Client {
         notices: mpsc::UnboundedReceiver<Notice>,
         questions: Option<Questions>,
     ) -> Self {
-        let desk = questions.map(|questions| Desk { questions, panel: Panel::default() });
-        Client { lines, notices, n_sent: 0, desk }
+        let extension_ui = questions.map(|questions| ExtensionUi { questions, panel: Panel::default() });
+        Client { lines, notices, n_sent: 0, extension_ui }
     }
 
     /// Sends a command, an object as a host would write it. Returns its id.
@@ -79,33 +79,34 @@ impl Client {
         self.n_sent += 1;
         command["id"] = self.n_sent.into();
         let line = decode(command.to_string().as_bytes()).expect("an object is no blank line");
-        // A session that has ended tells so by closing the notices.
+        // A session that has ended closes the notices.
         let _ = self.lines.send(line).await;
         self.n_sent
     }
 
-    /// The next notice; `None` when the session has ended. Meanwhile the person is asked what extensions want to know.
+    /// Waits for the next notice; `None` when the session has ended. Meanwhile the user answers questions of
+    /// extensions.
     pub async fn next(&mut self) -> Option<Notice> {
         loop {
-            let Some(desk) = &mut self.desk else { return self.notices.recv().await };
+            let Some(extension_ui) = &mut self.extension_ui else { return self.notices.recv().await };
             let (id, answer) = tokio::select! {
                 biased;
                 notice = self.notices.recv() => match notice {
                     Some(Notice::Ui(request)) => {
-                        desk.take(request);
+                        extension_ui.take(request);
                         continue;
                     }
                     other => return other,
                 },
-                answered = desk.questions.next() => answered,
+                answered = extension_ui.questions.next() => answered,
             };
             self.answer(&id, &answer).await;
         }
     }
 
-    /// Where extensions reach the person.
-    pub fn desk(&mut self) -> Option<&mut Desk> {
-        self.desk.as_mut()
+    /// How extensions reach the user.
+    pub fn extension_ui(&mut self) -> Option<&mut ExtensionUi> {
+        self.extension_ui.as_mut()
     }
 
     /// Answers a question of an extension.
@@ -117,11 +118,11 @@ impl Client {
             UiAnswer::Cancelled | UiAnswer::Malformed(_) => frame["cancelled"] = true.into(),
         }
         let line = decode(frame.to_string().as_bytes()).expect("an object is no blank line");
-        // A session that has ended tells so by closing the notices.
+        // A session that has ended closes the notices.
         let _ = self.lines.send(line).await;
     }
 
-    /// Sends a command and waits for its answer. Endings in between are of no interest to the caller.
+    /// Sends a command and waits for its answer. Other notices in between are dropped.
     pub async fn call(&mut self, command: Value) -> Result<Value, String> {
         let sent = self.send(command).await;
         while let Some(notice) = self.next().await {
@@ -134,7 +135,7 @@ impl Client {
     }
 }
 
-impl Desk {
+impl ExtensionUi {
     fn take(&mut self, request: UiRequest) {
         match request.method {
             UiMethod::Select { .. } | UiMethod::Confirm { .. } | UiMethod::Input { .. } | UiMethod::Editor { .. } => {
@@ -146,17 +147,17 @@ impl Desk {
     }
 }
 
-/// Whether a prompt was for an extension alone, so that nothing need follow it.
+/// Whether an extension handled the prompt, so that no run follows.
 pub fn is_handled(placed: &Value) -> bool {
     placed["disposition"] == "handled"
 }
 
-/// Whether an answer is being given.
+/// Whether a run is going on.
 pub fn is_busy(state: &Value) -> bool {
     state["isStreaming"] == true
 }
 
-/// The notice of a response.
+/// Makes the notice of a response.
 pub fn answered(response: &Response<'_>) -> Option<Notice> {
     let id = response.id?.get().parse().ok()?;
     let data = || response.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Keeps the last answer in mind, so that an ending can tell how it went.
+//! Remembers the last answer, so that the end of the work can be reported with it.
 
 use pith_protocol::host::UiRequest;
 use pith_protocol::{AssistantMessage, Block, ErrorKind, Event, Response, StopReason};
@@ -6,15 +6,15 @@ use tokio::sync::mpsc;
 
 use super::client::{Failure, Notice, Settled, answered};
 
-/// Turns frames into notices for the driver.
+/// Turns frames into notices for the client.
 pub struct Follower {
-    /// To the driver; a driver that is gone needs no notices.
+    /// To the client; ignored if it is gone.
     notices: mpsc::UnboundedSender<Notice>,
     last: Settled,
 }
 
 impl Follower {
-    /// A follower and where its notices arrive.
+    /// Creates a follower and the receiver of its notices.
     pub fn new() -> (Follower, mpsc::UnboundedReceiver<Notice>) {
         let (notices, receiver) = mpsc::unbounded_channel();
         (Follower { notices, last: Settled::default() }, receiver)
@@ -40,7 +40,7 @@ impl Follower {
             }
             Event::AgentSettled { aborted } => {
                 let mut settled = self.last.clone();
-                // An abort while a failed request waits to be repeated leaves the failure as the last answer.
+                // An abort during a retry delay leaves the failure as the last answer.
                 if *aborted {
                     settled.failure = settled.failure.map(|failure| Failure::Stopped(failure.into_text()));
                 }

@@ -1,7 +1,6 @@
-//! Markdown for a terminal, character by character as it arrives.
+//! Renders Markdown for a terminal, character by character as it arrives.
 //!
-//! Marks become styles; the text itself is never reordered or withheld for
-//! longer than it takes to recognise a mark.
+//! Marks become styles; text is never reordered, and never held back longer than it takes to recognise a mark.
 
 use super::styled::Styled;
 
@@ -14,7 +13,7 @@ const OFF: &str = "\x1b[0m";
 /// The state between two pieces of text.
 #[derive(Debug, Default)]
 pub struct Markdown {
-    /// Beginning of a line that may still become a mark.
+    /// The beginning of a line that may still become a mark.
     pending: String,
     place: Place,
     is_fenced: bool,
@@ -42,9 +41,9 @@ impl Markdown {
         }
     }
 
-    /// Ends the text; nothing of it stays behind and no style stays on.
+    /// Ends the text: appends what was held back, and turns styles off.
     pub fn finish(&mut self, out: &mut Styled) {
-        self.settle(out);
+        self.decide_line_start(out);
         self.flush_star(out);
         if self.is_heading || self.is_bold || self.is_code || self.is_fenced {
             out.push_own(OFF);
@@ -62,12 +61,12 @@ impl Markdown {
             mark => !self.is_fenced && mark.len() <= 6 && mark.bytes().all(|byte| byte == b'#'),
         };
         if !is_open {
-            self.settle(out);
+            self.decide_line_start(out);
         }
     }
 
     /// Decides what the held back beginning of a line is.
-    fn settle(&mut self, out: &mut Styled) {
+    fn decide_line_start(&mut self, out: &mut Styled) {
         self.place = Place::Inline;
         let held = std::mem::take(&mut self.pending);
         let mark = held.trim_start();
@@ -119,7 +118,7 @@ impl Markdown {
         }
     }
 
-    /// A single star is a star.
+    /// Appends a held back star, which was not part of a mark.
     fn flush_star(&mut self, out: &mut Styled) {
         out.push(&std::mem::take(&mut self.pending));
     }
@@ -142,10 +141,10 @@ impl Markdown {
             if self.pending.trim_start().starts_with("```") {
                 return self.fence(out);
             }
-            self.settle(out);
+            self.decide_line_start(out);
         }
         self.flush_star(out);
-        // Styles end with their line, whatever the model forgot to close.
+        // Styles end with their line, even if the model did not close them.
         if self.is_heading || self.is_bold || self.is_code {
             out.push_own(OFF);
         }
@@ -153,7 +152,7 @@ impl Markdown {
         self.next_line(out);
     }
 
-    /// The line is a fence: code begins or ends.
+    /// Handles a fence: code begins or ends.
     fn fence(&mut self, out: &mut Styled) {
         let line = std::mem::take(&mut self.pending);
         if self.is_fenced {

@@ -1,7 +1,6 @@
-//! For people and scripts: one answer (`-p`, `--mode json`) or a chat.
+//! The modes for people and scripts: a single answer (`-p`, `--mode json`) or a chat.
 //!
-//! Each is a driver on the same session that serves hosts: commands go in as
-//! lines, what happens comes back through an outbox.
+//! Each is a client of the same session that serves hosts: commands go in as lines, frames come back through an outbox.
 
 mod attach;
 mod chat;
@@ -28,10 +27,10 @@ use crate::lifecycle::Ending;
 use client::{Client, Notice};
 use questions::Questions;
 
-/// Lines a driver may be ahead of the session.
+/// How many lines a client may be ahead of the session.
 const BACKLOG: usize = 16;
 
-/// Runs a session and its driver until the driver has ended and the session with it.
+/// Runs a session and its client until both have ended.
 async fn drive<R>(
     parts: SessionParts,
     notices: mpsc::UnboundedReceiver<Notice>,
@@ -49,7 +48,7 @@ async fn drive<R>(
     };
     let (result, served) = tokio::join!(conversation, session.serve(inbox, ending.stop.clone()));
     let SessionExit { workbench, exit_status } = served;
-    ending.asked_for(exit_status);
+    ending.end_with(exit_status);
     ending.limit();
     workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
     result

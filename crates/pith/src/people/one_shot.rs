@@ -1,4 +1,4 @@
-//! Prompts from the command line, one after the other, and then the end.
+//! Sends the prompts of the command line, one after the other, then ends.
 
 use std::io::IsTerminal;
 
@@ -27,17 +27,17 @@ use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
 use crate::{open, warn};
 
-/// `-p`: the answer on stdout, and what goes on on a terminal's stderr.
+/// `-p`: prints the answer on stdout, and progress on stderr if that is a terminal.
 pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
-    let words = Words::of(&cli);
-    let has_messages = !words.messages.is_empty();
+    let input = CommandLineInput::of(&cli);
+    let has_messages = !input.messages.is_empty();
     let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let start = runtime
         .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Print)?))?;
-    let prompts = words.prompts(start.image_rules())?;
+    let prompts = input.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return nothing_to_do(asked_for, has_messages);
     }
@@ -49,7 +49,7 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         answers_on: abilities.0,
         activity_on: abilities.1,
         on_broken: Box::new(move |error| {
-            // A reader that has seen enough is no failure to talk about.
+            // A reader that has closed the pipe is no error worth a message.
             if error.kind() != std::io::ErrorKind::BrokenPipe {
                 warn(&format!("Error: cannot write the answer to stdout: {error}"));
             }
@@ -69,19 +69,19 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     screen.show(Show::Totals);
     drop(screen);
     finish(painter);
-    leave(&ending, outcome.err().map(Undone::into_text))
+    end_process(&ending, outcome.err().map(NotDone::into_text))
 }
 
-/// `--mode json`: the session's header, then every event, a line each.
+/// `--mode json`: prints the session's header, then every event, one per line.
 pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let asked_for = cli.print;
-    let words = Words::of(&cli);
-    let has_messages = !words.messages.is_empty();
+    let input = CommandLineInput::of(&cli);
+    let has_messages = !input.messages.is_empty();
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let start = runtime
         .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Json)?))?;
-    let prompts = words.prompts(start.image_rules())?;
+    let prompts = input.prompts(start.image_rules())?;
     let ending = Ending::default();
     let on_broken = ending.clone();
     let (queue, writer) = FrameQueue::start(stdout, move || on_broken.host_gone())?;
@@ -96,35 +96,35 @@ pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
     queue.close();
     finish(writer);
-    leave(
+    end_process(
         &ending,
         match outcome {
-            // Whoever reads the events sees what stopped the run. It did what it was told, as a benchmark with a
-            // limit on turns counts on.
-            Ok(_) | Err(Undone::Told(Failure::Stopped(_))) => None,
-            Err(Undone::Told(Failure::Failed(_)) | Undone::Ended) => Some(String::new()),
+            // The events say what stopped the run. It did what it was told, which benchmarks with a limit on turns rely
+            // on.
+            Ok(_) | Err(NotDone::Failed(Failure::Stopped(_))) => None,
+            Err(NotDone::Failed(Failure::Failed(_)) | NotDone::Ended) => Some(String::new()),
             // There is no event for that.
-            Err(Undone::Refused(text)) => Some(text),
+            Err(NotDone::Refused(text)) => Some(text),
         },
     )
 }
 
-/// Why the work is not done.
-enum Undone {
+/// Why the work was not completed.
+enum NotDone {
     /// A prompt was refused.
     Refused(String),
-    /// The last answer says it.
-    Told(Failure),
+    /// The last answer says why.
+    Failed(Failure),
     /// The session has ended.
     Ended,
 }
 
-impl Undone {
+impl NotDone {
     fn into_text(self) -> String {
         match self {
-            Undone::Refused(text) => text,
-            Undone::Told(failure) => failure.into_text(),
-            Undone::Ended => String::new(),
+            NotDone::Refused(text) => text,
+            NotDone::Failed(failure) => failure.into_text(),
+            NotDone::Ended => String::new(),
         }
     }
 }
@@ -136,7 +136,7 @@ fn run(
     notices: mpsc::UnboundedReceiver<Notice>,
     ending: &Ending,
     prompts: Vec<Value>,
-) -> Result<Settled, Undone> {
+) -> Result<Settled, NotDone> {
     runtime.block_on(async {
         ending.watch_signals();
         let parts = start.into_parts(outbox);
@@ -144,28 +144,28 @@ fn run(
     })
 }
 
-/// One after the other; the last answer decides. What cannot even be sent ends it.
-async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, Undone> {
+/// Sends the prompts in turn; the last answer decides. A prompt that cannot be sent ends the run.
+async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, NotDone> {
     let mut last = Ok(Settled::default());
     for prompt in prompts {
         last = ask(client, prompt).await;
-        if matches!(last, Err(Undone::Refused(_) | Undone::Ended)) {
+        if matches!(last, Err(NotDone::Refused(_) | NotDone::Ended)) {
             break;
         }
     }
     last
 }
 
-async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Undone> {
+async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, NotDone> {
     let sent = client.send(prompt).await;
-    // Asked after an extension has dealt with the prompt: it may have set something going.
+    // Set after an extension has handled the prompt: it may have started a run.
     let mut asked = None;
     while let Some(notice) = client.next().await {
         match notice {
             Notice::Answer { result: Err(text), .. } if text == NO_MODEL => {
-                return Err(Undone::Refused(NO_KEY.to_owned()));
+                return Err(NotDone::Refused(NO_KEY.to_owned()));
             }
-            Notice::Answer { result: Err(text), .. } => return Err(Undone::Refused(in_use_advice(&text))),
+            Notice::Answer { result: Err(text), .. } => return Err(NotDone::Refused(in_use_advice(&text))),
             Notice::Answer { id, result: Ok(data) } if id == sent && is_handled(&data) => {
                 asked = Some(client.send(json!({"type": "get_state"})).await);
             }
@@ -173,15 +173,15 @@ async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, Undone> {
                 return Ok(Settled::default());
             }
             Notice::Answer { result: Ok(_), .. } | Notice::Ui(_) => {}
-            Notice::Settled(Settled { failure: Some(failure), .. }) => return Err(Undone::Told(failure)),
+            Notice::Settled(Settled { failure: Some(failure), .. }) => return Err(NotDone::Failed(failure)),
             Notice::Settled(settled) => return Ok(settled),
         }
     }
-    Err(Undone::Ended)
+    Err(NotDone::Ended)
 }
 
-/// Says what failed, if there is anything to say, and ends the process, because a blocked read of stdin would keep it.
-fn leave(ending: &Ending, failure: Option<String>) -> anyhow::Result<u8> {
+/// Prints the failure, if any, and ends the process, because a blocked read of stdin would keep it alive.
+fn end_process(ending: &Ending, failure: Option<String>) -> anyhow::Result<u8> {
     if ending.stop.is_cancelled() {
         std::process::exit(ending.code());
     }
@@ -192,7 +192,7 @@ fn leave(ending: &Ending, failure: Option<String>) -> anyhow::Result<u8> {
     Ok(1)
 }
 
-/// Nothing at all is no failure, but maybe not what was meant; an empty message is a script's variable that is not set.
+/// Nothing to do is no failure, but possibly a mistake; an empty message is probably an unset variable of a script.
 fn nothing_to_do(asked_for: bool, has_messages: bool) -> anyhow::Result<u8> {
     anyhow::ensure!(!has_messages, "the message is empty; give some text, as in pith -p \"What is this?\", or pipe it");
     if !asked_for {
@@ -201,18 +201,18 @@ fn nothing_to_do(asked_for: bool, has_messages: bool) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// What the command line wants to be said.
-struct Words {
+/// The messages and files of the command line.
+struct CommandLineInput {
     messages: Vec<String>,
     files: Vec<String>,
 }
 
-impl Words {
+impl CommandLineInput {
     fn of(cli: &Cli) -> Self {
-        Words { messages: cli.messages.clone(), files: cli.files.clone() }
+        CommandLineInput { messages: cli.messages.clone(), files: cli.files.clone() }
     }
 
-    /// Piped text, files and the first message make the first prompt.
+    /// Makes the prompts; piped text, files and the first message make the first one.
     fn prompts(self, rules: Rules) -> anyhow::Result<Vec<Value>> {
         let cwd = crate::current_dir()?;
         let home = std::env::home_dir().unwrap_or_default();
@@ -230,7 +230,7 @@ impl Words {
     }
 }
 
-/// Events only: the answers to the driver's own commands are nobody else's business.
+/// Sends only events; answers to the client's own commands are not printed.
 struct EventOutbox {
     wire: WireOutbox,
     follower: Follower,

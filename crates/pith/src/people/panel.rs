@@ -1,5 +1,5 @@
-//! What extensions want to be seen all the time. A chat has no place for that,
-//! so it is shown before the next prompt, and only when it has changed.
+//! Status texts and widgets of extensions. A chat has no permanent place for them, so they are shown before the next
+//! prompt, if they have changed.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use pith_protocol::host::UiMethod;
 pub struct Panel {
     statuses: BTreeMap<String, String>,
     widgets: BTreeMap<String, Vec<String>>,
-    /// What the person has seen.
+    /// What was shown last.
     shown: String,
-    /// What the next line begins with.
+    /// The text the next line begins with.
     draft: String,
 }
 
 impl Panel {
-    /// Takes a change over.
+    /// Applies a change.
     pub fn set(&mut self, method: UiMethod) {
         match method {
             UiMethod::SetStatus { status_key, status_text: Some(text) } => drop(self.statuses.insert(status_key, text)),
@@ -31,8 +31,8 @@ impl Panel {
         }
     }
 
-    /// What there is to see, if that has changed.
-    pub fn news(&mut self) -> Option<&str> {
+    /// Returns what to show, if it has changed.
+    pub fn changed_text(&mut self) -> Option<&str> {
         let mut lines: Vec<String> = self.widgets.values().flatten().cloned().collect();
         let statuses: Vec<&str> =
             self.statuses.values().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
@@ -47,7 +47,7 @@ impl Panel {
         Some(&self.shown).filter(|seen| !seen.is_empty()).map(String::as_str)
     }
 
-    /// What the next line begins with, once.
+    /// Returns the text the next line begins with, once.
     pub fn take_draft(&mut self) -> String {
         std::mem::take(&mut self.draft)
     }
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn only_changes_are_shown() {
         let mut panel = Panel::default();
-        assert_eq!(panel.news(), None);
+        assert_eq!(panel.changed_text(), None);
         let status = |key: &str, text: Option<&str>| UiMethod::SetStatus {
             status_key: key.to_owned(),
             status_text: text.map(str::to_owned),
@@ -69,13 +69,13 @@ mod tests {
         panel.set(status("a", Some(" 3 todos ")));
         let widget_lines = Some(vec!["one".to_owned(), "two".to_owned()]);
         panel.set(UiMethod::SetWidget { widget_key: "w".to_owned(), widget_lines, widget_placement: None });
-        assert_eq!(panel.news(), Some("one\ntwo\n3 todos · ready"));
+        assert_eq!(panel.changed_text(), Some("one\ntwo\n3 todos · ready"));
         panel.set(status("b", Some("ready")));
-        assert_eq!(panel.news(), None);
+        assert_eq!(panel.changed_text(), None);
         panel.set(status("a", None));
         panel.set(UiMethod::SetWidget { widget_key: "w".to_owned(), widget_lines: None, widget_placement: None });
-        assert_eq!(panel.news(), Some("ready"));
+        assert_eq!(panel.changed_text(), Some("ready"));
         panel.set(status("b", None));
-        assert_eq!(panel.news(), None);
+        assert_eq!(panel.changed_text(), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Questions of extensions to the person at the terminal: asked one at a time,
-//! answered with a line, forgotten when the extension no longer wants to know.
+//! Questions of extensions to the user at the terminal: asked one at a time, answered with a line, dropped when the
+//! extension no longer waits.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,58 +12,58 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Longest line a terminal hands over at once, and then some.
+/// Longer than any line a terminal delivers at once.
 const MAX_LINE: usize = 8 << 10;
 
 /// Who reads lines from the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing {
-    /// Nobody else: answers are read here.
+    /// Answers are read here.
     Here,
-    /// The editor of the chat; what is typed there is handed over.
+    /// The editor of the chat reads lines and passes them on.
     Elsewhere,
 }
 
-/// The questions, the first of which is on the screen.
+/// The open questions; the first one is on the screen.
 pub struct Questions {
     waiting: VecDeque<UiRequest>,
-    /// Puts a text on the screen.
+    /// Shows a text on the screen.
     show: Box<dyn Fn(Shown) + Send>,
     is_shown: bool,
     typing: Typing,
-    /// While a question is open, Ctrl-C means that there is no answer.
+    /// While a question is open, Ctrl-C means no answer.
     interrupts: Option<Signal>,
-    /// The program a longer text is being written with.
-    writing: Option<Writing>,
+    /// The editor in which a longer text is being written.
+    editor: Option<EditorProcess>,
 }
 
 /// What the screen is told.
 pub enum Shown {
-    /// A question, with the cursor behind it, or above the editor's line if answers are typed there.
+    /// A question, with the cursor after it, or above the editor's line if answers are typed there.
     Question(String, Typing),
-    /// It has been answered with a line.
+    /// It was answered with a line.
     Done,
-    /// There is no answer.
+    /// It was not answered.
     Declined,
-    /// Nobody wants to know any more.
+    /// The extension no longer waits.
     Withdrawn,
 }
 
-/// A text in an editor of the person's own.
-struct Writing {
+/// A text in the user's editor.
+struct EditorProcess {
     file: PathBuf,
     /// Killed when dropped.
     program: Child,
 }
 
 impl Questions {
-    /// Nothing is asked yet.
+    /// Creates an empty list.
     pub fn new(show: impl Fn(Shown) + Send + 'static) -> Self {
-        let (waiting, interrupts, writing) = Default::default();
-        Questions { waiting, show: Box::new(show), is_shown: false, typing: Typing::Here, interrupts, writing }
+        let (waiting, interrupts, editor) = Default::default();
+        Questions { waiting, show: Box::new(show), is_shown: false, typing: Typing::Here, interrupts, editor }
     }
 
-    /// Who reads lines from now on.
+    /// Sets who reads lines from now on.
     pub fn set_typing(&mut self, typing: Typing) {
         if self.typing != typing {
             self.typing = typing;
@@ -71,12 +71,12 @@ impl Questions {
         }
     }
 
-    /// Another question.
+    /// Adds a question.
     pub fn ask(&mut self, request: UiRequest) {
         self.waiting.push_back(request);
     }
 
-    /// The extension has stopped waiting.
+    /// Called when the extension has stopped waiting.
     pub fn withdraw(&mut self, id: &str) {
         let Some(at) = self.waiting.iter().position(|request| request.id == id) else { return };
         if at == 0 && self.is_shown {
@@ -85,12 +85,12 @@ impl Questions {
         self.forget(at);
     }
 
-    /// Whether a typed line is an answer.
+    /// Returns whether a typed line would be an answer.
     pub fn is_open(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The next question that was answered; never, while nothing is asked. Cancel safe.
+    /// Waits for the next answer; for ever while there is no question. Cancel safe.
     pub async fn next(&mut self) -> (String, UiAnswer) {
         loop {
             self.show_first();
@@ -99,8 +99,8 @@ impl Questions {
                 return std::future::pending().await;
             }
             let is_long = matches!(request.method, UiMethod::Editor { .. });
-            if is_long && self.writing.is_none() {
-                self.writing = Writing::start(&request.method).unwrap_or_default();
+            if is_long && self.editor.is_none() {
+                self.editor = EditorProcess::start(&request.method).unwrap_or_default();
             }
             let interrupts = self
                 .interrupts
@@ -108,7 +108,7 @@ impl Questions {
             let entered = tokio::select! {
                 biased;
                 _ = interrupts.recv() => Entered::Nothing,
-                entered = entered(&mut self.writing) => entered,
+                entered = entered(&mut self.editor) => entered,
             };
             if let Some(answered) = self.enter(entered) {
                 return answered;
@@ -116,12 +116,12 @@ impl Questions {
         }
     }
 
-    /// A line that was typed elsewhere; `None` if it is no answer.
+    /// Takes a line that was typed in the editor; `None` if it is no answer.
     pub fn typed(&mut self, line: &str) -> Option<(String, UiAnswer)> {
         self.enter(Entered::Line(line.to_owned()))
     }
 
-    /// No answer to the question on the screen.
+    /// Ends the question on the screen without an answer.
     pub fn decline(&mut self) -> Option<(String, UiAnswer)> {
         self.enter(Entered::Nothing)
     }
@@ -135,7 +135,7 @@ impl Questions {
             Entered::Line(line) => match read(&request.method, line.trim_end_matches(['\n', '\r'])) {
                 Some(answer) => answer,
                 None => {
-                    // Asked again.
+                    // The question is shown again.
                     self.is_shown = false;
                     return None;
                 }
@@ -155,7 +155,7 @@ impl Questions {
         {
             let text = text(&request.method);
             if self.typing == Typing::Here {
-                // What was typed before the question was asked is no consent.
+                // What was typed before the question appeared is no consent.
                 let _ = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
             }
             (self.show)(Shown::Question(text, self.typing));
@@ -166,7 +166,7 @@ impl Questions {
         self.waiting.remove(at);
         if at == 0 {
             self.is_shown = false;
-            self.writing = None;
+            self.editor = None;
             self.interrupts = None;
         }
     }
@@ -174,26 +174,26 @@ impl Questions {
 
 enum Entered {
     Line(String),
-    /// From an editor; as it is.
+    /// The whole text from an editor.
     Text(String),
     Nothing,
 }
 
-/// What the person enters, in an editor or as a line.
-async fn entered(writing: &mut Option<Writing>) -> Entered {
-    match writing {
-        Some(writing) => match writing.program.wait().await {
-            Ok(status) => writing.read(status).map_or(Entered::Nothing, Entered::Text),
+/// Waits for the user's input, from the editor or as a line.
+async fn entered(editor: &mut Option<EditorProcess>) -> Entered {
+    match editor {
+        Some(editor) => match editor.program.wait().await {
+            Ok(status) => editor.read(status).map_or(Entered::Nothing, Entered::Text),
             Err(_) => Entered::Nothing,
         },
         None => line().await.ok().flatten().map_or(Entered::Nothing, Entered::Line),
     }
 }
 
-/// A line of the terminal; `None` at its end. The terminal hands over whole lines, so
-/// nothing is read before there is one, and giving up loses nothing.
+/// Reads a line from the terminal; `None` at its end. The terminal delivers whole lines, so cancelling the read loses
+/// nothing.
 async fn line() -> io::Result<Option<String>> {
-    // Opened anew, because standard input itself must stay blocking for everybody else.
+    // Opened separately, because standard input itself must stay blocking.
     let terminal = pipe::OpenOptions::new().unchecked(true).open_receiver("/dev/tty")?;
     let mut buffer = vec![0; MAX_LINE];
     loop {
@@ -207,18 +207,18 @@ async fn line() -> io::Result<Option<String>> {
     }
 }
 
-impl Writing {
-    /// Opens the person's editor; `None` if there is none.
-    fn start(method: &UiMethod) -> io::Result<Option<Writing>> {
+impl EditorProcess {
+    /// Opens the user's editor; `None` if none is configured.
+    fn start(method: &UiMethod) -> io::Result<Option<EditorProcess>> {
         let UiMethod::Editor { prefill, .. } = method else { return Ok(None) };
         let named = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok());
         let Some(editor) = named.filter(|editor| !editor.trim().is_empty()) else { return Ok(None) };
         let file = std::env::temp_dir().join(format!("pith-{}.md", pith_store::new_session_id()));
         std::fs::write(&file, prefill.as_deref().unwrap_or_default())?;
-        // An editor may be a command with arguments.
+        // The variable may hold a command with arguments.
         let script = format!("{editor} \"$1\"");
         let program = Command::new("sh").args(["-c", &script, "sh"]).arg(&file).kill_on_drop(true).spawn()?;
-        Ok(Some(Writing { file, program }))
+        Ok(Some(EditorProcess { file, program }))
     }
 
     fn read(&self, status: ExitStatus) -> Option<String> {
@@ -226,14 +226,14 @@ impl Writing {
     }
 }
 
-impl Drop for Writing {
+impl Drop for EditorProcess {
     fn drop(&mut self) {
-        // A file left behind is cleared away by the system.
+        // A file that cannot be removed is left to the system's clean-up.
         let _ = std::fs::remove_file(&self.file);
     }
 }
 
-/// The question as a person reads it.
+/// The question as the user reads it.
 fn text(method: &UiMethod) -> String {
     match method {
         UiMethod::Select { title, options, .. } => {

@@ -1,7 +1,7 @@
-//! The only thing that writes to a person's terminal while a session runs: a
-//! thread that puts answers on one stream and what goes on on the other.
+//! The screen thread: the only code that writes to the terminal while a session runs. Answers go to one stream,
+//! activity to the other.
 //!
-//! While nothing arrives it draws a spinner, so a person sees that pith is alive.
+//! While nothing arrives it draws a spinner, so that the user sees that pith is working.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -24,9 +24,9 @@ const RED: &str = "\x1b[31m";
 const GREEN: &str = "\x1b[32m";
 const OFF: &str = "\x1b[0m";
 
-/// Something to be seen.
+/// Something to show.
 pub enum Show {
-    /// The model has been asked; nothing has come yet.
+    /// The request was sent; nothing has come yet.
     Asking,
     Thinking,
     /// A piece of the answer.
@@ -41,23 +41,23 @@ pub enum Show {
         id: String,
         problem: Option<String>,
     },
-    /// An answer is complete; its usage counts.
+    /// An answer is complete; its usage is added to the totals.
     Answered(Box<Usage>),
-    /// A remark about what goes on.
+    /// A note about the activity.
     Note(String),
-    /// A text of the driver's own, whatever the streams are.
+    /// A text of the client, shown on any stream.
     Say(String),
-    /// A question; the cursor stays behind it until the person has answered.
+    /// A question; the cursor stays after it until the user has answered.
     Question {
         text: String,
-        /// An editor's line is on the screen: the question takes its place, and the editor draws it again below.
+        /// Whether an editor's line is on the screen: the question replaces it, and the editor draws it again below.
         replaces_editor: bool,
     },
     /// The answer has ended the question's line.
     QuestionOver,
-    /// For the terminal's window.
+    /// The title of the terminal's window.
     Title(String),
-    /// Time, tokens and cost since the last one.
+    /// Time, tokens and cost since the last totals.
     Totals,
     /// Nothing happens any more; no spinner.
     Idle,
@@ -65,17 +65,17 @@ pub enum Show {
     Flush(oneshot::Sender<()>),
 }
 
-/// Where things go.
+/// The output streams.
 pub struct Streams {
     pub answers: Box<dyn Write + Send>,
     pub answers_on: Abilities,
-    /// Only drawn on when it is a terminal.
+    /// Used only if it is a terminal.
     pub activity_on: Abilities,
-    /// Called once when answers cannot be written any more.
+    /// Called once if answers cannot be written any more.
     pub on_broken: Box<dyn Fn(&io::Error) + Send>,
 }
 
-/// Hands things to the thread. The thread ends with the last of its handles.
+/// Sends things to the thread, which ends when the last handle is dropped.
 #[derive(Clone)]
 pub struct Screen(Sender<Show>);
 
@@ -88,7 +88,7 @@ impl Screen {
         Ok((Screen(sender), thread))
     }
 
-    /// Shows something, later. A screen that has died shows nothing.
+    /// Shows something, asynchronously. Does nothing if the thread has died.
     pub fn show(&self, show: Show) {
         let _ = self.0.send(show);
     }
@@ -105,12 +105,12 @@ struct Painter {
     streams: Streams,
     is_broken: bool,
     markdown: Markdown,
-    /// The answer's last line is not complete.
+    /// Whether the answer's last line is incomplete.
     is_mid_line: bool,
-    /// What the spinner says; `None` draws none.
+    /// The spinner's text; `None` draws no spinner.
     doing: Option<String>,
     since: Instant,
-    /// Calls that run: id, line, start.
+    /// The running calls: id, line, start.
     tools: Vec<(String, String, Instant)>,
     has_spinner: bool,
     frame: usize,
@@ -225,7 +225,7 @@ impl Painter {
         self.write(&styled);
     }
 
-    /// The answer's last line is completed before anything else is shown.
+    /// Completes the answer's last line before anything else is shown.
     fn end_answer(&mut self) {
         let mut styled = self.for_answers();
         self.markdown.finish(&mut styled);
@@ -267,7 +267,7 @@ impl Painter {
         }
     }
 
-    /// A line about what goes on; only a person at a terminal gets it.
+    /// Shows a line about the activity, if there is a terminal.
     fn activity(&mut self, line: Styled) {
         if !self.streams.activity_on.is_terminal {
             return;
@@ -304,7 +304,7 @@ impl Painter {
         };
         self.frame = (self.frame + 1) % FRAMES.len();
         let room = terminal::width(io::stderr()).saturating_sub(12);
-        // The visible form may be longer, and a line that wraps cannot be wiped.
+        // The visible form may be longer, and a line that wraps cannot be erased.
         let what: String = visible(&what).chars().take(room).collect();
         let took = duration(since.elapsed());
         self.has_spinner = true;
@@ -319,13 +319,13 @@ impl Painter {
         }
     }
 
-    /// A terminal that is gone is noticed elsewhere: by a signal, or when answers cannot be written.
+    /// Draws on stderr. A terminal that is gone is noticed elsewhere: by a signal, or when answers cannot be written.
     fn draw(&mut self, text: &Styled) {
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_str().as_bytes()).and_then(|()| stderr.flush());
     }
 
-    /// Begins a text for the stream of answers.
+    /// Starts a text for the stream of answers.
     fn for_answers(&self) -> Styled {
         Styled::new(self.streams.answers_on.is_terminal)
     }
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_counts_read_well() {
+    fn times_and_counts_are_formatted() {
         assert_eq!(duration(Duration::from_millis(420)), "0.4s");
         assert_eq!(duration(Duration::from_secs(12)), "12s");
         assert_eq!(duration(Duration::from_secs(184)), "3m 04s");

@@ -1,4 +1,4 @@
-//! A session's frames as things a person sees.
+//! Shows a session's frames on the screen.
 
 use pith_protocol::host::{UiMethod, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Block, Event, Id, Response, StreamUpdates};
@@ -59,7 +59,7 @@ impl Outbox for ScreenOutbox {
             }
             Event::CompactionStart { .. } => self.note("summarising the conversation".to_owned()),
             Event::CompactionEnd { error_message: Some(error), .. } => self.note(format!("not summarised: {error}")),
-            // What could not be loaded has been said on stderr.
+            // Extensions that could not be loaded were reported on stderr.
             Event::ExtensionError { event: "load", .. } => {}
             Event::ExtensionError { extension_path, error, .. } => self.note(format!("{extension_path}: {error}")),
             Event::AgentSettled { .. } => self.screen.show(Show::Idle),
@@ -92,7 +92,7 @@ impl Outbox for ScreenOutbox {
     }
 
     fn room(&self) -> Room {
-        // A person reads more slowly than any model writes, and a screenful is small.
+        // A terminal is faster than any model, and a screenful is small.
         Room::default()
     }
 }

@@ -1,4 +1,4 @@
-//! The only kind of text that the screen takes: pith's own control sequences, and text of others made visible.
+//! The only kind of text that the screen accepts: pith's own control sequences, and other text made visible.
 
 use std::borrow::Cow;
 
@@ -12,29 +12,29 @@ pub struct Styled {
 }
 
 impl Styled {
-    /// Begins a text for a terminal, which obeys control sequences, or for another stream, which gets text as it is.
+    /// Starts a text for a terminal, which obeys control sequences, or for another stream, which gets text unchanged.
     pub fn new(is_terminal: bool) -> Self {
         Styled { text: String::new(), is_terminal }
     }
 
-    /// Appends a text of pith's own, control sequences included.
+    /// Appends pith's own text, control sequences included.
     pub fn own(mut self, text: &'static str) -> Self {
         self.push_own(text);
         self
     }
 
-    /// Appends any text; control characters in it are shown.
+    /// Appends any text; control characters in it are made visible.
     pub fn text(mut self, text: &str) -> Self {
         self.push(text);
         self
     }
 
-    /// The same as [`Styled::own`], in place.
+    /// Like [`Styled::own`], in place.
     pub fn push_own(&mut self, text: &'static str) {
         self.text.push_str(text);
     }
 
-    /// The same as [`Styled::text`], in place.
+    /// Like [`Styled::text`], in place.
     pub fn push(&mut self, text: &str) {
         let shown = if self.is_terminal { visible(text) } else { Cow::Borrowed(text) };
         self.text.push_str(&shown);
@@ -49,7 +49,7 @@ impl Styled {
         }
     }
 
-    /// What to write.
+    /// The text to write.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sequences_of_our_own_reach_a_terminal() {
+    fn only_pith_own_sequences_reach_a_terminal() {
         let styled = |is_terminal| Styled::new(is_terminal).own("\x1b[2m").text("a\x1b[2J\r\nb").own("\x1b[0m");
         assert_eq!(styled(true).as_str(), "\x1b[2ma␛[2J\nb\x1b[0m");
         assert_eq!(styled(false).as_str(), "\x1b[2ma\x1b[2J\r\nb\x1b[0m");

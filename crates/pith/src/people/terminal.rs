@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
     pub is_terminal: bool,
-    /// The cursor can be moved, so a line can be drawn again.
+    /// Whether the cursor can be moved, so that a line can be drawn again.
     pub can_redraw: bool,
     pub has_colour: bool,
 }
 
 impl Abilities {
-    /// Of a stream, as far as the environment says.
+    /// Determines the abilities of a stream, from the environment as well.
     pub fn of(stream: &impl IsTerminal) -> Self {
         let is_terminal = stream.is_terminal();
         let can_redraw = is_terminal && std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb");
@@ -22,19 +22,19 @@ impl Abilities {
     }
 }
 
-/// Columns of a terminal.
+/// The number of columns of a terminal.
 pub fn width(stream: impl AsFd) -> usize {
     const USUAL: usize = 80;
     let size = rustix::termios::tcgetwinsize(stream).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(USUAL)
 }
 
-/// The state of stdin's terminal, put back when dropped: a process that ends
-/// while a line is being edited must not leave the terminal unusable.
+/// The state of stdin's terminal, restored when dropped: a process that ends while a line is being edited must not
+/// leave the terminal unusable.
 pub struct KeptTerminal(Option<rustix::termios::Termios>);
 
 impl KeptTerminal {
-    /// Remembers the state.
+    /// Saves the state.
     pub fn of_stdin() -> Self {
         KeptTerminal(rustix::termios::tcgetattr(std::io::stdin()).ok())
     }
@@ -43,7 +43,7 @@ impl KeptTerminal {
 impl Drop for KeptTerminal {
     fn drop(&mut self) {
         if let Some(state) = &self.0 {
-            // Nothing is left to tell anybody if this fails.
+            // If this fails there is nothing left to do.
             let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, state);
         }
     }

@@ -1,11 +1,11 @@
-//! A tool call in one line, the way a person would say it.
+//! Describes a tool call in one line.
 
 use serde_json::{Map, Value};
 
-/// Longer lines are cut; the rest is in the session file.
+/// Longer lines are cut; the session file has the rest.
 const MAX_CHARS: usize = 100;
 
-/// What a call is about to do.
+/// Describes what a call is about to do.
 pub fn describe(tool: &str, arguments: &Map<String, Value>) -> String {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let subject = match tool {
@@ -22,12 +22,12 @@ pub fn describe(tool: &str, arguments: &Map<String, Value>) -> String {
     }
 }
 
-/// The first line that says something, for results that failed.
+/// The first non-empty line of an error.
 pub fn first_line(text: &str) -> String {
     cut(text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default())
 }
 
-/// One line without tabs, at most [`MAX_CHARS`] long.
+/// Returns one line without tabs, at most [`MAX_CHARS`] long.
 pub fn cut(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let is_whole = line.len() == text.trim_end().len() && line.chars().count() <= MAX_CHARS;

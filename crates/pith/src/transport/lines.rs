@@ -1,10 +1,10 @@
-//! Bytes to lines. LF is the only separator, and every byte is looked at once.
+//! Splits bytes into lines. LF is the only separator, and every byte is examined once.
 
 /// A line of input, without its newline.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Whole(&'a [u8]),
-    /// More bytes than allowed; they were dropped up to the next newline.
+    /// The line was longer than allowed and was dropped up to the next newline.
     TooLong,
 }
 
@@ -16,7 +16,7 @@ pub struct LineSplitter {
     is_dropping: bool,
 }
 
-/// A buffer that held a long line is given back when it is larger than this.
+/// A buffer larger than this is shrunk after a long line.
 const KEEP: usize = 1 << 20;
 
 impl LineSplitter {
@@ -25,7 +25,7 @@ impl LineSplitter {
         LineSplitter { limit, rest: Vec::new(), is_dropping: false }
     }
 
-    /// Takes the next bytes and hands over every line they complete.
+    /// Takes the next bytes and passes on every line they complete.
     pub fn push(&mut self, mut chunk: &[u8], mut take: impl FnMut(Line<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (line, after) = (&chunk[..end], &chunk[end + 1..]);
@@ -40,7 +40,7 @@ impl LineSplitter {
         self.hold(chunk);
     }
 
-    /// Hands over a last line that has no newline.
+    /// Passes on a last line that has no newline.
     pub fn finish(&mut self, mut take: impl FnMut(Line<'_>)) {
         if std::mem::take(&mut self.is_dropping) {
             take(Line::TooLong);
@@ -64,8 +64,8 @@ impl LineSplitter {
     }
 }
 
-/// Takes off one trailing CR, which belongs to the line end, and one byte-order mark at the start: a host that
-/// concatenates files or writes each line with an encoder of its own puts one before any line.
+/// Removes one trailing CR, which belongs to the line ending, and one byte order mark at the start: a host that
+/// concatenates files, or uses an encoder per line, can put one before any line.
 fn strip(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)

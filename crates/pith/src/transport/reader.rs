@@ -1,7 +1,6 @@
-//! Reads stdin on a thread of its own. Decodes, decides nothing: bad lines
-//! travel the same way as good ones, so answers leave in the order lines came.
-//! A host that sends and does not read is not read from either, before its
-//! answers fill the memory.
+//! Reads stdin on a thread of its own. Decodes, but decides nothing: bad lines take the same path as good ones, so
+//! answers are sent in the order of the lines. If a host sends commands without reading, no more commands are read
+//! before their answers fill the memory.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -14,16 +13,16 @@ use tokio::sync::mpsc;
 use super::lines::{Line, LineSplitter};
 use super::writer::FrameQueue;
 
-/// Lines decoded ahead of the session.
+/// How many lines are decoded ahead of the session.
 const BACKLOG: usize = 64;
 const CHUNK: usize = 64 * 1024;
 
-/// Starts reading stdin. The channel closes at end of input. The session's answers go to `answers`.
+/// Starts reading stdin. The channel closes at the end of input. The session's answers go to `answers`.
 pub fn start(max_line: usize, answers: Arc<FrameQueue>) -> io::Result<mpsc::Receiver<Inbound>> {
     start_on(io::stdin(), max_line, answers, has_hung_up)
 }
 
-/// The same for any input. `has_hung_up` tells whether nobody can write to it any more.
+/// Like [`start`], for any input. `has_hung_up` returns whether the other end of it is closed.
 pub fn start_on(
     input: impl Read + Send + 'static,
     max_line: usize,
@@ -34,23 +33,23 @@ pub fn start_on(
     let send = move |inbound| {
         let is_backlogged = || inbox.capacity() < inbox.max_capacity() && !inbox.is_closed();
         let is_wanted = answers.wait_for_reading(is_backlogged, has_hung_up);
-        // A closed inbox means the session has ended; what is still read is read in vain.
+        // A closed inbox means that the session has ended.
         is_wanted && inbox.blocking_send(inbound).is_ok()
     };
     std::thread::Builder::new().name("stdin".to_owned()).spawn(move || read(input, max_line, send))?;
     Ok(lines)
 }
 
-/// Whether nobody can write to stdin any more; what was written may still be there to read.
+/// Whether the other end of stdin is closed; there may still be data to read.
 fn has_hung_up() -> bool {
     let stdin = rustix::stdio::stdin();
-    // The closing of one direction of a socket has to be asked for; where that cannot be done, a full close counts.
+    // A half-closed socket must be asked for; where that is not possible, only a full close is noticed.
     let half_close = if cfg!(target_os = "linux") { PollFlags::RDHUP } else { PollFlags::empty() };
     let mut ends = [PollFd::new(&stdin, half_close)];
     poll(&mut ends, Some(&Timespec::default())).is_ok_and(|n_ready| n_ready > 0)
 }
 
-/// Reads until the end of input, or until `send` does not want another line.
+/// Reads until the end of input, or until `send` returns false.
 fn read(mut input: impl Read, max_line: usize, send: impl Fn(Inbound) -> bool) {
     let mut splitter = LineSplitter::new(max_line);
     let mut is_first = true;

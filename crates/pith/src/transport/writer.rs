@@ -1,8 +1,8 @@
 //! The frame queue and the thread that empties it.
 //!
-//! Frames of all producers pass through one ordered buffer. Above its bound,
-//! deltas of one block merge and of each tool call only the newest progress is
-//! kept; when that does not help the run is suspended until the host has caught up.
+//! Frames of all producers pass through one ordered buffer. Above its limit, deltas of one block are merged and only
+//! the newest progress of each tool call is kept; if that does not help the run is suspended until the host has caught
+//! up.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,23 +14,23 @@ use pith_session::Room;
 
 use super::FLUSH_LIMIT;
 
-/// Bytes of frames kept for a host that does not read.
+/// How many bytes of frames are kept for a host that does not read.
 pub const LIMIT: usize = 8 << 20;
-/// Above so many bytes no more commands are read: their answers cannot be dropped. A host may write commands with
-/// this much to answer before it reads anything.
+/// Above this many bytes no more commands are read, because their answers cannot be dropped. A host may send commands
+/// with this much to answer before it reads anything.
 pub const READ_LIMIT: usize = 64 << 20;
-/// Most bytes handed to one write, so that slow reading is seen as reading. As much as a pipe holds.
-const PIECE: usize = 64 << 10;
-/// How often a reader that waits looks for itself.
-const LOOK: Duration = Duration::from_millis(20);
+/// The most bytes passed to one write, so that a slow reader is noticed as reading. As much as a pipe holds.
+const MAX_WRITE: usize = 64 << 10;
+/// How often a waiting reader checks again.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Producer side and writer side of the queue.
+/// The queue, for producers and the writer.
 #[derive(Default)]
 pub struct FrameQueue {
     state: Mutex<State>,
     /// Wakes the writer.
     filled: Condvar,
-    /// Wakes the reader, if it waits.
+    /// Wakes the reader thread, if it waits.
     changed: Condvar,
     room: Room,
 }
@@ -43,10 +43,10 @@ struct State {
     in_flight: usize,
     /// Bytes written so far.
     written: u64,
-    /// Deltas that may still be merged with their successors; come after `pending`.
+    /// A delta that may still be merged with later ones; comes after `pending`.
     tail: Option<Delta>,
-    /// The newest progress of each tool call whose reports came while the queue was full. Leaves when
-    /// `pending` has been taken, or right before the end of its call.
+    /// The newest progress of each tool call that reported while the queue was full. Queued when `pending` has been
+    /// taken, or right before the end of its call.
     progress: Vec<Report>,
     /// The answer being streamed; merged deltas show its newest state.
     live: Option<LiveMessage>,
@@ -55,7 +55,7 @@ struct State {
     is_broken: bool,
 }
 
-/// Progress of a tool call, encoded.
+/// Encoded progress of a tool call.
 struct Report {
     call: String,
     line: Vec<u8>,
@@ -77,7 +77,7 @@ impl FrameQueue {
         Ok((queue, writer))
     }
 
-    /// Tells runs when to wait.
+    /// Returns the signal that tells runs when to wait.
     pub fn room(&self) -> Room {
         self.room.clone()
     }
@@ -85,15 +85,15 @@ impl FrameQueue {
     /// Queues one line; `encode` must not write the newline.
     pub fn push(&self, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
-        state.settle_tail();
+        state.queue_tail();
         state.append(encode);
         self.publish(&state);
     }
 
-    /// Queues tool progress; a newer report of the same call replaces one not yet sent.
+    /// Queues tool progress; a newer report of the same call replaces one that was not sent yet.
     pub fn push_tool_update(&self, call: &str, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
-        state.settle_tail();
+        state.queue_tail();
         if state.is_full() {
             let mut line = Vec::new();
             encode(&mut line);
@@ -108,7 +108,7 @@ impl FrameQueue {
     /// Queues the end of a tool call, after the progress of that call that was held back.
     pub fn push_tool_end(&self, call: &str, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
-        state.settle_tail();
+        state.queue_tail();
         if let Some(line) = state.take_progress(call) {
             state.append(|out| out.extend_from_slice(&line));
         }
@@ -116,21 +116,22 @@ impl FrameQueue {
         self.publish(&state);
     }
 
-    /// Opens the answer whose growth `push_stream` reports.
+    /// Starts the answer whose pieces `push_stream` queues.
     pub fn open_answer(&self, live: LiveMessage, encode: impl FnOnce(&mut Vec<u8>)) {
         let mut state = self.lock();
-        state.settle_tail();
+        state.queue_tail();
         state.live = Some(live);
         state.append(encode);
         self.publish(&state);
     }
 
-    /// Queues a piece of the open answer.
+    /// Queues a piece of the current answer.
     pub fn push_stream(&self, event: &pith_protocol::AssistantEvent) {
         let mut state = self.lock();
-        // What is held back shows the answer as it was before this event, unless the event only adds to it.
+        // A held back delta shows the answer as it was before this event, so it is queued first unless the event
+        // extends it.
         if !state.merges(event) {
-            state.settle_tail();
+            state.queue_tail();
         }
         let Some(mut live) = state.live.take() else { return };
         let delta = live.fold(event);
@@ -141,15 +142,15 @@ impl FrameQueue {
         }
         state.live = Some(live);
         if !state.is_full() {
-            state.settle_tail();
+            state.queue_tail();
         }
         self.publish(&state);
     }
 
     /// Blocks while the host must read before more of its commands are taken: always above [`READ_LIMIT`], and above
-    /// [`LIMIT`] while `is_backlogged` says that earlier commands have not been looked at, so that commands with
-    /// large answers pass one at a time. Returns false when there is no use in waiting: the stream has ended, or the
-    /// host `has_hung_up` and reads nothing.
+    /// [`LIMIT`] while `is_backlogged` returns true because earlier commands were not served yet, so that commands with
+    /// large answers are taken one at a time. Returns false if waiting is of no use: the stream has ended, or the host
+    /// `has_hung_up` and reads nothing.
     pub fn wait_for_reading(&self, is_backlogged: impl Fn() -> bool, has_hung_up: impl Fn() -> bool) -> bool {
         let mut state = self.lock();
         let mut given_up_at = None;
@@ -159,8 +160,8 @@ impl FrameQueue {
             }
             let written = state.written;
             state.is_reader_waiting = true;
-            // Neither a hang-up nor the session's taking of a line is announced here.
-            let (next, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
+            // A hang-up and the session's taking of a line do not wake this thread.
+            let (next, _) = self.changed.wait_timeout(state, CHECK_INTERVAL).unwrap_or_else(PoisonError::into_inner);
             state = next;
             if !has_hung_up() || state.written != written {
                 given_up_at = None;
@@ -190,7 +191,7 @@ impl FrameQueue {
 
     fn write_all(&self, mut sink: impl Write) -> io::Result<()> {
         while let Some(batch) = self.take() {
-            for piece in batch.chunks(PIECE) {
+            for piece in batch.chunks(MAX_WRITE) {
                 if let Err(error) = sink.write_all(piece) {
                     self.give_up();
                     return Err(error);
@@ -212,8 +213,8 @@ impl FrameQueue {
         let mut state = self.lock();
         loop {
             if state.pending.is_empty() {
-                state.settle_tail();
-                state.settle_progress();
+                state.queue_tail();
+                state.queue_progress();
             }
             if !state.pending.is_empty() {
                 let batch = std::mem::take(&mut state.pending);
@@ -227,7 +228,7 @@ impl FrameQueue {
         }
     }
 
-    /// Nobody reads any more: frames are dropped and nobody waits.
+    /// Called when the host no longer reads: drops all frames and wakes everything that waits.
     fn give_up(&self) {
         let mut state = self.lock();
         let is_reader_waiting = state.is_reader_waiting;
@@ -259,7 +260,7 @@ impl State {
         }
     }
 
-    /// Bytes the host has not taken.
+    /// Bytes the host has not read.
     fn unread(&self) -> usize {
         self.pending.len() + self.in_flight
     }
@@ -272,7 +273,7 @@ impl State {
         self.unread() > READ_LIMIT || (self.is_full() && is_backlogged())
     }
 
-    /// Full, and not even merging keeps the queue from growing.
+    /// Whether the queue is full and not even merging keeps it from growing.
     fn must_wait(&self) -> bool {
         match &self.tail {
             Some(delta) => delta.escaped.len() > LIMIT,
@@ -299,8 +300,8 @@ impl State {
         }
     }
 
-    /// Turns what could still be merged into a line.
-    fn settle_tail(&mut self) {
+    /// Queues the delta that could still be merged.
+    fn queue_tail(&mut self) {
         let Some(delta) = self.tail.take() else { return };
         if let Some(live) = self.live.take() {
             self.append(|out| live.append_delta_frame(&delta, out));
@@ -308,7 +309,7 @@ impl State {
         }
     }
 
-    /// Keeps the progress of a call instead of an older report of it.
+    /// Keeps the newest progress of a call, instead of an older report.
     fn hold_progress(&mut self, call: &str, line: Vec<u8>) {
         if self.is_broken {
             return;
@@ -324,8 +325,8 @@ impl State {
         Some(self.progress.remove(at).line)
     }
 
-    /// Turns the progress that was held back into lines.
-    fn settle_progress(&mut self) {
+    /// Queues the progress that was held back.
+    fn queue_progress(&mut self) {
         for report in std::mem::take(&mut self.progress) {
             self.append(|out| out.extend_from_slice(&report.line));
         }

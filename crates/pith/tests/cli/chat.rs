@@ -33,7 +33,7 @@ fn ctrl_c_stops_the_turn_and_not_the_chat() {
     let mut terminal = open(&home, &model());
     terminal.type_keys("hang\r");
     terminal.wait("waiting for the model");
-    // The silent turn is for this request; one that is stopped before it is sent would leave it to the next.
+    // The silent turn is for this request; if it were stopped before it is sent, the next request would get it.
     server.wait_request(0);
     terminal.type_keys("\x03");
     terminal.wait("✗ ");
@@ -63,14 +63,14 @@ fn a_message_may_have_several_lines_and_is_remembered() {
 
     let mut terminal = open(&home, &model());
     assert!(terminal.screen().contains("Last session here: "), "{}", terminal.screen());
-    // Two lines up: the command that left, then the message.
+    // Two lines up: the last command, then the message.
     terminal.type_keys("\x1b[A\x1b[A\r");
     terminal.wait("second");
     terminal.leave();
 }
 
 #[test]
-fn slips_and_operations_are_told_apart() {
+fn unknown_slash_commands_are_reported_and_known_ones_run() {
     let (home, _server) = scene([]);
     home.write_file(".keep", "");
     std::fs::create_dir_all(home.agent().join("prompts")).expect("directory");
@@ -130,7 +130,7 @@ fn earlier_sessions_are_listed_and_resumed() {
 }
 
 #[test]
-fn lines_typed_while_it_works_are_not_lost() {
+fn lines_typed_while_the_agent_works_are_not_lost() {
     let (home, server) = scene([Turn::text("one by one").chunk(3).hold_after(1), Turn::text("two")]);
     let mut terminal = open(&home, &model());
     terminal.type_keys("first\r");

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::support::{finish, model, run, scene, start_in};
 
 #[test]
-fn a_sound_set_up_passes() {
+fn config_check_passes_a_valid_set_up() {
     let (home, _server) = scene([]);
     home.write_settings(&json!({"defaultThinkingLevel": "low"}));
     let output = run(&home, ["config", "check"]).quiet();
@@ -89,7 +89,7 @@ fn the_recipes_of_the_documentation_load_and_have_usable_models() {
 }
 
 #[test]
-fn names_that_nobody_has_are_listed_with_the_near_one() {
+fn unknown_names_are_listed_with_the_closest_known_one() {
     let (home, _server) = scene([]);
     home.write_settings(&json!({
         "defualtModel": "x", "retry": {"maxRetrys": 3}, "inheritSecrets": true, "frobnication": 1, "theme": "dark",
@@ -121,7 +121,7 @@ fn names_that_nobody_has_are_listed_with_the_near_one() {
 }
 
 #[test]
-fn a_default_model_that_fits_nothing_is_a_problem() {
+fn an_unknown_default_model_is_a_problem() {
     let (home, _server) = scene([]);
     let (provider, model) = (Api::Anthropic.provider(), Api::Anthropic.model());
     let check = |settings: Value, code: i32, expected: &str| {
@@ -140,7 +140,7 @@ fn a_default_model_that_fits_nothing_is_a_problem() {
 }
 
 #[test]
-fn tools_that_nobody_has_are_refused() {
+fn unknown_tools_are_refused() {
     let (home, _server) = scene([Turn::text("fine")]);
     let arguments = |tools: &'static str| [&["--tools", tools][..], &model(), &["-p", "go"]].concat();
     run(&home, arguments("read,raed")).refused("Error: --tools: there is no tool \"raed\"; did you mean \"read\"?\n");

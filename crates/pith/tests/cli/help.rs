@@ -1,4 +1,4 @@
-//! Texts for people: help, version, manual, completions.
+//! Texts for users: help, version, manual, completions.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

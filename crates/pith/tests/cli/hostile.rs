@@ -1,4 +1,4 @@
-//! Answers that give orders to the terminal, in a pseudo-terminal and in tmux: they are shown, not obeyed.
+//! Answers that contain terminal control sequences, in a pseudo-terminal and in tmux: they are shown, not obeyed.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn a_hostile_answer_is_shown_in_the_chat() {
     let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": HOSTILE}});
     let refused = Turn::failing(Fault::Http { status: 400, body, headers: serde_json::Map::new() });
     let (home, _server) = scene([call, Turn::text(HOSTILE), refused]);
-    // With colours, so that sequences of pith's own are around it.
+    // With colours, so that pith's own sequences are around it.
     let mut terminal = Terminal::spawn_with(PITH, &model(), &home, &[("NO_COLOR", "")]);
     terminal.wait("› ");
     terminal.type_keys("go\r");
@@ -73,7 +73,7 @@ fn titles_lists_and_errors_are_visible() {
 }
 
 #[test]
-fn extensions_give_no_orders_either() {
+fn text_of_extensions_is_shown_not_obeyed() {
     const ASKS: &str = r"export default (pi) => {
       const bad = '\x1b]52;c;c3RvbGVu\x07\u009b2J\u202e';
       pi.registerCommand('ask', { description: bad, handler: async (_, ctx) => {
@@ -103,14 +103,14 @@ fn extensions_give_no_orders_either() {
     terminal.wait("› ");
     terminal.type_keys("/quit\r");
     assert_eq!(terminal.exit_code(), 0);
-    // The title is an order of pith's own.
+    // The title is set by pith itself.
     let text = String::from_utf8_lossy(&terminal.bytes()).into_owned();
     let title = format!("\x1b]0;title {BAD} line\x07");
     assert!(text.contains(&title) && text.contains(&format!("printed {BAD}")), "{text:?}");
     check_sequences(text.replace(&title, "").as_bytes());
 }
 
-/// A tmux server of the test's own, gone with it.
+/// A tmux server for the test, ended with it.
 struct Tmux<'a> {
     home: &'a TempHome,
 }
@@ -168,7 +168,7 @@ fn a_hostile_answer_leaves_screen_title_and_clipboard_of_tmux_alone() {
     assert_eq!(tmux.title(&chat), title);
     assert_eq!(tmux.run(&["list-buffers"]).as_deref(), Some(""));
 
-    // The same bytes without pith: this tmux would have obeyed.
+    // The same bytes without pith: this tmux would have obeyed them.
     home.write_file("hostile.txt", HOSTILE);
     let raw = tmux.pane(&["sh", "-c", "cat hostile.txt; cat"]);
     eventually("the title is taken", || tmux.title(&raw).contains("stolen"));

@@ -1,4 +1,4 @@
-//! `--mode json`: a header, then every event, and an exit code that tells.
+//! `--mode json`: a header, then every event, and an exit code that tells the outcome.
 
 use pith_testkit::{TempHome, Turn};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn frames(output: &Output) -> Vec<Value> {
 }
 
 #[test]
-fn a_header_and_then_the_events() {
+fn json_mode_prints_a_header_and_then_the_events() {
     let (home, _server) = scene([Turn::text("hello")]);
     let output = run(&home, model().into_iter().chain(["--mode", "json", "-p", "hi"]));
     assert_eq!((output.stderr.as_str(), output.code), ("", 0));

@@ -1,4 +1,4 @@
-//! The binary as people and scripts use it: flags, one answer, a chat.
+//! The binary as people and scripts use it: flags, a single answer, a chat.
 
 mod chat;
 mod config;

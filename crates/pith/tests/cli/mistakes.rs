@@ -1,4 +1,4 @@
-//! Mistakes that people make, and the texts that tell what to do.
+//! Common mistakes of users, and the texts that tell what to do.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
@@ -106,7 +106,7 @@ fn a_typed_file_that_is_not_there_is_named() {
 }
 
 #[test]
-fn a_stdout_that_takes_nothing_is_a_failure_with_a_reason() {
+fn an_unwritable_stdout_is_a_failure_with_a_reason() {
     let (home, _server) = scene([Turn::text("fine"), Turn::text("fine"), Turn::text("fine")]);
     let pith = |stdout: Stdio| {
         let mut command = Command::new(PITH);

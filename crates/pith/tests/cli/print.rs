@@ -15,7 +15,7 @@ const PIXEL: &[u8] = &[
     0xf0, 0x1f, 0, 5, 0, 1, 0xff, 0x89, 0x99, 0x3d, 0x1d, 0, 0, 0, 0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
 ];
 
-/// What the model was asked, message by message.
+/// What was sent to the model, message by message.
 fn asked(body: &Value) -> Vec<String> {
     let text = |content: &Value| match content.as_array() {
         Some(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
@@ -73,7 +73,7 @@ fn text_alone_may_come_from_a_pipe() {
 }
 
 #[test]
-fn nothing_to_say_is_nothing_to_do() {
+fn an_empty_prompt_does_nothing() {
     let home = TempHome::new();
     assert_eq!(run(&home, ["-p"]).quiet(), "");
     let output = run(&home, [] as [&str; 0]);
@@ -149,7 +149,7 @@ fn an_interrupt_ends_the_work_and_what_it_started() {
 }
 
 #[test]
-fn a_person_at_a_terminal_sees_what_goes_on() {
+fn progress_is_shown_on_a_terminal() {
     let (home, _server) = scene([Turn::call("bash", json!({"command": "echo checking"})), Turn::text("All is well.")]);
     let arguments: Vec<&str> = model().into_iter().chain(["-p", "check it"]).collect();
     let mut terminal = Terminal::spawn(PITH, &arguments, &home);

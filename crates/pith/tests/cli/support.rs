@@ -1,4 +1,4 @@
-//! Runs the binary once and looks at what came out.
+//! Runs the binary once and returns its output.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -10,12 +10,12 @@ use pith_testkit::{Api, ModelServer, Script, TempHome, Turn};
 /// The binary under test.
 pub const PITH: &str = env!("CARGO_BIN_EXE_pith");
 
-/// Starts pith in a home, with nothing of the developer's own.
+/// Starts pith in a home, with nothing of the developer's environment.
 pub fn start(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Child {
     start_in(home, arguments, &[])
 }
 
-/// The same with further variables.
+/// Starts pith with further variables.
 pub fn start_in(
     home: &TempHome,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
@@ -31,7 +31,7 @@ pub fn start_in(
 /// Runs pith with this on stdin, until it ends.
 pub fn run_with(home: &TempHome, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>, stdin: &[u8]) -> Output {
     let mut child = start(home, arguments);
-    // A pith that does not read what it is given may have ended already.
+    // A pith that does not read its input may have ended already.
     let _ = child.stdin.take().expect("stdin is piped").write_all(stdin);
     finish(child)
 }

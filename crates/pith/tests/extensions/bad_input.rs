@@ -1,5 +1,5 @@
-//! Extensions that are broken: each costs its own call and nothing else.
-//! All the while pith answers its host, and a second extension works.
+//! Broken extensions: each fails its own call and nothing else. All the while pith answers its host, and a second
+//! extension works.
 
 use pith_testkit::{Script, Signal, Turn, process};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn text<'v>(frame: &'v Value, field: &str) -> &'v str {
     frame[field].as_str().unwrap_or_else(|| panic!("{field} in {frame}"))
 }
 
-/// A file that cannot be loaded is reported, the rest works.
+/// Checks that a file that cannot be loaded is reported and the rest works.
 #[track_caller]
 fn check_load(source: impl AsRef<[u8]>, expected: &str) {
     let source = source.as_ref();
@@ -39,7 +39,7 @@ fn check_load(source: impl AsRef<[u8]>, expected: &str) {
     stage.finish(&format!("load: {expected}"));
 }
 
-/// What a handler does is reported under `event`; the prompt goes on, the neighbour hears it, too.
+/// Checks that an error of a handler is reported under `event`, the prompt goes on, and the neighbour sees it, too.
 #[track_caller]
 fn check_handler(body: &str, event: &str, expected: &str) {
     let mut stage = Stage::new(&[("bad.ts", &handler(body)), NEIGHBOUR], []);
@@ -52,7 +52,7 @@ fn check_handler(body: &str, event: &str, expected: &str) {
     stage.finish(body);
 }
 
-/// A command that goes wrong is reported; the prompt that named it succeeds.
+/// Checks that a failing command is reported and the prompt that named it succeeds.
 #[track_caller]
 fn check_command(body: &str, expected: &str) {
     let mut stage = Stage::new(&[("bad.ts", &command(body)), NEIGHBOUR], []);
@@ -66,7 +66,7 @@ fn check_command(body: &str, expected: &str) {
 }
 
 #[test]
-fn files_that_cannot_be_read_as_a_program() {
+fn files_that_are_no_program_are_reported() {
     check_load("export default (pi => {", "SyntaxError");
     check_load("", "does not export a valid factory function");
     check_load("export default 5;", "does not export a valid factory function");
@@ -76,14 +76,14 @@ fn files_that_cannot_be_read_as_a_program() {
 }
 
 #[test]
-fn missing_imports() {
+fn missing_imports_are_reported() {
     check_load("import x from './not-there.ts'; export default () => x;", "not-there");
     check_load("import x from 'no-such-package'; export default () => x;", "no-such-package");
     check_load("import './bad.ts/deeper'; export default () => {};", "deeper");
 }
 
 #[test]
-fn factories_that_fail() {
+fn failing_factories_are_reported() {
     check_load("export default () => { throw new Error('not today'); };", "not today");
     check_load("export default async () => { await null; throw new Error('a bit later'); };", "a bit later");
     check_load("throw new Error('at once'); export default () => {};", "at once");
@@ -92,7 +92,7 @@ fn factories_that_fail() {
 }
 
 #[test]
-fn factories_that_do_not_come_back() {
+fn factories_that_never_return_are_ended() {
     check_load("export default () => { for (;;) {} };", "was interrupted");
     check_load("for (;;) {} export default () => {};", "was interrupted");
     check_load("export default () => new Promise(() => {});", "1.5 s");
@@ -101,18 +101,18 @@ fn factories_that_do_not_come_back() {
     check_load(format!("export default () => {}1{};", "[".repeat(100_000), "]".repeat(100_000)), "bad.ts");
 }
 
-/// Limits that no test waits for.
+/// Limits that no test reaches.
 fn generous() -> Value {
     json!({"extensionLimits": {"executionMs": 600_000, "factoryMs": 600_000, "shutdownMs": 500}})
 }
 
-/// Nothing comes back within this test, and the host is served all the same; only what extensions have a say in waits.
+/// Checks that a host is served although the extension never finishes loading; only what extensions may decide waits.
 #[track_caller]
 fn check_served(source: &str) {
     let mut stage = Stage::with(&[("bad.ts", source), NEIGHBOUR], &generous(), Script::new(), |builder| builder);
     stage.host.send(json!({"id": "prompt", "type": "prompt", "message": "hello"}));
     stage.host.send(json!({"id": "list", "type": "get_commands"}));
-    assert_eq!(stage.pulse()["isStreaming"], false);
+    assert_eq!(stage.poll_state()["isStreaming"], false);
     stage.ask(json!({"type": "get_messages"}));
     stage.ask(json!({"type": "abort"}));
     let prompt = stage.host.response("prompt");
@@ -139,7 +139,7 @@ fn a_named_extension_that_cannot_be_loaded_ends_the_start() {
 }
 
 #[test]
-fn handlers_that_throw() {
+fn throwing_handlers_are_reported() {
     check_handler("throw new Error('no')", "input", "no");
     check_handler("await null; throw 'later'", "input", "later");
     check_handler("throw undefined", "input", "undefined");
@@ -148,7 +148,7 @@ fn handlers_that_throw() {
 }
 
 #[test]
-fn promises_and_timers_that_nobody_watches() {
+fn unhandled_rejections_and_timer_errors_are_reported() {
     check_handler("Promise.reject(new Error('nobody cares'))", "unhandled_rejection", "nobody cares");
     check_handler(
         "(async () => { await null; throw new Error('in passing'); })()",
@@ -161,7 +161,7 @@ fn promises_and_timers_that_nobody_watches() {
 }
 
 #[test]
-fn endless_loops() {
+fn endless_loops_are_interrupted() {
     check_handler("for (;;) {}", "input", "was interrupted");
     check_handler("for (;;) { try { for (;;) {} } catch {} finally { for (;;) {} } }", "input", "was interrupted");
     check_handler("for (;;) await null;", "input", "was interrupted");
@@ -169,12 +169,12 @@ fn endless_loops() {
 }
 
 #[test]
-fn endless_questions_to_the_session() {
+fn endless_queries_are_interrupted() {
     let body = "while (true) ctx.sessionManager.getEntries();";
     let mut stage = Stage::new(&[("bad.ts", &handler(body)), NEIGHBOUR], []);
     let start = stage.run("hello");
     let error = stage.error(start, "input");
-    // Waiting for an answer is not the extension's own time, so either limit may be the first.
+    // Waiting for an answer does not count as the extension's time, so either limit may be reached first.
     let told = text(&error, "error");
     assert!(told.contains("was interrupted") || told.contains("did not answer in time"), "{error}");
     stage.assert_alive();
@@ -182,7 +182,7 @@ fn endless_questions_to_the_session() {
 }
 
 #[test]
-fn backtracking_and_recursion() {
+fn backtracking_and_recursion_are_interrupted() {
     check_handler("/^(a+)+$/.test('a'.repeat(40) + 'b')", "input", "was interrupted");
     check_handler("const f = () => f() + 1; f();", "input", "stack");
     check_handler("JSON.parse('['.repeat(1000000))", "input", "stack");
@@ -190,7 +190,7 @@ fn backtracking_and_recursion() {
 }
 
 #[test]
-fn allocations_without_end() {
+fn endless_allocations_end_in_an_error() {
     check_handler("new Uint8Array(1 << 30)", "input", "memory");
     check_handler("const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1));", "input", "memory");
     check_handler("let text = 'x'; for (;;) text += text;", "input", "");
@@ -209,12 +209,12 @@ fn memory_stays_within_its_limit() {
 }
 
 #[test]
-fn a_handler_that_never_resolves_is_left_behind() {
+fn a_handler_that_never_resolves_is_abandoned() {
     check_handler("await new Promise(() => {})", "input", "did not finish within 0.6 s");
 }
 
 #[test]
-fn commands_that_fail() {
+fn failing_commands_are_reported() {
     check_command("throw new Error('no')", "no");
     check_command("await null; null.x", "null");
     check_command("for (;;) {}", "was interrupted");
@@ -224,7 +224,7 @@ fn commands_that_fail() {
 }
 
 #[test]
-fn a_command_that_never_ends_keeps_nobody_waiting() {
+fn a_command_that_never_ends_blocks_no_host_command() {
     let body = command("ctx.ui.notify('begun'); await new Promise(() => {});");
     let mut stage = Stage::new(&[("bad.ts", &body), NEIGHBOUR], []);
     stage.host.send(json!({"type": "prompt", "message": "/go"}));
@@ -238,24 +238,24 @@ fn a_command_that_never_ends_keeps_nobody_waiting() {
 fn a_session_start_that_hangs_delays_nothing_but_prompts() {
     let text = "export default (pi) => pi.on('session_start', async () => { await new Promise(() => {}); });";
     let mut stage = Stage::new(&[("bad.ts", text), NEIGHBOUR], []);
-    stage.pulse();
+    stage.poll_state();
     stage.run("hello");
     stage.error(0, "session_start");
     stage.finish("session_start that hangs");
 }
 
 #[test]
-fn last_words_have_a_limit() {
+fn session_shutdown_handlers_have_a_time_limit() {
     for body in ["await new Promise(() => {});", "for (;;) {}", "throw new Error('no');"] {
         let text = format!("export default (pi) => pi.on('session_shutdown', async () => {{ {body} }});");
         let mut stage = Stage::new(&[("bad.ts", &text)], []);
-        stage.pulse();
+        stage.poll_state();
         stage.finish(&format!("session_shutdown: {body}"));
     }
 }
 
 #[test]
-fn three_interruptions_in_a_row_switch_an_extension_off() {
+fn three_interruptions_in_a_row_disable_an_extension() {
     let bad = "export default (pi) => {
         pi.on('input', () => { for (;;) {} });
         pi.on('tool_call', () => undefined);
@@ -302,9 +302,9 @@ fn nothing_an_extension_prints_reaches_standard_output() {
 }
 
 #[test]
-fn leaving_the_process_is_a_request_to_leave() {
+fn process_exit_shuts_pith_down_in_order() {
     let mut stage = Stage::new(&[("bad.ts", &command("process.exit(3);")), NEIGHBOUR], []);
-    stage.pulse();
+    stage.poll_state();
     stage.host.send(json!({"type": "prompt", "message": "/go"}));
     assert_eq!(stage.host.exit_code(), 3);
     let frames = stage.host.finish().0;
@@ -337,14 +337,14 @@ fn broken_built_ins_stay_inside() {
     );
     let mut stage = Stage::new(&[("bad.ts", &body)], []);
     stage.host.send(json!({"type": "prompt", "message": "/go"}));
-    // What the extension does to its own engine is its own affair; the agent goes on.
-    stage.pulse();
+    // What the extension does to its own engine affects only the engine; the agent goes on.
+    stage.poll_state();
     stage.run("hello");
     stage.finish("broken built-ins");
 }
 
 #[test]
-fn a_flood_of_requests_does_not_drown_the_host() {
+fn a_flood_of_requests_does_not_delay_the_host() {
     let body = command("for (;;) ctx.ui.setStatus('k', 'x'.repeat(100));");
     let mut stage = Stage::new(&[("bad.ts", &body), NEIGHBOUR], []);
     let start = stage.now();
@@ -385,7 +385,7 @@ fn arguments_of_the_wrong_kind_are_errors_of_the_caller() {
     let mut stage = Stage::new(&[("bad.ts", &body), NEIGHBOUR], []);
     stage.host.send(json!({"type": "prompt", "message": "/go"}));
     stage.notified(0, "tried true");
-    stage.pulse();
+    stage.poll_state();
     stage.assert_alive();
     let frames = stage.finish("wrong arguments");
     for frame in frames.iter().filter(|frame| frame["type"] == "extension_ui_request") {
@@ -429,7 +429,7 @@ fn programs_of_an_extension_end_with_pith_however_it_ends() {
 }
 
 #[test]
-fn a_reload_survives_what_has_become_bad_meanwhile() {
+fn a_reload_survives_extensions_that_became_broken() {
     let mut stage = Stage::new(&[("a.ts", "export default () => {};"), NEIGHBOUR], []);
     stage.assert_alive();
     stage.home.write_agent_file("extensions/a.ts", "export default () => { throw new Error('changed'); };");

@@ -1,4 +1,4 @@
-//! Tools and gates of extensions that misbehave: the model is told, the run goes on.
+//! Tools and `tool_call` handlers of extensions that misbehave: the model is told, the run goes on.
 
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,7 @@ fn gate(body: &str) -> String {
     format!("export default (pi) => pi.on('tool_call', async (event, ctx) => {{ {body} }});")
 }
 
-/// Content as the protocol allows it.
+/// Whether a value is content as the protocol allows it.
 fn is_content(value: &Value) -> bool {
     let is_block = |block: &Value| match block["type"].as_str() {
         Some("text") => block["text"].is_string(),
@@ -83,7 +83,7 @@ fn results_of_any_shape_reach_the_model_as_text_it_can_read() {
             assert!(!is_update || is_content(&frame["partialResult"]["content"]), "{body}: {frame}");
         }
     }
-    // Three interruptions in a row would switch it off; one does not.
+    // Three interruptions in a row would disable it; one does not.
     stage.assert_alive();
     let n_requests = stage.server.requests().len();
     assert_eq!(n_requests, 2 * RESULTS.len(), "the model heard every result");
@@ -111,7 +111,7 @@ fn a_tool_that_never_ends_can_be_aborted() {
 }
 
 #[test]
-fn whatever_goes_wrong_in_a_gate_blocks_the_call() {
+fn any_failure_of_a_gate_blocks_the_call() {
     for (body, expected) in [
         ("throw new Error('closed')", "closed"),
         ("for (;;) {}", "was interrupted"),
@@ -139,7 +139,7 @@ fn whatever_goes_wrong_in_a_gate_blocks_the_call() {
 }
 
 #[test]
-fn answers_that_are_no_verdict_let_the_call_through() {
+fn results_that_are_no_verdict_let_the_call_through() {
     for body in ["return 5", "return 'yes'", "return {}", "return { block: false }", "return null", "return []"] {
         let turns = [Turn::call("bash", json!({"command": "echo ran > ran.txt"})), Turn::text("done")];
         let mut stage = Stage::new(&[("gate.ts", &gate(body))], turns);
@@ -150,7 +150,7 @@ fn answers_that_are_no_verdict_let_the_call_through() {
 }
 
 #[test]
-fn results_changed_into_nonsense_are_kept_as_they_were() {
+fn results_changed_to_invalid_values_are_kept() {
     for body in [
         "throw new Error('no')",
         "return 5",
@@ -171,7 +171,7 @@ fn results_changed_into_nonsense_are_kept_as_they_were() {
     }
 }
 
-/// Handlers around a run that return what nobody can use, or never return.
+/// Handlers around a run that return unusable values, or never return.
 #[test]
 fn every_event_of_a_run_survives_a_bad_handler() {
     let events = [

@@ -1,4 +1,4 @@
-//! Extensions in the chat, in a real pseudo-terminal, and where nobody is there.
+//! Extensions in the chat, in a real pseudo-terminal, and without a user.
 
 use pith_testkit::{TempHome, Terminal, Turn};
 use serde_json::json;
@@ -25,7 +25,7 @@ const ASKS: &str = "export default (pi) => {
 };";
 
 #[test]
-fn questions_of_extensions_are_put_to_the_person() {
+fn dialogs_of_extensions_are_answered_at_the_terminal() {
     let (home, _server) = scene([]);
     home.write_agent_file("extensions/asks.ts", ASKS);
     let mut terminal = open(&home, &[]);
@@ -55,7 +55,7 @@ fn questions_of_extensions_are_put_to_the_person() {
     terminal.wait("no answer");
     terminal.wait("got undefined");
     terminal.wait("› ");
-    // Nobody answers in time.
+    // No answer comes in time.
     terminal.type_keys("/brief\r");
     terminal.wait("? Quick?");
     terminal.wait("got false");
@@ -104,7 +104,7 @@ fn commands_of_extensions_are_listed_completed_and_run() {
 }
 
 #[test]
-fn a_longer_text_is_written_in_the_persons_editor() {
+fn a_longer_text_is_written_in_the_users_editor() {
     let (home, _server) = scene([]);
     home.write_agent_file("extensions/asks.ts", ASKS);
     home.write_file("edit.sh", "sed -i 's/prefilled/edited/' \"$1\"\n");
@@ -159,7 +159,7 @@ fn trust_handlers_ask_before_the_chat_begins() {
 }
 
 #[test]
-fn without_a_person_dialogs_have_no_answer_and_nothing_hangs() {
+fn without_a_user_dialogs_have_no_answer_and_nothing_hangs() {
     let (home, server) = scene([Turn::text("an answer"), Turn::text("another")]);
     home.write_agent_file(
         "extensions/asks.ts",

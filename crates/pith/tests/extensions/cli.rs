@@ -1,5 +1,4 @@
-//! From the command line to loaded extensions: where they are found, what is
-//! refused, what people are shown.
+//! From the command line to loaded extensions: where they are found, what is refused, what users are shown.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -55,7 +54,7 @@ fn an_extension_of_the_command_line_must_load() {
     for mode in [&["--mode", "rpc"][..], &["-p", "x"], &["--mode", "json", "-p", "x"]] {
         let arguments = [mode, &["-e", "bad.ts"]].concat();
         let output = run(&home, once(&arguments));
-        // The place in the extension, and nothing of the engine.
+        // The place in the extension, without the engine's own lines.
         let place = format!("({}:1:", home.work().join("bad.ts").display());
         assert!(output.stderr.starts_with(&format!("Error: {text}\n    at ")), "{}", output.stderr);
         assert!(output.stderr.contains(&place) && !output.stderr.contains("pith:"), "{}", output.stderr);
@@ -99,12 +98,12 @@ fn a_discovered_extension_that_fails_is_reported_and_skipped() {
     assert!(without.frames().iter().all(|frame| frame["type"] != "extension_error"));
 }
 
-/// An extension that says its name when the session starts, on stderr.
+/// An extension that prints its name to stderr when the session starts.
 fn says(name: &str) -> String {
     format!("export default (pi) => pi.on('session_start', () => console.error('<{name}>'));")
 }
 
-/// The names of [`says`], in the order of handlers.
+/// Checks the names printed by [`says`], in the order of handlers.
 #[track_caller]
 fn order(home: &TempHome, arguments: &[&str], expected: &[&str]) {
     let mut host = host(home, arguments);
@@ -144,7 +143,7 @@ fn extensions_are_found_everywhere_and_called_in_order() {
 }
 
 #[test]
-fn the_other_layout_has_its_own_directories() {
+fn the_xcsh_layout_has_its_own_directories() {
     let server = ModelServer::start(Script::of([]));
     let home = TempHome::with_layout(".xcsh");
     home.write_models(&server.url(), |_| {});
@@ -155,7 +154,7 @@ fn the_other_layout_has_its_own_directories() {
 }
 
 #[test]
-fn a_package_brings_skills_and_templates_too() {
+fn a_package_can_contain_skills_and_templates() {
     let (home, _server) = scene([]);
     home.write_agent_file("npm/node_modules/tools/skills/dig/SKILL.md", "---\nname: dig\ndescription: Digs\n---\nDig.");
     home.write_agent_file("npm/node_modules/tools/prompts/greet.md", "Say hello.");
@@ -191,7 +190,7 @@ fn handlers_decide_about_trust_before_anything_saved() {
     order(&home, &[], &["own"]);
     decide("{ trusted: 'no' }");
     order(&home, &[], &[]);
-    // The flag is stronger, and nobody is asked.
+    // The flag is stronger, so no handler is asked.
     order(&home, &["--approve"], &["own"]);
     decide("(() => { throw new Error('unsure'); })()");
     order(&home, &[], &["own"]);
@@ -204,7 +203,7 @@ fn an_extension_loaded_for_trust_is_not_loaded_twice() {
     let once = "console.error('<factory>'); ";
     home.write_agent_file("extensions/trust.ts", format!("{once}{}", says("user")));
     home.write_agent_file("extensions/zbad.ts", format!("console.error('<bad>'); {BROKEN}"));
-    // Evaluated before the project's, called after it.
+    // Evaluated before the project's extension, called after it.
     order(&home, &["--no-approve"], &["factory", "bad", "user"]);
     home.write_settings(&json!({"defaultProjectTrust": "always"}));
     order(&home, &[], &["factory", "bad", "own", "user"]);
@@ -271,7 +270,7 @@ fn models_of_extensions_can_be_chosen_and_listed() {
 }
 
 #[test]
-fn config_check_tells_what_extensions_bring() {
+fn config_check_lists_what_extensions_register() {
     let (home, _server) = scene([]);
     home.write_agent_file("extensions/good.ts", FLAGS);
     home.write_file(".pi/extensions/own.ts", says("own"));
@@ -346,7 +345,7 @@ fn an_extension_can_run_pith_itself() {
 }
 
 #[test]
-fn a_session_brings_the_extensions_of_its_own_directory() {
+fn a_session_uses_the_extensions_of_its_own_directory() {
     let (home, _server) = scene([Turn::text("begun")]);
     home.write_file(".pi/extensions/own.ts", says("own"));
     let begun = run(&home, once(&["-p", "begin", "--no-approve"]));

@@ -1,11 +1,11 @@
-//! Answers to dialogs as careless hosts give them.
+//! Careless answers of hosts to dialogs.
 
 use pith_testkit::Turn;
 use serde_json::{Value, json};
 
 use crate::stage::{NEIGHBOUR, Stage};
 
-/// An extension that shows what `/go` got.
+/// An extension that shows the result of `/go`.
 fn asking(body: &str) -> String {
     format!(
         "export default (pi) => pi.registerCommand('go', {{ handler: async (args, ctx) => {{
@@ -15,7 +15,7 @@ fn asking(body: &str) -> String {
     )
 }
 
-/// Sends `answers` to the dialog that opens (an id is filled in unless there is one) and expects its result.
+/// Sends `answers` to the dialog that opens (an id is added if it is missing) and checks its result.
 #[track_caller]
 fn check(body: &str, method: &str, answers: &[Value], expected: &str) {
     let mut stage = Stage::new(&[("ask.ts", &asking(body)), NEIGHBOUR], []);
@@ -40,7 +40,7 @@ const INPUT: &str = "return ctx.ui.input('Name?', 'hint')";
 const EDITOR: &str = "return ctx.ui.editor('Edit', 'text')";
 
 #[test]
-fn answers_of_the_right_kind() {
+fn answers_of_the_right_kind_reach_the_extension() {
     check(SELECT, "select", &[json!({"value": "B"})], r#""B""#);
     check(SELECT, "select", &[json!({"value": "typed freely"})], r#""typed freely""#);
     check(CONFIRM, "confirm", &[json!({"confirmed": true})], "true");
@@ -67,13 +67,13 @@ fn cancelled_wins_over_a_value() {
 }
 
 #[test]
-fn the_first_of_two_answers_counts() {
+fn only_the_first_of_two_answers_is_used() {
     check(SELECT, "select", &[json!({"value": "A"}), json!({"value": "B"})], r#""A""#);
     check(CONFIRM, "confirm", &[json!({"cancelled": true}), json!({"confirmed": true})], "false");
 }
 
 #[test]
-fn answers_to_nobody_are_ignored() {
+fn answers_to_unknown_dialogs_are_ignored() {
     let strangers =
         [json!({"id": "nobody", "value": "A"}), json!({"id": 5, "value": "A"}), json!({"id": null, "value": "A"})];
     let answers: Vec<Value> = strangers.into_iter().chain([json!({"value": "B"})]).collect();
@@ -114,18 +114,18 @@ fn many_dialogs_are_answered_in_any_order() {
 }
 
 #[test]
-fn an_open_dialog_holds_nothing_up() {
+fn an_open_dialog_blocks_nothing() {
     let gate = "export default (pi) => pi.on('tool_call', async (_, ctx) => {
         if (!(await ctx.ui.confirm('Run it?', ''))) return { block: true, reason: 'refused' };
     });";
-    // Longer than any handler may take: waiting for people does not count.
+    // Longer than any handler may take: waiting for the user does not count.
     let turns = [Turn::call("bash", json!({"command": "echo ran > ran.txt"})), Turn::text("done")];
     let mut stage = Stage::new(&[("gate.ts", gate), NEIGHBOUR], turns);
     stage.prompt("go");
     let request = stage.asked(0, "confirm");
     let began = std::time::Instant::now();
     while began.elapsed() < std::time::Duration::from_millis(1000) {
-        assert_eq!(stage.pulse()["isStreaming"], true);
+        assert_eq!(stage.poll_state()["isStreaming"], true);
     }
     stage.assert_alive();
     stage.answer(&request, json!({"confirmed": true}));

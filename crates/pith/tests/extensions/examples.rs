@@ -1,4 +1,4 @@
-//! What the documentation shows, run as it stands there.
+//! The examples in the documentation, run as they are.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

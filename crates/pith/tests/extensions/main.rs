@@ -1,5 +1,5 @@
-//! The binary with extensions, as a host sees it: sources written by the test,
-//! a scripted model, and nothing but JSON lines in between.
+//! The binary with extensions, as a host sees it: sources written by the test, a scripted model, and only JSON lines in
+//! between.
 
 mod bad_input;
 mod bad_tools;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, of_type, sent_texts, texts};
 
-/// pith with one extension, which finds the model server at `MOCK_URL`. Failures are not tried again.
+/// pith with one extension, which finds the model server at `MOCK_URL`. Failures are not retried.
 pub fn with_extension(source: &str, turns: impl IntoIterator<Item = Turn>) -> Scene {
     prepared(source, turns, |_, _| {}, |builder| builder)
 }
@@ -27,7 +27,7 @@ fn prepared(
     Scene::in_home(server, home, |builder| configure(builder.env("MOCK_URL", &url)))
 }
 
-/// Runs a slash command and reads what it notifies as JSON.
+/// Runs a slash command and parses what it notifies as JSON.
 #[track_caller]
 pub fn told(scene: &mut Scene, command: &str) -> Value {
     scene.host.catch_up();
@@ -57,13 +57,13 @@ fn a_start_waits_for_the_provider_of_its_model() {
     let named = |builder: HostBuilder| builder.args(["--provider", "slow", "--model", "one"]);
     let mut scene = prepared(slow, [Turn::text("here")], |_, _| {}, named);
     assert_like(&scene.data(json!({"type": "get_state"}))["model"], &json!({"provider": "slow", "id": "one"}));
-    // Whoever names another one need not wait for it, and gets it in the end.
+    // A start with another model need not wait for it, and gets it in the end.
     let mut scene = with_extension(slow, []);
     assert_like(&scene.data(json!({"type": "get_state"}))["model"], &json!({"provider": "mock-anthropic"}));
     use_model(&mut scene, "slow", "one");
 }
 
-/// One extension for everything that needs no special surroundings.
+/// One extension for everything that needs no special set-up.
 const PROVIDERS: &str = r#"
 export default (pi) => {
     const url = process.env.MOCK_URL;
@@ -154,7 +154,7 @@ fn pith_starts_with_a_model_of_an_extension() {
 }
 
 #[test]
-fn providers_go_with_the_extensions_that_brought_them() {
+fn providers_are_removed_with_their_extensions() {
     let mut scene = providers([]);
     let listed = |scene: &mut Scene| {
         let models = scene.data(json!({"type": "get_available_models"}));
@@ -189,7 +189,7 @@ fn a_known_provider_is_redirected_and_restored() {
 }
 
 #[test]
-fn registrations_that_make_no_sense_are_reported() {
+fn invalid_registrations_are_reported() {
     let mut scene = providers([]);
     let check = |scene: &mut Scene, command: &str, expected: &str| {
         scene.host.catch_up();
@@ -213,7 +213,7 @@ fn registrations_that_make_no_sense_are_reported() {
 }
 
 #[test]
-fn extensions_choose_models_and_levels() {
+fn extensions_select_models_and_levels() {
     let mut scene = providers([]);
     assert_eq!(told(&mut scene, "/choose corp/corp-1"), true);
     assert_eq!(scene.state()["model"]["id"], "corp-1");
@@ -230,7 +230,7 @@ fn extensions_choose_models_and_levels() {
 }
 
 #[test]
-fn extensions_ask_models() {
+fn extensions_call_models() {
     let mut scene = providers([Turn::text("short answer")]);
     let expected = json!({"text": "short answer", "reason": "stop"});
     assert_eq!(told(&mut scene, "/ask how many"), expected);
@@ -258,7 +258,7 @@ fn answers_to_extensions_stream_and_can_be_stopped() {
 }
 
 #[test]
-fn extensions_learn_keys_and_headers() {
+fn extensions_can_read_keys_and_headers() {
     let mut scene = providers([]);
     let headers = json!({"x-team": "blue", "x-model": "one", "Authorization": "Bearer corp-secret"});
     assert_eq!(told(&mut scene, "/auth corp"), json!({"ok": true, "apiKey": "corp-secret", "headers": headers}));
@@ -276,7 +276,7 @@ fn extensions_see_their_models_among_the_others() {
     scene.finish();
 }
 
-/// A provider that answers by itself: a tool call first, then words; `wait` never ends by itself.
+/// A provider that answers by itself: a tool call first, then text; `wait` never ends by itself.
 const STREAMING: &str = r#"
 import { createAssistantMessageEventStream } from "@earendil-works/pi-ai";
 export default (pi) => {
@@ -340,7 +340,7 @@ fn an_extension_answers_for_its_models() {
     assert_eq!(answer(&frames)["usage"]["totalTokens"], 7);
     let frames = scene.run("facts");
     assert_eq!(texts(&answer(&frames)["content"]), r#"["own-secret",{"x-h":"1"},true,true]"#);
-    // Asked by an extension it has the same key.
+    // A request of an extension uses the same key.
     assert_eq!(told(&mut scene, "/summary"), json!(["own-secret", {"x-h": "1"}, true, true]));
     assert!(scene.server.requests().is_empty());
     scene.finish();
@@ -445,7 +445,7 @@ export default (pi) => {
 }
 
 #[test]
-fn a_whole_provider_brings_its_models_its_key_and_its_stream() {
+fn a_native_provider_has_its_own_models_key_and_stream() {
     let source = r#"
 import { createAssistantMessageEventStream } from "@earendil-works/pi-ai";
 export default (pi) => {

@@ -1,4 +1,4 @@
-//! Runs under the eyes of extensions.
+//! Runs that extensions observe and change.
 
 mod boundary;
 mod context;
@@ -16,7 +16,7 @@ fn scene(body: &str, turns: impl IntoIterator<Item = Turn>) -> Scene {
     scene_with(body, Script::of(turns), |builder| builder)
 }
 
-/// The same with a whole script and further arguments. `note` tells the host something.
+/// Like [`scene`], with a whole script and further arguments. `note` tells the host something.
 fn scene_with(body: &str, script: Script, configure: impl FnOnce(HostBuilder) -> HostBuilder) -> Scene {
     let server = ModelServer::start(script);
     let home = TempHome::for_server(&server);
@@ -30,13 +30,13 @@ fn scene_with(body: &str, script: Script, configure: impl FnOnce(HostBuilder) ->
     Scene::in_home(server, home, configure)
 }
 
-/// What `note` said, in order.
+/// What `note` told, in order.
 fn notes(frames: &[Value]) -> Vec<&str> {
     let notes = frames.iter().filter(|frame| frame["method"] == "notify");
     notes.filter_map(|frame| frame["message"].as_str()).collect()
 }
 
-/// The failures of extensions the host was told of: path, event and text.
+/// The errors of extensions that the host was told of: path, event and text.
 fn failures(frames: &[Value]) -> Vec<(&str, &str, &str)> {
     let errors = frames.iter().filter(|frame| frame["type"] == "extension_error");
     errors

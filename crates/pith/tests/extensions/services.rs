@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::models::{told, with_extension};
 use crate::support::{Scene, endless_command};
 
-/// A web server for a few requests: what it is asked decides what it says.
+/// A web server for a few requests, which are answered by path.
 struct Web {
     url: String,
-    /// Lets `/stream` say its second half.
+    /// Lets `/stream` send its second half.
     go_on: Sender<()>,
     /// Connections that were closed by the other side.
     closed: Receiver<()>,
@@ -144,7 +144,7 @@ fn bodies_arrive_as_they_come() {
 }
 
 #[test]
-fn a_fetch_that_is_given_up_closes_its_connection() {
+fn an_aborted_fetch_closes_its_connection() {
     let web = Web::start();
     let mut scene = with_extension(FETCHING, []);
     assert_eq!(told(&mut scene, &format!("/stop {}", web.url)), json!("AbortError"));

@@ -1,5 +1,5 @@
-//! A pith with extensions, watched: while a test waits for something, `get_state`
-//! is asked again and again, and every answer is timed.
+//! A pith with extensions, watched: while a test waits for something, it sends `get_state` again and again and measures
+//! every answer.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::support::builder;
 
-/// How often the state is asked for while a test waits.
-const PULSE: Duration = Duration::from_millis(15);
+/// How often the state is requested while a test waits.
+const POLL_INTERVAL: Duration = Duration::from_millis(15);
 
-/// Far above what a loaded machine needs, far below what anybody takes for an answer.
-const PATIENCE_OF_HOSTS: Duration = Duration::from_secs(30);
+/// Far above what a busy machine needs, far below what a host would accept.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// An extension that must never be affected by another.
 pub const NEIGHBOUR: (&str, &str) = (
@@ -23,7 +23,7 @@ pub const NEIGHBOUR: (&str, &str) = (
     };",
 );
 
-/// Limits short enough for tests; their relations are those of real use.
+/// Limits short enough for tests, in the same proportions as the defaults.
 pub fn strict() -> Value {
     json!({"extensionLimits": {"executionMs": 400, "handlerMs": 600, "observerMs": 300, "factoryMs": 1500,
         "shutdownMs": 1000, "abortMs": 300, "memoryMb": 96}})
@@ -39,12 +39,12 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Extensions in the user's directory, strict limits, and a model with these answers.
+    /// Starts pith with extensions in the user's directory, strict limits, and a model with these answers.
     pub fn new(extensions: &[(&str, &str)], turns: impl IntoIterator<Item = Turn>) -> Self {
         Stage::with(extensions, &strict(), Script::of(turns), |builder| builder)
     }
 
-    /// The same with settings, a whole script and further arguments.
+    /// Like [`Self::new`], with settings, a whole script and further arguments.
     pub fn with(
         extensions: &[(&str, &str)],
         settings: &Value,
@@ -60,7 +60,7 @@ impl Stage {
         Stage::furnished(script, furnish, configure)
     }
 
-    /// A pith whose home the test prepares.
+    /// Starts pith in a home that the test prepares.
     pub fn furnished(
         script: Script,
         furnish: impl FnOnce(&TempHome, &ModelServer),
@@ -73,38 +73,38 @@ impl Stage {
         Stage { host, home, server, slowest: Duration::ZERO, n_asked: 0 }
     }
 
-    /// Where frames that come from now on begin.
+    /// The index of the next frame.
     pub fn now(&self) -> usize {
         self.host.frames().len()
     }
 
-    /// The first frame from `start` on that `wanted` accepts. Meanwhile pith must answer.
+    /// Waits for the first frame from `start` on that `wanted` accepts. Meanwhile pith must answer.
     #[track_caller]
     pub fn watch(&mut self, start: usize, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
         loop {
-            if let Some(frame) = self.host.find_within(start, PULSE, &wanted) {
+            if let Some(frame) = self.host.find_within(start, POLL_INTERVAL, &wanted) {
                 return frame;
             }
             assert!(!self.host.has_exited(), "pith has ended before {what}\n{}", self.host.describe());
             assert!(began.elapsed() < patience(), "waited in vain for {what}\n{}", self.host.describe());
-            self.pulse();
+            self.poll_state();
         }
     }
 
-    /// Asks for the state and notes how long the answer took.
+    /// Requests the state and records how long the answer took.
     #[track_caller]
-    pub fn pulse(&mut self) -> Value {
+    pub fn poll_state(&mut self) -> Value {
         let began = Instant::now();
         let state = self.host.data(json!({"type": "get_state"}));
         let spent = began.elapsed();
-        assert!(spent < PATIENCE_OF_HOSTS, "get_state took {spent:?}\n{}", self.host.describe());
+        assert!(spent < ANSWER_LIMIT, "get_state took {spent:?}\n{}", self.host.describe());
         self.slowest = self.slowest.max(spent);
         self.n_asked += 1;
         state
     }
 
-    /// Sends a command and gives its response back, watching.
+    /// Sends a command and returns its response, watching meanwhile.
     #[track_caller]
     pub fn ask(&mut self, mut command: Value) -> Value {
         let start = self.now();
@@ -124,7 +124,7 @@ impl Stage {
         response
     }
 
-    /// Prompts and waits for the end of the run; gives back where its frames begin.
+    /// Prompts and waits for the end of the run; returns the index of its first frame.
     #[track_caller]
     pub fn run(&mut self, message: &str) -> usize {
         let start = self.now();
@@ -133,7 +133,7 @@ impl Stage {
         start
     }
 
-    /// The next `extension_error` of that event.
+    /// Waits for the next `extension_error` of that event.
     #[track_caller]
     pub fn error(&mut self, start: usize, event: &str) -> Value {
         self.watch(start, &format!("an extension_error of {event}"), |frame| {
@@ -141,7 +141,7 @@ impl Stage {
         })
     }
 
-    /// A notification with that text.
+    /// Waits for a notification with that text.
     #[track_caller]
     pub fn notified(&mut self, start: usize, text: &str) -> Value {
         self.watch(start, &format!("the notification {text:?}"), |frame| {
@@ -149,7 +149,7 @@ impl Stage {
         })
     }
 
-    /// The next request of that method.
+    /// Waits for the next request of that method.
     #[track_caller]
     pub fn asked(&mut self, start: usize, method: &str) -> Value {
         self.watch(start, &format!("a {method} request"), |frame| {
@@ -157,7 +157,7 @@ impl Stage {
         })
     }
 
-    /// The next dialog with that title, or the beginning of one; answers it.
+    /// Waits for the next dialog whose title begins so, and answers it.
     #[track_caller]
     pub fn dialog(&mut self, start: usize, title: &str, answer: Value) -> Value {
         let request = self.watch(start, &format!("the dialog {title:?}"), |frame| {
@@ -168,13 +168,13 @@ impl Stage {
         request
     }
 
-    /// The end of the first tool that ends.
+    /// Waits for the end of the first tool that ends.
     #[track_caller]
     pub fn tool_end(&mut self, start: usize) -> Value {
         self.watch(start, "the end of a tool", |frame| frame["type"] == "tool_execution_end")
     }
 
-    /// What is told to the model in request `index`, as text.
+    /// What request `index` sent to the model, as text.
     pub fn sent(&self, index: usize) -> String {
         self.server.wait_request(index).body.to_string()
     }
@@ -186,7 +186,7 @@ impl Stage {
         self.host.send(answer);
     }
 
-    /// The neighbour still does its work.
+    /// Checks that the neighbour still works.
     #[track_caller]
     pub fn assert_alive(&mut self) {
         let start = self.now();
@@ -194,7 +194,7 @@ impl Stage {
         self.notified(start, "alive");
     }
 
-    /// Ends pith in an orderly way: exit status 0, and nothing but frames on standard output.
+    /// Ends pith in order: checks for exit status 0, and only frames on standard output.
     #[track_caller]
     pub fn finish(mut self, what: &str) -> Vec<Value> {
         let (frames, code) = self.host.finish();

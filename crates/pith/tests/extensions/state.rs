@@ -19,14 +19,14 @@ pub fn extension(body: &str) -> String {
     )
 }
 
-/// What the extension's `tell` said last, after the frames seen before.
+/// What the extension's `tell` told last, after the frames seen before.
 #[track_caller]
 pub fn told(scene: &mut Scene) -> Value {
     let frame = scene.wait(|frame| frame["type"] == "extension_ui_request" && frame["method"] == "notify");
     serde_json::from_str(frame["message"].as_str().expect("notes are texts")).expect("the extension tells JSON")
 }
 
-/// Runs a slash command and gives back what it told.
+/// Runs a slash command and returns what it told.
 #[track_caller]
 pub fn run_command(scene: &mut Scene, text: &str) -> Value {
     scene.catch_up();
@@ -249,7 +249,7 @@ fn entries_names_and_labels_are_kept_and_told() {
 }
 
 #[test]
-fn a_choice_of_the_host_is_answered_when_extensions_have_heard_of_it() {
+fn set_model_is_answered_after_extensions_were_told() {
     let body = r#"pi.on("model_select", async (event, ctx) => {
         await new Promise((resolve) => setTimeout(resolve, 50));
         tell(ctx, { model: event.model.id, now: ctx.model.id });
@@ -321,7 +321,7 @@ fn a_change_of_level_tells_the_one_before() {
 }
 
 #[test]
-fn an_extension_hears_of_its_own_choices_too() {
+fn an_extension_is_told_of_its_own_selections_too() {
     let body = r#"
         pi.on("model_select", (event, ctx) => tell(ctx, { model: event.model.id, source: event.source }));
         pi.registerCommand("choose", { handler: async (_, ctx) => {
@@ -360,13 +360,13 @@ fn errors_name_the_extension_and_leave_the_stack_in_the_log() {
     let frames = scene.frames();
     let error = json!({"type": "extension_error", "extensionPath": path, "event": "input", "error": "out of order"});
     assert_eq!(frames[position(&frames, &json!({"type": "extension_error", "event": "input"}))], error);
-    // Lines of the source, not of what became of it.
+    // Lines of the source, not of the compiled code.
     scene.wait_stderr(|text| text.matches("deep").count() >= 2 && text.contains("own.ts:3:"));
     scene.finish();
 }
 
 #[test]
-fn shutdown_waits_for_the_command_and_says_goodbye() {
+fn shutdown_waits_for_the_command_and_raises_session_shutdown() {
     let body = r#"
         pi.on("session_shutdown", (event, ctx) => tell(ctx, { bye: event.reason }));
         pi.registerCommand("leave", { handler: async (_, ctx) => {

@@ -1,4 +1,4 @@
-//! Messages and prompts that extensions put into the conversation.
+//! Messages and prompts that extensions add to the conversation.
 
 use pith_testkit::Turn;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::state::{run_command, told, with_extension};
 use crate::support::{Scene, assert_like, assert_order, kinds, of_type, position, sent_texts};
 
-/// Commands that send what their argument says, as JSON: `/message [message, options]`, `/user [content, options]`.
+/// Commands that send their argument, as JSON: `/message [message, options]`, `/user [content, options]`.
 const SENDERS: &str = r#"
     pi.registerCommand("message", { handler: async (args) => pi.sendMessage(...JSON.parse(args)) });
     pi.registerCommand("user", { handler: async (args) => pi.sendUserMessage(...JSON.parse(args)) });
@@ -28,7 +28,7 @@ fn note(text: &str) -> Value {
     json!({"customType": "note", "content": text, "display": true})
 }
 
-/// The error `sendMessage` or `sendUserMessage` ended with.
+/// The error with which `sendMessage` or `sendUserMessage` failed.
 #[track_caller]
 fn failure(scene: &mut Scene, event: &str) -> String {
     let frame = scene.wait(|frame| frame["type"] == "extension_error" && frame["event"] == event);
@@ -68,7 +68,7 @@ fn a_message_can_start_a_turn() {
 }
 
 #[test]
-fn a_message_for_the_next_turn_goes_along_with_the_next_prompt() {
+fn a_message_for_the_next_turn_is_sent_with_the_next_prompt() {
     let mut scene = with_extension(SENDERS, [Turn::text("one"), Turn::text("two")]);
     send(&mut scene, "message", &json!([note("context"), {"deliverAs": "nextTurn", "triggerTurn": true}]));
     assert!(scene.messages().is_empty());
@@ -118,7 +118,7 @@ fn a_message_without_a_turn_never_stands_between_a_call_and_its_result() {
     assert_eq!(&names[at - 1..at + 3], ["turn_end", "message_start:custom", "message_end:custom", "turn_start"]);
 }
 
-/// A pipe in the work directory that a tool can wait for.
+/// Creates a pipe in the work directory that a tool can wait for.
 fn make_gate(scene: &Scene) {
     let made = std::process::Command::new("mkfifo").arg(scene.home.work().join("gate")).status();
     assert!(made.expect("mkfifo is there").success());
@@ -186,7 +186,7 @@ fn a_prompt_to_a_running_model_needs_a_way_to_be_delivered() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told() {
+fn prompts_that_cannot_be_started_are_reported() {
     let home = pith_testkit::TempHome::new();
     home.write_agent_file("extensions/own.ts", crate::state::extension(SENDERS));
     let mut host = crate::support::builder().args(["--mode", "rpc"]).home(&home).spawn();
@@ -203,7 +203,7 @@ fn what_cannot_be_started_is_told() {
 }
 
 #[test]
-fn what_is_sent_when_the_agent_has_settled_comes_after_that() {
+fn messages_sent_in_agent_settled_start_after_it() {
     let body = r#"
         const left = [
             () => pi.sendUserMessage("and now"),

@@ -1,4 +1,4 @@
-//! Host commands while extensions make up their minds.
+//! Host commands while extensions decide.
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
 use serde_json::json;
@@ -29,7 +29,7 @@ fn commands_cannot_be_queued() {
 }
 
 #[test]
-fn abort_gives_up_a_prompt_that_handlers_still_look_at() {
+fn abort_cancels_a_prompt_that_handlers_are_deciding_about() {
     let mut scene = with_extension(GATE, [Turn::text("never"), Turn::text("later")]);
     scene.send(json!({"id": "first", "type": "prompt", "message": "one"}));
     scene.wait(|frame| frame["method"] == "confirm");
@@ -42,7 +42,7 @@ fn abort_gives_up_a_prompt_that_handlers_still_look_at() {
         assert_like(&scene.response(id), &json!({"command": command, "success": false, "error": GIVEN_UP}));
     }
     assert!(scene.messages().is_empty());
-    // The handler's answer comes too late and changes nothing.
+    // The handler's answer comes too late and has no effect.
     let frames = scene.frames();
     let dialog = frames[position(&frames, &json!({"method": "confirm"}))]["id"].clone();
     scene.send(json!({"type": "extension_ui_response", "id": dialog, "confirmed": true}));
@@ -57,7 +57,7 @@ fn abort_gives_up_a_prompt_that_handlers_still_look_at() {
 }
 
 #[test]
-fn abort_and_prompt_overtakes_a_prompt_that_handlers_still_look_at() {
+fn abort_and_prompt_replaces_a_prompt_that_handlers_are_deciding_about() {
     let server = ModelServer::start(Script::of([Turn::text("fine")]));
     let home = TempHome::for_server(&server);
     home.write_agent_file("extensions/own.ts", extension(GATE));
@@ -75,7 +75,7 @@ fn abort_and_prompt_overtakes_a_prompt_that_handlers_still_look_at() {
 }
 
 #[test]
-fn what_extensions_start_waits_behind_a_prompt_under_way() {
+fn runs_of_extensions_wait_for_a_prompt_being_decided() {
     let body = r#"
         pi.on("input", async (event, ctx) => {
             if (event.source === "extension") return tell(ctx, "second");

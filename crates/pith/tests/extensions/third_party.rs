@@ -1,5 +1,5 @@
-//! Published packages of other people under the real binary: they load, and
-//! what they register can be used. Runs like the examples.
+//! Published third-party packages with the real binary: they load, and what they register can be used. Runs like the
+//! examples.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::published::publish;
 use crate::stage::Stage;
 
-/// What a package brought along, or why it could not.
+/// What a package registered, or why it could not be loaded.
 fn load(root: &std::path::Path) -> Result<(usize, usize, Vec<String>), String> {
     let files = entries(root);
     let configure =

@@ -1,4 +1,4 @@
-//! Abort: whatever the moment, everything that began ends, once, and pith is idle.
+//! Abort: at any moment, everything that began ends, once, and pith is idle.
 
 use pith_testkit::process::no_process_with;
 use pith_testkit::server::Outcome;
@@ -11,7 +11,7 @@ fn settled() -> Value {
     json!({"type": "agent_settled", "aborted": true})
 }
 
-/// Aborts, checks what every abort must do, and gives the frames since the prompt back.
+/// Aborts, checks what every abort must do, and returns the frames since the prompt.
 #[track_caller]
 fn abort(scene: &mut Scene) -> Vec<Value> {
     let response = scene.command(json!({"type": "abort"}));
@@ -26,7 +26,7 @@ fn abort(scene: &mut Scene) -> Vec<Value> {
     frames
 }
 
-/// The run can be followed by another one, and pith ends well.
+/// Checks that another run can follow, and that pith ends well.
 #[track_caller]
 fn goes_on(mut scene: Scene) {
     scene.server.push(Turn::text("alive"));
@@ -37,7 +37,7 @@ fn goes_on(mut scene: Scene) {
 }
 
 #[test]
-fn abort_while_the_model_answers() {
+fn abort_while_the_model_answers_ends_the_run() {
     let words = "one two three four five six";
     let thinks = || Turn::blocks([Block::thinking(words), Block::text("x")]).chunk(4);
     let calls = || {
@@ -72,14 +72,14 @@ fn abort_while_the_model_answers() {
         assert!(of_type(&frames, "tool_execution_start").is_empty(), "{moment}");
         assert_eq!(scene.home.read_file("evidence"), None, "{moment}");
         assert_like(of_type(&frames, "turn_end")[0], &json!({"toolResults": [], "message": {"stopReason": "aborted"}}));
-        // What was received stays in the history, and is never sent again.
+        // What was received stays in the history, but is never sent again.
         assert_eq!(scene.messages()[1]["content"], end["content"], "{moment}");
         goes_on(scene);
     }
 }
 
 #[test]
-fn what_was_received_is_kept_and_its_blocks_are_closed() {
+fn an_aborted_answer_keeps_what_was_received_and_closes_its_blocks() {
     let mut scene = Scene::new([Turn::text("abcdefgh").chunk(2).hold_after(2)]);
     scene.prompt("go");
     scene.wait(|frame| frame["assistantMessageEvent"]["delta"] == "cd");
@@ -183,7 +183,7 @@ fn abort_leaves_the_queues_alone() {
 }
 
 #[test]
-fn calls_that_have_not_begun_are_not_begun() {
+fn calls_that_have_not_begun_never_begin() {
     let endless = endless_command();
     let mut calls: Vec<_> =
         (0..8).map(|_| Block::call("bash", json!({"command": format!("echo began; {endless}")}))).collect();
@@ -213,7 +213,7 @@ fn a_command_that_ignores_signals_is_killed() {
     ends_with_an_abort(|endless| format!("trap '' TERM INT HUP; echo began; while :; do {endless}; done"));
 }
 
-/// Aborts a command that has said `began`; nothing of it may be left.
+/// Aborts a command that has printed `began`; nothing of it may be left.
 #[track_caller]
 fn ends_with_an_abort(command: impl Fn(&str) -> String) {
     let endless = endless_command();
@@ -226,7 +226,7 @@ fn ends_with_an_abort(command: impl Fn(&str) -> String) {
 }
 
 #[test]
-fn steering_during_the_wait_for_a_retry_goes_with_the_next_request() {
+fn steering_during_a_retry_delay_is_sent_with_the_next_request() {
     let settings = json!({"retry": {"enabled": true, "maxRetries": 1, "baseDelayMs": 1500}});
     let mut scene = Scene::with_settings([Turn::overloaded(), Turn::text("done")], &settings);
     scene.prompt("go");
@@ -240,7 +240,7 @@ fn steering_during_the_wait_for_a_retry_goes_with_the_next_request() {
 }
 
 #[test]
-fn abort_during_the_wait_for_a_retry() {
+fn abort_during_a_retry_delay_ends_the_run() {
     let settings =
         json!({"retry": {"enabled": true, "maxRetries": 3, "baseDelayMs": 600_000, "maxAgentDelayMs": 600_000}});
     let mut scene = Scene::with_settings([Turn::overloaded()], &settings);

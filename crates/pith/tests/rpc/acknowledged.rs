@@ -1,11 +1,11 @@
-//! What was acknowledged survives a pith that is killed, once and no more than once.
+//! Acknowledged inputs survive when pith is killed, and are delivered exactly once.
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, sent_texts};
 
-/// The session of a pith that was killed, opened by another one without extensions.
+/// The session of a killed pith, opened by another one without extensions.
 fn resumed(scene: &mut Scene) -> pith_testkit::Host {
     let file = scene.state()["sessionFile"].as_str().expect("a file").to_owned();
     scene.host.kill();
@@ -40,7 +40,7 @@ fn a_queued_message_goes_to_the_model_with_the_next_prompt() {
 }
 
 #[test]
-fn a_prompt_that_extensions_were_looking_at_is_not_lost() {
+fn a_prompt_that_extensions_were_deciding_about_is_not_lost() {
     let server = ModelServer::start(Script::of([Turn::text("one"), Turn::text("two")]));
     let home = TempHome::for_server(&server);
     let source = "export default (pi) => pi.on('before_agent_start', () => new Promise(() => {}));";
@@ -56,7 +56,7 @@ fn a_prompt_that_extensions_were_looking_at_is_not_lost() {
 }
 
 #[test]
-fn what_was_taken_back_stays_away() {
+fn cleared_messages_do_not_come_back() {
     let mut scene = Scene::new([Turn::text("one two").chunk(4).hold_after(1)]);
     scene.prompt("first");
     scene.wait_update("text_delta");

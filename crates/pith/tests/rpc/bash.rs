@@ -1,4 +1,4 @@
-//! The host's own shell commands.
+//! Shell commands of the host.
 
 use pith_testkit::process::no_process_with;
 use pith_testkit::{Turn, eventually, patience};
@@ -10,7 +10,7 @@ fn bash(scene: &mut Scene, command: &str) -> Value {
     scene.data(json!({"type": "bash", "command": command}))
 }
 
-/// Starts a command that runs until it is stopped, and waits until it does.
+/// Starts a command that runs until it is stopped, and waits until it runs.
 fn start(scene: &mut Scene, id: &str, endless: &str) {
     scene.send(json!({"id": id, "type": "bash", "command": format!("echo began-{id}; {endless}")}));
     let began = format!("began-{id}\n");
@@ -18,7 +18,7 @@ fn start(scene: &mut Scene, id: &str, endless: &str) {
 }
 
 #[test]
-fn outcomes() {
+fn bash_returns_output_and_exit_code() {
     let mut scene = Scene::new([]);
     let checks = [
         ("echo hi", "hi\n", 0),
@@ -185,7 +185,7 @@ fn results_during_a_run_are_recorded_after_it() {
 }
 
 #[test]
-fn order_of_answer_and_updates() {
+fn updates_come_before_the_answer() {
     let mut scene = Scene::new([]);
     scene.command(json!({"type": "bash", "command": "echo only"}));
     assert_order(
@@ -213,7 +213,7 @@ fn commands_that_have_ended_hold_no_descriptors() {
         scene.response(id);
     }
     eventually("all descriptors are closed", || n_open() <= before);
-    // What is left in the background keeps its line to the supervisor, and no longer than it lives.
+    // A process left in the background keeps its channel to the supervisor, but no longer than it lives.
     bash(&mut scene, "until [ -e end ]; do sleep 0.01; done > /dev/null 2>&1 &");
     bash(&mut scene, "touch end");
     eventually("all descriptors are closed", || n_open() <= before);

@@ -1,4 +1,4 @@
-//! Compaction that was asked for.
+//! Compaction on request.
 
 use pith_testkit::server::Fault;
 use pith_testkit::{Script, Turn};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, of_type, position, sent_texts};
 
-/// Requests that ask for a summary, and no others.
+/// Matches requests for a summary, and no others.
 pub const SUMMARY: &str = "<conversation>";
 
 /// Text of about that many tokens.
@@ -36,7 +36,7 @@ fn compact() -> Value {
 }
 
 #[test]
-fn a_summary_takes_the_place_of_what_was_said() {
+fn a_summary_replaces_the_older_messages() {
     let mut scene = talk([Turn::text("## Goal\nGo on.")]);
     let before = scene.messages();
     let start = scene.frames().len();
@@ -57,7 +57,7 @@ fn a_summary_takes_the_place_of_what_was_said() {
         &json!({"summary": "## Goal\nGo on.", "tokensBefore": 120, "details": {"readFiles": [], "modifiedFiles": []},
             "usage": {"input": 100, "output": 20, "totalTokens": 120}}),
     );
-    // What is kept begins at a message and is as it was.
+    // The kept part begins at a message and is unchanged.
     let messages = scene.messages();
     assert_like(&messages[0], &json!({"role": "compactionSummary", "summary": "## Goal\nGo on.", "tokensBefore": 120}));
     assert_eq!(messages[1..], before[2..]);
@@ -95,7 +95,7 @@ fn a_summary_takes_the_place_of_what_was_said() {
 }
 
 #[test]
-fn what_cannot_be_compacted_is_refused_with_a_reason() {
+fn a_compaction_that_is_not_possible_is_refused_with_a_reason() {
     let failure = |scene: &mut Scene, text: &str| {
         let start = scene.frames().len();
         assert_eq!(scene.refusal(compact()), text);
@@ -140,7 +140,7 @@ fn what_cannot_be_compacted_is_refused_with_a_reason() {
 }
 
 #[test]
-fn without_a_model_there_is_nobody_to_ask() {
+fn without_a_model_compaction_is_refused() {
     let mut host = crate::support::builder().args(["--mode", "rpc", "--no-session"]).spawn();
     let response = host.ask(compact());
     assert_eq!(response["success"], false);
@@ -186,7 +186,7 @@ fn prompts_wait_for_the_host_while_a_compaction_runs() {
     }
     assert_eq!(scene.refusal(compact()), "Compaction already in progress");
     assert_eq!(scene.data(json!({"type": "steer", "message": "soon"})), json!({"disposition": "queued"}));
-    // A direct command is recorded at once: only a run must not see it in its middle.
+    // A shell command of the host is recorded at once: only a run must not see it in its middle.
     scene.data(json!({"type": "bash", "command": "echo aside"}));
     assert_eq!(scene.messages().last().expect("messages")["command"], "echo aside");
     scene.server.release(2);
@@ -199,7 +199,7 @@ fn prompts_wait_for_the_host_while_a_compaction_runs() {
 }
 
 #[test]
-fn a_run_is_aborted_with_its_whole_tail_first() {
+fn compact_aborts_a_run_first() {
     let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("abcdef").chunk(2).hold_after(1)]);
     let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum")]), 200_000, &settings());
     scene.run("first");
@@ -244,7 +244,7 @@ fn failed_summary_requests_are_repeated() {
 }
 
 #[test]
-fn a_wait_for_another_attempt_can_be_aborted() {
+fn a_retry_delay_of_a_summary_can_be_aborted() {
     let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("b")]).route(SUMMARY, [Turn::overloaded()]);
     let settings = json!({"compaction": {"keepRecentTokens": 2}, "retry": {"baseDelayMs": 600_000}});
     let mut scene = Scene::with_window(script, 200_000, &settings);
@@ -262,7 +262,7 @@ fn a_wait_for_another_attempt_can_be_aborted() {
 }
 
 #[test]
-fn later_summaries_take_over_earlier_ones() {
+fn later_summaries_include_earlier_ones() {
     let read = |path: &str| Turn::call("read", json!({"path": path}));
     let write = Turn::call("write", json!({"path": "b.txt", "content": "x"}));
     let script = Script::of([read("a.txt"), write, read("b.txt"), Turn::text(long("alpha", 300)), Turn::text("end")]);

@@ -1,4 +1,4 @@
-//! Compaction that is due: at the threshold, and when the window overflows.
+//! Automatic compaction: at the threshold, and when the window overflows.
 
 use pith_testkit::server::{Fault, TurnUsage};
 use pith_testkit::{Script, Turn};
@@ -56,14 +56,14 @@ fn nothing_happens_when_it_is_switched_off_or_there_is_nothing_to_cut() {
 }
 
 #[test]
-fn a_model_may_have_numbers_of_its_own() {
+fn compaction_settings_can_be_set_per_model() {
     let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("b").usage(full(50_000))])
         .route(SUMMARY, [Turn::text("sum")]);
     let settings = json!({"compaction": {"modelOverrides": {"mock-anthropic/claude-mock": {"reserveTokens": 50_000, "keepRecentTokens": 10}}}});
     let mut scene = Scene::with_window(script, 99_999, &settings);
     scene.run("first");
     let frames = scene.run("second");
-    // A quarter of the window is the most that is kept free, so 75 000 is the threshold.
+    // At most a quarter of the window is kept free, so 75 000 is the threshold.
     assert!(of_type(&frames, "compaction_end").is_empty());
     scene.server.push(Turn::text("c").usage(full(75_000)));
     let frames = scene.run("third");
@@ -225,14 +225,14 @@ fn small_windows_work_with_default_settings() {
 }
 
 #[test]
-fn a_window_that_the_server_names_counts_from_then_on() {
+fn a_window_that_the_server_reports_is_used_from_then_on() {
     let script = Script::of([
         Turn::text(long("alpha", 1400)),
         Turn::text(long("beta", 1400)),
         overflow(),
         Turn::text("fits now"),
     ]);
-    // What a minimal entry of `models.json` is taken to have. By that, nothing would have to be cut.
+    // The defaults of a minimal entry in `models.json`. With those, nothing would have to be cut.
     let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum")]), 128_000, &json!({}));
     scene.run(&long("one", 600));
     scene.run(&long("two", 600));
@@ -251,7 +251,7 @@ fn a_window_that_the_server_names_counts_from_then_on() {
 
 #[test]
 fn the_current_request_survives_verbatim() {
-    // Kept as a message: it is larger than what is kept usually.
+    // Kept as a message: it is larger than what is usually kept.
     let script = Script::of([Turn::text(long("alpha", 500)), overflow(), Turn::text("ok")]);
     let mut scene = Scene::with_window(script.route(SUMMARY, [Turn::text("sum")]), 8000, &settings(1500));
     scene.run("first");
@@ -260,7 +260,7 @@ fn the_current_request_survives_verbatim() {
     assert!(sent_texts(&scene.server.wait_request(3).body).contains(&request));
     scene.finish();
 
-    // Repeated in the summary: the turn it opened is too long to be kept whole, twice over.
+    // Quoted in the summary: the turn it opened is too long to be kept whole, twice over.
     let call =
         |n: usize| Turn::call("bash", json!({"command": format!("echo {}", "y".repeat(4 * n))})).usage(full(6500));
     let script = Script::of([call(300), call(300), call(300), Turn::text("done")]).route(SUMMARY, [Turn::text("sum")]);
@@ -303,7 +303,7 @@ fn long_histories_are_summarised_piece_by_piece() {
         scene.run(word);
     }
     scene.command(json!({"type": "set_auto_compaction", "enabled": true}));
-    // Counted far below the threshold by the scripted model, so only the overflow acts.
+    // The scripted model reports far less than the threshold, so only the overflow matters.
     let frames = scene.run("now");
     assert_like(
         of_type(&frames, "compaction_end")[0],
@@ -337,7 +337,7 @@ fn a_short_answer_that_was_cut_off_is_no_overflow() {
 }
 
 #[test]
-fn an_answer_squeezed_by_a_full_window_is_asked_for_again() {
+fn an_answer_cut_off_by_a_full_window_is_requested_again() {
     let squeezed = Turn::text("half an ans").stop("length").usage(TurnUsage {
         input: 15_000,
         output: 50,
@@ -355,7 +355,7 @@ fn an_answer_squeezed_by_a_full_window_is_asked_for_again() {
 }
 
 #[test]
-fn a_failed_compaction_ends_the_activity_and_is_told() {
+fn a_failed_compaction_is_reported_and_the_work_ends() {
     let body = json!({"type": "error", "error": {"type": "invalid_request_error", "message": "no summary today"}});
     let failing = Turn::failing(Fault::Http { status: 400, body, headers: Map::new() });
     let script = Script::of([Turn::text(long("alpha", 300)), Turn::text("b").usage(full(199_000)), Turn::text("c")]);
@@ -388,7 +388,7 @@ fn messages_queued_during_a_compaction_start_another_run() {
 }
 
 #[test]
-fn xcsh_hosts_hear_of_automatic_compaction_in_their_words() {
+fn xcsh_hosts_get_auto_compaction_events() {
     let script = Script::of([Turn::text(long("alpha", 20_100)), Turn::text("b").usage(full(199_000))])
         .route(SUMMARY, [Turn::text("sum")]);
     let mut scene = Scene::with(script, |builder| builder.args(["--dialect", "xcsh"]));

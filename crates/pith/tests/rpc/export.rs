@@ -39,7 +39,7 @@ fn a_page_without_a_name_is_named_after_the_session_and_the_app() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_said() {
+fn an_export_that_is_not_possible_is_refused_with_a_reason() {
     let mut scene = Scene::new([Turn::text("hi")]);
     let refusal = |scene: &mut Scene, command| scene.ask(command)["error"].as_str().unwrap_or_default().to_owned();
     let nothing = refusal(&mut scene, json!({"type": "export_html"}));

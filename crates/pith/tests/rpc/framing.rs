@@ -1,4 +1,4 @@
-//! Lines in and out: what counts as a record and what is answered to bad ones.
+//! Lines in and out: what counts as a record, and how bad ones are answered.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ fn bare() -> Scene {
     Scene::with(Script::new(), |builder| builder.arg("--no-session"))
 }
 
-/// What is answered to `input`; a later command shows that pith goes on.
+/// The answers to `input`; a later command shows that pith goes on.
 #[track_caller]
 fn answers(scene: &mut Scene, input: &[u8]) -> Vec<Value> {
     let start = scene.frames().len();
@@ -32,7 +32,7 @@ fn state_answer(id: Value) -> Value {
 }
 
 #[test]
-fn every_kind_of_input_record() {
+fn every_kind_of_line_is_answered() {
     let deep = format!("{}1{}\n", "[".repeat(600), "]".repeat(600));
     let not_object = |kind: &str| vec![parse_error(&format!("expected a JSON object, got {kind}"))];
     let broken = || vec![parse_error("[ANY]")];
@@ -203,7 +203,7 @@ fn a_line_over_the_limit_is_dropped_and_named() {
     scene.finish();
 }
 
-/// Time from writing a line of `megabytes` to its answer.
+/// The time from writing a line of `megabytes` to its answer.
 fn time_of_line(scene: &mut Scene, megabytes: usize) -> Duration {
     let id = format!("{megabytes}-{}", scene.frames().len());
     let line = format!("{{\"id\":\"{id}\",\"type\":\"get_state\",\"pad\":\"{}\"}}\n", "x".repeat(megabytes << 20));
@@ -219,7 +219,7 @@ fn a_hundred_megabyte_line_takes_linear_time() {
     scene.state();
     let small = (0..3).map(|_| time_of_line(&mut scene, 10)).min().expect("three times");
     let large = time_of_line(&mut scene, 100);
-    // Ten times the bytes; a buffer that is scanned again and again would need a hundred times as long.
+    // Ten times the bytes; a buffer that is scanned again and again would take a hundred times as long.
     assert!(large < small * 35 + Duration::from_millis(200), "10 MB took {small:?}, 100 MB {large:?}");
     scene.finish();
 }
@@ -248,7 +248,7 @@ fn answers_to_immediate_commands_keep_the_order_of_the_lines() {
 #[test]
 fn only_frames_reach_stdout() {
     let home = TempHome::new();
-    // A broken models file is worth a warning, but not on stdout.
+    // A broken models file causes a warning, but not on stdout.
     std::fs::write(home.agent().join("models.json"), "{ not json").expect("writable");
     let mut host = builder().args(["--mode", "rpc", "--no-such-flag", "stray words"]).home(&home).spawn();
     host.send(json!({"id": "s", "type": "get_state"}));

@@ -125,7 +125,7 @@ fn a_new_session_in_the_middle_of_a_call_withdraws_it_and_keeps_the_tools() {
     scene.finish();
 }
 
-/// A run whose tool of the host has answered with this.
+/// A run whose host tool has answered with this.
 fn with_result(content: &Value) -> Scene {
     let mut scene = Scene::new([Turn::call("host", json!({})), Turn::text("seen")]);
     set(&mut scene, json!([tool("host")]));
@@ -136,7 +136,7 @@ fn with_result(content: &Value) -> Scene {
 }
 
 #[test]
-fn a_picture_that_is_none_becomes_a_remark() {
+fn an_invalid_image_becomes_a_note() {
     let content = json!([{"type": "image", "data": "bm90IGEgcGljdHVyZQ==", "mimeType": "image/png"}]);
     let mut scene = with_result(&content);
     let end = scene.wait_type("tool_execution_end");

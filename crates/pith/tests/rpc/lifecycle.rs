@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, builder, endless_command};
 
-/// How a host can end pith, and the code it then sees.
+/// The ways in which a host can end pith, and the exit code it then gets.
 const ENDINGS: [(&str, Option<Signal>, i32); 4] = [
     ("end of stdin", None, 0),
     ("SIGTERM", Some(Signal::TERM), 143),
@@ -43,7 +43,7 @@ fn exit_codes_during_a_tool_and_no_orphan() {
         assert_eq!(end(&mut scene, signal), code, "{how}");
         no_process_with(&endless, patience());
         no_process_with(scene.marker(), patience());
-        // What was announced as finished is on disk, whole.
+        // Messages that were announced as finished are on disk, complete.
         let sessions = scene.home.sessions();
         assert_eq!(sessions.len(), 1, "{how}");
         assert!(sessions[0].entries.iter().all(Value::is_object), "{how}: {:?}", sessions[0].entries);
@@ -86,7 +86,7 @@ fn children_do_not_outlive_a_killed_pith() {
     scene.prompt("go");
     scene.wait_output("began");
     scene.kill();
-    // The supervisors as well.
+    // The supervisors are gone as well.
     no_process_after_a_second(scene.marker());
     no_process_after_a_second(&endless);
 }
@@ -142,7 +142,7 @@ fn end_of_input_answers_slow_commands_too() {
 }
 
 #[test]
-fn a_host_that_closes_stdout_is_gone() {
+fn closing_stdout_ends_pith() {
     let endless = endless_command();
     let mut scene = Scene::new([]);
     scene.state();
@@ -164,7 +164,7 @@ fn commands_sent_before_start_up_are_answered_in_order() {
 }
 
 #[test]
-fn dialect_xcsh_greets_first() {
+fn dialect_xcsh_sends_ready_first() {
     for (arguments, variable) in [(&["--dialect", "xcsh"][..], None), (&[][..], Some(("PITH_DIALECT", "xcsh")))] {
         let scene = Scene::with(Script::new(), |builder| {
             let builder = builder.args(arguments);
@@ -181,13 +181,13 @@ fn dialect_xcsh_greets_first() {
 }
 
 #[test]
-fn dialect_pi_does_not_greet() {
+fn dialect_pi_sends_no_ready() {
     let scene = Scene::new([]);
     assert!(scene.finish().is_empty());
 }
 
 #[test]
-fn start_up_failures_are_told_on_stderr() {
+fn start_up_failures_are_printed_to_stderr() {
     let cases: [(&[&str], &str); 3] = [
         (&["--mode", "rpc", "@notes.txt"], "Error: @file arguments are not supported in RPC mode"),
         (&["--mode", "nonsense"], "nonsense"),

@@ -1,5 +1,5 @@
-//! The binary as a host sees it: JSON lines in, JSON lines out, a scripted
-//! model behind it. One module per topic of `docs/protocol.md`.
+//! The binary as a host sees it: JSON lines in, JSON lines out, a scripted model behind it. One module per topic of
+//! `docs/protocol.md`.
 
 mod abort;
 mod acknowledged;

@@ -1,4 +1,4 @@
-//! Many sessions in one process: independent of each other in what they say, know and stop.
+//! Many sessions in one process: what one of them says, knows and stops does not affect the others.
 
 use std::sync::Arc;
 use std::thread;
@@ -30,7 +30,7 @@ impl Process {
                     let shared = shared.clone();
                     tokio::task::spawn_local(async move {
                         let code = if serve(&shared, inside).await.is_ok() { 0 } else { 1 };
-                        // The test may have gone already.
+                        // The test may have ended already.
                         let _ = ended.send(code);
                     });
                 }
@@ -39,7 +39,7 @@ impl Process {
         Process { sessions }
     }
 
-    /// Opens a session in a home of its own, in a directory and an environment of its own.
+    /// Opens a session in its own home, directory and environment.
     fn open(&self, server: &ModelServer, name: &str) -> Host {
         let home = TempHome::for_server(server);
         home.write_file("AGENTS.md", format!("You are {name}."));
@@ -56,7 +56,7 @@ impl Process {
 
 #[test]
 fn fifty_sessions_stream_at_once_and_know_nothing_of_each_other() {
-    // No answer ends before all have begun: each waits for a word of the test after its first piece.
+    // No answer ends before all have begun: each waits for the test after its first piece.
     let turn = || Turn::text("one two three").chunk(4).hold_after(1);
     let server = ModelServer::start(Script::of((0..N_SESSIONS).map(|_| turn())));
     let process = Process::start();

@@ -1,4 +1,4 @@
-//! Which model answers, and how hard it thinks.
+//! Which model answers, and at which thinking level.
 
 use pith_testkit::{Api, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
@@ -181,7 +181,7 @@ fn xcsh_hosts_have_files_of_their_own() {
     assert_eq!(model("pi"), (Value::Null, json!("one-at-a-time")));
 }
 
-/// A server that answers every question with the same JSON.
+/// A server that answers every request with the same JSON.
 fn answering(answer: Value) -> String {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -208,7 +208,7 @@ fn a_local_server_is_asked_for_its_models() {
             json!({"baseUrl": url, "api": "openai-completions", "discovery": {"type": "openai"}, "models": []});
     });
     let mut scene = Scene::start(server, home, Api::Anthropic, |builder| builder.env("PI_OFFLINE", "0"));
-    // It is asked in the background, so the list is looked at until the answer is in it.
+    // It is asked in the background, so the list is polled until the answer is in it.
     let deadline = std::time::Instant::now() + pith_testkit::patience();
     loop {
         let models = scene.data(json!({"type": "get_available_models"}))["models"].to_string();

@@ -1,4 +1,4 @@
-//! A system that gives pith no further thread.
+//! A system on which pith can start no further thread.
 
 use std::io::{self, Write};
 use std::os::unix::fs::chown;
@@ -15,7 +15,7 @@ use crate::support::{Scene, builder, of_type, texts};
 /// pith itself, and the threads that read stdin and write stdout.
 const THREADS: u64 = 3;
 
-/// A user who has no processes yet: the limit counts all of a user's, and does not hold for root.
+/// A user without processes: the limit counts all processes of a user, and does not apply to root.
 fn nobody() -> u32 {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     61_000 + (std::process::id() * 8 + COUNT.fetch_add(1, Ordering::Relaxed)) % 4_000
@@ -31,7 +31,7 @@ fn give_to(user: u32, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How to start pith with no more than the threads it starts with; nothing where that cannot be arranged.
+/// Configures pith with no more threads than it starts with; `None` where that is not possible.
 fn limited(home: &TempHome) -> Option<HostBuilder> {
     if !getuid().is_root() {
         return Some(builder());
@@ -49,14 +49,14 @@ fn limited(home: &TempHome) -> Option<HostBuilder> {
     None
 }
 
-/// pith that gets no further thread.
+/// Starts a pith that can start no further thread.
 fn scene(turns: impl IntoIterator<Item = Turn>, arguments: &[&str]) -> Option<Scene> {
     let server = ModelServer::start(Script::of(turns));
     let home = TempHome::for_server(&server);
     let mut host = limited(&home)?.rpc(Api::Anthropic).home(&home).args(arguments).spawn();
     host.data(json!({"type": "get_state"}));
     if !getuid().is_root() {
-        // The developer has other processes, whose number nobody knows: from here on it is too large.
+        // The developer has an unknown number of other processes: the limit is exceeded from here on.
         let limit = Rlimit { current: Some(1), maximum: Some(1) };
         prlimit(Pid::from_raw(host.pid()), Resource::Nproc, limit).expect("one's own limits can be lowered");
     }
@@ -64,7 +64,7 @@ fn scene(turns: impl IntoIterator<Item = Turn>, arguments: &[&str]) -> Option<Sc
 }
 
 #[test]
-fn files_are_read_and_written_all_the_same() {
+fn without_threads_files_are_read_and_written() {
     let calls = [
         Block::call("write", json!({"path": "note.txt", "content": "one\n"})),
         Block::call("read", json!({"path": "other.txt"})),
@@ -82,14 +82,14 @@ fn files_are_read_and_written_all_the_same() {
     assert_eq!(scene.home.read_file("note.txt").as_deref(), Some("one\n"), "{results:?}");
     assert!(!results[0].1, "{results:?}");
     assert_eq!(results[1], ("two\n".to_owned(), false));
-    // A command takes a process of its own, and there is none to be had.
+    // A command needs a process of its own, and none can be started.
     assert!(results[2].1 && results[2].0.starts_with("Could not run the shell: "), "{results:?}");
     scene.run("go on");
     scene.finish();
 }
 
 #[test]
-fn sessions_are_written_listed_and_exported_all_the_same() {
+fn without_threads_sessions_are_written_listed_and_exported() {
     let Some(mut scene) = scene([Turn::text("one"), Turn::text("two")], &[]) else { return };
     scene.run("first");
     let sessions = scene.command(json!({"type": "list_sessions"}));

@@ -10,7 +10,7 @@ use crate::support::{Scene, assert_closed, assert_like, assert_order, builder, k
 const BUSY: &str =
     "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.";
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 #[test]
@@ -118,7 +118,7 @@ fn two_prompts_in_one_write_are_one_run_and_one_refusal() {
 }
 
 #[test]
-fn dialect_xcsh_words_the_refusal_differently() {
+fn dialect_xcsh_has_its_own_busy_text() {
     let mut scene = Scene::xcsh([Turn::text("x").hold_after(0)]);
     scene.prompt("one");
     let text = "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.";

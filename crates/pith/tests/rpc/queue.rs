@@ -10,7 +10,7 @@ fn gated() -> Block {
     Block::call("bash", json!({"command": "echo waiting; until [ -e go ]; do sleep 0.01; done; echo went"}))
 }
 
-/// Starts a run that stands in a tool call, with enough answers after it.
+/// Starts a run that waits in a tool call, with enough answers after it.
 fn in_a_tool() -> Scene {
     let answers = (1..=6).map(|number| Turn::text(format!("answer {number}")));
     let mut scene = Scene::new([Turn::blocks([gated()])].into_iter().chain(answers));
@@ -20,7 +20,7 @@ fn in_a_tool() -> Scene {
 }
 
 /// User and assistant texts of a run after its tool result.
-fn story(scene: &mut Scene) -> Vec<String> {
+fn texts_after_tool(scene: &mut Scene) -> Vec<String> {
     scene.home.write_file("go", "");
     scene.wait_type("agent_settled");
     let messages = scene.messages();
@@ -41,7 +41,7 @@ fn one_at_a_time_gives_each_message_an_answer() {
     queue(&mut scene);
     assert_like(&scene.state(), &json!({"pendingMessageCount": 5, "queuedMessageCount": 5, "isStreaming": true}));
     assert_eq!(
-        story(&mut scene),
+        texts_after_tool(&mut scene),
         ["s1", "answer 1", "s2", "answer 2", "s3", "answer 3", "f1", "answer 4", "f2", "answer 5"]
     );
     assert_like(&scene.state(), &json!({"pendingMessageCount": 0, "isStreaming": false}));
@@ -58,7 +58,7 @@ fn all_takes_the_whole_queue() {
     scene.command(json!({"type": "set_follow_up_mode", "mode": "all"}));
     assert_like(&scene.state(), &json!({"steeringMode": "all", "followUpMode": "all"}));
     queue(&mut scene);
-    assert_eq!(story(&mut scene), ["s1", "s2", "s3", "answer 1", "f1", "f2", "answer 2"]);
+    assert_eq!(texts_after_tool(&mut scene), ["s1", "s2", "s3", "answer 1", "f1", "f2", "answer 2"]);
     scene.finish();
 }
 
@@ -71,7 +71,7 @@ fn queue_updates_precede_what_they_announce() {
         json!({"id": "gs", "type": "get_state"}),
     ]);
     assert_eq!(scene.response("gs")["data"]["pendingMessageCount"], 2);
-    story(&mut scene);
+    texts_after_tool(&mut scene);
     let update = |steering: Value| json!({"type": "queue_update", "steering": steering, "followUp": []});
     let says = |text: &str| json!({"type": "message_start", "message": {"role": "user", "content": [{"text": text}]}});
     assert_order(
@@ -97,10 +97,10 @@ fn queue_updates_precede_what_they_announce() {
 }
 
 #[test]
-fn steering_does_not_disturb_a_running_tool() {
+fn steering_does_not_interrupt_a_running_tool() {
     let mut scene = in_a_tool();
     scene.command(json!({"type": "steer", "message": "change course"}));
-    story(&mut scene);
+    texts_after_tool(&mut scene);
     let frames = scene.finish();
     let end = of_type(&frames, "tool_execution_end")[0];
     assert_like(end, &json!({"isError": false, "result": {"content": [{"text": "waiting\nwent\n"}]}}));
@@ -114,8 +114,8 @@ fn messages_queued_while_idle_wait_for_the_next_prompt() {
     assert_like(&scene.state(), &json!({"isStreaming": false, "pendingMessageCount": 2}));
     let frames = scene.run("prompt");
     let messages = scene.messages();
-    let story: Vec<_> = messages.iter().map(|message| texts(&message["content"])).collect();
-    assert_eq!(story, ["prompt", "also this", "answer 1", "later", "answer 2"]);
+    let texts_after_tool: Vec<_> = messages.iter().map(|message| texts(&message["content"])).collect();
+    assert_eq!(texts_after_tool, ["prompt", "also this", "answer 1", "later", "answer 2"]);
     // The steering message shares the first turn with the prompt.
     assert_eq!(of_type(&frames, "turn_start").len(), 2);
     assert_eq!(scene.server.requests().len(), 2);
@@ -128,7 +128,7 @@ fn equal_texts_are_separate_messages() {
     for _ in 0..3 {
         scene.command(json!({"type": "steer", "message": "same"}));
     }
-    assert_eq!(story(&mut scene), ["same", "answer 1", "same", "answer 2", "same", "answer 3"]);
+    assert_eq!(texts_after_tool(&mut scene), ["same", "answer 1", "same", "answer 2", "same", "answer 3"]);
     let frames = scene.finish();
     let last = of_type(&frames, "queue_update").pop().expect("updates");
     assert_eq!(last["steering"], json!([]));
@@ -140,7 +140,7 @@ fn an_image_only_message_leaves_the_queue() {
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let image = json!({"type": "image", "data": pixel, "mimeType": "image/png"});
     scene.command(json!({"type": "steer", "message": "", "images": [image]}));
-    story(&mut scene);
+    texts_after_tool(&mut scene);
     assert_eq!(scene.state()["pendingMessageCount"], 0);
     scene.finish();
 }
@@ -160,7 +160,7 @@ fn clearing_returns_what_was_queued() {
             json!({"type": "response", "command": "clear_queue"}),
         ],
     );
-    assert_eq!(story(&mut scene), ["answer 1"]);
+    assert_eq!(texts_after_tool(&mut scene), ["answer 1"]);
     assert_eq!(scene.data(json!({"type": "clear_queue"})), json!({"steering": [], "followUp": []}));
     scene.finish();
 }
@@ -204,7 +204,7 @@ fn interrupted(calls: Vec<Block>) -> (Scene, Vec<Value>) {
 }
 
 #[test]
-fn immediate_interruption_cancels_running_calls_honestly() {
+fn immediate_interruption_cancels_running_calls_with_their_output() {
     let slow = Block::call("bash", json!({"command": "echo began; sleep 1000"}));
     let (mut scene, results) = interrupted(vec![gated(), slow]);
     assert_like(&results[0], &json!({"isError": false, "content": [{"text": "waiting\nwent\n"}]}));
@@ -224,7 +224,7 @@ fn immediate_interruption_skips_calls_that_have_not_begun() {
     let slow = || Block::call("bash", json!({"command": "sleep 1000"}));
     let mut calls = vec![gated()];
     calls.extend((0..7).map(|_| slow()));
-    // Eight calls run at a time; the ninth waits for a place.
+    // Eight calls run at a time; the ninth waits.
     calls.push(Block::call("bash", json!({"command": "touch ninth"})));
     let (scene, results) = interrupted(calls);
     assert_eq!(results.len(), 9);

@@ -1,4 +1,4 @@
-//! What people bring along: instructions, skills, templates, trust, and reading them again.
+//! Instructions, skills, templates, trust, and reading them again.
 
 use pith_testkit::{Api, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn templates_and_skills_are_listed_with_where_they_come_from() {
 }
 
 #[test]
-fn every_way_of_saying_something_expands() {
+fn prompts_steering_and_follow_ups_expand_templates() {
     let turns = [
         Turn::text("one by one").chunk(3).hold_after(1),
         Turn::text("two"),
@@ -85,7 +85,7 @@ fn every_way_of_saying_something_expands() {
 }
 
 #[test]
-fn a_skill_brings_its_text_and_an_unknown_one_nothing() {
+fn a_skill_expands_to_its_text_and_an_unknown_one_stays() {
     let (home, server) = home([Turn::text("a"), Turn::text("b")]);
     home.write_file("../home/.pi/agent/skills/tidy/SKILL.md", SKILL);
     let mut host = host(&home, &[]);
@@ -102,7 +102,7 @@ fn a_skill_brings_its_text_and_an_unknown_one_nothing() {
 }
 
 #[test]
-fn a_skill_that_is_gone_leaves_the_text_and_is_reported() {
+fn an_unreadable_skill_leaves_the_text_and_is_reported() {
     let (home, server) = home([Turn::text("a")]);
     home.write_file("extra/tidy/SKILL.md", SKILL);
     let mut host = host(&home, &["--skill", "extra/tidy/SKILL.md"]);
@@ -276,7 +276,7 @@ fn a_no_or_no_answer_keeps_a_project_untrusted() {
     host.send(json!({"type": "extension_ui_response", "id": question["id"], "confirmed": true}));
     assert_eq!(names(&mut host), [] as [&str; 0], "the first answer counts");
 
-    // A question that is still open does not keep pith from ending.
+    // An open question does not keep pith from ending.
     let (mut host, _home) = host_asked(json!({"type": "get_state", "ui": true}));
     assert_eq!(host.finish().1, 0);
 
@@ -286,10 +286,10 @@ fn a_no_or_no_answer_keeps_a_project_untrusted() {
 }
 
 #[test]
-fn reload_puts_settings_of_tools_in_force() {
+fn reload_applies_settings_of_tools() {
     let turns = [Turn::call("bash", json!({"command": "echo got=$GREETING"})), Turn::text("done")];
     let mut scene = Scene::new(turns);
-    // It has read the settings there were.
+    // It has read the settings of that time.
     scene.state();
     scene.home.write_settings(&json!({"shellCommandPrefix": "GREETING=hello", "defaultTools": ["bash"]}));
     let changes = scene.data(json!({"type": "reload"}));

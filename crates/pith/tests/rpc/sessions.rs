@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Scene, assert_like, assert_order, kinds, of_type, texts};
 
 #[test]
-fn state_of_a_fresh_session() {
+fn a_new_session_has_a_complete_state() {
     let mut scene = Scene::new([]);
     let state = scene.state();
     assert_like(
@@ -29,7 +29,7 @@ fn state_of_a_fresh_session() {
         file.starts_with(scene.home.agent().to_str().expect("UTF-8")) && file.ends_with(&format!("_{id}.jsonl")),
         "{file}"
     );
-    // An idle start leaves no litter.
+    // A start without a prompt leaves no files.
     assert!(scene.home.sessions().is_empty());
     scene.finish();
 }
@@ -73,7 +73,7 @@ fn the_file_holds_the_conversation() {
     );
     let kinds: Vec<_> = entries.iter().filter_map(|entry| entry["type"].as_str()).collect();
     assert_eq!(kinds, ["session", "model_change", "thinking_level_change", "message", "message", "message", "message"]);
-    // Each entry hangs below the one before.
+    // Each entry is the child of the previous one.
     for pair in entries[1..].windows(2) {
         assert_eq!(pair[1]["parentId"], pair[0]["id"]);
     }
@@ -83,7 +83,7 @@ fn the_file_holds_the_conversation() {
 }
 
 #[test]
-fn what_has_ended_is_on_disk_before_the_host_hears_of_it() {
+fn messages_are_on_disk_before_their_message_end() {
     let mut scene = Scene::new([Turn::text("abcdef").chunk(2).hold_after(1)]);
     scene.prompt("go");
     let end = scene.wait(|frame| frame["type"] == "message_end");
@@ -232,7 +232,7 @@ fn the_last_text_skips_what_has_none() {
 }
 
 #[test]
-fn one_settlement_per_activity() {
+fn agent_settled_is_sent_once_per_work() {
     let mut scene = Scene::new([Turn::text("1"), Turn::text("2"), Turn::text("3").hold_after(0)]);
     scene.command(json!({"type": "follow_up", "message": "and then"}));
     scene.run("first");

@@ -1,5 +1,4 @@
-//! What happens to a session when things go wrong: kill -9 at any moment, two
-//! processes, damaged files, full disks.
+//! What happens to a session when things go wrong: kill -9 at any moment, two processes, damaged files, full disks.
 //!
 //! `PITH_KILLS=200 cargo test -p pith --test rpc kill -- --nocapture` is the long form.
 
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, of_type, texts};
 
-/// Numbers that look random and are the same every time.
+/// A repeatable random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -38,20 +37,20 @@ fn busy_script() -> Script {
     .after(pith_testkit::server::After::Loop)
 }
 
-/// What the host was told is over, in order.
+/// The messages that the host was told have ended, in order.
 fn ended(frames: &[Value]) -> Vec<Value> {
     of_type(frames, "message_end").into_iter().map(|frame| frame["message"].clone()).collect()
 }
 
 #[test]
-fn a_kill_at_any_moment_loses_nothing_that_was_told() {
+fn a_kill_at_any_moment_loses_no_message_that_has_ended() {
     let n_kills = std::env::var("PITH_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
     let mut dice = Dice(n_kills);
     for round in 0..n_kills {
         let mut scene = Scene::with(busy_script(), |builder| builder);
         scene.prompt("work");
         scene.send(json!({"type": "follow_up", "message": "and more"}));
-        // So many frames, then a little longer: every place in the code gets its turn.
+        // After a number of frames, and a little later: every place in the code is hit some time.
         let (n_frames, n_seen) = (dice.roll(60), Cell::new(0));
         scene.wait(|frame| {
             n_seen.set(n_seen.get() + 1);
@@ -66,7 +65,7 @@ fn a_kill_at_any_moment_loses_nothing_that_was_told() {
         assert_eq!(kept[..told.len()], told, "round {round}");
         let state = again.data(json!({"type": "get_state"}));
         assert_eq!(state.get("sessionWriteError"), None);
-        // And it goes on.
+        // The session can be continued.
         if round % 5 == 0 {
             again.data(json!({"type": "prompt", "message": "go on"}));
             again.wait_type("agent_settled");
@@ -93,7 +92,7 @@ fn a_session_that_runs_has_one_user() {
     assert_eq!(second.stderr(), format!("Error: {text}\n"));
     let mut third = scene.again(&[]);
     assert_eq!(third.ask(json!({"type": "switch_session", "sessionPath": path}))["error"], text);
-    // Whoever has it open already may not run on it either.
+    // A process that has it open already may not run on it either.
     assert_eq!(other.ask(json!({"type": "prompt", "message": "mine"}))["error"], text);
     assert_eq!(other.ask(json!({"type": "compact"}))["error"], text);
     assert_eq!(other.data(json!({"type": "get_state"}))["isStreaming"], false);
@@ -115,12 +114,12 @@ fn a_session_is_handed_from_one_process_to_the_next() {
     let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three"), Turn::text("four")]);
     scene.run("first");
     let path = scene.state()["sessionFile"].as_str().expect("a path").to_owned();
-    // How a host reloads: the new process opens the session, and only then the old one ends.
+    // This is how a host reloads: the new process opens the session, and only then the old one ends.
     let mut next = scene.again(&[]);
     assert_eq!(next.data(json!({"type": "switch_session", "sessionPath": path})), json!({"cancelled": false}));
     next.data(json!({"type": "prompt", "message": "second"}));
     next.wait_type("agent_settled");
-    // Should the old one go on instead, its turn is a branch, and so on in turn.
+    // If the old one goes on instead, its turn is a branch, and so on.
     scene.run("third");
     next.data(json!({"type": "prompt", "message": "fourth"}));
     next.wait_type("agent_settled");
@@ -162,7 +161,7 @@ fn a_writer_that_does_not_lock_hides_nothing() {
 }
 
 #[test]
-fn damage_is_mended_and_told_once() {
+fn damage_is_repaired_and_reported_once() {
     let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three")]);
     scene.run("first");
     scene.run("second");
@@ -183,7 +182,7 @@ fn damage_is_mended_and_told_once() {
     host.wait_type("agent_settled");
     let (frames, _) = host.finish();
     assert_eq!(of_type(&frames, "extension_error").len(), 1);
-    // The cut-off line lies beside the file, and no line is fused with another.
+    // The cut-off line is in a file beside the session, and no line is joined with another.
     let after = SessionFile::read(&file.path);
     assert_eq!(after.entries.iter().filter(|entry| entry.is_string()).count(), 1);
     let torn = fs::read_dir(file.path.parent().expect("a directory")).expect("a directory").flatten();
@@ -191,7 +190,7 @@ fn damage_is_mended_and_told_once() {
 }
 
 #[test]
-fn a_message_that_cannot_be_read_is_told_when_it_is_asked_for() {
+fn an_unreadable_message_is_reported_when_it_is_read() {
     let mut scene = Scene::new([Turn::text("fine")]);
     let stamp = "2026-01-01T00:00:00.000Z";
     let header = json!({"type": "session", "version": 3, "id": "s", "timestamp": stamp, "cwd": scene.home.work()});
@@ -201,7 +200,7 @@ fn a_message_that_cannot_be_read_is_told_when_it_is_asked_for() {
             r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"{stamp}","message":{{"role":"user","content":[{{"type":"text","text":"{id}"}}]{extra}}}}}"#
         )
     };
-    // JSON, but of a number that no program can hold.
+    // JSON, but with a number that no program can represent.
     let lines =
         [header.to_string(), entry("a", None, ""), entry("b", Some("a"), r#","x":1e999"#), entry("c", Some("b"), "")];
     scene.home.write_file("s.jsonl", lines.map(|line| line + "\n").concat());
@@ -238,7 +237,7 @@ fn a_parent_cycle_does_not_hang() {
 #[test]
 fn a_directory_that_cannot_be_written_stops_nothing() {
     let mut scene = Scene::new([Turn::text("one"), Turn::text("two")]);
-    // A file where the directory should be: refused even to the superuser.
+    // A file where the directory should be: refused even to root.
     let blocked = scene.home.tmp().join("blocked");
     fs::write(&blocked, "in the way").expect("a file");
     let mut host = scene.again(&["--session-dir", blocked.join("sessions").to_str().expect("UTF-8")]);
@@ -250,7 +249,7 @@ fn a_directory_that_cannot_be_written_stops_nothing() {
     let state = host.data(json!({"type": "get_state"}));
     assert!(state["sessionWriteError"].is_string());
     assert_eq!(state["messageCount"], 2);
-    // When the way is free, everything is written.
+    // When the directory can be created, everything is written.
     fs::remove_file(&blocked).expect("ours");
     host.data(json!({"type": "prompt", "message": "second"}));
     host.wait_type("agent_settled");
@@ -264,7 +263,7 @@ fn a_directory_that_cannot_be_written_stops_nothing() {
     scene.finish();
 }
 
-/// pith started by a shell script that limits it first.
+/// Starts pith from a shell script that limits it first.
 fn behind_shell(scene: &Scene, script: &str) -> Host {
     let agent = scene.home.agent().display().to_string();
     Host::builder("/bin/sh")
@@ -276,7 +275,7 @@ fn behind_shell(scene: &Scene, script: &str) -> Host {
 }
 
 #[test]
-fn a_full_disk_costs_only_what_did_not_fit() {
+fn a_full_disk_loses_only_what_did_not_fit() {
     let scene = Scene::new([]);
     let text = |n: usize| Turn::text(format!("{n} ").repeat(400));
     (0..6).for_each(|n| scene.server.push(text(n)));
@@ -293,7 +292,7 @@ fn a_full_disk_costs_only_what_did_not_fit() {
     let (frames, _) = host.finish();
     let told = of_type(&frames, "extension_error");
     assert_eq!((told.len(), &told[0]["event"]), (1, &json!("session_write")));
-    // What is in the file is whole, and the session can be continued.
+    // What is in the file is complete, and the session can be continued.
     let mut again = scene.again(&["--continue"]);
     let kept = again.data(json!({"type": "get_messages"}))["messages"].as_array().expect("a list").clone();
     assert!(!kept.is_empty() && kept.len() < seen.len(), "{} of {}", kept.len(), seen.len());
@@ -307,9 +306,9 @@ fn a_full_disk_costs_only_what_did_not_fit() {
 }
 
 #[test]
-fn the_file_size_limit_is_a_write_error_and_no_end() {
+fn the_file_size_limit_is_a_write_error_and_does_not_end_pith() {
     let scene = Scene::new([Turn::text("word ".repeat(2000)), Turn::text("two")]);
-    // Beyond 4 KiB the kernel sends SIGXFSZ, which ends a program that does nothing about it.
+    // Beyond 4 KiB the kernel sends SIGXFSZ, which kills a program that does not handle it.
     let limited = "ulimit -f 8; exec \"$0\" \"$@\"";
     let mut host = behind_shell(&scene, limited);
     host.data(json!({"type": "prompt", "message": "first"}));
@@ -319,7 +318,7 @@ fn the_file_size_limit_is_a_write_error_and_no_end() {
     host.data(json!({"type": "prompt", "message": "second"}));
     host.wait_type("agent_settled");
     assert!(host.data(json!({"type": "get_state"}))["sessionWriteError"].is_string());
-    // Commands meet the limit as they would without pith.
+    // Commands get the limit as they would without pith.
     let command = "head -c 100000 /dev/zero > big; echo \"status $?\"";
     let done = host.data(json!({"type": "bash", "command": command}));
     let output = done["output"].as_str().expect("a text");

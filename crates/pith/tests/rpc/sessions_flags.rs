@@ -1,4 +1,4 @@
-//! Sessions chosen on the command line.
+//! Sessions selected on the command line.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, builder, texts};
 
-/// Starts pith, which must refuse to; gives back what it says.
+/// Starts pith, which must refuse to start; returns its message.
 fn refused(home: &TempHome, arguments: &[&str]) -> String {
     let mut host = start(home, arguments);
     let (frames, code) = host.finish();
@@ -49,10 +49,10 @@ fn the_newest_session_is_continued() {
 }
 
 #[test]
-fn continuing_nothing_begins_a_session() {
+fn continue_without_a_session_creates_one() {
     let mut scene = Scene::with(pith_testkit::Script::new(), |builder| builder.arg("--continue"));
     assert_eq!(scene.state()["messageCount"], 0);
-    // Another directory's sessions are not this one's, even where their names collide.
+    // Sessions of another directory are not used, even if the directory names collide.
     let work = scene.home.work();
     let directory =
         scene.state()["sessionFile"].as_str().map(|path| Path::new(path).parent().expect("a directory").to_owned());
@@ -77,7 +77,7 @@ fn a_session_is_named_by_path_id_or_the_beginning_of_its_id() {
         assert_eq!(n_messages(&mut host), 2);
         host.finish();
     }
-    // A path that does not exist is where the session will be.
+    // A path that does not exist is where the session will be stored.
     let new = scene.home.work().join("new.jsonl");
     let mut host = scene.again(
         &["--session", "new.jsonl"]
@@ -90,7 +90,7 @@ fn a_session_is_named_by_path_id_or_the_beginning_of_its_id() {
 }
 
 #[test]
-fn a_session_may_be_given_its_id() {
+fn a_session_can_be_given_an_id() {
     let scene = Scene::new([Turn::text("one")]);
     let mut host = scene.again(&["--session-id", "my.own-id_1"]);
     host.wait_stderr(|text| {
@@ -167,7 +167,7 @@ fn a_session_of_another_project_is_not_taken_by_accident() {
     let mut host = start(&["--fork", id]);
     assert_eq!(n_messages(&mut host), 2);
     host.finish();
-    // By its path it is opened, and works where it belongs.
+    // By its path it is opened, and works in its own directory.
     let mut host = start(&["--session", old["sessionFile"].as_str().expect("a path")]);
     let pwd = host.data(json!({"type": "bash", "command": "pwd"}));
     assert_eq!(pwd["output"].as_str().map(str::trim), scene.home.work().to_str());
@@ -212,7 +212,7 @@ fn refusals_name_what_is_wrong() {
 }
 
 #[test]
-fn a_directory_of_ones_own_holds_sessions_of_several_projects() {
+fn a_session_directory_can_hold_sessions_of_several_projects() {
     let mut scene = Scene::new([Turn::text("one")]);
     let own = scene.home.tmp().join("own");
     let flag = ["--session-dir", own.to_str().expect("UTF-8")];

@@ -1,7 +1,7 @@
-//! Session files in both directions: what pith wrote, pi opens and continues, and the reverse.
+//! Session files in both directions: pi opens and continues what pith wrote, and the reverse.
 //!
-//! Downloads pi and a Node for it, so it runs only when asked to:
-//! `PITH_PEER_TESTS=1 cargo test -p pith --test rpc peer -- --nocapture`.
+//! Downloads pi and a Node for it, so it runs only on request: `PITH_PEER_TESTS=1 cargo test -p pith --test rpc peer --
+//! --nocapture`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,9 +23,9 @@ struct Peer {
 }
 
 impl Peer {
-    /// Installs pi unless it is there from before; `None` says why on stderr.
+    /// Installs pi unless it is installed already; prints why if it returns `None`.
     fn install(version: &str) -> Option<Peer> {
-        // Tests that run side by side must not install side by side.
+        // Tests that run in parallel must not install in parallel.
         static INSTALLING: Mutex<()> = Mutex::new(());
         let _turn = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
         let peer = Peer { directory: Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pi-{version}")) };
@@ -64,7 +64,7 @@ impl Peer {
     }
 }
 
-/// Role and text of each message. System messages are pi's own affair.
+/// Role and text of each message, without pi's system messages.
 fn said(host: &mut Host) -> Vec<(String, String)> {
     let data = host.data(json!({"type": "get_messages"}));
     let messages = data["messages"].as_array().expect("a list").iter().filter(|message| message["role"] != "system");
@@ -79,7 +79,7 @@ fn said(host: &mut Host) -> Vec<(String, String)> {
 fn talk(host: &mut Host, prompt: &str) {
     let response = host.ask(json!({"type": "prompt", "message": prompt}));
     assert_eq!(response["success"], true, "{response}");
-    // Older versions do not say when they have settled.
+    // Older versions do not report that they have settled.
     host.wait_type("agent_end");
 }
 
@@ -131,7 +131,7 @@ fn a_peer_opens_and_continues_what_pith_wrote() {
         talk(&mut pi, "asked by pi");
         assert_eq!(session_file(&mut pi), path);
         pi.finish();
-        // And back again.
+        // Back to pith.
         let mut pith = scene.again(&["--session", &path]);
         let after = said(&mut pith);
         assert_eq!(after[..expected.len()], expected, "pi {version}");

@@ -1,4 +1,4 @@
-//! Other sessions in the place of this one: switching, forking, cloning.
+//! Replacing the session by another one: switching, forking, cloning.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn prompts(scene: &mut Scene) -> Vec<String> {
 }
 
 #[test]
-fn an_earlier_session_goes_on_where_it_was() {
+fn switching_continues_an_earlier_session() {
     let mut scene = Scene::new([Turn::text("one"), Turn::text("two"), Turn::text("three"), Turn::text("four")]);
     scene.command(json!({"type": "set_thinking_level", "level": "high"}));
     scene.run("first");
@@ -44,14 +44,14 @@ fn an_earlier_session_goes_on_where_it_was() {
     scene.run("third");
     assert_eq!(prompts(&mut scene), ["first", "third"]);
     assert_eq!(SessionFile::read(Path::new(&path)).messages().len(), 4);
-    // New sessions go where this one is.
+    // New sessions are stored in the directory of this one.
     scene.command(json!({"type": "new_session"}));
     assert_eq!(Path::new(&file(&mut scene)).parent(), Path::new(&path).parent());
     scene.finish();
 }
 
 #[test]
-fn a_run_is_stopped_and_written_down_before_the_switch() {
+fn a_run_is_stopped_and_stored_before_the_switch() {
     let mut scene = Scene::new([Turn::text("one"), Turn::text("abcdef").chunk(2).hold_after(1), Turn::text("two")]);
     scene.run("first");
     let old = file(&mut scene);
@@ -59,7 +59,7 @@ fn a_run_is_stopped_and_written_down_before_the_switch() {
     scene.prompt("second");
     let left = file(&mut scene);
     scene.wait_update("text_delta");
-    // The prompt behind the switch is for the session that was switched to.
+    // The prompt after the switch is for the session that was switched to.
     scene.send_all([
         json!({"id": "s", "type": "switch_session", "sessionPath": old}),
         json!({"id": "p", "type": "prompt", "message": "third"}),
@@ -174,7 +174,7 @@ fn a_session_of_another_directory_is_used_there() {
 }
 
 #[test]
-fn a_model_that_is_gone_gives_way() {
+fn a_missing_model_is_replaced_by_the_initial_one() {
     let mut scene = Scene::new([]);
     let cwd = scene.home.work();
     let lines = [
@@ -216,7 +216,7 @@ fn a_fork_begins_before_a_prompt() {
     assert_eq!(original.messages().len(), 4, "the original is as it was");
     assert_eq!(copy.entries[3], original.entries[3], "entries keep their ids");
 
-    // Before the first prompt there is nothing but settings.
+    // Before the first prompt there are only settings.
     let first = scene.data(json!({"type": "get_branch_messages"}))["messages"][0]["entryId"].clone();
     assert_eq!(scene.data(json!({"type": "branch", "entryId": first})), json!({"text": "first", "cancelled": false}));
     assert_eq!(scene.state()["messageCount"], 0);

@@ -1,4 +1,4 @@
-//! The entries of a session: lists, trees, labels, moving about, and other sessions.
+//! The entries of a session: lists, trees, labels, navigation, and lists of other sessions.
 
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn branches_and_labels_show_in_the_tree() {
     assert_like(&answer["children"][0], &json!({"label": "here", "labelTimestamp": "[TIME]"}));
     assert_eq!(answer["children"][1].get("label"), None);
     assert_eq!(tree["leafId"], id_of(&entries(&mut scene), "three"));
-    // Every prompt of the file can be forked at, on whatever branch.
+    // Every prompt of the file can be forked, on any branch.
     let prompts = scene.data(json!({"type": "get_fork_messages"}));
     assert_eq!(prompts["messages"].as_array().map(Vec::len), Some(3));
 
@@ -165,7 +165,7 @@ fn moving_is_refused_while_the_model_works() {
 }
 
 #[test]
-fn staying_is_no_move() {
+fn navigating_to_the_leaf_changes_nothing() {
     let mut scene = Scene::new([Turn::text("one")]);
     scene.run("first");
     let all = entries(&mut scene);
@@ -177,7 +177,7 @@ fn staying_is_no_move() {
 }
 
 #[test]
-fn what_is_left_behind_can_be_summarised() {
+fn the_branch_that_is_left_can_be_summarised() {
     let script = Script::of([
         Turn::text("one"),
         Turn::call("write", json!({"path": "w.txt", "content": "x"})),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, of_type, position, texts};
 
-/// One answer with every kind of block, in an order the format can tell apart.
+/// One answer with every kind of block, in an order the format can represent.
 fn mixed(api: Api) -> Turn {
     let mut blocks = vec![
         Block::thinking("First, think about é and 漢."),
@@ -30,14 +30,14 @@ fn message_frames(frames: &[Value]) -> &[Value] {
     &frames[start..=start + length]
 }
 
-/// What a block has said so far, as the deltas tell it.
+/// What a block has contained so far, according to the deltas.
 #[derive(Debug, Default)]
 struct Told {
     text: String,
     is_closed: bool,
 }
 
-/// Follows the updates of one message, checking each against what came before.
+/// Follows the updates of one message, checking each against the previous ones.
 fn replay(frames: &[Value], mut look: impl FnMut(&Value, &[Told])) -> Vec<Told> {
     let mut blocks: Vec<Told> = Vec::new();
     for frame in of_type(frames, "message_update") {
@@ -79,7 +79,7 @@ fn replay(frames: &[Value], mut look: impl FnMut(&Value, &[Told])) -> Vec<Told> 
     blocks
 }
 
-/// The deltas of each block against the final message.
+/// Compares the deltas of each block with the final message.
 fn assert_adds_up(frames: &[Value], blocks: &[Told]) {
     let content = frames.last().expect("an end")["message"]["content"].as_array().expect("a list").clone();
     assert_eq!(content.len(), blocks.len());
@@ -96,7 +96,7 @@ fn assert_adds_up(frames: &[Value], blocks: &[Told]) {
     }
 }
 
-/// Only documented members are on the wire.
+/// Checks that only documented members are on the wire.
 fn assert_no_scratch(content: &Value) {
     for block in content.as_array().expect("a list") {
         for name in block.as_object().expect("an object").keys() {
@@ -133,7 +133,7 @@ fn full_updates_hold_the_state_at_the_event() {
             assert_eq!(content.len(), blocks.len(), "{}", frame["assistantMessageEvent"]["type"]);
             for (block, told) in content.iter().zip(blocks) {
                 let shown = block.get("text").or(block.get("thinking"));
-                // Arguments are shown as far as they can be read; only their type is sure half way.
+                // Partial arguments are parsed as far as possible; only their type is certain half way.
                 shown.map_or_else(
                     || assert!(block["arguments"].is_object()),
                     |shown| assert_eq!(shown, told.text.as_str()),
@@ -261,7 +261,7 @@ fn a_flood_of_commands_without_reading_is_answered_in_order() {
     assert_eq!(ids, (0..5_000).collect::<Vec<_>>());
 }
 
-/// Asks for the state, with a name of a megabyte in it, and does not read the answers.
+/// Requests the state, with a name of a megabyte in it, without reading the answers.
 fn unread_answers(n_asked: usize) -> (Scene, u64) {
     let mut scene = Scene::with(Script::new(), |builder| builder.arg("--no-session"));
     scene.command(json!({"type": "set_session_name", "name": "n".repeat(1 << 20)}));

@@ -1,4 +1,4 @@
-//! A host, its home and its model, and ways to look at what was said.
+//! A host, its home and its model, and ways to search its frames.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,19 +15,19 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// pith with a model that gives these answers.
+    /// Starts pith with a model that gives these answers.
     pub fn new(turns: impl IntoIterator<Item = Turn>) -> Self {
         Scene::with(Script::of(turns), |builder| builder)
     }
 
-    /// The same with a whole script and further arguments or variables.
+    /// Starts pith with a whole script and further arguments or variables.
     pub fn with(script: Script, configure: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
         let server = ModelServer::start(script);
         let home = TempHome::for_server(&server);
         Scene::start(server, home, Api::Anthropic, configure)
     }
 
-    /// The same with settings of the user.
+    /// Starts pith with settings of the user.
     pub fn with_settings(turns: impl IntoIterator<Item = Turn>, settings: &Value) -> Self {
         let server = ModelServer::start(Script::of(turns));
         let home = TempHome::for_server(&server);
@@ -35,19 +35,19 @@ impl Scene {
         Scene::start(server, home, Api::Anthropic, |builder| builder)
     }
 
-    /// The same with a model that speaks another format.
+    /// Starts pith with a model of another wire format.
     pub fn speaking(api: Api, turns: impl IntoIterator<Item = Turn>) -> Self {
         let server = ModelServer::start(Script::of(turns));
         let home = TempHome::for_server(&server);
         Scene::start(server, home, api, |builder| builder)
     }
 
-    /// pith as xcsh hosts know it, in the same home.
+    /// Starts pith as xcsh hosts know it, in the same home.
     pub fn xcsh(turns: impl IntoIterator<Item = Turn>) -> Self {
         Scene::with(Script::of(turns), |builder| builder.args(["--dialect", "xcsh"]))
     }
 
-    /// The same with settings and a window of that many tokens.
+    /// Starts pith with settings and a window of that many tokens.
     pub fn with_window(script: Script, window: u64, settings: &Value) -> Self {
         let server = ModelServer::start(script);
         let home = TempHome::new();
@@ -58,13 +58,13 @@ impl Scene {
         Scene::start(server, home, Api::Anthropic, |builder| builder)
     }
 
-    /// Another pith with the same home and model.
+    /// Starts another pith with the same home and model.
     pub fn again(&self, arguments: &[&str]) -> Host {
         let agent = self.home.agent().display().to_string();
         builder().rpc(Api::Anthropic).home(&self.home).env("PITH_AGENT_DIR", &agent).args(arguments).spawn()
     }
 
-    /// The same in a home that was prepared.
+    /// Starts pith in a home that was prepared.
     pub fn in_home(server: ModelServer, home: TempHome, configure: impl FnOnce(HostBuilder) -> HostBuilder) -> Self {
         Scene::start(server, home, Api::Anthropic, configure)
     }
@@ -75,7 +75,7 @@ impl Scene {
         api: Api,
         configure: impl FnOnce(HostBuilder) -> HostBuilder,
     ) -> Self {
-        // Dialects look in different places; this one is meant in all of them.
+        // Dialects search different places; this one is used in all of them.
         let agent = home.agent().display().to_string();
         let host = configure(builder().rpc(api).home(&home).env("PITH_AGENT_DIR", &agent)).spawn();
         Scene { host, home, server }
@@ -96,7 +96,7 @@ impl Scene {
         response
     }
 
-    /// Sends a command that must fail, and gives the reason back.
+    /// Sends a command that must fail, and returns the reason.
     #[track_caller]
     pub fn refusal(&mut self, command: Value) -> String {
         let response = self.host.ask(command);
@@ -104,7 +104,7 @@ impl Scene {
         response["error"].as_str().expect("errors are texts").to_owned()
     }
 
-    /// Prompts, waits for the end of the activity and gives its frames back.
+    /// Prompts, waits for the end of the work and returns its frames.
     #[track_caller]
     pub fn run(&mut self, message: &str) -> Vec<Value> {
         self.host.catch_up();
@@ -127,7 +127,7 @@ impl Scene {
         data["messages"].as_array().expect("messages are a list").clone()
     }
 
-    /// The next `message_update` whose inner event has that type.
+    /// Waits for the next `message_update` whose inner event has that type.
     #[track_caller]
     pub fn wait_update(&mut self, kind: &str) -> Value {
         self.host.wait(|frame| frame["type"] == "message_update" && frame["assistantMessageEvent"]["type"] == kind)
@@ -141,7 +141,7 @@ impl Scene {
         })
     }
 
-    /// Ends pith in an orderly way; every start must have its end by then.
+    /// Ends pith in order; every start must have its end by then.
     #[track_caller]
     pub fn finish(mut self) -> Vec<Value> {
         let (frames, code) = self.host.finish();
@@ -170,7 +170,7 @@ pub fn builder() -> HostBuilder {
     Host::builder(env!("CARGO_BIN_EXE_pith"))
 }
 
-/// Fails unless `frame` has all that `pattern` lists.
+/// Fails unless `frame` contains everything in `pattern`.
 #[track_caller]
 pub fn assert_like(frame: &Value, pattern: &Value) {
     if let Err(difference) = matches(pattern, frame, &Places::default()) {
@@ -178,7 +178,7 @@ pub fn assert_like(frame: &Value, pattern: &Value) {
     }
 }
 
-/// Short names of frames, repeated updates folded: `message_start:user`, `message_update:text_delta`.
+/// Short names of frames, with repeated updates folded: `message_start:user`, `message_update:text_delta`.
 pub fn kinds(frames: &[Value]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for frame in frames {
@@ -210,7 +210,7 @@ pub fn position(frames: &[Value], pattern: &Value) -> usize {
     found.unwrap_or_else(|| panic!("no frame like {pattern} in {frames:#?}"))
 }
 
-/// Fails unless the patterns are found in this order, each behind the one before.
+/// Fails unless the patterns are found in this order.
 #[track_caller]
 pub fn assert_order(frames: &[Value], patterns: &[Value]) {
     let mut start = 0;
@@ -239,7 +239,7 @@ pub fn assert_closed(frames: &[Value]) {
             "end" => {
                 let index = open.iter().rposition(|other| *other == name);
                 let index = index.unwrap_or_else(|| panic!("{kind} without a start: {:#?}", kinds(frames)));
-                // Tools of a batch end in any order; all else nests.
+                // Tools of a batch end in any order; everything else nests.
                 let inner = &open[index + 1..];
                 assert!(inner.iter().all(|other| other.starts_with("tool_execution")), "{kind} around {inner:?}");
                 open.remove(index);
@@ -263,7 +263,7 @@ pub fn sent_texts(body: &Value) -> String {
     messages.iter().map(said).collect::<Vec<_>>().join("\n")
 }
 
-/// A `sleep` that no other process has, to be found with [`pith_testkit::process`].
+/// A `sleep` that no other process runs, to be found with [`pith_testkit::process`].
 pub fn endless_command() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("sleep 4000.{}{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))

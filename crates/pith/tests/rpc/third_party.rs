@@ -1,8 +1,8 @@
-//! Conversations with a model server that is not ours: a mock from a package
-//! registry, whose authors read the providers' documentation for themselves.
+//! Conversations with a third-party model server: a mock from a package registry, whose authors read the providers'
+//! documentation themselves.
 //!
-//! It is installed once into a cache. Where that is not possible (no npm, no
-//! network, no such package) the tests say so and pass.
+//! It is installed once into a cache. Where that is not possible (no npm, no network, no such package) the tests print
+//! that and pass.
 
 use std::env;
 use std::fs;
@@ -22,27 +22,27 @@ use serde_json::{Value, json};
 use crate::support::{assert_closed, assert_like, builder, of_type, texts};
 
 const PACKAGE: &str = "@copilotkit/aimock";
-/// Exact, so that a new release cannot break the build of a commit that did not change.
+/// Exact, so that a new release cannot break the build of an unchanged commit.
 const VERSION: &str = "1.43.0";
 const INSTALL_LIMIT: Duration = Duration::from_secs(15);
 
 #[test]
-fn completions_with_a_server_of_others() {
+fn completions_with_a_third_party_server() {
     converse(Api::Completions);
 }
 
 #[test]
-fn anthropic_messages_with_a_server_of_others() {
+fn anthropic_messages_with_a_third_party_server() {
     converse(Api::Anthropic);
 }
 
 #[test]
-fn responses_with_a_server_of_others() {
+fn responses_with_a_third_party_server() {
     converse(Api::Responses);
 }
 
 #[test]
-fn gemini_with_a_server_of_others() {
+fn gemini_with_a_third_party_server() {
     converse(Api::Google);
 }
 
@@ -84,7 +84,7 @@ fn converse(api: Api) {
     assert_understood(&server.journal());
 }
 
-/// The server keeps every request as it understood it, whatever format it came in.
+/// Checks that the server understood every request, whatever its format.
 #[track_caller]
 fn assert_understood(journal: &[Value]) {
     let statuses: Vec<_> = journal.iter().map(|request| &request["response"]["status"]).collect();
@@ -92,7 +92,7 @@ fn assert_understood(journal: &[Value]) {
     let messages = journal[2]["body"]["messages"].as_array().expect("messages are a list");
     let mut roles: Vec<_> = messages.iter().filter_map(|message| message["role"].as_str()).collect();
     roles.retain(|role| !matches!(*role, "system" | "developer"));
-    // Responses has no messages of several parts: text and calls are items one after the other.
+    // Responses has no messages of several parts: text and calls are separate items.
     roles.dedup_by(|role, before| role == before && *role == "assistant");
     assert_eq!(roles, ["user", "assistant", "tool", "tool", "assistant", "user"], "{messages:#?}");
     let calls = messages.iter().filter_map(|message| message["tool_calls"].as_array()).flatten();
@@ -101,10 +101,10 @@ fn assert_understood(journal: &[Value]) {
     assert_eq!(called, [(&json!("read"), answered[0]), (&json!("bash"), answered[1])], "{messages:#?}");
 }
 
-/// Longer than a chunk of the server, with characters that chunks can cut.
+/// Longer than a chunk of the server, with characters that chunks can split.
 const IN_WORDS: &str = "Three lines: “one”, “two” and “three” — drei, три, 三, 🥉. Nothing else is in the file.";
 
-/// Refused by the server in the next request of `anthropic-messages` if it does not come back signed.
+/// The server refuses the next `anthropic-messages` request if this does not come back signed.
 const THOUGHT: &str = "Counting is a job for a tool.";
 
 fn fixtures(api: Api) -> Value {
@@ -114,7 +114,7 @@ fn fixtures(api: Api) -> Value {
     ]);
     let mut look = json!({"reasoning": THOUGHT, "content": "Let me look.", "toolCalls": calls});
     if api == Api::Google {
-        // Gemini ends a call like any answer; the server would make up a reason of its own.
+        // Gemini ends a call like any answer; the server would add its own reason.
         look["finishReason"] = json!("stop");
     }
     json!({"fixtures": [
@@ -133,7 +133,7 @@ struct OtherServer {
 impl OtherServer {
     #[track_caller]
     fn start(program: &Path, home: &TempHome) -> Self {
-        // Its stdin is ours: even if the test is killed, the pipe closes and the server goes.
+        // Its stdin is a pipe of the test: even if the test is killed, the pipe closes and the server ends.
         let leave = "data:text/javascript,process.stdin.on('end',()=>process.exit()).resume()";
         let mut command = Command::new("node");
         command.args(["--import", leave]).arg(program).args(["--host", "127.0.0.1", "--port", "0", "--strict"]);
@@ -144,7 +144,7 @@ impl OtherServer {
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let mut server = OtherServer { child, url: String::new() };
         let (sender, receiver) = mpsc::channel();
-        // Reads on to the end: a full pipe would stop the server.
+        // Reads to the end: a full pipe would block the server.
         thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 if let Some((_, url)) = line.split_once("listening on ") {
@@ -176,7 +176,7 @@ impl Drop for OtherServer {
 }
 
 #[test]
-fn the_server_of_others_goes_when_its_test_does() {
+fn the_third_party_server_ends_with_its_test() {
     let Some(program) = installed() else { return };
     let home = TempHome::new();
     home.write_file("fixtures.json", fixtures(Api::Completions).to_string());
@@ -188,12 +188,12 @@ fn the_server_of_others_goes_when_its_test_does() {
     process::no_process_with(&marker, patience());
 }
 
-/// The server's program, installed if need be; says so when it cannot be had.
+/// The server's program, installed if necessary; prints why if it is not available.
 fn installed() -> Option<&'static Path> {
     static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let installed = INSTALLED.get_or_init(install).as_deref();
     let test = thread::current().name().unwrap_or_default().to_owned();
-    // Not `println`, which the test runner keeps to itself when a test passes.
+    // Not `println`, which the test runner hides when a test passes.
     installed.inspect_err(|reason| drop(writeln!(io::stderr(), "SKIPPED {test}: no {PACKAGE}: {reason}"))).ok()
 }
 
@@ -205,7 +205,7 @@ fn install() -> Result<PathBuf, String> {
     if program.exists() {
         return Ok(program);
     }
-    // Moved into place when complete, so that a broken or a second install does no harm.
+    // Moved into place when complete, so that a failed or second install does no harm.
     let fresh = cache.join(format!("aimock-{VERSION}-for-{}", std::process::id()));
     fs::create_dir_all(&fresh).map_err(|error| format!("{}: {error}", fresh.display()))?;
     let outcome = npm_install(&fresh);

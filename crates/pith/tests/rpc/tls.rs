@@ -1,4 +1,4 @@
-//! A model behind TLS: the handshake with a certificate the system trusts, and the refusal of one it does not.
+//! A model behind TLS: a certificate the system trusts is accepted, one it does not trust is refused.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ fn start(name: &str, turns: impl IntoIterator<Item = Turn>) -> TlsModel {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("listener");
     let address = listener.local_addr().expect("address");
-    // Ends with the test's process.
+    // Ends with the test process.
     std::thread::spawn(move || runtime.block_on(serve(listener, TlsAcceptor::from(Arc::new(config)), behind)));
     TlsModel { server, address, authority: authority.pem() }
 }
@@ -68,7 +68,7 @@ fn scene(name: &str, trusts: bool, turns: impl IntoIterator<Item = Turn>) -> Sce
     Scene::start(server, home, Api::Anthropic, |builder| builder.env("SSL_CERT_FILE", &roots))
 }
 
-/// The error a prompt ends with at once, although failures are asked again by default.
+/// The error that ends a prompt at once, although failures are retried by default.
 fn lasting_error(scene: &mut Scene) -> String {
     scene.host.ask(json!({"type": "prompt", "message": "hi"}));
     scene.host.wait_type("agent_settled");
@@ -89,7 +89,7 @@ fn a_model_behind_a_trusted_certificate_answers() {
 }
 
 #[test]
-fn a_certificate_nobody_vouches_for_is_refused_before_anything_is_sent() {
+fn an_untrusted_certificate_is_refused_before_anything_is_sent() {
     let mut scene = scene("localhost", false, [Turn::text("never")]);
     let error = lasting_error(&mut scene);
     assert!(error.contains("invalid certificate: it is signed by an authority that is not known here"), "{error}");
@@ -120,7 +120,7 @@ fn a_certificate_file_that_is_missing_is_named_before_and_after() {
 }
 
 #[test]
-fn a_path_that_the_server_does_not_know_is_named() {
+fn an_unknown_path_on_the_server_is_named() {
     let server = ModelServer::start(Script::of([Turn::status(404)]));
     let (home, url) = (TempHome::for_server(&server), server.url());
     let mut scene = Scene::start(server, home, Api::Anthropic, |builder| builder);
@@ -129,7 +129,7 @@ fn a_path_that_the_server_does_not_know_is_named() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_with_its_place() {
+fn an_invalid_address_is_refused_with_its_place() {
     let home = TempHome::new();
     home.write_models("gateway.test", |_| {});
     let file = home.agent().join("models.json");

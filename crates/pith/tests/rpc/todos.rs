@@ -50,7 +50,7 @@ fn an_operation_that_cannot_be_done_does_not_stop_the_others() {
 }
 
 #[test]
-fn reminders_reach_the_model_and_start_anew_with_each_prompt() {
+fn reminders_reach_the_model_and_are_counted_per_prompt() {
     let mut scene = Scene::xcsh((0..8).map(|n| Turn::text(format!("answer {n}"))));
     set(&mut scene);
     let attempts = |frames: &[Value]| {
@@ -76,7 +76,7 @@ fn an_abort_and_a_failure_are_not_followed_by_a_reminder() {
 }
 
 #[test]
-fn lists_of_the_model_alone_are_no_reason_to_remind() {
+fn lists_that_only_the_model_set_cause_no_reminders() {
     let ops = json!({"ops": [{"op": "add_phase", "name": "Mine", "tasks": [{"content": "x"}]}]});
     let mut scene = Scene::xcsh([Turn::call("todo_write", ops), Turn::text("done")]);
     let frames = scene.run("go");
@@ -91,6 +91,6 @@ fn waiting_to_clear_does_not_keep_the_process_alive() {
     scene.command(
         json!({"type": "set_todos", "phases": [{"name": "P", "tasks": [{"content": "x", "status": "completed"}]}]}),
     );
-    // A minute would be left; `finish` has less patience than that.
+    // A minute would be left; `finish` does not wait that long.
     scene.finish();
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, kinds, of_type, texts};
 
-/// The tool results of a run whose first answer is these calls.
+/// The tool results of a run whose first answer has these calls.
 fn results_of(calls: impl IntoIterator<Item = Block>) -> (Scene, Vec<Value>) {
     let mut scene = Scene::new([Turn::blocks(calls), Turn::text("done")]);
     scene.run("go");
@@ -50,7 +50,7 @@ fn one_call_frame_by_frame() {
     let args = json!({"command": "echo hi; until [ -e go ]; do sleep 0.01; done; echo there"});
     let updates = of_type(&frames, "tool_execution_update");
     assert_like(updates[0], &json!({"toolName": "bash", "args": args, "partialResult": {"content": []}}));
-    // Each update holds all of the output so far.
+    // Each update contains all of the output so far.
     let shown: Vec<_> = updates.iter().map(|update| texts(&update["partialResult"]["content"])).collect();
     assert!(shown.windows(2).all(|pair| pair[1].starts_with(&pair[0])), "{shown:?}");
     let end = of_type(&frames, "tool_execution_end")[0];
@@ -106,7 +106,7 @@ fn calls_that_cannot_be_run_are_answered() {
 }
 
 #[test]
-fn slips_of_the_model_are_mended_and_recorded_as_sent() {
+fn wrong_argument_types_are_corrected_and_recorded_as_sent() {
     let sent = json!({"command": "echo ok", "timeout": "20"});
     let (mut scene, results) = results_of([Block::call("bash", sent.clone())]);
     assert_like(&results[0], &json!({"isError": false, "content": [{"text": "ok\n"}]}));
@@ -117,7 +117,7 @@ fn slips_of_the_model_are_mended_and_recorded_as_sent() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_called_what_they_are() {
+fn arguments_that_are_no_object_are_refused_with_their_type() {
     let calls = [("[1]", "array"), (r#""x""#, "string"), ("5", "number"), ("null", "null")];
     let (scene, results) = results_of(calls.map(|(raw, _)| Block::raw_call("bash", raw)));
     for ((raw, kind), result) in calls.into_iter().zip(&results) {
@@ -157,7 +157,7 @@ fn raw_control_characters_in_arguments_are_understood() {
 }
 
 #[test]
-fn a_call_without_arguments_is_a_call() {
+fn a_call_without_arguments_is_executed() {
     let script = Script::of([Turn::blocks([Block::raw_call("ls", "")]), Turn::text("done")]);
     let mut scene = Scene::with(script, |builder| builder.args(["--tools", "ls"]));
     scene.home.write_file("visible.txt", "");

@@ -1,11 +1,11 @@
-//! The files in `tests/transcripts`, each one agreed behaviour.
+//! Plays the files in `tests/transcripts`, each of which specifies one behaviour.
 
 use std::path::Path;
 
 use pith::embed::{Embedded, Shared};
 use pith_testkit::{Inside, transcript};
 
-/// Serves a session in this process, as `--mode rpc` would in one of its own.
+/// Serves a session in this process, as `--mode rpc` would in its own.
 pub async fn serve(shared: &Shared, inside: Inside) -> anyhow::Result<()> {
     let Inside { program, arguments, environment, directory, stdin, stdout } = inside;
     let home = environment["HOME"].clone().into();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_closed, of_type, sent_texts};
 
-/// A session with rules, each a name, a scope and a pattern.
+/// A session with rules, each with a name, a scope and a pattern.
 fn scene(rules: &[(&str, &str, &str)], turns: impl IntoIterator<Item = Turn>) -> Scene {
     let server = ModelServer::start(Script::of(turns));
     let home = TempHome::for_server(&server);
@@ -30,7 +30,7 @@ fn triggered(frames: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn the_model_is_told_the_rule_instead_of_its_own_words() {
+fn the_model_gets_the_rule_instead_of_its_stopped_answer() {
     let mut scene =
         scene(&[("calm", "text", "!!!")], [Turn::text("great!!! and more").hold_after(2), Turn::text("fine")]);
     let frames = scene.run("go");
@@ -65,7 +65,7 @@ fn an_answer_that_came_all_at_once_ends_at_the_match_too() {
 }
 
 #[test]
-fn several_rules_of_one_delta_are_told_together_and_others_later() {
+fn rules_broken_by_one_delta_are_added_together_and_others_later() {
     let rules = [("a", "text", "alpha"), ("b", "text", "beta"), ("c", "text", "gamma")];
     let turns = [
         Turn::text("alphabeta and on").chunk(20).hold_after(1),
@@ -87,7 +87,7 @@ fn a_call_that_a_rule_stops_is_not_executed() {
     let frames = scene.run("go");
     assert_eq!(triggered(&frames), ["careful"]);
     assert_eq!(scene.home.read_file("executed"), None);
-    // The synthetic result of the call is no more part of the conversation than the call.
+    // The synthetic result of the call is no longer part of the conversation, like the call.
     let sent = scene.server.wait_request(1).body.to_string();
     assert!(!sent.contains("tool_result") && sent.contains("Advice of careful."), "{sent}");
     assert_closed(&frames);
@@ -105,7 +105,7 @@ fn an_answer_that_ends_with_the_match_is_followed_by_the_rule() {
 }
 
 #[test]
-fn rules_are_asked_again_in_a_new_session() {
+fn rules_apply_again_in_a_new_session() {
     let turns = [Turn::text("bad"), Turn::text("bad"), Turn::text("bad"), Turn::text("good")];
     let mut scene = scene(&[("r", "text", "bad")], turns);
     assert_eq!(triggered(&scene.run("go")).len(), 1);
@@ -130,7 +130,7 @@ fn rules_that_cannot_be_used_are_reported_and_can_be_switched_off() {
 }
 
 #[test]
-fn rules_of_a_project_count_only_if_it_is_trusted() {
+fn rules_of_a_project_are_used_only_if_it_is_trusted() {
     let n_hits = |argument: &str| {
         let server = ModelServer::start(Script::of([Turn::text("bad"), Turn::text("good")]));
         let home = TempHome::for_server(&server);

@@ -1,4 +1,4 @@
-//! What a line means: a message, a shell command, or one of the session's operations.
+//! What a typed line means: a message, a shell command, or a slash command.
 
 use serde_json::{Map, Value, json};
 
@@ -8,17 +8,17 @@ use crate::people::screen::count;
 use crate::people::tool_line::cut;
 
 /// What to do after a line.
-pub enum Next {
+pub enum AfterLine {
     Nothing,
     Leave,
-    /// The agent works; `stop` is what Ctrl-C sends.
+    /// The agent works; Ctrl-C sends `stop`.
     Turn {
         command: Value,
         stop: Value,
     },
 }
 
-/// Names, arguments, what they do.
+/// Name, arguments, description.
 const COMMANDS: &[(&str, &str, &str)] = &[
     ("help", "", "this list"),
     ("model", "[search]", "show the model, or change to the one found"),
@@ -42,7 +42,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
 ];
 
 impl Chat {
-    pub(super) async fn take(&mut self, client: &mut Client, line: &str) -> Next {
+    pub(super) async fn take(&mut self, client: &mut Client, line: &str) -> AfterLine {
         if line.starts_with(char::is_whitespace) {
             return self.message(line.trim());
         }
@@ -53,7 +53,7 @@ impl Chat {
         let (name, argument) = call.split_once(char::is_whitespace).unwrap_or((call, ""));
         let argument = argument.trim();
         match name {
-            "quit" | "exit" | "q" => return Next::Leave,
+            "quit" | "exit" | "q" => return AfterLine::Leave,
             "compact" => return compact(argument),
             "help" => self.help(),
             "model" => self.model(client, argument).await,
@@ -77,11 +77,11 @@ impl Chat {
             "rpc" => return self.raw(client, argument).await,
             name => return self.other(client, name, line).await,
         }
-        Next::Nothing
+        AfterLine::Nothing
     }
 
-    /// A message; `@file` in it attaches the file if there is one.
-    fn message(&mut self, line: &str) -> Next {
+    /// Makes a message; `@file` in it attaches the file if it exists.
+    fn message(&mut self, line: &str) -> AfterLine {
         let words = line.split_whitespace().filter_map(|word| word.strip_prefix('@')).filter(|word| !word.is_empty());
         let is_file = |word: &&str| super::resolve(word, &self.cwd, &self.home).is_file();
         let (files, others): (Vec<&str>, Vec<&str>) = words.partition(is_file);
@@ -90,23 +90,24 @@ impl Chat {
         }
         let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
         match self.draft(line, &files) {
-            Ok(Some(command)) => Next::Turn { command, stop: json!({"type": "abort"}) },
-            Ok(None) => Next::Nothing,
+            Ok(Some(command)) => AfterLine::Turn { command, stop: json!({"type": "abort"}) },
+            Ok(None) => AfterLine::Nothing,
             Err(error) => {
                 self.complain(&format!("{error:#}"));
-                Next::Nothing
+                AfterLine::Nothing
             }
         }
     }
 
-    /// A command of an extension, a template or a skill goes to the session; a path is a message; anything else is a slip.
-    async fn other(&mut self, client: &mut Client, name: &str, line: &str) -> Next {
+    /// Passes commands of extensions, templates and skills to the session; a path is a message; anything else is a
+    /// typo.
+    async fn other(&mut self, client: &mut Client, name: &str, line: &str) -> AfterLine {
         let is_path = name.contains('/');
-        if is_path || self.brought_commands(client).await.iter().any(|(known, _)| known == name) {
+        if is_path || self.session_commands(client).await.iter().any(|(known, _)| known == name) {
             return self.message(line);
         }
         self.complain(&format!("there is no /{name}; /help lists commands, and a space in front makes it a message"));
-        Next::Nothing
+        AfterLine::Nothing
     }
 
     fn help(&self) {
@@ -226,8 +227,8 @@ impl Chat {
         }
     }
 
-    /// Names and descriptions of what extensions, templates and skills bring.
-    async fn brought_commands(&self, client: &mut Client) -> Vec<(String, String)> {
+    /// Names and descriptions of the commands of extensions, templates and skills.
+    async fn session_commands(&self, client: &mut Client) -> Vec<(String, String)> {
         let data = client.call(json!({"type": "get_commands"})).await.unwrap_or_default();
         let pair = |command: &Value| (text(command, "name").to_owned(), text(command, "description").to_owned());
         data["commands"].as_array().into_iter().flatten().map(pair).collect()
@@ -235,7 +236,7 @@ impl Chat {
 
     async fn list_commands(&self, client: &mut Client) {
         let lines: Vec<String> = self
-            .brought_commands(client)
+            .session_commands(client)
             .await
             .iter()
             .map(|(name, about)| format!("  {:<26} {about}", format!("/{name}")))
@@ -247,11 +248,11 @@ impl Chat {
         });
     }
 
-    /// Lets the editor complete every name.
+    /// Gives the editor all names to complete.
     pub(super) async fn learn_commands(&self, client: &mut Client) {
         let own = COMMANDS.iter().map(|(name, ..)| (*name).to_owned());
-        let brought = self.brought_commands(client).await.into_iter().map(|(name, _)| name);
-        self.lines.words().set(own.chain(brought).collect());
+        let others = self.session_commands(client).await.into_iter().map(|(name, _)| name);
+        self.lines.names().set(own.chain(others).collect());
     }
 
     async fn reload(&self, client: &mut Client) {
@@ -275,12 +276,12 @@ impl Chat {
         self.say(&if lines.is_empty() { "Nothing is wrong.".to_owned() } else { lines.join("\n") });
     }
 
-    /// Whatever the protocol knows, answered as it is.
-    async fn raw(&self, client: &mut Client, argument: &str) -> Next {
+    /// Sends any command of the protocol and shows its answer.
+    async fn raw(&self, client: &mut Client, argument: &str) -> AfterLine {
         match serde_json::from_str::<Map<String, Value>>(argument) {
             Err(error) => self.complain(&format!("not a command object: {error}")),
             Ok(command) if command.get("type").is_some_and(|kind| kind == "prompt") => {
-                return Next::Turn { command: command.into(), stop: json!({"type": "abort"}) };
+                return AfterLine::Turn { command: command.into(), stop: json!({"type": "abort"}) };
             }
             Ok(command) => {
                 if let Some(data) = self.call(client, command.into()).await {
@@ -288,28 +289,29 @@ impl Chat {
                 }
             }
         }
-        Next::Nothing
+        AfterLine::Nothing
     }
 }
 
-fn shell(command: &str) -> Next {
+fn shell(command: &str) -> AfterLine {
     match command.trim() {
-        "" => Next::Nothing,
-        command => {
-            Next::Turn { command: json!({"type": "bash", "command": command}), stop: json!({"type": "abort_bash"}) }
-        }
+        "" => AfterLine::Nothing,
+        command => AfterLine::Turn {
+            command: json!({"type": "bash", "command": command}),
+            stop: json!({"type": "abort_bash"}),
+        },
     }
 }
 
-fn compact(instructions: &str) -> Next {
+fn compact(instructions: &str) -> AfterLine {
     let mut command = json!({"type": "compact"});
     if !instructions.is_empty() {
         command["customInstructions"] = instructions.into();
     }
-    Next::Turn { command, stop: json!({"type": "abort"}) }
+    AfterLine::Turn { command, stop: json!({"type": "abort"}) }
 }
 
-/// The answer of a command that took a while.
+/// The result of a command that took a while.
 pub fn work_done(data: &Value) -> String {
     match (data["output"].as_str(), data["exitCode"].as_i64()) {
         (Some(output), Some(0)) => output.trim_end().to_owned(),
@@ -319,7 +321,7 @@ pub fn work_done(data: &Value) -> String {
     }
 }
 
-/// The model of a state, for people.
+/// Describes the model of a state.
 pub fn model_line(state: &Value) -> String {
     match &state["model"] {
         Value::Null => "no model: set an API key, or try --model scripted/tour".to_owned(),

@@ -1,5 +1,5 @@
-//! The line a person types: history, several lines, completion. The editor
-//! blocks, so it lives on a thread of its own and is asked for one line at a time.
+//! The line editor: history, several lines, completion. It blocks, so it runs on a thread of its own and is asked for
+//! one line at a time.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const PROMPT: &str = "› ";
 const COLOURED_PROMPT: &str = "\x1b[1;36m› \x1b[0m";
 const MAX_HISTORY: usize = 1000;
 
-/// What came of asking for a line.
+/// The result of asking for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Typed {
     Line(String),
@@ -30,40 +30,40 @@ pub enum Typed {
     End,
 }
 
-/// Asks the editor's thread.
-pub struct Lines {
-    /// Each message asks for one line, which begins with it; closing it ends the thread.
+/// Asks the editor thread for lines.
+pub struct LineEditor {
+    /// Each message asks for one line that begins with it; closing the channel ends the thread.
     wanted: blocking::Sender<String>,
     typed: mpsc::UnboundedReceiver<Typed>,
-    words: Words,
+    names: CompletionNames,
 }
 
-/// Names that can be completed after a slash; the chat fills them in.
+/// Names that can be completed after a slash; the chat sets them.
 #[derive(Clone, Default)]
-pub struct Words(Arc<RwLock<Vec<String>>>);
+pub struct CompletionNames(Arc<RwLock<Vec<String>>>);
 
-impl Words {
-    pub fn set(&self, words: Vec<String>) {
-        // A name that a terminal would obey cannot be typed either.
-        let typable = words.into_iter().filter(|word| !word.contains(is_order)).collect();
+impl CompletionNames {
+    pub fn set(&self, names: Vec<String>) {
+        // A name with control characters cannot be typed.
+        let typable = names.into_iter().filter(|word| !word.contains(is_order)).collect();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = typable;
     }
 
     fn starting_with(&self, start: &str) -> Vec<String> {
-        let words = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        words.iter().filter(|word| word.starts_with(start)).cloned().collect()
+        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        names.iter().filter(|word| word.starts_with(start)).cloned().collect()
     }
 }
 
-impl Lines {
-    /// Starts the thread. History is kept in a file the person's own.
-    pub fn start(history: PathBuf, has_colour: bool) -> anyhow::Result<Lines> {
-        let words = Words::default();
-        let mut editor = editor(words.clone(), has_colour)?;
+impl LineEditor {
+    /// Starts the thread. The history is stored in a file of the user.
+    pub fn start(history: PathBuf, has_colour: bool) -> anyhow::Result<LineEditor> {
+        let names = CompletionNames::default();
+        let mut editor = editor(names.clone(), has_colour)?;
         let (wanted, requests) = blocking::channel::<String>();
         let (sender, typed) = mpsc::unbounded_channel();
         std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
-            // A history that cannot be read or written is only a history less.
+            // Without a readable history the editor works as well.
             let _ = editor.load_history(&history);
             while let Ok(draft) = requests.recv() {
                 let typed = read(&mut editor, &draft);
@@ -75,10 +75,11 @@ impl Lines {
                 }
             }
         })?;
-        Ok(Lines { wanted, typed, words })
+        Ok(LineEditor { wanted, typed, names })
     }
 
-    /// The next line, which begins with `draft`. Asking again after giving up on an answer gets that answer.
+    /// Waits for the next line, which begins with `draft`. After a cancelled wait, the next call returns the line of
+    /// the earlier one.
     pub async fn next(&mut self, draft: String) -> Typed {
         if self.wanted.send(visible(&draft).into_owned()).is_err() {
             return Typed::End;
@@ -87,12 +88,12 @@ impl Lines {
     }
 
     /// The names to complete.
-    pub fn words(&self) -> &Words {
-        &self.words
+    pub fn names(&self) -> &CompletionNames {
+        &self.names
     }
 }
 
-fn editor(words: Words, has_colour: bool) -> anyhow::Result<Editor<Typist, FileHistory>> {
+fn editor(names: CompletionNames, has_colour: bool) -> anyhow::Result<Editor<EditorHelper, FileHistory>> {
     let config = Config::builder()
         .max_history_size(MAX_HISTORY)?
         .history_ignore_space(true)
@@ -101,13 +102,13 @@ fn editor(words: Words, has_colour: bool) -> anyhow::Result<Editor<Typist, FileH
         .completion_type(rustyline::CompletionType::List)
         .build();
     let mut editor = Editor::with_config(config)?;
-    editor.set_helper(Some(Typist { words, has_colour }));
+    editor.set_helper(Some(EditorHelper { names, has_colour }));
     editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-    // Ctrl-J stays Enter: that is how the terminal hands over a line typed while the agent worked.
+    // Ctrl-J stays Enter: the terminal sends it for a line typed while the agent worked.
     Ok(editor)
 }
 
-fn read(editor: &mut Editor<Typist, FileHistory>, draft: &str) -> Typed {
+fn read(editor: &mut Editor<EditorHelper, FileHistory>, draft: &str) -> Typed {
     match editor.readline_with_initial(PROMPT, (draft, "")) {
         Ok(line) => Typed::Line(joined(&line)),
         Err(ReadlineError::Interrupted) => Typed::Interrupted,
@@ -115,41 +116,41 @@ fn read(editor: &mut Editor<Typist, FileHistory>, draft: &str) -> Typed {
     }
 }
 
-/// Lines that were continued with a backslash, without it.
+/// Removes the backslashes that continued lines.
 fn joined(line: &str) -> String {
     line.replace("\\\n", "\n")
 }
 
-/// Whether more lines are to come: after a backslash, and inside a fence.
+/// Whether more lines follow: after a backslash, and inside a fence.
 fn is_open(text: &str) -> bool {
     let n_fences = text.lines().filter(|line| line.trim_start().starts_with("```")).count();
     text.ends_with('\\') || n_fences % 2 == 1
 }
 
-struct Typist {
-    words: Words,
+struct EditorHelper {
+    names: CompletionNames,
     has_colour: bool,
 }
 
-impl Helper for Typist {}
+impl Helper for EditorHelper {}
 
-impl Hinter for Typist {
+impl Hinter for EditorHelper {
     type Hint = String;
 }
 
-impl Validator for Typist {
+impl Validator for EditorHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(if is_open(context.input()) { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
 
-impl Highlighter for Typist {
+impl Highlighter for EditorHelper {
     fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _default: bool) -> Cow<'b, str> {
         if self.has_colour { COLOURED_PROMPT.into() } else { prompt.into() }
     }
 }
 
-impl Completer for Typist {
+impl Completer for EditorHelper {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, at: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
@@ -158,7 +159,7 @@ impl Completer for Typist {
             return Ok((at, Vec::new()));
         }
         let pair = |word: String| Pair { display: format!("/{word}"), replacement: format!("/{word} ") };
-        Ok((0, self.words.starting_with(&typed[1..]).into_iter().map(pair).collect()))
+        Ok((0, self.names.starting_with(&typed[1..]).into_iter().map(pair).collect()))
     }
 }
 

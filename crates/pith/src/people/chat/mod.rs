@@ -12,8 +12,8 @@ use pith_tools::image::Rules;
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::commands::Next;
-use self::editor::{Lines, Typed};
+use self::commands::AfterLine;
+use self::editor::{LineEditor, Typed};
 use super::attach::{Draft, resolve};
 use super::client::{Client, Notice, is_busy, is_handled};
 use super::drive;
@@ -30,12 +30,12 @@ use crate::sessions::in_use_advice;
 use crate::transport::finish;
 use crate::warn;
 
-/// Lines typed before, in the agent directory. Not a session, so not named like one.
+/// The history of typed lines, in the agent directory. Not named like a session file.
 const HISTORY: &str = "pith-history";
 
 /// Opens the chat and returns the exit code.
 pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
-    // Here there is a list to choose from.
+    // The chat shows a list to choose from.
     let wants_list = cli.sessions.resume.take_if(|id| id.is_empty()).is_some();
     let (messages, files) = (cli.messages.clone(), cli.files.clone());
     let environment = Environment::of_process();
@@ -60,7 +60,7 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     std::fs::create_dir_all(agent_dir.path())?;
     let mut chat = Chat {
         screen: screen.clone(),
-        lines: Lines::start(agent_dir.path().join(HISTORY), on.has_colour)?,
+        lines: LineEditor::start(agent_dir.path().join(HISTORY), on.has_colour)?,
         cwd: start.cwd().to_owned(),
         home: environment.home().to_owned(),
         sessions: start.sessions().map(Path::to_owned),
@@ -93,19 +93,19 @@ pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         warn(&format!("Error: {error:#}"));
         std::process::exit(1);
     }
-    // The editor's thread may still be waiting for a key.
+    // The editor thread may still be waiting for a key.
     std::process::exit(ending.code());
 }
 
 struct Chat {
     screen: Screen,
-    lines: Lines,
+    lines: LineEditor,
     cwd: PathBuf,
     home: PathBuf,
     sessions: Option<PathBuf>,
     rules: Rules,
     ending: Ending,
-    /// How to leave has been explained.
+    /// Whether the user was told how to leave.
     has_hinted: bool,
 }
 
@@ -122,7 +122,7 @@ impl Chat {
         self.learn_commands(client).await;
     }
 
-    /// Prompts, commands and their ends, until the person leaves.
+    /// Serves prompts and commands until the user leaves.
     async fn talk(&mut self, client: &mut Client, interrupts: &mut Signal, first: Option<Value>) {
         if let Some(prompt) = first {
             self.turn(client, interrupts, prompt, json!({"type": "abort"})).await;
@@ -146,22 +146,22 @@ impl Chat {
             };
             self.has_hinted = false;
             match self.take(client, line.trim_end()).await {
-                Next::Nothing => {}
-                Next::Leave => break,
-                Next::Turn { command, stop } => self.turn(client, interrupts, command, stop).await,
+                AfterLine::Nothing => {}
+                AfterLine::Leave => break,
+                AfterLine::Turn { command, stop } => self.turn(client, interrupts, command, stop).await,
             }
         }
     }
 
-    /// The next line. What extensions ask meanwhile is answered by it.
+    /// Waits for the next line. If an extension asks something meanwhile, the line is the answer.
     async fn typed(&mut self, client: &mut Client) -> Typed {
         let mut draft = String::new();
-        if let Some(desk) = client.desk() {
-            if let Some(news) = desk.panel.news() {
-                self.screen.show(Show::Say(news.to_owned()));
+        if let Some(extension_ui) = client.extension_ui() {
+            if let Some(text) = extension_ui.panel.changed_text() {
+                self.screen.show(Show::Say(text.to_owned()));
             }
-            draft = desk.panel.take_draft();
-            desk.questions.set_typing(Typing::Elsewhere);
+            draft = extension_ui.panel.take_draft();
+            extension_ui.questions.set_typing(Typing::Elsewhere);
         }
         self.screen.flush().await;
         let typed = tokio::select! {
@@ -170,8 +170,8 @@ impl Chat {
             typed = self.lines.next(draft) => typed,
             () = ended(client) => Typed::End,
         };
-        if let Some(desk) = client.desk() {
-            desk.questions.set_typing(Typing::Here);
+        if let Some(extension_ui) = client.extension_ui() {
+            extension_ui.questions.set_typing(Typing::Here);
         }
         typed
     }
@@ -181,14 +181,14 @@ impl Chat {
         let is_prompt = command["type"] == "prompt";
         forget(interrupts).await;
         let sent = client.send(command).await;
-        // Asked after an extension has dealt with the prompt: it may have set something going.
+        // Set after an extension has handled the prompt: it may have started a run.
         let mut asked = None;
         loop {
             let notice = tokio::select! {
                 notice = client.next() => notice,
                 _ = interrupts.recv() => {
-                    // A question on the screen takes the interrupt; the work goes on.
-                    match client.desk().and_then(|desk| desk.questions.decline()) {
+                    // An open question takes the interrupt; the work goes on.
+                    match client.extension_ui().and_then(|extension_ui| extension_ui.questions.decline()) {
                         Some((id, answer)) => client.answer(&id, &answer).await,
                         None => drop(client.send(stop.clone()).await),
                     }
@@ -219,7 +219,7 @@ impl Chat {
         }
     }
 
-    /// A message with the files it names; `None` if it is empty.
+    /// Makes a prompt from a message and files; `None` if it is empty.
     fn draft(&self, message: &str, files: &[String]) -> anyhow::Result<Option<Value>> {
         let mut draft = Draft::default();
         for file in files {
@@ -238,9 +238,9 @@ impl Chat {
     }
 }
 
-/// What a line, or a Ctrl-C, says to a question; `None` if nothing is asked.
+/// What a line, or a Ctrl-C, answers to a question; `None` if there is no question.
 fn answer_of(client: &mut Client, typed: &Typed) -> Option<Option<(String, UiAnswer)>> {
-    let questions = &mut client.desk().filter(|desk| desk.questions.is_open())?.questions;
+    let questions = &mut client.extension_ui().filter(|extension_ui| extension_ui.questions.is_open())?.questions;
     match typed {
         Typed::Line(line) => Some(questions.typed(line)),
         Typed::Interrupted => Some(questions.decline()),
@@ -265,7 +265,7 @@ fn on_screen(screen: Screen) -> impl Fn(Shown) + Send {
     }
 }
 
-/// An interrupt from before a turn is not meant for it.
+/// Drops interrupts from before a turn, which are not meant for it.
 async fn forget(interrupts: &mut Signal) {
     loop {
         tokio::select! {

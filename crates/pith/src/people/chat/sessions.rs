@@ -1,4 +1,4 @@
-//! Earlier conversations in the same directory, and whether a project is trusted.
+//! Earlier sessions of the same directory, and the question whether a project is trusted.
 
 use std::io::{self, BufRead};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,11 +12,11 @@ use super::Chat;
 use crate::people::client::Client;
 use crate::people::tool_line::cut;
 
-/// Sessions listed at most.
+/// How many sessions are listed at most.
 const MAX_LISTED: usize = 20;
 
 impl Chat {
-    /// Newest first, without the one that is open.
+    /// Earlier sessions, newest first, without the one that is open.
     async fn earlier(&self, client: &mut Client) -> Vec<SessionSummary> {
         let Some(directory) = &self.sessions else { return Vec::new() };
         let state = client.call(json!({"type": "get_state"})).await.unwrap_or_default();
@@ -76,7 +76,7 @@ fn title(session: &SessionSummary) -> String {
     format!("\"{}\" ({})", cut(name), ago(session.modified))
 }
 
-/// `2 h ago`.
+/// Formats an age, such as `2 h ago`.
 fn ago(modified: i64) -> String {
     let then = UNIX_EPOCH + Duration::from_millis(u64::try_from(modified).unwrap_or(0));
     let seconds = SystemTime::now().duration_since(then).unwrap_or_default().as_secs();
@@ -88,7 +88,7 @@ fn ago(modified: i64) -> String {
     }
 }
 
-/// Asks the person at the terminal; anything but yes or no is no answer.
+/// Asks the user at the terminal; anything but yes or no is no answer.
 pub fn ask(question: &Question) -> Option<bool> {
     write_stderr(&format!("{}\n{}\n\nTrust it from now on? [y/n] ", question.title, question.message));
     let mut answer = String::new();

@@ -1,10 +1,10 @@
-//! The queue in front of a sink that is read slowly, or not at all.
+//! The queue with a sink that is read slowly, or not at all.
 
 use super::*;
 use pith_protocol::{AssistantEvent, AssistantMessage, StreamUpdates};
 use std::sync::mpsc;
 
-/// Writes only as fast as it is allowed to.
+/// Writes only when it gets a ticket.
 struct Slow {
     tickets: mpsc::Receiver<()>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -68,7 +68,7 @@ fn merged_deltas_lose_nothing_and_keep_their_order() {
     }
 }
 
-/// A line about a call, as long as progress of a busy command is.
+/// A line about a call, as long as the progress of a busy command.
 fn about(call: usize, step: &str) -> impl FnOnce(&mut Vec<u8>) {
     let text = "x".repeat(16 << 10);
     move |out| out.extend_from_slice(format!(r#"{{"call":{call},"step":"{step}","text":"{text}"}}"#).as_bytes())
@@ -88,7 +88,7 @@ fn progress_of_any_number_of_calls_does_not_pile_up() {
         for call in 0..CALLS {
             queue.push_tool_update(&call.to_string(), about(call, &number.to_string()));
         }
-        // Answers to commands lie between the reports.
+        // Answers to commands come between the reports.
         queue.push(|out| out.extend_from_slice(br#"{"call":null}"#));
     }
     for call in 0..CALLS {
@@ -113,11 +113,11 @@ fn progress_of_any_number_of_calls_does_not_pile_up() {
     }
 }
 
-/// A queue with more unread answers than a host may have, and what lets one piece of them pass.
+/// A queue with more unread answers than a host may have, and the sender that lets one piece of them pass.
 fn overfull() -> (Arc<FrameQueue>, JoinHandle<()>, mpsc::Sender<()>) {
     let (ticket, tickets) = mpsc::channel();
     let (queue, writer) = FrameQueue::start(Slow { tickets, written: Arc::default() }, || {}).expect("threads");
-    queue.push(|out| out.resize(READ_LIMIT + PIECE, b'x'));
+    queue.push(|out| out.resize(READ_LIMIT + MAX_WRITE, b'x'));
     (queue, writer, ticket)
 }
 
@@ -144,7 +144,7 @@ fn commands_with_large_answers_are_taken_one_at_a_time() {
     for _ in 0..2 {
         ticket.send(()).expect("the writer waits for it");
     }
-    // Looked at until the session has taken what came before.
+    // Checked until the session has taken the earlier commands.
     let n_looks = std::cell::Cell::new(0);
     let is_backlogged = || n_looks.replace(n_looks.get() + 1) < 3;
     assert!(queue.wait_for_reading(is_backlogged, || false));

@@ -1,4 +1,4 @@
-//! Examples that bring commands and displays.
+//! Examples with commands and displays.
 
 use pith_testkit::Turn;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub const ALL: &[Exercise] = &[
         let mut stage = lab.start("session-name", []);
         stage.prompt("/session-name work");
         stage.notified(0, "Session named: work");
-        assert_eq!(stage.pulse()["sessionName"], "work");
+        assert_eq!(stage.poll_state()["sessionName"], "work");
         stage.prompt("/session-name");
         stage.notified(0, "Session: work");
         stage.finish("session-name");
@@ -128,7 +128,7 @@ pub const ALL: &[Exercise] = &[
         stage.watch(0, "the status", |frame| {
             frame["statusText"].as_str().is_some_and(|text| text.contains("preset:fast"))
         });
-        let state = stage.pulse();
+        let state = stage.poll_state();
         assert_eq!((&state["model"]["id"], &state["thinkingLevel"]), (&json!("gpt-mock"), &json!("low")), "{state}");
         stage.run("hello");
         let sent = stage.sent(0);

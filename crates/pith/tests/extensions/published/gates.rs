@@ -1,4 +1,4 @@
-//! Examples that stand between the model, or the host, and what they want.
+//! Examples that may refuse what the model, or the host, wants.
 
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ pub const ALL: &[Exercise] = &[
     }),
 ];
 
-/// The last user message one can fork from.
+/// The last user message that can be forked.
 fn fork_point(stage: &mut crate::stage::Stage) -> Value {
     stage.server.push(super::any());
     stage.run("something to fork from");

@@ -1,9 +1,8 @@
-//! Examples of the reference agent under the real binary: all that can work
-//! without a terminal must load, and most are put to their use.
+//! Examples of the reference agent with the real binary: all that can work without a terminal must load, and most are
+//! exercised.
 //!
-//! Needs npm and a network, or packages installed before; runs when
-//! `PITH_EXT_PACKAGES` names a directory for them. One command for people:
-//! `tests/extensions/run`.
+//! Needs npm and a network, or packages installed before; runs when `PITH_EXT_PACKAGES` names a directory for them. One
+//! command does everything: `tests/extensions/run`.
 
 mod commands;
 mod gates;
@@ -24,7 +23,7 @@ use serde_json::json;
 
 use crate::stage::{Stage, tell};
 
-/// Some examples look at one place of the machine, so two must not run at once.
+/// Some examples use one place of the machine, so two must not run at once.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Releases whose examples are run.
@@ -39,7 +38,7 @@ pub struct Lab {
     version: &'static str,
 }
 
-/// One example put to its use; `run` panics if that does not work.
+/// One example and a check of its use; `run` panics if that does not work.
 pub struct Exercise {
     example: &'static str,
     what: &'static str,
@@ -51,7 +50,7 @@ pub const fn exercise(example: &'static str, what: &'static str, run: fn(&Lab)) 
 }
 
 impl Lab {
-    /// Whether this is the release pith is built after.
+    /// Whether this is the release whose API pith implements.
     pub fn is_new(&self) -> bool {
         self.version == RELEASES[0]
     }
@@ -60,12 +59,12 @@ impl Lab {
         self.is_new() || !NEWER.contains(&name)
     }
 
-    /// pith with one example and a model with these answers.
+    /// Starts pith with one example and a model with these answers.
     pub fn start(&self, name: &str, turns: impl IntoIterator<Item = Turn>) -> Stage {
         self.start_in(name, turns, |_, _| {}, |builder| builder)
     }
 
-    /// The same in a home the exercise prepares, with further arguments.
+    /// Starts pith in a home the exercise prepares, with further arguments.
     pub fn start_in(
         &self,
         name: &str,
@@ -81,7 +80,7 @@ impl Lab {
 }
 
 impl Lab {
-    /// An example that cannot be loaded ends pith before its first answer.
+    /// Loads an example; one that fails ends pith before its first answer.
     fn load(
         &self,
         name: &str,
@@ -91,7 +90,7 @@ impl Lab {
     ) -> Stage {
         let path = example(&self.examples, name).unwrap_or_else(|| panic!("{name} is not in {}", self.version));
         let mut stage = Stage::furnished(Script::of(turns), furnish, |builder| configure(builder.arg("-e").arg(path)));
-        // The first answer comes after the factories, which may take their time.
+        // The first answer comes after the factories, which may be slow.
         stage.host.data(json!({"type": "get_state"}));
         stage
     }
@@ -110,7 +109,7 @@ pub fn repository(home: &TempHome) {
     git(home, &["commit", "-qm", "first"]);
 }
 
-/// Runs git in the work directory and gives its output back.
+/// Runs git in the work directory and returns its output.
 pub fn git(home: &TempHome, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     command.args(arguments).env_clear().envs(home.environment()).current_dir(home.work());
@@ -118,7 +117,7 @@ pub fn git(home: &TempHome, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A program for the path of one host; gives the path back.
+/// Creates a program for the `PATH` of one host; returns that path.
 pub fn program(home: &TempHome, name: &str, script: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
     home.write_file(&format!("../bin/{name}"), script);
@@ -188,12 +187,12 @@ fn examples_do_what_they_are_for() {
     assert!(failures.is_empty(), "these do not work:\n{}", failures.join("\n"));
 }
 
-/// `PITH_EXT_ONLY` narrows a run down to one example.
+/// `PITH_EXT_ONLY` limits a run to one example.
 fn only() -> Option<String> {
     std::env::var("PITH_EXT_ONLY").ok()
 }
 
-/// A prompt whose answer is not looked at.
+/// A prompt whose answer does not matter.
 pub fn any() -> Turn {
     Turn::text("fine")
 }
@@ -203,7 +202,7 @@ pub fn calling(tool: &str, arguments: serde_json::Value) -> [Turn; 2] {
     [Turn::call(tool, arguments), Turn::text("done")]
 }
 
-/// Starts a shell command, as the model does.
+/// Answers that run a shell command.
 pub fn bash(command: &str) -> [Turn; 2] {
     calling("bash", json!({"command": command}))
 }

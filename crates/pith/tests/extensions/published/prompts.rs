@@ -1,4 +1,4 @@
-//! Examples that change what is said to the model.
+//! Examples that change what is sent to the model.
 
 use pith_testkit::Turn;
 use pith_testkit::server::TurnUsage;

@@ -1,4 +1,4 @@
-//! Examples that bring models, or ask one on their own.
+//! Examples that register models, or call one.
 
 use serde_json::{Value, json};
 
@@ -53,5 +53,5 @@ fn choose(stage: &mut crate::stage::Stage, provider: &str, id: &str) {
     assert!(models["data"]["models"].as_array().into_iter().flatten().find(is_it).is_some(), "{models}");
     let response = stage.ask(json!({"type": "set_model", "provider": provider, "modelId": id}));
     assert_eq!(response["success"], true, "{response}");
-    assert_eq!(stage.pulse()["model"]["provider"], provider);
+    assert_eq!(stage.poll_state()["model"]["provider"], provider);
 }

@@ -1,4 +1,4 @@
-//! Examples that look after a repository or files.
+//! Examples that work on a repository or files.
 
 use serde_json::json;
 

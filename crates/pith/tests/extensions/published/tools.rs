@@ -1,4 +1,4 @@
-//! Examples that bring tools.
+//! Examples that register tools.
 
 use std::cell::RefCell;
 
@@ -74,7 +74,7 @@ pub const ALL: &[Exercise] = &[
             "truncated-tool",
             calling("rg", json!({"pattern": "needle"})),
             |home, _| {
-                // A stand-in for ripgrep, which a test machine need not have.
+                // Replaces ripgrep, which a test machine need not have.
                 let script = "#!/bin/sh\nfor i in $(seq 1 5000); do echo \"x.txt:$i:needle\"; done\n";
                 *path.borrow_mut() = program(home, "rg", script);
             },
@@ -177,7 +177,7 @@ pub const ALL: &[Exercise] = &[
             "ssh",
             bash("echo over; pwd"),
             |home, _| {
-                // A stand-in that runs the command here and leaves a mark.
+                // Replaces ssh: runs the command here and leaves a mark.
                 *path.borrow_mut() =
                     program(home, "ssh", "#!/bin/sh\nshift\necho used >> \"$HOME/ssh.log\"\nexec sh -c \"$*\"\n");
                 *remote.borrow_mut() = home.home().display().to_string();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{failures, notes, scene};
 use crate::support::{of_type, sent_texts};
 
-/// The types of the entries a host was told of.
+/// The types of the entries the host was told of.
 fn appended(frames: &[Value]) -> Vec<&str> {
     of_type(frames, "entry_appended").iter().filter_map(|frame| frame["entry"]["type"].as_str()).collect()
 }
@@ -69,14 +69,14 @@ fn drafts_change_what_the_model_sees_next() {
 }
 
 #[test]
-fn what_cannot_be_done_is_reported_and_changes_nothing() {
+fn invalid_proposals_are_reported_and_change_nothing() {
     let check = |result: &str, expected: &str| {
         let mut scene =
             scene(&format!("pi.on('turn_end', () => ({result}));"), [Turn::text("one"), Turn::text("never")]);
         let frames = scene.run("go");
         let (path, event, error) = failures(&frames)[0];
         assert_eq!(event, "turn_end");
-        // Bad drafts are their author's; a continuation is nobody's in particular.
+        // Bad drafts are reported for their extension; a continuation for none in particular.
         assert_eq!(path == "<boundary>", result.contains("continue"), "{path}");
         assert!(path == "<boundary>" || path.ends_with(".ts"), "{path}");
         assert!(error.starts_with(expected), "{error}");

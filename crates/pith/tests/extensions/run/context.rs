@@ -1,4 +1,4 @@
-//! What the model gets to read and how it is asked, changed by extensions.
+//! What the model gets to read and how it is called, changed by extensions.
 
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{failures, notes, scene, scene_with};
 use crate::support::{Scene, assert_like, of_type, sent_texts, texts};
 
-/// The body of a request the model server got.
+/// The body of a request to the model server.
 fn body(scene: &Scene, index: usize) -> Value {
     scene.server.requests()[index].body.clone()
 }
@@ -26,7 +26,7 @@ fn the_conversation_can_be_edited_for_one_request() {
     let frames = scene.run("original");
     let sent = sent_texts(&body(&scene, 0));
     assert!(sent.contains("edited in place") && sent.contains("and added") && !sent.contains("original"), "{sent}");
-    // The history keeps what was said.
+    // The history keeps the original.
     assert_eq!(texts(&scene.messages()[0]["content"]), "original");
     assert_eq!(scene.messages().len(), 2);
     let errors: Vec<_> = failures(&frames).into_iter().map(|(_, event, error)| (event, error)).collect();
@@ -63,7 +63,7 @@ fn a_request_without_its_system_message_is_reported_and_sent() {
 }
 
 #[test]
-fn messages_that_are_none_are_not_sent() {
+fn invalid_messages_are_not_sent() {
     let mut scene = scene(r#"pi.on("context", () => ({ messages: [17] }));"#, [Turn::text("done")]);
     let frames = scene.run("hello");
     assert_eq!(failures(&frames)[0].1, "context");
@@ -101,7 +101,7 @@ fn before_a_run_extensions_add_messages_and_replace_the_prompt() {
         assert_eq!(texts(&body(&scene, request)["system"]), "Be brief. Very brief.");
     }
     assert!(sent_texts(&body(&scene, 0)).contains("mind the gap"));
-    // The next prompt starts from the usual one again.
+    // The next prompt starts from the default one again.
     scene.run("second");
     assert!(texts(&body(&scene, 2)["system"]).len() > 100);
     assert_eq!(scene.messages()[1]["role"], "custom");
@@ -141,7 +141,7 @@ fn edited_options_give_another_prompt() {
 }
 
 #[test]
-fn a_queued_message_is_no_new_start() {
+fn a_queued_message_does_not_raise_before_agent_start() {
     let body_of_extension = r#"pi.on("before_agent_start", (event, ctx) => note(ctx, event.prompt));"#;
     let mut scene = scene(body_of_extension, [Turn::text("slow").hold_after(1), Turn::text("done")]);
     scene.prompt("first");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{failures, notes, scene, scene_with};
 use crate::support::{assert_like, kinds, of_type, texts};
 
-/// Tells the host of every event of a run, with whatever makes it recognisable.
+/// Tells the host every event of a run, with something that identifies it.
 const WITNESS: &str = r#"
     const label = {
         message_start: (e) => e.message.role, message_end: (e) => e.message.role,
@@ -54,7 +54,7 @@ fn extensions_see_a_run_in_order_and_before_the_host() {
         .partition::<Vec<_>, _>(|note| note == "input" || note.starts_with("before_agent_start"));
     assert_eq!(before, ["input", "before_agent_start:running"]);
     assert_eq!(rest[..expected.len()], expected[..]);
-    // The two calls run side by side; each has its result before its end.
+    // The two calls run in parallel; each has its result before its end.
     let batch = &rest[expected.len()..expected.len() + 4];
     for id in &ids {
         let at =
@@ -74,7 +74,7 @@ fn extensions_see_a_run_in_order_and_before_the_host() {
     scene.finish();
 }
 
-/// Every event reaches extensions before the host.
+/// Checks that every event reaches extensions before the host.
 #[track_caller]
 fn assert_told_first(frames: &[Value]) {
     let told = |at: usize, name: &str| {
@@ -122,7 +122,7 @@ fn a_message_is_stored_shown_and_continued_as_extensions_leave_it() {
     let request = scene.server.requests()[1].body.clone();
     assert!(request.to_string().contains("nothing here"), "{request}");
     assert!(request.to_string().contains("a better question"), "{request}");
-    // An answer cannot become somebody else's.
+    // An answer must keep its role.
     assert_eq!(texts(&ends[3]["message"]["content"]), "done");
     let errors: Vec<_> = failures(&frames).into_iter().map(|(_, event, error)| (event, error)).collect();
     assert_eq!(errors, [("message_end", "message_end handlers must return a message with the same role")]);
@@ -134,7 +134,7 @@ fn a_message_is_stored_shown_and_continued_as_extensions_leave_it() {
 }
 
 #[test]
-fn updates_hold_nobody_up_and_only_the_newest_waits() {
+fn updates_delay_no_run_and_only_the_newest_is_kept() {
     let body = r#"
         let n = 0;
         pi.on("message_update", (event, ctx) => {
@@ -180,7 +180,7 @@ fn an_abort_does_not_wait_for_a_handler() {
 }
 
 #[test]
-fn what_is_sent_while_a_run_settles_comes_after_it() {
+fn messages_sent_while_a_run_settles_come_after_it() {
     let body = r#"
         let n = 0;
         pi.on("agent_settled", async (_, ctx) => {

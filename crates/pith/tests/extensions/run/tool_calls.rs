@@ -1,4 +1,4 @@
-//! Tool calls under the eyes of extensions.
+//! Tool calls that extensions observe and change.
 
 use pith_testkit::{Block, Script, Turn};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ fn a_blocked_call_does_not_run() {
     for (name, is_there) in [("secret", false), ("quiet", false), ("error", false), ("value", false), ("fine", true)] {
         assert_eq!(exists(&scene, name), is_there, "{name}");
     }
-    // Blocked calls have no result to look at.
+    // Blocked calls have no result to show.
     assert_eq!(notes(&frames), ["result fine"]);
     let errors: Vec<_> = failures(&frames).into_iter().map(|(_, event, error)| (event, error)).collect();
     assert_eq!(errors, [("tool_call", "I am broken"), ("tool_call", "a word")]);
@@ -53,7 +53,7 @@ fn a_blocked_call_does_not_run() {
 }
 
 #[test]
-fn verdicts_come_one_by_one_before_anything_runs() {
+fn tool_call_handlers_decide_one_by_one_before_anything_runs() {
     let body = r#"
         pi.on("tool_call", async (event, ctx) => {
             note(ctx, `ask ${event.input.path}`);
@@ -84,7 +84,7 @@ fn arguments_and_results_can_be_changed() {
         of_type(&frames, "tool_execution_end")[0],
         &json!({"isError": true, "result": {"content": [{"type": "text", "text": "all well"}], "details": {"by": "me"}}}),
     );
-    // The host sees what the model wanted.
+    // The host sees the arguments the model sent.
     assert_like(of_type(&frames, "tool_execution_start")[0], &json!({"args": {"path": "first"}}));
     assert_eq!(failures(&frames).len(), 1);
     assert!(scene.server.requests()[1].body.to_string().contains("all well"));

@@ -63,7 +63,7 @@ fn a_tool_of_an_extension_works_like_any_other() {
 }
 
 #[test]
-fn the_command_line_says_which_tools_there_are() {
+fn the_command_line_selects_the_tools_of_extensions_too() {
     let check = |arguments: &[&str], expected: &[&str]| {
         let mut scene = scene_with(GREET, Script::of([Turn::text("done")]), |builder| builder.args(arguments));
         scene.run("go");
@@ -85,14 +85,14 @@ fn a_tool_with_the_name_of_a_built_in_replaces_it() {
     let frames = scene.run("go");
     assert_eq!(texts(&of_type(&frames, "tool_execution_end")[0]["result"]["content"]), "mine: read");
     let request = scene.server.requests()[0].body.clone();
-    // In its place; one that was not active before joins in.
+    // It replaces the built-in one; one that was not active before becomes active.
     assert_eq!(tool_names(&request), ["read", "bash", "edit", "write", "grep"]);
     assert_eq!(request["tools"][0]["description"], "my read");
     scene.finish();
 }
 
 #[test]
-fn tools_come_go_and_are_chosen_while_the_session_lives() {
+fn tools_can_be_added_removed_and_selected_during_the_session() {
     let body = r#"
         const tool = (name) => ({ name, label: name, description: name, parameters: object({}), execute: async () => said(name) });
         pi.registerTool(tool("one"));
@@ -109,14 +109,14 @@ fn tools_come_go_and_are_chosen_while_the_session_lives() {
     };
     check(&[], &["read", "bash", "edit", "write", "one"]);
     check(&["/add two"], &["read", "bash", "edit", "write", "one", "two"]);
-    // Unknown names are dropped; what is registered later is active at once.
+    // Unknown names are dropped; tools registered later are active at once.
     check(&["/choose two,mystery,ls"], &["two", "ls"]);
     check(&["/add three"], &["two", "ls", "three"]);
     scene.finish();
 }
 
 #[test]
-fn a_choice_takes_effect_with_the_next_request() {
+fn a_selection_of_tools_takes_effect_with_the_next_request() {
     let body = r#"pi.on("turn_end", () => pi.setActiveTools(["write"]));"#;
     let mut scene = scene(body, [Turn::call("bash", json!({"command": "true"})), Turn::text("done")]);
     scene.run("go");
@@ -146,7 +146,7 @@ fn sequential_tools_run_one_after_the_other() {
 }
 
 #[test]
-fn an_aborted_tool_is_told_and_given_up_when_it_does_not_listen() {
+fn an_aborted_tool_gets_its_signal_and_is_given_up_if_it_ignores_it() {
     let body = r#"pi.registerTool({
         name: "wait", label: "Wait", description: "Waits", parameters: object({ polite: { type: "boolean" } }),
         execute: (id, { polite }, signal, onUpdate, ctx) => new Promise((resolve, reject) => {
@@ -166,7 +166,7 @@ fn an_aborted_tool_is_told_and_given_up_when_it_does_not_listen() {
     check(false, "Operation aborted");
 }
 
-/// Reports a megabyte as fast as it can, 100 times, and says in a file that it is done.
+/// Reports a megabyte as fast as it can, 100 times, and writes to a file that it is done.
 const FLOOD: &str = r#"pi.registerTool({
     name: "flood", label: "Flood", description: "Reports a lot", parameters: object({ file: { type: "string" } }),
     execute: async (id, { file }, signal, onUpdate) => {

@@ -1,4 +1,4 @@
-//! The end of the process: the last words are heard, once, and cannot hold it up.
+//! The end of the process: `session_shutdown` is delivered once, and cannot delay the end.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::scene;
 use crate::support::{Scene, assert_like};
 
-/// Notes each farewell in a file, since nobody may read frames any more.
+/// Records each shutdown in a file, since frames may not be read any more.
 const LAST_WORDS: &str = r#"
     import { appendFileSync } from "node:fs";
     export default (pi) => {
@@ -57,7 +57,7 @@ fn every_way_to_end_is_announced_once() {
 }
 
 #[test]
-fn questions_end_with_the_process() {
+fn dialogs_end_with_the_process() {
     let mut scene = scene([], &[("last.js", LAST_WORDS)]);
     scene.send(json!({"id": "a", "type": "prompt", "message": "/ask"}));
     scene.wait_dialog("confirm");

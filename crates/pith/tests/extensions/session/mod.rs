@@ -1,12 +1,11 @@
-//! What extensions have to do with the session as a whole: replacing it, reading
-//! everything again, compaction, moves in its tree, the host's shell, the end.
+//! Extensions and the session as a whole: replacement, reload, compaction, navigation, the host's shell, the end.
 
 mod end;
 mod reload;
 mod replace;
 mod shell;
 mod summaries;
-mod wishes;
+mod requests;
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::Scene;
 
 /// Tells the host every event of these names, and nothing else.
-pub fn diary(events: &[&str]) -> String {
+pub fn reporting(events: &[&str]) -> String {
     format!(
         r#"export default (pi) => {{
             for (const name of {events:?}) pi.on(name, (event, ctx) => ctx.ui.notify(JSON.stringify(event)));
@@ -22,12 +21,12 @@ pub fn diary(events: &[&str]) -> String {
     )
 }
 
-/// pith with a model that gives these answers and the user's extensions of these sources.
+/// Starts pith with a model that gives these answers and user extensions of these sources.
 pub fn scene(turns: impl IntoIterator<Item = Turn>, sources: &[(&str, &str)]) -> Scene {
     scene_with(Script::of(turns), &json!({}), sources)
 }
 
-/// The same with a whole script and settings.
+/// Starts pith with a whole script and settings.
 pub fn scene_with(script: Script, settings: &Value, sources: &[(&str, &str)]) -> Scene {
     let server = ModelServer::start(script);
     let home = TempHome::for_server(&server);
@@ -40,7 +39,7 @@ pub fn scene_with(script: Script, settings: &Value, sources: &[(&str, &str)]) ->
     scene
 }
 
-/// What extensions have told the host so far, read as JSON where it is JSON.
+/// What extensions have told the host so far, parsed where it is JSON.
 pub fn notes(frames: &[Value]) -> Vec<Value> {
     let told = frames.iter().filter(|frame| frame["type"] == "extension_ui_request" && frame["method"] == "notify");
     let read = |frame: &Value| {
@@ -62,7 +61,7 @@ impl Scene {
         self.host.wait(|frame| frame["method"] == "notify" && frame["message"] == text);
     }
 
-    /// Waits for a dialog and gives its id back.
+    /// Waits for a dialog and returns its id.
     #[track_caller]
     pub fn wait_dialog(&mut self, method: &str) -> String {
         let frame = self.host.wait(|frame| frame["type"] == "extension_ui_request" && frame["method"] == method);

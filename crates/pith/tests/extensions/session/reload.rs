@@ -1,12 +1,12 @@
-//! Reading everything again, extensions included.
+//! `reload` with extensions.
 
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{diary, notes, scene};
+use super::{reporting, notes, scene};
 use crate::support::{Scene, assert_like, of_type};
 
-/// A command that says which edition of the file it comes from.
+/// A command that tells which version of the file it is from.
 fn edition(n: u32) -> String {
     format!(
         r#"export default (pi) => {{
@@ -17,7 +17,7 @@ fn edition(n: u32) -> String {
 }
 
 #[test]
-fn a_changed_file_is_in_force_after_a_reload() {
+fn a_changed_file_is_used_after_a_reload() {
     let mut scene = scene([], &[("edition.js", &edition(1))]);
     scene.slash("/edition");
     scene.home.write_agent_file("extensions/edition.js", edition(2));
@@ -34,7 +34,7 @@ fn a_changed_file_is_in_force_after_a_reload() {
 #[test]
 fn a_reload_is_announced_and_keeps_the_conversation() {
     let events = ["session_before_switch", "session_shutdown", "session_start", "resources_discover"];
-    let mut scene = scene([Turn::text("one")], &[("diary.js", &diary(&events))]);
+    let mut scene = scene([Turn::text("one")], &[("reporting.js", &reporting(&events))]);
     scene.run("first");
     let (before, seen) = (scene.state(), notes(&scene.host.frames()).len());
     let response = scene.ask(json!({"type": "reload"}));
@@ -53,7 +53,7 @@ fn a_reload_is_announced_and_keeps_the_conversation() {
 }
 
 #[test]
-fn extensions_come_and_go() {
+fn a_reload_loads_new_and_drops_removed_extensions() {
     let mut scene = Scene::new([Turn::text("as a text"), Turn::text("again")]);
     assert_eq!(scene.data(json!({"type": "prompt", "message": "/edition"})), json!({"disposition": "started"}));
     scene.wait_type("agent_settled");
@@ -69,7 +69,7 @@ fn extensions_come_and_go() {
 }
 
 #[test]
-fn a_file_that_is_broken_by_then_is_told_and_left_out() {
+fn a_file_that_became_broken_is_reported_and_left_out() {
     let mut scene = scene([], &[("edition.js", &edition(1))]);
     // Answered once they are loaded.
     scene.data(json!({"type": "get_commands"}));
@@ -86,7 +86,7 @@ fn a_file_that_is_broken_by_then_is_told_and_left_out() {
 }
 
 #[test]
-fn commands_behind_a_reload_meet_the_new_extensions() {
+fn commands_after_a_reload_use_the_new_extensions() {
     let scene = scene([], &[("edition.js", &edition(1))]);
     scene.home.write_agent_file("extensions/edition.js", edition(2));
     scene.send_all([
@@ -101,15 +101,15 @@ fn commands_behind_a_reload_meet_the_new_extensions() {
         .filter(|frame| ["r", "p", "s"].iter().any(|id| frame["id"] == *id))
         .map(|frame| frame["id"].clone())
         .collect();
-    // Questions about the session need not wait.
+    // Queries about the session need not wait.
     assert_eq!(ids, ["s", "r", "p"]);
 }
 
 #[test]
-fn extensions_of_a_project_come_with_the_trust_in_it() {
+fn extensions_of_a_project_are_loaded_when_it_is_trusted() {
     let server = pith_testkit::ModelServer::start(Script::of([]));
     let home = pith_testkit::TempHome::for_server(&server);
-    home.write_agent_file("extensions/diary.js", diary(&["session_start"]));
+    home.write_agent_file("extensions/reporting.js", reporting(&["session_start"]));
     home.write_file(".pi/extensions/edition.js", edition(1));
     let mut scene = Scene::in_home(server, home, |builder| builder);
     scene.send(json!({"id": "s", "type": "get_state", "ui": true}));

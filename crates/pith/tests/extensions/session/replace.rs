@@ -1,16 +1,16 @@
-//! Another session in the place of the present one.
+//! Replacing the session by another one.
 
 use std::time::{Duration, Instant};
 
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{diary, file, notes, scene};
+use super::{reporting, file, notes, scene};
 use crate::support::{Scene, assert_like, of_type};
 
 const SESSION_EVENTS: [&str; 4] = ["session_before_switch", "session_before_fork", "session_shutdown", "session_start"];
 
-/// The notes since the last look.
+/// The notes since the last call.
 fn news(scene: &Scene, seen: &mut usize) -> Vec<Value> {
     let all = notes(&scene.host.frames());
     let new = all[*seen..].to_vec();
@@ -20,7 +20,7 @@ fn news(scene: &Scene, seen: &mut usize) -> Vec<Value> {
 
 #[test]
 fn each_way_to_another_session_is_announced_once_and_in_order() {
-    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("diary.js", &diary(&SESSION_EVENTS))]);
+    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("reporting.js", &reporting(&SESSION_EVENTS))]);
     let mut seen = 0;
     scene.wait_type("extension_ui_request");
     assert_eq!(news(&scene, &mut seen), [json!({"type": "session_start", "reason": "startup"})]);
@@ -102,13 +102,13 @@ fn a_handler_can_refuse_and_nothing_changes() {
     }
     assert_eq!(scene.state(), before);
     assert_eq!(notes(&scene.host.frames()), [] as [Value; 0]);
-    // A target that does not exist is refused before anybody is asked.
+    // A target that does not exist is refused before handlers are asked.
     assert!(scene.refusal(json!({"type": "switch_session", "sessionPath": "gone.jsonl"})).contains("not found"));
     assert!(scene.refusal(json!({"type": "fork", "entryId": "gone"})).contains("Invalid entry ID"));
 }
 
 #[test]
-fn a_person_is_asked_and_decides() {
+fn a_dialog_can_decide_about_a_replacement() {
     let ask = r#"export default (pi) => {
         pi.on("session_before_switch", async (event, ctx) => ({ cancel: !(await ctx.ui.confirm("Leave?", "Really")) }));
     };"#;
@@ -119,7 +119,7 @@ fn a_person_is_asked_and_decides() {
     for answer in [json!({"confirmed": false}), json!({"cancelled": true})] {
         scene.send(json!({"id": "n", "type": "new_session"}));
         let id = scene.wait_dialog("confirm");
-        // The run goes on until somebody has agreed, and everything else is served meanwhile.
+        // The run goes on until the replacement is agreed to, and everything else is served meanwhile.
         assert_eq!(scene.state()["isStreaming"], true);
         scene.reply(&id, answer);
         let response = scene.wait(|frame| frame["id"] == "n");
@@ -133,13 +133,13 @@ fn a_person_is_asked_and_decides() {
     assert_like(&scene.response("yes"), &json!({"data": {"cancelled": false}}));
     assert_ne!(file(&mut scene), before);
     assert_eq!(scene.state()["isStreaming"], false);
-    // The stopped run is written down in the session that was left.
+    // The stopped run is stored in the session that was left.
     let left = scene.home.sessions().into_iter().find(|session| session.path.to_str() == before.as_str());
     assert_like(left.expect("it was saved").messages()[1], &json!({"stopReason": "aborted"}));
 }
 
 #[test]
-fn a_handler_that_never_answers_keeps_nobody_else_waiting() {
+fn a_handler_that_never_returns_delays_only_its_command() {
     let hang = r#"export default (pi) => {
         pi.on("session_before_switch", (event, ctx) => { ctx.ui.notify("asked"); return new Promise(() => {}); });
     };"#;
@@ -162,7 +162,7 @@ fn a_handler_that_never_answers_keeps_nobody_else_waiting() {
 }
 
 #[test]
-fn commands_behind_a_replacement_belong_to_the_new_session() {
+fn commands_after_a_replacement_belong_to_the_new_session() {
     let slow = r#"export default (pi) => {
         pi.on("session_shutdown", () => new Promise((resolve) => setTimeout(resolve, 100)));
     };"#;
@@ -203,13 +203,13 @@ fn open_dialogs_end_with_their_session() {
     assert_eq!(scene.data(json!({"type": "new_session"})), json!({"cancelled": false}));
     assert_like(&scene.response("a"), &json!({"data": {"disposition": "handled"}}));
     scene.wait_stderr(|text| text.contains("answered false"));
-    // Too late: nobody waits for it any more.
+    // Too late: the dialog is closed.
     scene.reply(&id, json!({"confirmed": true}));
     scene.finish();
 }
 
 #[test]
-fn a_session_elsewhere_has_the_extensions_of_that_place() {
+fn a_session_of_another_directory_has_the_extensions_of_that_directory() {
     let source = |name: &str| {
         format!(
             "export default (pi) => {{ pi.registerCommand({name:?}, {{ handler: (args, ctx) => ctx.ui.notify({name:?} + ' ' + ctx.cwd) }}); }};"
@@ -238,13 +238,13 @@ fn a_session_elsewhere_has_the_extensions_of_that_place() {
     assert_eq!(scene.data(json!({"type": "switch_session", "sessionPath": session})), json!({"cancelled": false}));
     scene.slash("/there");
     scene.wait_note(&format!("there {}", there.display()));
-    // The command of the other place is an ordinary text here.
+    // The command of the other directory is ordinary text here.
     assert_eq!(scene.data(json!({"type": "prompt", "message": "/here"})), json!({"disposition": "started"}));
     scene.wait_type("agent_settled");
 }
 
 #[test]
-fn an_extension_that_fails_for_the_next_session_is_told_and_left_out() {
+fn an_extension_that_fails_in_the_next_session_is_reported_and_left_out() {
     let flaky = r#"
         import { existsSync, writeFileSync } from "node:fs";
         export default (pi) => {
@@ -267,7 +267,7 @@ fn an_extension_that_fails_for_the_next_session_is_told_and_left_out() {
 
 #[test]
 fn extensions_never_see_a_mixture_of_two_sessions() {
-    // A timer of the factory looks at the session as early as it can.
+    // A timer of the factory reads the session as early as it can.
     let looks = r#"export default (pi) => {
         const look = (ctx) => {
             const { sessionManager } = ctx;
@@ -290,7 +290,7 @@ fn extensions_never_see_a_mixture_of_two_sessions() {
 }
 
 #[test]
-fn the_end_of_the_process_overtakes_a_replacement() {
+fn the_end_of_the_process_cancels_a_replacement() {
     let slow = r#"
         import { appendFileSync } from "node:fs";
         export default (pi) => {
@@ -312,7 +312,7 @@ fn the_end_of_the_process_overtakes_a_replacement() {
 }
 
 #[test]
-fn older_names_reach_extensions_that_know_only_those() {
+fn older_event_names_reach_extensions_that_know_only_those() {
     let old = r#"export default (pi) => {
         for (const name of ["session_switch", "session_fork"]) {
             pi.on(name, (event, ctx) => ctx.ui.notify(name + " " + event.reason));

@@ -1,4 +1,4 @@
-//! The host's shell commands, where extensions want to see them.
+//! Shell commands of the host that extensions handle.
 
 use pith_testkit::Turn;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn bash(command: &str) -> Value {
 }
 
 #[test]
-fn a_command_nobody_takes_runs_here() {
+fn a_command_that_no_extension_handles_runs_locally() {
     let mut scene = scene([], &[("shell.js", SHELL)]);
     assert_like(&scene.data(bash("echo here")), &json!({"output": "here\n", "exitCode": 0}));
 }

@@ -1,10 +1,10 @@
-//! Compaction and moves in the tree, with extensions that watch, stop or replace them.
+//! Compaction and navigation, with extensions that watch, refuse or replace them.
 
 use pith_testkit::server::TurnUsage;
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{diary, notes, scene, scene_with};
+use super::{reporting, notes, scene, scene_with};
 use crate::support::{Scene, assert_like, of_type, texts};
 
 const SUMMARY: &str = "<conversation>";
@@ -107,7 +107,7 @@ fn an_extension_can_stop_a_compaction() {
 }
 
 #[test]
-fn what_an_extension_hands_over_is_checked() {
+fn a_summary_of_an_extension_is_checked() {
     for (given, expected) in [
         ("{ summary: 5 }", "session_before_compact: compaction.summary must be a string"),
         ("{ summary: 'x', firstKeptEntryId: 'gone' }", "an extension keeps entry gone, which is not on this branch"),
@@ -122,7 +122,7 @@ fn what_an_extension_hands_over_is_checked() {
 }
 
 #[test]
-fn a_handler_that_takes_its_time_can_be_aborted() {
+fn a_slow_handler_can_be_aborted() {
     let hang = r#"export default (pi) => {
         pi.on("session_before_compact", ({ signal }, ctx) => new Promise((resolve) => {
             ctx.ui.notify("asked");
@@ -140,7 +140,7 @@ fn a_handler_that_takes_its_time_can_be_aborted() {
 }
 
 #[test]
-fn a_compaction_that_is_due_is_the_extensions_affair_too() {
+fn extensions_handle_automatic_compactions_too() {
     let own = r#"export default (pi) => {
         pi.on("session_before_compact", ({ reason, preparation }) => ({ compaction: { ...preparation, summary: "due: " + reason } }));
     };"#;
@@ -192,8 +192,8 @@ fn second_prompt(scene: &mut Scene) -> Value {
 
 #[test]
 fn a_move_is_announced_before_and_after() {
-    let events = diary(&["session_before_tree", "session_tree"]);
-    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("diary.js", &events)]);
+    let events = reporting(&["session_before_tree", "session_tree"]);
+    let mut scene = scene([Turn::text("one"), Turn::text("two")], &[("reporting.js", &events)]);
     let second = two_turns(&mut scene);
     let old = scene.data(json!({"type": "get_tree"}))["leafId"].clone();
     let moved = scene.data(json!({"type": "navigate_tree", "targetId": second, "label": "here"}));
@@ -216,7 +216,7 @@ fn a_move_is_announced_before_and_after() {
 }
 
 #[test]
-fn an_extension_stops_a_move_or_says_how_to_go() {
+fn an_extension_can_refuse_or_change_a_move() {
     let guide = r#"export default (pi) => {
         pi.on("session_before_tree", ({ preparation }) => {
             if (preparation.label === "no") return { cancel: true };

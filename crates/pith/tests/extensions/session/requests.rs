@@ -1,4 +1,4 @@
-//! Extensions that ask for another session, and what they do in it.
+//! Extensions that request another session, and what they do in it.
 
 use pith_testkit::Turn;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{file, notes, scene};
 use crate::support::{Scene, assert_like, of_type};
 
 #[test]
-fn what_belonged_to_the_session_before_is_stale() {
+fn contexts_of_the_previous_session_are_stale() {
     let captures = r#"
         export default (pi) => {
             pi.registerCommand("leave", { handler: async (args, ctx) => {
@@ -66,7 +66,7 @@ fn an_extension_prepares_the_session_it_asks_for() {
     assert_like(&of("custom"), &json!({"customType": "mine", "data": {"n": 1}}));
     let first = entries.iter().find(|entry| entry["type"] == "message").unwrap();
     assert_eq!(of("label")["targetId"], first["id"]);
-    // What makes no sense is told and left out.
+    // Invalid entries are reported and left out.
     let errors = scene.host.frames();
     let errors = of_type(&errors, "extension_error");
     assert_eq!(errors.len(), 1, "{errors:?}");
@@ -74,7 +74,7 @@ fn an_extension_prepares_the_session_it_asks_for() {
 }
 
 #[test]
-fn an_extension_goes_on_in_the_session_it_asked_for() {
+fn an_extension_continues_in_the_session_it_requested() {
     let hands_off = r#"export default (pi) => {
         pi.registerCommand("handoff", { handler: async (args, ctx) => {
             await ctx.newSession({ withSession: async (next) => { await next.sendUserMessage("go on with " + args) } });
@@ -123,7 +123,7 @@ fn an_extension_forks_and_switches() {
 }
 
 #[test]
-fn what_a_handler_sends_on_its_way_out_does_not_reach_the_next_session() {
+fn messages_sent_in_session_shutdown_do_not_reach_the_next_session() {
     let sends = r#"export default (pi) => {
         pi.on("session_shutdown", (event) => { if (event.reason === "new") pi.sendUserMessage("too late"); });
     };"#;
@@ -135,7 +135,7 @@ fn what_a_handler_sends_on_its_way_out_does_not_reach_the_next_session() {
 }
 
 #[test]
-fn a_handler_of_the_start_can_prompt_the_new_session() {
+fn a_session_start_handler_can_prompt_the_new_session() {
     let greets = r#"export default (pi) => {
         pi.on("session_start", (event) => { if (event.reason === "new") pi.sendUserMessage("hello there"); });
     };"#;
