@@ -1,4 +1,4 @@
-//! A throw-away home with models, settings and a work directory.
+//! A temporary home with models, settings and a work directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::server::{Api, ModelServer};
 
-/// Directories of one test; removed with the last clone.
+/// The directories of one test; removed with the last clone.
 #[derive(Clone)]
 pub struct TempHome {
     root: Arc<tempfile::TempDir>,
     layout: &'static str,
 }
 
-/// A session file as it lies on disk.
+/// A session file as it is on disk.
 #[derive(Clone, Debug)]
 pub struct SessionFile {
     pub path: PathBuf,
@@ -25,19 +25,19 @@ pub struct SessionFile {
 }
 
 impl TempHome {
-    /// An empty home in pi's layout, with no models.
+    /// Creates an empty home in pi's layout, without models.
     pub fn new() -> Self {
         TempHome::with_layout(".pi")
     }
 
-    /// A home whose models are played by `server`, one provider per wire format.
+    /// Creates a home whose models are played by `server`, one provider per wire format.
     pub fn for_server(server: &ModelServer) -> Self {
         let home = TempHome::new();
         home.write_models(&server.url(), |_| {});
         home
     }
 
-    /// An empty home whose agent directory is below `layout`, such as `.xcsh`.
+    /// Creates an empty home whose agent directory is below `layout`, such as `.xcsh`.
     pub fn with_layout(layout: &'static str) -> Self {
         let root = tempfile::Builder::new().prefix("pith-").tempdir().expect("the temporary directory is writable");
         let home = TempHome { root: Arc::new(root), layout };
@@ -101,7 +101,7 @@ impl TempHome {
         self.home().join(self.layout).join("agent")
     }
 
-    /// The environment of a host: nothing of the developer's own leaks in.
+    /// The environment of a host, with nothing of the developer's.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let path = |path: PathBuf| path.to_str().expect("temporary paths are UTF-8").to_owned();
         BTreeMap::from([
@@ -115,7 +115,7 @@ impl TempHome {
         ])
     }
 
-    /// Every session file, oldest name first.
+    /// Returns every session file, oldest name first.
     pub fn sessions(&self) -> Vec<SessionFile> {
         let mut paths = Vec::new();
         collect(&self.agent().join("sessions"), &mut paths);

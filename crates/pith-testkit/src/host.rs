@@ -1,8 +1,7 @@
 //! Drives an agent over its stdin and stdout, as an editor would.
 //!
-//! One thread reads frames, one writes commands, one waits for the exit; the
-//! test waits for what it expects and, if that does not come, fails with all
-//! that did. A host started here never outlives its test.
+//! One thread reads frames, one writes commands, one waits for the exit; the test waits for what it expects and, if
+//! that does not come, fails with everything that did. A host started here never outlives its test.
 
 mod builder;
 mod exchange;
@@ -21,8 +20,8 @@ pub use rustix::process::Signal;
 use rustix::process::{Pid, kill_process, kill_process_group};
 use serde_json::Value;
 
-/// How long the end of stderr is waited for; a process that outlives the program may hold it open.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long to wait for the end of stderr; a process that outlives the program may hold it open.
+const STDERR_LIMIT: Duration = Duration::from_secs(1);
 
 use crate::home::TempHome;
 use crate::process;
@@ -30,11 +29,11 @@ pub use builder::HostBuilder;
 use exchange::Exchange;
 pub use exchange::Frame;
 
-/// The environment variable every process below a host carries.
+/// The environment variable that every process below a host has.
 pub const MARKER: &str = "PITH_TESTKIT_HOST";
 
-/// What a session served in a thread of the test is given instead of a process.
-pub struct Inside {
+/// What a session served in a thread of the test gets instead of a process.
+pub struct InProcess {
     /// The program that would have been started.
     pub program: PathBuf,
     pub arguments: Vec<String>,
@@ -49,18 +48,18 @@ pub struct Host {
     exchange: Arc<Exchange>,
     /// Bytes for stdin; dropping the sender closes it.
     commands: Option<Sender<Vec<u8>>>,
-    /// `None` for one that is served in a thread of the test.
+    /// `None` if it is served in a thread of the test.
     pid: Option<i32>,
     marker: String,
     home: TempHome,
-    patience: Duration,
-    /// Frames before this one have been waited for.
+    timeout: Duration,
+    /// Frames before this index have been waited for.
     cursor: usize,
     n_asked: usize,
 }
 
 impl Host {
-    /// A host of its own home; see [`HostBuilder::home`] for a prepared one.
+    /// Creates a builder with an empty home; see [`HostBuilder::home`] for a prepared one.
     pub fn builder(program: impl AsRef<OsStr>) -> HostBuilder {
         HostBuilder::new(program.as_ref())
     }
@@ -76,12 +75,12 @@ impl Host {
         self.send_raw(lines);
     }
 
-    /// Sends bytes as they are. Never blocks; a host that is gone ignores them.
+    /// Sends bytes as they are. Never blocks; a host that has ended ignores them.
     pub fn send_raw(&self, bytes: impl Into<Vec<u8>>) {
         self.commands.as_ref().expect("stdin is still open").send(bytes.into()).ok();
     }
 
-    /// Sends a command under a fresh id and gives its response back.
+    /// Sends a command with a new id and returns its response.
     #[track_caller]
     pub fn ask(&mut self, mut command: Value) -> Value {
         self.n_asked += 1;
@@ -91,7 +90,7 @@ impl Host {
         self.response(&id)
     }
 
-    /// Like [`Host::ask`], for commands that must succeed; gives `data` back.
+    /// Like [`Host::ask`], for commands that must succeed; returns `data`.
     #[track_caller]
     pub fn data(&mut self, command: Value) -> Value {
         let mut response = self.ask(command);
@@ -99,18 +98,18 @@ impl Host {
         response["data"].take()
     }
 
-    /// The next frame `wanted` accepts; what is before it counts as seen.
+    /// Waits for the next frame that `wanted` accepts; earlier frames count as seen.
     #[track_caller]
     pub fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         self.wait_until("a frame the test describes", wanted)
     }
 
-    /// Goes past everything received so far.
+    /// Marks everything received so far as seen.
     pub fn catch_up(&mut self) {
         self.cursor = self.frames().len();
     }
 
-    /// The next frame of that type.
+    /// Waits for the next frame of that type.
     #[track_caller]
     pub fn wait_type(&mut self, kind: &str) -> Value {
         self.wait_until(&format!("a frame of type {kind}"), |frame| frame["type"] == kind)
@@ -118,59 +117,59 @@ impl Host {
 
     #[track_caller]
     fn wait_until(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let found = self.exchange.find(self.cursor, self.patience, |frame| wanted(&frame.value));
+        let found = self.exchange.find(self.cursor, self.timeout, |frame| wanted(&frame.value));
         let Some((index, frame)) = found else { self.fail(what) };
         self.cursor = index + 1;
         frame.value
     }
 
-    /// The response with that id, before or after what has been waited for.
+    /// Waits for the response with that id, which may have come already.
     #[track_caller]
     pub fn response(&self, id: &str) -> Value {
         let found =
-            self.exchange.find(0, self.patience, |frame| frame.value["type"] == "response" && frame.value["id"] == id);
+            self.exchange.find(0, self.timeout, |frame| frame.value["type"] == "response" && frame.value["id"] == id);
         found.map_or_else(|| self.fail(&format!("the response to {id:?}")), |(_, frame)| frame.value)
     }
 
-    /// The frame with that index, if it comes in time.
+    /// Waits for the frame with that index, if it comes in time.
     pub fn try_frame(&self, index: usize) -> Option<Frame> {
-        self.exchange.find(index, self.patience, |_| true).map(|(_, frame)| frame)
+        self.exchange.find(index, self.timeout, |_| true).map(|(_, frame)| frame)
     }
 
-    /// The index of the first frame from `start` on that `wanted` accepts, if it comes in time.
+    /// Waits for the first frame from `start` on that `wanted` accepts; returns its index, if it comes in time.
     pub fn try_find(&self, start: usize, wanted: impl Fn(&Frame) -> bool) -> Option<usize> {
-        self.exchange.find(start, self.patience, wanted).map(|(index, _)| index)
+        self.exchange.find(start, self.timeout, wanted).map(|(index, _)| index)
     }
 
-    /// The first frame from `start` on that `wanted` accepts, if it comes within `patience`.
-    pub fn find_within(&self, start: usize, patience: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
-        self.exchange.find(start, patience, |frame| wanted(&frame.value)).map(|(_, frame)| frame.value)
+    /// Waits for the first frame from `start` on that `wanted` accepts, if it comes within the given time.
+    pub fn find_within(&self, start: usize, timeout: Duration, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        self.exchange.find(start, timeout, |frame| wanted(&frame.value)).map(|(_, frame)| frame.value)
     }
 
-    /// Every frame so far.
+    /// Returns every frame so far.
     pub fn frames(&self) -> Vec<Value> {
         self.exchange.frames().into_iter().map(|frame| frame.value).collect()
     }
 
-    /// Every line so far, byte for byte.
+    /// Returns every line so far, byte for byte.
     pub fn lines(&self) -> Vec<Vec<u8>> {
         self.exchange.frames().into_iter().map(|frame| frame.line).collect()
     }
 
-    /// Bytes received on stdout so far.
+    /// Returns the number of bytes received on stdout so far.
     pub fn n_bytes(&self) -> usize {
         self.exchange.n_bytes()
     }
 
-    /// What came on stderr so far.
+    /// Returns the stderr output so far.
     pub fn stderr(&self) -> String {
         self.exchange.stderr()
     }
 
-    /// Waits until stderr is as wanted, and gives it back.
+    /// Waits until `wanted` accepts the stderr output, and returns it.
     #[track_caller]
     pub fn wait_stderr(&self, wanted: impl Fn(&str) -> bool) -> String {
-        self.exchange.wait_stderr(self.patience, wanted).unwrap_or_else(|| self.fail("certain words on stderr"))
+        self.exchange.wait_stderr(self.timeout, wanted).unwrap_or_else(|| self.fail("certain words on stderr"))
     }
 
     /// Lets the pipe fill up: at most one more chunk is read until [`Host::resume_reading`].
@@ -178,23 +177,23 @@ impl Host {
         self.exchange.set_stalled(true);
     }
 
-    /// Reads on.
+    /// Continues reading.
     pub fn resume_reading(&self) {
         self.exchange.set_stalled(false);
     }
 
-    /// Closes stdout as a host that crashed would. `command` makes the other side
-    /// write once more, which is when the closing happens.
+    /// Closes stdout as a host that crashed would. `command` makes the other side write once more, which is when it is
+    /// closed.
     #[track_caller]
     pub fn hang_up(&self, command: Value) {
         self.exchange.hang_up();
         self.send(command);
-        if !self.exchange.wait_finished(self.patience) {
+        if !self.exchange.wait_finished(self.timeout) {
             self.fail("the last frame before hanging up");
         }
     }
 
-    /// Ends stdin after everything sent so far.
+    /// Closes stdin after everything sent so far.
     pub fn close_stdin(&mut self) {
         self.commands = None;
     }
@@ -206,29 +205,29 @@ impl Host {
         }
     }
 
-    /// `SIGKILL`, and waits for the end.
+    /// Sends `SIGKILL`, and waits for the end.
     #[track_caller]
     pub fn kill(&self) {
         self.signal(Signal::KILL);
         self.exit_code();
     }
 
-    /// The exit code once the process has ended; a death by signal is its negative number.
+    /// Waits for the exit code; a death by signal is its negative number.
     #[track_caller]
     pub fn exit_code(&self) -> i32 {
-        self.exchange.exit(self.patience).unwrap_or_else(|| self.fail("the exit of the process"))
+        self.exchange.exit(self.timeout).unwrap_or_else(|| self.fail("the exit of the process"))
     }
 
-    /// Closes stdin, waits for the exit and gives all frames and the code back.
+    /// Closes stdin, waits for the exit and returns all frames and the code.
     #[track_caller]
     pub fn finish(&mut self) -> (Vec<Value>, i32) {
         self.close_stdin();
         let code = self.exit_code();
-        if !self.exchange.wait_finished(self.patience) {
+        if !self.exchange.wait_finished(self.timeout) {
             self.fail("the end of stdout");
         }
-        // Its last words have been said by now, but perhaps not been read.
-        self.exchange.wait_silent(LAST_WORDS);
+        // Its last output has been written by now, but perhaps not been read.
+        self.exchange.wait_silent(STDERR_LIMIT);
         (self.frames(), code)
     }
 
@@ -242,27 +241,27 @@ impl Host {
         self.exchange.has_exited()
     }
 
-    /// Resident memory in bytes, now.
+    /// Returns the resident memory in bytes, now.
     pub fn memory(&self) -> u64 {
         process::memory_kib(self.pid(), "VmRSS").unwrap_or(0) * 1024
     }
 
-    /// The most resident memory so far, in bytes.
+    /// Returns the peak resident memory so far, in bytes.
     pub fn peak_memory(&self) -> u64 {
         process::memory_kib(self.pid(), "VmHWM").unwrap_or(0) * 1024
     }
 
-    /// The environment value all processes below this host carry; see [`process::no_process_with`].
+    /// Returns the environment value that all processes below this host have; see [`process::no_process_with`].
     pub fn marker(&self) -> &str {
         &self.marker
     }
 
-    /// The directories of the host.
+    /// Returns the directories of the host.
     pub fn home(&self) -> &TempHome {
         &self.home
     }
 
-    /// All that was said so far, for a failure.
+    /// Describes everything that was exchanged so far, for a failure.
     pub fn describe(&self) -> String {
         self.exchange.describe(self.cursor)
     }
@@ -270,7 +269,7 @@ impl Host {
     #[track_caller]
     fn fail(&self, what: &str) -> ! {
         let state = if self.exchange.has_exited() { "the process has ended" } else { "the process is running" };
-        panic!("waited {:?} for {what}; {state}\n{}", self.patience, self.describe());
+        panic!("waited {:?} for {what}; {state}\n{}", self.timeout, self.describe());
     }
 
     fn raw_pid(&self) -> Pid {
@@ -286,13 +285,13 @@ impl Drop for Host {
             self.commands = None;
         } else if !self.exchange.has_exited() {
             kill_process_group(self.raw_pid(), Signal::KILL).ok();
-            self.exchange.exit(self.patience);
+            self.exchange.exit(self.timeout);
         }
         process::kill_with_marker(&self.marker);
     }
 }
 
-/// A thread writes, so that a host that does not read cannot block the test.
+/// Starts a thread that writes, so that a host that does not read cannot block the test.
 fn start_writer(mut stdin: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     let (sender, receiver) = mpsc::channel::<Vec<u8>>();
     thread::spawn(move || {

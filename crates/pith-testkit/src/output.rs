@@ -1,4 +1,4 @@
-//! What a program that ran once left behind.
+//! The output and exit code of a program that has ended.
 
 use std::process::{Child, Command};
 
@@ -20,20 +20,20 @@ impl Output {
         child.wait_with_output().expect("the program ends").into()
     }
 
-    /// Fails unless it succeeded without a word on stderr.
+    /// Fails unless it succeeded with empty stderr; returns stdout.
     #[track_caller]
     pub fn quiet(self) -> String {
         assert_eq!((self.stderr.as_str(), self.code), ("", 0), "stdout: {}", self.stdout);
         self.stdout
     }
 
-    /// Fails unless it refused with this text and nothing else.
+    /// Fails unless it ended with this error and nothing else.
     #[track_caller]
     pub fn refused(self, stderr: &str) {
         assert_eq!((self.stdout.as_str(), self.stderr.as_str(), self.code), ("", stderr, 1));
     }
 
-    /// Fails unless it refused with this text at the end of stderr and nothing on stdout.
+    /// Fails unless it ended with this error at the end of stderr and nothing on stdout.
     #[track_caller]
     pub fn refused_in_the_end(self, text: &str) {
         assert_eq!((self.stdout.as_str(), self.code), ("", 1), "{}", self.stderr);

@@ -1,8 +1,6 @@
-//! Published extensions, fetched with npm when a test needs them; nothing of
-//! them is kept in the repository.
+//! Published extensions, installed with npm when a test needs them; nothing of them is kept in the repository.
 //!
-//! `PITH_EXT_PACKAGES` names the directory they are, or may be, installed in;
-//! without it there are none.
+//! `PITH_EXT_PACKAGES` names the directory they are, or may be, installed in; without it there are none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +75,7 @@ pub struct Packages {
     cache: PathBuf,
 }
 
-/// What is known of a published package.
+/// What is expected of a published package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     Loads,
@@ -85,7 +83,7 @@ pub enum Expected {
     Fails(&'static str),
 }
 
-/// Extensions of other people, and whether they can work.
+/// Third-party extensions, and whether they can work.
 pub const THIRD_PARTY: &[(&str, Expected)] = &[
     ("@aliou/pi-processes@0.12.0", Expected::Loads),
     ("@firstpick/pi-extension-stats@0.2.7", Expected::Loads),
@@ -113,7 +111,7 @@ pub const THIRD_PARTY: &[(&str, Expected)] = &[
 ];
 
 impl Packages {
-    /// Where the environment says.
+    /// Returns the packages of the directory the environment names.
     pub fn find() -> Option<Self> {
         std::env::var_os("PITH_EXT_PACKAGES").map(|cache| Packages { cache: cache.into() })
     }
@@ -121,14 +119,14 @@ impl Packages {
     /// The directory with the examples of a release of the reference agent.
     pub fn examples(&self, version: &str) -> PathBuf {
         let directory = self.cache.join(format!("pi-{version}"));
-        // Some examples have dependencies of their own.
+        // Some examples have their own dependencies.
         let wanted = format!("{REFERENCE}@{version}");
         let is_there = directory.join("node_modules").is_dir();
         assert!(is_there || install(&directory, &[&wanted, "ms", "@anthropic-ai/sdk"]), "npm installs {wanted}");
         directory.join("node_modules").join(REFERENCE).join("examples/extensions")
     }
 
-    /// The root of a package such as `name@1.0.0`, or nothing if it is not to be had.
+    /// Returns the root of a package such as `name@1.0.0`, or `None` if it is not available.
     pub fn third_party(&self, package: &str) -> Option<PathBuf> {
         let name = package.rsplit_once('@').map_or(package, |(name, _)| name);
         let directory = self.cache.join("third").join(name.replace('/', "+"));
@@ -148,13 +146,13 @@ fn install(directory: &Path, arguments: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-/// The file of an example, in whichever of the usual places it is.
+/// Returns the file of an example, in any of the usual places.
 pub fn example(examples: &Path, name: &str) -> Option<PathBuf> {
     let places = [format!("{name}.ts"), format!("{name}/index.ts"), format!("{name}/src/index.ts")];
     places.into_iter().map(|place| examples.join(place)).find(|path| path.is_file())
 }
 
-/// The files a package names as its extensions.
+/// Returns the files that a package names as its extensions.
 pub fn entries(root: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(root.join("package.json")).unwrap_or_default();
     let manifest: Value = serde_json::from_str(&text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Which processes are alive, read from `/proc`.
+//! Finds living processes in `/proc`.
 
 use std::fs;
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How often `/proc` is read while waiting; there is nothing to subscribe to.
+/// How often `/proc` is read while waiting.
 const TICK: Duration = Duration::from_millis(5);
 
 /// A live process.
@@ -17,7 +17,7 @@ pub struct Process {
     pub command: String,
 }
 
-/// Live processes whose environment or arguments contain `marker`. Zombies do not count.
+/// Returns the processes whose environment or arguments contain `marker`. Zombies do not count.
 pub fn with_marker(marker: &str) -> Vec<Process> {
     let own = std::process::id().cast_signed();
     let entries = fs::read_dir("/proc").expect("/proc is mounted");
@@ -34,21 +34,21 @@ fn find(pid: i32, marker: &str) -> Option<Process> {
     (has_marker(&command) || has_marker(&environment)).then_some(Process { pid, command: command_text })
 }
 
-/// Waits until a process with `marker` exists, and gives it back.
+/// Waits until a process with `marker` exists, and returns it.
 #[track_caller]
-pub fn wait_for(marker: &str, patience: Duration) -> Process {
-    let deadline = Instant::now() + patience;
+pub fn wait_for(marker: &str, timeout: Duration) -> Process {
+    let deadline = Instant::now() + timeout;
     loop {
         match with_marker(marker).into_iter().next() {
             Some(process) => return process,
             None if Instant::now() < deadline => thread::sleep(TICK),
-            None => panic!("no process with {marker:?} appeared within {patience:?}"),
+            None => panic!("no process with {marker:?} appeared within {timeout:?}"),
         }
     }
 }
 
-/// Fails unless every process with `marker` is gone within a second of this process's own time: so many sleeps as
-/// take a second on an idle machine. A busy one stretches them as much as what is waited for.
+/// Fails unless every process with `marker` ends within a second of this process's own time: that many sleeps take a
+/// second on an idle machine. A busy one stretches them as much as the work that is waited for.
 #[track_caller]
 pub fn no_process_after_a_second(marker: &str) {
     let began = Instant::now();
@@ -62,20 +62,20 @@ pub fn no_process_after_a_second(marker: &str) {
     assert!(left.is_empty(), "still alive after a second, which took {:?} here: {left:#?}", began.elapsed());
 }
 
-/// Fails unless every process with `marker` is gone within the given time.
+/// Fails unless every process with `marker` ends within the given time.
 #[track_caller]
-pub fn no_process_with(marker: &str, patience: Duration) {
-    let deadline = Instant::now() + patience;
+pub fn no_process_with(marker: &str, timeout: Duration) {
+    let deadline = Instant::now() + timeout;
     loop {
         match with_marker(marker) {
             processes if processes.is_empty() => return,
             _ if Instant::now() < deadline => thread::sleep(TICK),
-            processes => panic!("still alive after {patience:?}: {processes:#?}"),
+            processes => panic!("still alive after {timeout:?}: {processes:#?}"),
         }
     }
 }
 
-/// Kills what is left, so that a failed test leaves nothing behind.
+/// Kills what is left, so that a failed test leaves no process.
 pub(crate) fn kill_with_marker(marker: &str) {
     for process in with_marker(marker) {
         if let Some(pid) = Pid::from_raw(process.pid) {

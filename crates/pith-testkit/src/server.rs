@@ -1,8 +1,7 @@
-//! A scripted model on a loopback port, speaking four wire formats.
+//! A scripted model on a loopback port, in four wire formats.
 //!
-//! It answers from a [`Script`], records every request and lets a test wait for
-//! one, for the end of an answer, or hold an answer half way. Nothing in it is
-//! random, so a test that passes once passes always.
+//! It answers from a [`Script`], records every request and lets a test wait for one, for the end of an answer, or hold
+//! an answer half way. Nothing in it is random.
 
 mod connection;
 mod http;
@@ -20,27 +19,27 @@ pub use log::{Outcome, Request};
 pub use script::{After, Block, Fault, Script, Turn, TurnUsage};
 pub use wire::Api;
 
-use crate::patience;
+use crate::timeout;
 use connection::Connection;
 use log::Log;
-use play::Play;
+use play::ScriptPlayer;
 
 /// A running model server; dropping it closes every connection.
 pub struct ModelServer {
     address: SocketAddr,
-    play: Arc<Mutex<Play>>,
+    play: Arc<Mutex<ScriptPlayer>>,
     log: Arc<Log>,
-    /// Told to the accepting thread before its last connection.
+    /// Set before the last connection, which wakes the accepting thread.
     stopping: Arc<AtomicBool>,
     acceptor: Option<JoinHandle<()>>,
 }
 
 impl ModelServer {
-    /// Starts on a port the system chooses.
+    /// Starts on a port the system selects.
     pub fn start(script: Script) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let play = Arc::new(Mutex::new(Play::new(script)));
+        let play = Arc::new(Mutex::new(ScriptPlayer::new(script)));
         let log = Arc::new(Log::default());
         let stopping = Arc::new(AtomicBool::new(false));
         let acceptor = {
@@ -50,42 +49,42 @@ impl ModelServer {
         ModelServer { address, play, log, stopping, acceptor: Some(acceptor) }
     }
 
-    /// Where clients connect, without a trailing slash.
+    /// Returns the URL for clients, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Adds an answer behind those of the script.
+    /// Adds an answer after those of the script.
     pub fn push(&self, turn: Turn) {
         self.play.lock().expect("choosing does not panic").add(turn);
     }
 
-    /// The model requests so far, in order of arrival.
+    /// Returns the model requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
         self.log.requests()
     }
 
-    /// Requests that were no model calls, answered with 404.
+    /// Returns requests that were no model calls, which were answered with 404.
     pub fn other_requests(&self) -> Vec<Request> {
         self.log.others()
     }
 
-    /// The request with that index (from 0), once it has arrived.
+    /// Waits for the request with that index (from 0).
     pub fn wait_request(&self, index: usize) -> Request {
-        self.log.wait_request(index, patience())
+        self.log.wait_request(index, timeout())
     }
 
-    /// How the answer to that request ended, once it has.
+    /// Waits for the end of the answer to that request.
     pub fn wait_outcome(&self, index: usize) -> Outcome {
-        self.log.wait_outcome(index, patience())
+        self.log.wait_outcome(index, timeout())
     }
 
-    /// Returns when the answer to that request stands still at its `hold_after`.
+    /// Waits until the answer to that request is held at its `hold_after`.
     pub fn wait_held(&self, index: usize) {
-        self.log.wait_held(index, patience());
+        self.log.wait_held(index, timeout());
     }
 
-    /// Lets the answer to that request go on past its `hold_after`.
+    /// Lets the answer to that request continue past its `hold_after`.
     pub fn release(&self, index: usize) {
         self.log.release(index);
     }
@@ -94,7 +93,7 @@ impl ModelServer {
 impl Drop for ModelServer {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::SeqCst);
-        // Wakes the acceptor, which looks at the flag first.
+        // Wakes the acceptor, which checks the flag first.
         TcpStream::connect(self.address).ok();
         if let Some(acceptor) = self.acceptor.take() {
             acceptor.join().ok();
@@ -102,7 +101,7 @@ impl Drop for ModelServer {
     }
 }
 
-fn accept(listener: &TcpListener, play: &Arc<Mutex<Play>>, log: &Arc<Log>, stopping: &AtomicBool) {
+fn accept(listener: &TcpListener, play: &Arc<Mutex<ScriptPlayer>>, log: &Arc<Log>, stopping: &AtomicBool) {
     let mut clients: Vec<(Weak<TcpStream>, JoinHandle<()>)> = Vec::new();
     for stream in listener.incoming() {
         if stopping.load(Ordering::SeqCst) {
@@ -112,7 +111,7 @@ fn accept(listener: &TcpListener, play: &Arc<Mutex<Play>>, log: &Arc<Log>, stopp
         let Ok(stream) = stream.map(Arc::new) else { continue };
         let handle = Arc::downgrade(&stream);
         let (play, connection) = (Arc::clone(play), Connection::new(stream, Arc::clone(log)));
-        // Errors are clients that left; the log already says so.
+        // Errors are clients that left; the log has them already.
         clients.push((handle, thread::spawn(move || connection.serve(&play).unwrap_or_default())));
     }
     for (stream, thread) in clients {

@@ -1,4 +1,4 @@
-//! A person at a terminal: a program in a real pseudo-terminal, typed to and read from.
+//! A program in a real pseudo-terminal, with keys typed to it and its output read.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -13,14 +13,14 @@ use regex::Regex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::{TempHome, patience};
+use crate::{TempHome, timeout};
 
-/// A program and what it has shown.
+/// A program and its output.
 pub struct Terminal {
     keyboard: File,
     shown: Arc<Shown>,
     child: Child,
-    /// Text before this has been waited for.
+    /// Text before this index has been waited for.
     cursor: usize,
 }
 
@@ -31,7 +31,7 @@ struct Shown {
 }
 
 impl Terminal {
-    /// Starts a program with a terminal of its own, in the work directory of a home.
+    /// Starts a program with its own terminal, in the work directory of a home.
     #[track_caller]
     pub fn spawn(program: &str, arguments: &[&str], home: &TempHome) -> Terminal {
         Terminal::spawn_with(program, arguments, home, &[])
@@ -46,14 +46,14 @@ impl Terminal {
         terminal
     }
 
-    /// Leaves the chat. A line is taken whenever it was typed; Ctrl-D counts only on a prompt.
+    /// Leaves the chat with a command: a typed line is always read, Ctrl-D only on a prompt.
     #[track_caller]
     pub fn leave(mut self) {
         self.type_keys("/quit\r");
         assert_eq!(self.exit_code(), 0);
     }
 
-    /// The same with further variables in its environment.
+    /// Starts a program with further environment variables.
     #[track_caller]
     pub fn spawn_with(program: &str, arguments: &[&str], home: &TempHome, variables: &[(&str, &str)]) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a pseudo-terminal");
@@ -83,10 +83,10 @@ impl Terminal {
         self.keyboard.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
-    /// Waits until `text` is shown, behind what was waited for before.
+    /// Waits until `text` is shown, after what was waited for before.
     #[track_caller]
     pub fn wait(&mut self, text: &str) {
-        let deadline = Instant::now() + patience();
+        let deadline = Instant::now() + timeout();
         let mut bytes = self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let plain = plain(&bytes);
@@ -105,7 +105,7 @@ impl Terminal {
         plain(&self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Everything that was written to the terminal so far.
+    /// Returns everything that was written to the terminal so far.
     pub fn bytes(&self) -> Vec<u8> {
         self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -113,7 +113,7 @@ impl Terminal {
     /// Waits for the end and returns the exit code.
     #[track_caller]
     pub fn exit_code(&mut self) -> i32 {
-        let deadline = Instant::now() + patience();
+        let deadline = Instant::now() + timeout();
         loop {
             match self.child.try_wait().expect("a child can be waited for") {
                 Some(status) => return status.code().unwrap_or(-1),
@@ -126,7 +126,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Closing the keyboard hangs up on the program; this is for one that does not mind.
+        // Closing the keyboard hangs up on the program; this is for one that ignores that.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -143,7 +143,7 @@ impl Shown {
     }
 }
 
-/// Without control sequences and carriage returns.
+/// The text without control sequences and carriage returns.
 fn plain(bytes: &[u8]) -> String {
     let sequences = Regex::new("\x1b\\[[0-9;?]*[A-Za-z]|\r").expect("a valid pattern");
     sequences.replace_all(&String::from_utf8_lossy(bytes), "").into_owned()

@@ -1,4 +1,4 @@
-//! Transcripts: one readable file per agreed behaviour, playable against any binary.
+//! Transcripts: one readable file per specified behaviour, playable against any binary.
 //!
 //! ```text
 //! # Why the case exists.
@@ -20,9 +20,9 @@
 //! An expected `"[ID:name]"` remembers the identifier it matched; `[ID:name]` in
 //! later lines stands for it. A file below `agent/` goes to the agent directory,
 //! any other to the work directory.
-//! When all steps are done stdin is closed; frames nobody asked for and an exit
-//! code other than 0 are failures. With `UPDATE_TRANSCRIPTS=1` expectations that
-//! fail are rewritten from what came, for review.
+//! When all steps are done stdin is closed; unexpected frames and an exit code other
+//! than 0 are failures. With `UPDATE_TRANSCRIPTS=1` expectations that fail are
+//! rewritten from what came, for review.
 
 pub mod matching;
 mod parse;
@@ -36,12 +36,12 @@ use serde_json::Value;
 
 use crate::host::{Host, HostBuilder};
 use crate::{Api, ModelServer, Script, TempHome};
-use matching::Places;
+use matching::Placeholders;
 use parse::Step;
 pub use parse::Transcript;
 
 /// How long a rewritten transcript waits for a frame that may no longer come.
-const UPDATE_PATIENCE: Duration = Duration::from_secs(3);
+const UPDATE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Starts the host a transcript is played against, as a process or within this one.
 pub type Start<'a> = &'a dyn Fn(HostBuilder) -> Host;
@@ -71,7 +71,7 @@ fn play_file(path: &Path, start: Start<'_>) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
     let transcript = Transcript::parse(&text).map_err(|problem| format!("{name}: {problem}"))?;
     if std::env::var_os("UPDATE_TRANSCRIPTS").is_some_and(|value| value == "1") {
-        let text = transcript.patience(UPDATE_PATIENCE).play(start, Purpose::Update).text;
+        let text = transcript.timeout(UPDATE_TIMEOUT).play(start, Purpose::Update).text;
         return fs::write(path, text).map_err(|error| format!("{name}: {error}"));
     }
     let played = transcript.play(start, Purpose::Check);
@@ -83,7 +83,7 @@ fn play_file(path: &Path, start: Start<'_>) -> Result<(), String> {
 pub enum Purpose {
     /// To find the first difference.
     Check,
-    /// To go on after differences and write what came instead.
+    /// To continue after differences and write what came instead.
     Update,
 }
 
@@ -97,9 +97,9 @@ pub struct Played {
 }
 
 impl Transcript {
-    /// Waits this long for a frame instead of the usual time.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Waits this long for a frame instead of the default time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
@@ -116,14 +116,15 @@ impl Transcript {
         }
         let agent = home.agent().display().to_string();
         let mut builder = Host::builder(OsStr::new("")).rpc(Api::Anthropic).args(&self.arguments).home(&home);
-        // Dialects look in different places; this one is meant in all of them.
-        builder = builder.env("PITH_AGENT_DIR", &agent).patience(self.patience);
+        // Dialects look in different placeholders; this one is meant in all of them.
+        builder = builder.env("PITH_AGENT_DIR", &agent).timeout(self.timeout);
         for (name, value) in &self.environment {
             builder = builder.env(name, value);
         }
         let host = start(builder);
-        let places = Places::new(&home);
-        let mut player = Player { host, places, next: 0, is_free: false, purpose, problem: None, lines: Vec::new() };
+        let placeholders = Placeholders::new(&home);
+        let mut player =
+            Player { host, placeholders, next: 0, is_free: false, purpose, problem: None, lines: Vec::new() };
         for line in &self.lines {
             player.step(&line.step, line.number, &line.text);
             if player.problem.is_some() && purpose == Purpose::Check {
@@ -139,10 +140,10 @@ impl Transcript {
 
 struct Player {
     host: Host,
-    places: Places,
-    /// The first frame no step has accounted for.
+    placeholders: Placeholders,
+    /// The first frame that no step has matched.
     next: usize,
-    /// `...` came last: any frames may pass.
+    /// Whether `...` was last: any frames may be skipped.
     is_free: bool,
     purpose: Purpose,
     problem: Option<String>,
@@ -155,7 +156,7 @@ impl Player {
         match step {
             Step::Comment | Step::Answer(_) => self.lines.push(text.to_owned()),
             Step::Send(line) => {
-                self.host.send_raw(format!("{}\n", self.places.fill(line)));
+                self.host.send_raw(format!("{}\n", self.placeholders.fill(line)));
                 self.lines.push(text.to_owned());
             }
             Step::Skip => {
@@ -175,30 +176,31 @@ impl Player {
     fn expect(&mut self, pattern: &Value) -> Result<(), String> {
         if !std::mem::take(&mut self.is_free) {
             let frame = self.host.try_frame(self.next).ok_or("no frame came")?;
-            matching::matches(pattern, &frame.value, &self.places)
+            matching::matches(pattern, &frame.value, &self.placeholders)
                 .map_err(|difference| format!("{difference}\n  frame:  {}", frame.value))?;
-            self.places.remember(pattern, &frame.value);
+            self.placeholders.remember(pattern, &frame.value);
             self.next += 1;
             return Ok(());
         }
-        let places = self.places.clone();
-        let found = self.host.try_find(self.next, |frame| matching::matches(pattern, &frame.value, &places).is_ok());
+        let placeholders = self.placeholders.clone();
+        let found =
+            self.host.try_find(self.next, |frame| matching::matches(pattern, &frame.value, &placeholders).is_ok());
         let found = found.ok_or("no such frame came")?;
         if let Some(frame) = self.host.try_frame(found) {
-            self.places.remember(pattern, &frame.value);
+            self.placeholders.remember(pattern, &frame.value);
         }
         self.next = found + 1;
         Ok(())
     }
 
-    /// What the failed expectation should have said.
+    /// Replaces a failed expectation by what came.
     fn replace(&mut self, pattern: &Value) {
         let frame = match self.purpose {
             Purpose::Check => None,
             Purpose::Update => self.host.try_frame(self.next),
         };
         if let Some(frame) = frame {
-            self.lines.push(format!("< {}", matching::project(&frame.value, Some(pattern), &self.places)));
+            self.lines.push(format!("< {}", matching::project(&frame.value, Some(pattern), &self.placeholders)));
             self.next += 1;
         }
     }
@@ -208,7 +210,7 @@ impl Player {
         if !self.is_free {
             for frame in frames.iter().skip(self.next) {
                 self.report(format!("left unread at the end: {frame}"));
-                self.lines.push(format!("< {}", matching::project(frame, None, &self.places)));
+                self.lines.push(format!("< {}", matching::project(frame, None, &self.placeholders)));
             }
         }
         if code != 0 {

@@ -73,7 +73,7 @@ fn switch_session() {
 
 /// How long it takes, and how large the process is then, in kB.
 fn timed_switch(program: &str, home: &TempHome, file: &Path) -> (Duration, u64) {
-    let mut host = Host::builder(program).rpc(Api::Anthropic).home(home).patience(Duration::from_secs(120)).spawn();
+    let mut host = Host::builder(program).rpc(Api::Anthropic).home(home).timeout(Duration::from_secs(120)).spawn();
     host.data(json!({"type": "get_state"}));
     let start = Instant::now();
     host.data(json!({"type": "switch_session", "sessionPath": file}));

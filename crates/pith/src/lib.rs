@@ -12,10 +12,10 @@ mod lifecycle;
 mod log;
 #[cfg(target_os = "linux")]
 mod memory;
+mod modes;
 mod open;
 mod outbox;
 mod packages;
-mod people;
 mod program;
 mod project;
 mod rpc;
@@ -90,9 +90,9 @@ fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     }
     let dialect = rpc::dialect(&cli, program)?;
     match cli.mode {
-        Some(Mode::Json) => people::json(cli, dialect),
-        _ if cli.print || !is_attended => people::print(cli, dialect),
-        _ => people::chat(cli, dialect),
+        Some(Mode::Json) => modes::json(cli, dialect),
+        _ if cli.print || !is_attended => modes::print(cli, dialect),
+        _ => modes::chat(cli, dialect),
     }
 }
 

@@ -71,9 +71,9 @@ fn text_reaches_a_terminal_only_where_it_is_made_visible() {
         // Plays pith's own script.
         "pith/src/tour.rs",
         "pith/src/lib.rs",
-        "pith/src/people/screen.rs",
-        "pith/src/people/one_shot.rs",
-        "pith/src/people/chat/mod.rs",
+        "pith/src/modes/screen.rs",
+        "pith/src/modes/one_shot.rs",
+        "pith/src/modes/chat/mod.rs",
         "pith/src/transport/mod.rs",
     ];
     let mut found = Vec::new();

@@ -132,7 +132,7 @@ impl Builder {
         let mut options = session::options(&self.settings);
         self.options.into_iter().for_each(|change| change(&mut options));
         // Longer than any retry delay and any grace period after an abort.
-        let patience = options.retry.max_delay + Duration::from_secs(6);
+        let timeout = options.retry.max_delay + Duration::from_secs(6);
         let model = ScriptedModel::new(self.script, frames.activity.clone());
         let (finish_loading, late) = oneshot::channel();
         let (finish_loading, late) =
@@ -151,6 +151,6 @@ impl Builder {
             late,
         };
         let session = session::open(plan, frames.clone());
-        Harness::over(session, Surroundings { model, frames, log, engine, late: finish_loading, patience, directory })
+        Harness::over(session, Surroundings { model, frames, log, engine, late: finish_loading, timeout, directory })
     }
 }

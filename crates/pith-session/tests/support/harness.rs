@@ -31,7 +31,7 @@ pub struct Harness {
     serving: Option<Serving>,
     engine: Option<Engine>,
     late: Option<oneshot::Sender<()>>,
-    patience: Duration,
+    timeout: Duration,
     directory: TempDir,
     /// Frames before this index have been waited for.
     cursor: usize,
@@ -52,7 +52,7 @@ pub struct Surroundings {
     /// Starts the loading of extensions that the session does not wait for.
     pub late: Option<oneshot::Sender<()>>,
     /// Nothing a session does by itself takes longer: a wait that lasts this long has failed.
-    pub patience: Duration,
+    pub timeout: Duration,
     pub directory: TempDir,
 }
 
@@ -79,7 +79,7 @@ impl Harness {
     /// Creates a host for any session, however it was opened.
     pub fn over(session: Opened, around: Surroundings) -> Harness {
         let Opened { inbox, reader, serving } = session;
-        let Surroundings { model, frames, log, engine, late, patience, directory } = around;
+        let Surroundings { model, frames, log, engine, late, timeout, directory } = around;
         let (inbox, serving) = (Some(inbox), Some(serving));
         let (cursor, sent, n_lines, shows_frames) = (0, Vec::new(), 0, true);
         Harness {
@@ -91,7 +91,7 @@ impl Harness {
             serving,
             engine,
             late,
-            patience,
+            timeout,
             directory,
             cursor,
             sent,
@@ -190,7 +190,7 @@ impl Harness {
     pub async fn settle(&mut self) {
         let mut pace = self.pace();
         let began = Instant::now();
-        while pace.quiet() < self.patience && self.is_served() {
+        while pace.quiet() < self.timeout && self.is_served() {
             self.step(&mut pace, began).await;
         }
         self.cursor = self.frames.len();
@@ -329,13 +329,13 @@ impl Harness {
                 return found;
             }
             assert!(self.is_served(), "the session ended before {what}");
-            assert!(pace.quiet() < self.patience, "nothing happens any more, and there was no sign of {what}");
+            assert!(pace.quiet() < self.timeout, "nothing happens any more, and there was no sign of {what}");
             self.step(&mut pace, began).await;
         }
     }
 
     fn pace(&self) -> Pace {
-        Pace::new(if self.engine.is_some() { LONGEST_STEP } else { self.patience })
+        Pace::new(if self.engine.is_some() { LONGEST_STEP } else { self.timeout })
     }
 
     /// Lets everything run that can, and advances the clock if nothing does.

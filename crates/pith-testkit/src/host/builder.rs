@@ -1,4 +1,4 @@
-//! How a test starts pith: arguments, environment, home, and whether in a process of its own.
+//! How a test starts pith: arguments, environment, home, and whether in its own process.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,9 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::exchange::Exchange;
-use super::{Host, Inside, MARKER, new_marker, start_writer};
+use super::{Host, InProcess, MARKER, new_marker, start_writer};
 use crate::home::TempHome;
-use crate::{Api, patience};
+use crate::{Api, timeout};
 
 /// How to start a host.
 pub struct HostBuilder {
@@ -20,7 +20,7 @@ pub struct HostBuilder {
     environment: BTreeMap<String, String>,
     home: TempHome,
     directory: Option<PathBuf>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl HostBuilder {
@@ -31,7 +31,7 @@ impl HostBuilder {
             environment: BTreeMap::new(),
             home: TempHome::new(),
             directory: None,
-            patience: patience(),
+            timeout: timeout(),
         }
     }
 
@@ -53,7 +53,7 @@ impl HostBuilder {
         self
     }
 
-    /// `--mode rpc` with the model of a test home that speaks `api`.
+    /// Adds `--mode rpc` and the model of a test home in the format `api`.
     pub fn rpc(self, api: Api) -> Self {
         self.args(["--mode", "rpc", "--provider", api.provider(), "--model", api.model()])
     }
@@ -70,22 +70,22 @@ impl HostBuilder {
         self
     }
 
-    /// Starts somewhere else than in the home's work directory.
+    /// Starts in another directory than the home's work directory.
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
-    /// Waits this long instead of the usual time.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    /// Waits this long instead of the default time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 
-    /// Serves in a thread of this process instead of starting the program. `serve` gets what a process would have got,
-    /// and returns when a process would have ended, with its exit code.
+    /// Serves in a thread of this process instead of starting the program. `serve` gets what a process would get, and
+    /// returns when a process would end, with its exit code.
     #[track_caller]
-    pub fn spawn_inside(self, serve: impl FnOnce(Inside) -> i32 + Send + 'static) -> Host {
+    pub fn spawn_in_process(self, serve: impl FnOnce(InProcess) -> i32 + Send + 'static) -> Host {
         let marker = new_marker();
         let mut environment = self.home.environment();
         environment.extend(self.environment);
@@ -93,7 +93,7 @@ impl HostBuilder {
         let (stdin, to_stdin) = std::io::pipe().expect("a pipe");
         let (from_stdout, stdout) = std::io::pipe().expect("a pipe");
         let text = |argument: OsString| argument.into_string().expect("arguments are text");
-        let inside = Inside {
+        let inside = InProcess {
             program: self.program.into(),
             arguments: self.arguments.into_iter().map(text).collect(),
             environment,
@@ -107,8 +107,8 @@ impl HostBuilder {
         exchange.read_stderr(std::io::empty());
         let waiter = Arc::clone(&exchange);
         thread::spawn(move || waiter.ended(thread::spawn(move || serve(inside)).join().unwrap_or(-1)));
-        let (home, patience) = (self.home, self.patience);
-        Host { exchange, commands: Some(commands), pid: None, marker, home, patience, cursor: 0, n_asked: 0 }
+        let (home, timeout) = (self.home, self.timeout);
+        Host { exchange, commands: Some(commands), pid: None, marker, home, timeout, cursor: 0, n_asked: 0 }
     }
 
     /// Starts the program.
@@ -139,7 +139,7 @@ impl HostBuilder {
             pid,
             marker,
             home: self.home,
-            patience: self.patience,
+            timeout: self.timeout,
             cursor: 0,
             n_asked: 0,
         }

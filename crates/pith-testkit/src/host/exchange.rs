@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Characters of a line shown in a failure.
+/// How many characters of a line a failure shows.
 const SHOWN: usize = 600;
 
 /// One line of stdout.
@@ -18,7 +18,7 @@ const SHOWN: usize = 600;
 pub struct Frame {
     /// The bytes without the newline.
     pub line: Vec<u8>,
-    /// Its value, or the text as a string when it is not JSON.
+    /// Its value, or the text as a string if it is not JSON.
     pub value: Value,
 }
 
@@ -33,13 +33,13 @@ struct State {
     frames: Vec<Frame>,
     n_bytes: usize,
     stderr: String,
-    /// Nobody can write to stderr any more.
+    /// Whether stderr is at its end.
     is_silent: bool,
-    /// Stdout is at its end.
+    /// Whether stdout is at its end.
     is_finished: bool,
-    /// The reader waits before its next read.
+    /// Whether the reader waits before its next read.
     is_stalled: bool,
-    /// The reader closes the pipe instead of reading on.
+    /// Whether the reader closes the pipe instead of reading on.
     has_hung_up: bool,
     exit: Option<i32>,
 }
@@ -124,15 +124,15 @@ impl Exchange {
         self.changed.notify_all();
     }
 
-    /// The first frame at or after `start` that `wanted` accepts, if it comes in time.
+    /// Waits for the first frame at or after `start` that `wanted` accepts, if it comes in time.
     pub(super) fn find(
         &self,
         start: usize,
-        patience: Duration,
+        timeout: Duration,
         wanted: impl Fn(&Frame) -> bool,
     ) -> Option<(usize, Frame)> {
         let mut next = start;
-        self.wait(Some(patience), |state| {
+        self.wait(Some(timeout), |state| {
             while let Some(frame) = state.frames.get(next) {
                 if wanted(frame) {
                     return Some(Some((next, frame.clone())));
@@ -143,21 +143,21 @@ impl Exchange {
         })?
     }
 
-    pub(super) fn exit(&self, patience: Duration) -> Option<i32> {
-        self.wait(Some(patience), |state| state.exit)
+    pub(super) fn exit(&self, timeout: Duration) -> Option<i32> {
+        self.wait(Some(timeout), |state| state.exit)
     }
 
-    pub(super) fn wait_finished(&self, patience: Duration) -> bool {
-        self.wait(Some(patience), |state| state.is_finished.then_some(())).is_some()
+    pub(super) fn wait_finished(&self, timeout: Duration) -> bool {
+        self.wait(Some(timeout), |state| state.is_finished.then_some(())).is_some()
     }
 
-    /// Waits for the end of stderr, which processes that outlive the program can put off.
-    pub(super) fn wait_silent(&self, patience: Duration) -> bool {
-        self.wait(Some(patience), |state| state.is_silent.then_some(())).is_some()
+    /// Waits for the end of stderr, which processes that outlive the program can delay.
+    pub(super) fn wait_silent(&self, timeout: Duration) -> bool {
+        self.wait(Some(timeout), |state| state.is_silent.then_some(())).is_some()
     }
 
-    pub(super) fn wait_stderr(&self, patience: Duration, wanted: impl Fn(&str) -> bool) -> Option<String> {
-        self.wait(Some(patience), |state| wanted(&state.stderr).then(|| state.stderr.clone()))
+    pub(super) fn wait_stderr(&self, timeout: Duration, wanted: impl Fn(&str) -> bool) -> Option<String> {
+        self.wait(Some(timeout), |state| wanted(&state.stderr).then(|| state.stderr.clone()))
     }
 
     pub(super) fn has_exited(&self) -> bool {
@@ -176,7 +176,7 @@ impl Exchange {
         self.lock().stderr.clone()
     }
 
-    /// All that was said, for a failure: frames already waited for are marked.
+    /// Describes everything that was exchanged, for a failure: frames already waited for are marked.
     pub(super) fn describe(&self, cursor: usize) -> String {
         let state = self.lock();
         let mut text = format!("--- {} frames; those marked ' ' had been waited for\n", state.frames.len());
@@ -191,8 +191,8 @@ impl Exchange {
         text
     }
 
-    fn wait<T>(&self, patience: Option<Duration>, mut look: impl FnMut(&State) -> Option<T>) -> Option<T> {
-        let deadline = patience.map(|patience| Instant::now() + patience);
+    fn wait<T>(&self, timeout: Option<Duration>, mut look: impl FnMut(&State) -> Option<T>) -> Option<T> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&state) {
@@ -210,7 +210,7 @@ impl Exchange {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A predicate of a failing test may panic under the lock; the record stays good.
+        // A predicate of a failing test may panic under the lock; the record stays valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::patience;
 use crate::process::{no_process_with, wait_for, with_marker};
+use crate::timeout;
 use serde_json::json;
 
 /// A host played by a shell script.
@@ -31,7 +31,7 @@ fn responses_are_found_wherever_they_are() {
     host.send(json!({"type": "later"}));
     host.wait_type("later");
     assert_eq!(host.response("x")["n"], 1);
-    // The echo of the command stands in for an answer.
+    // The echo of the command is taken for an answer.
     let answer = host.ask(json!({"type": "response", "success": true, "data": 5}));
     assert_eq!(answer["data"], 5);
     assert_eq!(host.data(json!({"type": "response", "success": true, "data": 6})), 6);
@@ -49,7 +49,7 @@ fn a_line_that_is_not_json_and_a_last_line_without_newline_are_kept() {
 fn a_missing_frame_fails_with_the_whole_exchange() {
     let text = panic_text(|| {
         let mut host =
-            shell(r#"echo '{"type":"seen"}'; echo trouble >&2; cat"#).patience(Duration::from_millis(200)).spawn();
+            shell(r#"echo '{"type":"seen"}'; echo trouble >&2; cat"#).timeout(Duration::from_millis(200)).spawn();
         host.wait_type("seen");
         host.wait_type("never");
     });
@@ -61,14 +61,14 @@ fn a_missing_frame_fails_with_the_whole_exchange() {
 #[test]
 fn a_host_that_ended_fails_at_once() {
     let text = panic_text(|| {
-        let mut host = shell("exit 3").patience(Duration::from_secs(3600)).spawn();
+        let mut host = shell("exit 3").timeout(Duration::from_secs(3600)).spawn();
         host.wait_type("never");
     });
     assert!(text.contains("frame of type never"), "{text}");
 }
 
 #[test]
-fn exit_codes_and_signals() {
+fn exit_codes_and_signals_are_returned() {
     assert_eq!(shell("exit 7").spawn().exit_code(), 7);
     let host = shell("echo ready; exec cat").spawn();
     host.try_frame(0).expect("is up");
@@ -88,7 +88,7 @@ fn a_stalled_reader_blocks_the_host_and_loses_nothing() {
     let mut host = shell("read go; seq 1 200000; echo end").spawn();
     host.stop_reading();
     host.send(json!("go"));
-    // Only the start of the megabyte fits into the pipe, so `seq` waits for us.
+    // Only the start of the megabyte fits into the pipe, so `seq` waits.
     let seq = wait_for_blocked_writer(host.marker());
     assert!(host.n_bytes() < 1_000_000);
     assert!(seq.command.starts_with("seq"));
@@ -144,7 +144,7 @@ fn the_environment_is_the_homes_alone() {
 fn descendants_are_found_by_marker_and_do_not_outlive_the_host() {
     let host = shell("setsid sleep 1000 & exec cat").spawn();
     let marker = host.marker().to_owned();
-    wait_for(&marker, patience());
+    wait_for(&marker, timeout());
     while !with_marker(&marker).iter().any(|process| process.command == "sleep 1000") {
         thread::yield_now();
     }
@@ -154,7 +154,7 @@ fn descendants_are_found_by_marker_and_do_not_outlive_the_host() {
     });
     assert!(text.contains("sleep 1000"), "{text}");
     drop(host);
-    no_process_with(&marker, patience());
+    no_process_with(&marker, timeout());
 }
 
 #[test]
@@ -169,6 +169,6 @@ fn memory_is_reported() {
     host.try_frame(0).expect("is up");
     let memory = host.memory();
     assert!(memory > 0);
-    // Asked later, so it covers the moment before.
+    // Read later, so it covers the earlier moment.
     assert!(host.peak_memory() >= memory);
 }

@@ -1,4 +1,4 @@
-//! One client connection: reads requests, plays the answers chosen for them.
+//! One client connection: reads requests and plays the answers selected for them.
 
 use std::io::{self, BufReader, Write};
 use std::net::TcpStream;
@@ -10,11 +10,11 @@ use serde_json::{Map, Value, json};
 
 use super::http::{self, Incoming};
 use super::log::{Log, Outcome, Request};
-use super::play::Play;
+use super::play::ScriptPlayer;
 use super::script::{Fault, Turn};
 use super::wire::Api;
 
-/// How often a held answer looks whether it may go on.
+/// How often a held answer checks whether it may continue.
 const HOLD_TICK: Duration = Duration::from_millis(5);
 
 pub(super) struct Connection {
@@ -35,7 +35,7 @@ impl Connection {
     }
 
     /// Serves until the client or a fault ends the connection.
-    pub(super) fn serve(self, play: &std::sync::Mutex<Play>) -> io::Result<()> {
+    pub(super) fn serve(self, play: &std::sync::Mutex<ScriptPlayer>) -> io::Result<()> {
         self.stream.set_nodelay(true)?;
         let mut reader = BufReader::with_capacity(1 << 16, &*self.stream);
         while let Some(incoming) = http::read(&mut reader)? {
@@ -75,7 +75,7 @@ impl Connection {
                 Ok((Next::Close, Outcome::HangOver))
             }
             Some(Fault::Reset { .. }) => {
-                // Closing with unsent linger time zero sends a reset instead of an end.
+                // Closing with a linger time of zero sends a reset instead of an end.
                 sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO))?;
                 Ok((Next::Close, Outcome::Broken))
             }
@@ -110,7 +110,7 @@ impl Connection {
         if hold.is_some() { self.hold(index) } else { Ok(()) }
     }
 
-    /// Waits for the test's release.
+    /// Waits until the test releases the answer.
     fn hold(&self, index: usize) -> io::Result<()> {
         self.log.mark_held(index);
         while !self.log.is_released(index) {
@@ -119,7 +119,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits, but not longer than the client does: a hang-up ends the pause with an error.
+    /// Pauses; fails as soon as the client hangs up.
     fn pause(&self, pause: Duration) -> io::Result<()> {
         let deadline = Instant::now() + pause;
         loop {
@@ -132,7 +132,7 @@ impl Connection {
             self.stream.set_read_timeout(None)?;
             match seen {
                 Ok(0) => return Err(io::ErrorKind::ConnectionAborted.into()),
-                // The next request came early; nobody hung up.
+                // The next request came early; the client is still there.
                 Ok(_) => std::thread::sleep(left),
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
                 Err(error) => return Err(error),
@@ -153,7 +153,7 @@ fn request(incoming: Incoming, body: Value, api: Option<Api>, route: &str) -> Re
     }
 }
 
-/// `/c/<name>/…` keeps conversations of one server apart.
+/// `/c/<name>/…` separates conversations on one server.
 fn conversation(path: &str) -> String {
     path.strip_prefix("/c/").and_then(|rest| rest.split('/').next()).unwrap_or("default").to_owned()
 }

@@ -1,10 +1,10 @@
-//! Just enough HTTP/1.1: requests with a body in, heads and bodies out.
+//! Minimal HTTP/1.1: requests with a body in, heads and bodies out.
 
 use std::io::{self, BufRead, Write};
 
 use serde_json::{Map, Value};
 
-/// A request as it came in.
+/// A request.
 pub(super) struct Incoming {
     pub method: String,
     /// Without the query.
@@ -15,7 +15,7 @@ pub(super) struct Incoming {
     pub body: Vec<u8>,
 }
 
-/// The next request of a connection; `None` when the client is done with it.
+/// Reads the next request of a connection; `None` when the client has closed it.
 pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Incoming>> {
     let Some(request) = line(reader)? else { return Ok(None) };
     let mut words = request.split(' ');
@@ -68,14 +68,14 @@ fn line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
     Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// A complete JSON response.
+/// Writes a complete JSON response.
 pub(super) fn write_json(
     writer: &mut impl Write,
     status: u16,
     body: &Value,
     headers: &Map<String, Value>,
 ) -> io::Result<()> {
-    // A text stands for a body that is not JSON.
+    // A string is a body that is not JSON.
     let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
     let mut head = format!("HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n");
     head.push_str(&format!("content-length: {}\r\n", body.len()));

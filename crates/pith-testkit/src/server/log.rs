@@ -1,4 +1,4 @@
-//! What clients asked, and how each answer ended.
+//! Records requests and how each answer ended.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -17,16 +17,16 @@ pub struct Request {
     pub query: String,
     /// Lower-case names, in order of arrival.
     pub headers: Vec<(String, String)>,
-    /// `{"unparsed": text}` when it was not JSON.
+    /// `{"unparsed": text}` if it was not JSON.
     pub body: Value,
-    /// Absent for requests that are no model calls.
+    /// `None` for requests that are no model calls.
     pub api: Option<Api>,
     /// `main` or `route<n>`.
     pub route: String,
 }
 
 impl Request {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
     }
@@ -35,17 +35,17 @@ impl Request {
 /// How an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Completely, scripted HTTP errors and early ends included.
+    /// Completely, including scripted HTTP errors and early ends.
     Sent,
     /// The client hung up before the end.
     ClientClosed,
     /// The fault cut or reset the connection.
     Broken,
-    /// A hang ran out.
+    /// A scripted hang ran out.
     HangOver,
 }
 
-/// The record of a server, and the place where tests wait for it.
+/// The record of a server, on which tests wait.
 #[derive(Default)]
 pub(super) struct Log {
     state: Mutex<State>,
@@ -101,20 +101,20 @@ impl Log {
         self.lock().others.clone()
     }
 
-    pub(super) fn wait_request(&self, index: usize, patience: Duration) -> Request {
-        self.wait(&format!("request {index}"), patience, |state| state.requests.get(index).cloned())
+    pub(super) fn wait_request(&self, index: usize, timeout: Duration) -> Request {
+        self.wait(&format!("request {index}"), timeout, |state| state.requests.get(index).cloned())
     }
 
-    pub(super) fn wait_outcome(&self, index: usize, patience: Duration) -> Outcome {
-        self.wait(&format!("the end of answer {index}"), patience, |state| *state.outcomes.get(index)?)
+    pub(super) fn wait_outcome(&self, index: usize, timeout: Duration) -> Outcome {
+        self.wait(&format!("the end of answer {index}"), timeout, |state| *state.outcomes.get(index)?)
     }
 
-    pub(super) fn wait_held(&self, index: usize, patience: Duration) {
-        self.wait(&format!("answer {index} to be held"), patience, |state| state.held.contains(&index).then_some(()))
+    pub(super) fn wait_held(&self, index: usize, timeout: Duration) {
+        self.wait(&format!("answer {index} to be held"), timeout, |state| state.held.contains(&index).then_some(()))
     }
 
-    fn wait<T>(&self, what: &str, patience: Duration, mut look: impl FnMut(&State) -> Option<T>) -> T {
-        let deadline = Instant::now() + patience;
+    fn wait<T>(&self, what: &str, timeout: Duration, mut look: impl FnMut(&State) -> Option<T>) -> T {
+        let deadline = Instant::now() + timeout;
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&state) {
@@ -123,14 +123,14 @@ impl Log {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let paths: Vec<_> = state.requests.iter().map(|request| request.path.as_str()).collect();
-                panic!("waited {patience:?} for {what}; the model server saw {paths:?}, ends {:?}", state.outcomes);
+                panic!("waited {timeout:?} for {what}; the model server saw {paths:?}, ends {:?}", state.outcomes);
             }
             state = self.changed.wait_timeout(state, left).expect("no holder panics").0;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A test that panicked while waiting has already failed; its log stays readable.
+        // A test that panicked while waiting has already failed; the record stays readable.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Which answer comes next.
+//! Selects the next answer.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::script::{After, Script, Turn};
 
-/// A script being played: knows how far each conversation has come.
-pub(super) struct Play {
+/// A script being played: knows the position of each conversation.
+pub(super) struct ScriptPlayer {
     main: Track,
     routes: Vec<(Regex, Track)>,
     default: Arc<Turn>,
-    /// Requests so far, by conversation and track.
+    /// The number of requests so far, by conversation and track.
     counts: HashMap<(String, String), usize>,
 }
 
@@ -22,14 +22,14 @@ struct Track {
     after: After,
 }
 
-/// The answer chosen for a request.
+/// The answer selected for a request.
 pub(super) struct Choice {
     pub turn: Arc<Turn>,
     /// `main` or `route<n>`.
     pub route: String,
 }
 
-impl Play {
+impl ScriptPlayer {
     pub(super) fn new(script: Script) -> Self {
         let default = script.default.unwrap_or_else(|| Turn::text("(end of script)")).labelled("td".to_owned());
         let mut main = Track { turns: Vec::new(), after: script.after };
@@ -39,7 +39,7 @@ impl Play {
             route.turns.into_iter().for_each(|turn| track.add(turn));
             (route.matching, track)
         });
-        Play { main, routes: routes.collect(), default: Arc::new(default), counts: HashMap::new() }
+        ScriptPlayer { main, routes: routes.collect(), default: Arc::new(default), counts: HashMap::new() }
     }
 
     /// Appends to the main track.
@@ -78,7 +78,7 @@ impl Track {
     }
 }
 
-/// JSON text of the newest message of a request in any of the wire formats.
+/// The JSON text of the newest message of a request in any of the wire formats.
 fn newest_message(body: &Value) -> String {
     let messages = ["messages", "input", "contents"].iter().find_map(|name| body.get(name)?.as_array());
     messages.and_then(|messages| messages.last()).unwrap_or(body).to_string()

@@ -1,8 +1,7 @@
-//! What the scripted model says: answers in order, routes by prompt, faults.
+//! What the scripted model answers: turns in order, routes by prompt, faults.
 //!
-//! A script is written in Rust with the builder methods; a transcript may also
-//! give a single answer as JSON, in the format of the scripted model of pith. This
-//! crate reads that itself so that it depends on nothing of pith.
+//! A script is written in Rust with the builder methods; a transcript may also give a single answer as JSON, in the
+//! format of pith's scripted model. This crate parses that itself so that it does not depend on pith.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -50,22 +49,22 @@ pub enum After {
 pub struct Turn {
     pub(super) text: Option<String>,
     pub(super) blocks: Vec<Block>,
-    /// Characters in one delta.
+    /// The number of characters in one delta.
     pub(super) chunk: usize,
-    /// Pause before each delta.
+    /// The pause before each delta.
     pub(super) delay_ms: u64,
-    /// Pause before the head of the response.
+    /// The pause before the head of the response.
     pub(super) first_byte_ms: u64,
     pub(super) usage: TurnUsage,
-    /// `stop`, `toolUse`, `length`, or the vendor's own word.
+    /// `stop`, `toolUse`, `length`, or the vendor's own name.
     pub(super) stop: Option<String>,
     pub(super) fault: Option<Fault>,
-    /// Deltas sent before the answer waits for `ModelServer::release`.
+    /// The number of deltas sent before the answer waits for `ModelServer::release`.
     pub(super) hold_after: Option<usize>,
     pub(super) times: usize,
     #[serde(skip)]
     pub(super) label: String,
-    /// Encoded answers by API: a second request costs only the socket write.
+    /// Encoded answers by API: a second request costs only the write.
     #[serde(skip)]
     rendered: Arc<Mutex<HashMap<Api, Arc<Rendered>>>>,
 }
@@ -74,18 +73,18 @@ pub struct Turn {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 pub enum Block {
-    /// Words for the user.
+    /// Text for the user.
     Text {
         #[serde(default)]
         text: String,
-        /// So many characters of text that never repeats itself, instead of `text`.
+        /// That many characters of text without repetition, instead of `text`.
         chars: Option<usize>,
-        /// The text so many times.
+        /// How often the text is repeated.
         repeat: Option<usize>,
     },
     /// Reasoning.
     Thinking { text: String },
-    /// A call; `raw_args` is sent as it stands, valid JSON or not.
+    /// A call; `raw_args` is sent as it is, valid JSON or not.
     ToolCall {
         id: Option<String>,
         name: String,
@@ -95,7 +94,7 @@ pub enum Block {
     },
 }
 
-/// Tokens the answer claims.
+/// The token usage the answer reports.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct TurnUsage {
@@ -105,11 +104,11 @@ pub struct TurnUsage {
     pub cache_write: u64,
 }
 
-/// What goes wrong with an answer. `after` counts deltas that still get through.
+/// What goes wrong with an answer. `after` counts deltas that are still sent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// An HTTP status instead of an answer.
+    /// Answers with an HTTP status instead.
     Http {
         status: u16,
         #[serde(default = "scripted_error")]
@@ -117,34 +116,34 @@ pub enum Fault {
         #[serde(default)]
         headers: Map<String, Value>,
     },
-    /// The connection is reset.
+    /// Resets the connection.
     Reset {
         #[serde(default)]
         after: usize,
     },
-    /// The connection closes inside the body.
+    /// Closes the connection inside the body.
     Cut {
         #[serde(default)]
         after: usize,
     },
-    /// The body ends cleanly but early.
+    /// Ends the body cleanly but early.
     Truncate {
         #[serde(default)]
         after: usize,
     },
-    /// Silence on an open connection.
+    /// Stays silent on an open connection.
     Hang {
         #[serde(default)]
         after: usize,
         #[serde(default = "ten_minutes")]
         seconds: f64,
     },
-    /// An event whose data is not JSON, then the rest.
+    /// Sends an event whose data is not JSON, then the rest.
     Badjson {
         #[serde(default)]
         after: usize,
     },
-    /// The vendor's error event, then nothing.
+    /// Sends the vendor's error event, then nothing.
     ErrorEvent {
         #[serde(default)]
         after: usize,
@@ -154,12 +153,12 @@ pub enum Fault {
 }
 
 impl Script {
-    /// No answers yet; every request gets the default text.
+    /// Creates a script without answers; every request gets the default text.
     pub fn new() -> Self {
         Script::default()
     }
 
-    /// A script of plain answers in order.
+    /// Creates a script of answers in order.
     pub fn of(turns: impl IntoIterator<Item = Turn>) -> Self {
         Script { turns: turns.into_iter().collect(), ..Script::default() }
     }
@@ -170,20 +169,20 @@ impl Script {
         self
     }
 
-    /// Answers for requests whose newest message (as JSON text) matches `pattern`; the last one repeats.
+    /// Adds answers for requests whose newest message (as JSON text) matches `pattern`; the last one repeats.
     pub fn route(mut self, pattern: &str, turns: impl IntoIterator<Item = Turn>) -> Self {
         let matching = Regex::new(pattern).expect("the test's pattern is a regular expression");
         self.routes.push(Route { matching, turns: turns.into_iter().collect(), after: After::Repeat });
         self
     }
 
-    /// The answer after all others, and to requests for which there is none.
+    /// Sets the answer after all others, and to requests for which there is none.
     pub fn fallback(mut self, turn: Turn) -> Self {
         self.default = Some(turn);
         self
     }
 
-    /// What follows the last answer.
+    /// Sets what follows the last answer.
     pub fn after(mut self, after: After) -> Self {
         self.after = after;
         self
@@ -211,7 +210,7 @@ impl Turn {
         Turn::default().fault(fault)
     }
 
-    /// No answer at all: the connection stays open and silent.
+    /// No answer: the connection stays open and silent.
     pub fn silent() -> Self {
         Turn::default().first_byte(Duration::from_secs(600))
     }
@@ -221,66 +220,66 @@ impl Turn {
         Turn::failing(Fault::Http { status, body: scripted_error(), headers: Map::new() })
     }
 
-    /// The failure that passes by itself.
+    /// A temporary failure.
     pub fn overloaded() -> Self {
         let body = json!({"type": "error", "error": overloaded()});
         Turn::failing(Fault::Http { status: 529, body, headers: Map::new() })
     }
 
-    /// Characters in one delta.
+    /// Sets the number of characters in one delta.
     pub fn chunk(mut self, characters: usize) -> Self {
         self.chunk = characters;
         self
     }
 
-    /// Pause before each delta.
+    /// Sets the pause before each delta.
     pub fn delay(mut self, pause: Duration) -> Self {
         self.delay_ms = pause.as_millis() as u64;
         self
     }
 
-    /// Pause before the head of the response.
+    /// Sets the pause before the head of the response.
     pub fn first_byte(mut self, pause: Duration) -> Self {
         self.first_byte_ms = pause.as_millis() as u64;
         self
     }
 
-    /// Tokens the answer claims.
+    /// Sets the token usage the answer reports.
     pub fn usage(mut self, usage: TurnUsage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// The stop reason the answer reports.
+    /// Sets the stop reason the answer reports.
     pub fn stop(mut self, reason: &str) -> Self {
         self.stop = Some(reason.to_owned());
         self
     }
 
-    /// What goes wrong.
+    /// Sets what goes wrong.
     pub fn fault(mut self, fault: Fault) -> Self {
         self.fault = Some(fault);
         self
     }
 
-    /// Waits after so many deltas until the test calls `ModelServer::release`.
+    /// Waits after that many deltas until the test calls `ModelServer::release`.
     pub fn hold_after(mut self, deltas: usize) -> Self {
         self.hold_after = Some(deltas);
         self
     }
 
-    /// Gives the answer so many times in a row.
+    /// Gives the answer that many times in a row.
     pub fn times(mut self, times: usize) -> Self {
         self.times = times;
         self
     }
 
     /// The blocks with texts and ids filled in.
-    pub(super) fn content(&self) -> Vec<Said> {
+    pub(super) fn content(&self) -> Vec<ResolvedBlock> {
         if let Some(text) = &self.text {
-            return vec![Said::Text(text.clone())];
+            return vec![ResolvedBlock::Text(text.clone())];
         }
-        self.blocks.iter().enumerate().map(|(index, block)| block.say(&self.label, index)).collect()
+        self.blocks.iter().enumerate().map(|(index, block)| block.resolve(&self.label, index)).collect()
     }
 
     pub(super) fn stop_reason(&self) -> &str {
@@ -288,7 +287,7 @@ impl Turn {
         self.stop.as_deref().unwrap_or(if calls { "toolUse" } else { "stop" })
     }
 
-    /// The answer as the `index`-th of its list; ids are derived from that.
+    /// The answer with its label in its list, from which ids are derived.
     pub(super) fn labelled(&self, label: String) -> Self {
         Turn { label, rendered: Arc::default(), ..self.clone() }
     }
@@ -299,20 +298,20 @@ impl Turn {
     }
 }
 
-/// A block as it goes out.
-pub(super) enum Said {
+/// A block as it is sent.
+pub(super) enum ResolvedBlock {
     Text(String),
     Thinking(String),
     Call { id: String, name: String, args: Map<String, Value>, json: String },
 }
 
 impl Block {
-    /// Words for the user.
+    /// A text for the user.
     pub fn text(text: impl Into<String>) -> Self {
         Block::Text { text: text.into(), chars: None, repeat: None }
     }
 
-    /// Text of exactly that length that never repeats itself.
+    /// A text of exactly that length without repetition.
     pub fn prose(chars: usize) -> Self {
         Block::Text { text: String::new(), chars: Some(chars), repeat: None }
     }
@@ -328,18 +327,18 @@ impl Block {
         Block::ToolCall { id: None, name: tool.to_owned(), args, raw_args: None }
     }
 
-    /// A tool call whose arguments are sent as they stand.
+    /// A tool call whose arguments are sent as they are.
     pub fn raw_call(tool: &str, arguments: &str) -> Self {
         let raw_args = Some(arguments.to_owned());
         Block::ToolCall { id: None, name: tool.to_owned(), args: Map::new(), raw_args }
     }
 
-    fn say(&self, label: &str, index: usize) -> Said {
+    fn resolve(&self, label: &str, index: usize) -> ResolvedBlock {
         match self {
-            Block::Text { chars: Some(chars), .. } => Said::Text(prose(*chars)),
-            Block::Text { text, repeat, .. } => Said::Text(text.repeat(repeat.unwrap_or(1))),
-            Block::Thinking { text } => Said::Thinking(text.clone()),
-            Block::ToolCall { id, name, args, raw_args } => Said::Call {
+            Block::Text { chars: Some(chars), .. } => ResolvedBlock::Text(prose(*chars)),
+            Block::Text { text, repeat, .. } => ResolvedBlock::Text(text.repeat(repeat.unwrap_or(1))),
+            Block::Thinking { text } => ResolvedBlock::Thinking(text.clone()),
+            Block::ToolCall { id, name, args, raw_args } => ResolvedBlock::Call {
                 id: id.clone().unwrap_or_else(|| format!("{label}b{index}")),
                 name: name.clone(),
                 args: args.clone(),

@@ -58,7 +58,7 @@ fn answer(script: Script, api: Api) -> String {
 }
 
 /// All strings found under `pointers` in the events, joined.
-fn said(api: Api, pointer: &str) -> String {
+fn joined_strings(api: Api, pointer: &str) -> String {
     let turn = Turn::blocks([
         Block::thinking("let me think"),
         Block::text("héllo wörld, this is long enough"),
@@ -73,20 +73,23 @@ fn said(api: Api, pointer: &str) -> String {
 #[test]
 fn deltas_of_every_format_add_up() {
     let text = "héllo wörld, this is long enough";
-    assert_eq!(said(Api::Anthropic, "/delta/text"), text);
-    assert_eq!(said(Api::Anthropic, "/delta/thinking"), "let me think");
-    assert_eq!(said(Api::Anthropic, "/delta/partial_json"), r#"{"command":"ls"}"#);
-    assert_eq!(said(Api::Anthropic, "/content_block/id"), "toolu_t0b2");
-    assert_eq!(said(Api::Anthropic, "/delta/stop_reason"), "tool_use");
-    assert_eq!(said(Api::Completions, "/choices/0/delta/content"), text);
-    assert_eq!(said(Api::Completions, "/choices/0/delta/reasoning_content"), "let me think");
-    assert_eq!(said(Api::Completions, "/choices/0/delta/tool_calls/0/function/arguments"), r#"{"command":"ls"}"#);
-    assert_eq!(said(Api::Completions, "/choices/0/finish_reason"), "tool_calls");
-    assert_eq!(said(Api::Responses, "/delta"), format!("let me think{text}{}", r#"{"command":"ls"}"#));
-    assert_eq!(said(Api::Responses, "/response/status"), "in_progresscompleted");
-    assert_eq!(said(Api::Google, "/candidates/0/content/parts/0/text"), format!("let me think{text}"));
-    assert_eq!(said(Api::Google, "/candidates/0/content/parts/0/functionCall/args/command"), "ls");
-    assert_eq!(said(Api::Google, "/candidates/0/finishReason"), "STOP");
+    assert_eq!(joined_strings(Api::Anthropic, "/delta/text"), text);
+    assert_eq!(joined_strings(Api::Anthropic, "/delta/thinking"), "let me think");
+    assert_eq!(joined_strings(Api::Anthropic, "/delta/partial_json"), r#"{"command":"ls"}"#);
+    assert_eq!(joined_strings(Api::Anthropic, "/content_block/id"), "toolu_t0b2");
+    assert_eq!(joined_strings(Api::Anthropic, "/delta/stop_reason"), "tool_use");
+    assert_eq!(joined_strings(Api::Completions, "/choices/0/delta/content"), text);
+    assert_eq!(joined_strings(Api::Completions, "/choices/0/delta/reasoning_content"), "let me think");
+    assert_eq!(
+        joined_strings(Api::Completions, "/choices/0/delta/tool_calls/0/function/arguments"),
+        r#"{"command":"ls"}"#
+    );
+    assert_eq!(joined_strings(Api::Completions, "/choices/0/finish_reason"), "tool_calls");
+    assert_eq!(joined_strings(Api::Responses, "/delta"), format!("let me think{text}{}", r#"{"command":"ls"}"#));
+    assert_eq!(joined_strings(Api::Responses, "/response/status"), "in_progresscompleted");
+    assert_eq!(joined_strings(Api::Google, "/candidates/0/content/parts/0/text"), format!("let me think{text}"));
+    assert_eq!(joined_strings(Api::Google, "/candidates/0/content/parts/0/functionCall/args/command"), "ls");
+    assert_eq!(joined_strings(Api::Google, "/candidates/0/finishReason"), "STOP");
 }
 
 #[test]
@@ -141,7 +144,7 @@ fn a_chunked_request_body_is_read() {
 }
 
 #[test]
-fn turns_come_in_order_then_as_told() {
+fn turns_come_in_order_then_follow_the_after_rule() {
     let texts = |script: Script| {
         let server = ModelServer::start(script);
         let stream = connect(&server);
@@ -160,7 +163,7 @@ fn turns_come_in_order_then_as_told() {
 }
 
 #[test]
-fn routes_look_at_the_newest_message_and_conversations_count_apart() {
+fn routes_match_the_newest_message_and_conversations_are_counted_separately() {
     let server =
         ModelServer::start(Script::of([Turn::text("one"), Turn::text("two")]).route("summar", [Turn::text("summary")]));
     let stream = connect(&server);
@@ -179,7 +182,7 @@ fn routes_look_at_the_newest_message_and_conversations_count_apart() {
 }
 
 #[test]
-fn faults() {
+fn faults_go_wrong_as_scripted() {
     let check = |fault: Fault, wanted: &dyn Fn(&str) -> bool| {
         let what = format!("{fault:?}");
         let answer = answer(Script::of([Turn::text("abcdef").chunk(2).fault(fault)]), Api::Anthropic);
@@ -227,7 +230,7 @@ fn a_client_that_hangs_up_is_noticed() {
 }
 
 #[test]
-fn a_held_answer_goes_on_when_released() {
+fn a_held_answer_continues_when_released() {
     let server = ModelServer::start(Script::of([Turn::text("abcdef").chunk(2).hold_after(2)]));
     let stream = connect(&server);
     ask(&stream, "/v1/messages", &json!({}));
@@ -246,7 +249,7 @@ fn a_held_answer_goes_on_when_released() {
 }
 
 #[test]
-fn anything_else_is_not_found() {
+fn other_requests_get_404() {
     let server = ModelServer::start(Script::new());
     let mut stream = connect(&server);
     stream.write_all(b"GET /v1/models HTTP/1.1\r\n\r\n").expect("taken");

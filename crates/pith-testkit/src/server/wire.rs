@@ -1,4 +1,4 @@
-//! Answers as bytes, one module per wire format.
+//! Encodes answers, one module per wire format.
 
 mod anthropic;
 mod completions;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::script::{Fault, Turn};
 
-/// A wire format, and the provider that speaks it in a test home.
+/// A wire format, and its provider in a test home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Api {
     Anthropic,
@@ -32,7 +32,7 @@ impl Api {
         }
     }
 
-    /// A short name for people.
+    /// A short name.
     pub fn label(self) -> &'static str {
         match self {
             Api::Anthropic => "anthropic",
@@ -62,7 +62,7 @@ impl Api {
         }
     }
 
-    /// What a client of the format expects in its base URL.
+    /// The path that clients of the format expect in the base URL.
     pub fn base_path(self) -> &'static str {
         match self {
             Api::Anthropic => "",
@@ -71,7 +71,7 @@ impl Api {
         }
     }
 
-    /// The format a request path belongs to.
+    /// The format of a request path.
     pub(super) fn of_path(path: &str) -> Option<Api> {
         Some(match path {
             _ if path.ends_with("/messages") => Api::Anthropic,
@@ -86,7 +86,7 @@ impl Api {
 /// One server-sent event.
 pub(super) struct Event {
     pub bytes: Vec<u8>,
-    /// Carries text, reasoning or arguments; `after` and `hold_after` count these.
+    /// Whether it carries text, reasoning or arguments; `after` and `hold_after` count these.
     pub is_delta: bool,
 }
 
@@ -107,11 +107,11 @@ impl Event {
     }
 }
 
-/// A whole answer in HTTP chunks, faults applied; serving it is only a write.
+/// A whole answer in HTTP chunks, faults applied, ready to be written.
 #[derive(Debug)]
 pub(super) struct Rendered {
     pub bytes: Vec<u8>,
-    /// End of each event in `bytes`, and whether it is a delta.
+    /// The end of each event in `bytes`, and whether it is a delta.
     pub events: Vec<(usize, bool)>,
 }
 
@@ -154,7 +154,7 @@ impl Rendered {
     }
 }
 
-/// Index of the event after so many deltas.
+/// The index of the event after that many deltas.
 fn cut(events: &[Event], after: usize) -> usize {
     let deltas = events.iter().enumerate().filter(|(_, event)| event.is_delta);
     deltas.map(|(index, _)| index).nth(after).unwrap_or(events.len())
@@ -168,7 +168,7 @@ fn error_event(api: Api, error: &Value) -> Event {
     }
 }
 
-/// The text in pieces of so many characters; an empty text is one empty piece.
+/// Splits the text into pieces of `size` characters; an empty text is one empty piece.
 fn pieces(text: &str, size: usize) -> Vec<&str> {
     let mut pieces = Vec::with_capacity(text.len() / size.max(1) + 1);
     let mut rest = text;

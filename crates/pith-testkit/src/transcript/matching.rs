@@ -1,10 +1,9 @@
-//! Whether a frame is what a transcript expects.
+//! Compares a frame with what a transcript expects.
 //!
-//! Members a pattern does not list are free; lists have to agree in length. In
-//! strings `[ID]` stands for an identifier, `[ID:name]` for one that is remembered
-//! under that name or was remembered before, `[TIME]` for a moment, `[CWD]` and
-//! `[HOME]` for the host's directories. `"[TIME]"` alone also matches a number,
-//! `"[ANY]"` matches everything and `"[ABSENT]"` a member that is not there.
+//! Members that a pattern does not list are free; arrays must have the same length. In strings `[ID]` stands for an
+//! identifier, `[ID:name]` for one that is remembered under that name or was remembered before, `[TIME]` for a moment,
+//! `[CWD]` and `[HOME]` for the host's directories. `"[TIME]"` alone also matches a number, `"[ANY]"` matches
+//! everything and `"[ABSENT]"` a missing member.
 
 use std::collections::BTreeMap;
 
@@ -13,32 +12,32 @@ use serde_json::{Map, Value};
 
 use crate::home::TempHome;
 
-/// The directories placeholders stand for.
+/// The values of placeholders.
 #[derive(Clone, Debug, Default)]
-pub struct Places {
+pub struct Placeholders {
     cwd: String,
     home: String,
     /// Identifiers by the whole placeholder, such as `[ID:call]`.
     named: BTreeMap<String, String>,
 }
 
-impl Places {
-    /// Those of a test home.
+impl Placeholders {
+    /// Creates the values for a test home.
     pub fn new(home: &TempHome) -> Self {
-        Places {
+        Placeholders {
             cwd: home.work().display().to_string(),
             home: home.home().display().to_string(),
             named: BTreeMap::new(),
         }
     }
 
-    /// Puts the directories in for their placeholders.
+    /// Replaces placeholders by their values.
     pub fn fill(&self, text: &str) -> String {
         let text = text.replace("[CWD]", &self.cwd).replace("[HOME]", &self.home);
         self.named.iter().fold(text, |text, (name, value)| text.replace(name.as_str(), value))
     }
 
-    /// Keeps what the named placeholders of a matched pattern stood for; the first meaning stays.
+    /// Remembers the values of named placeholders in a matched pattern; the first value stays.
     pub fn remember(&mut self, pattern: &Value, frame: &Value) {
         match (pattern, frame) {
             (Value::Object(members), Value::Object(frame)) => {
@@ -56,7 +55,7 @@ impl Places {
         }
     }
 
-    /// Puts placeholders in for the directories.
+    /// Replaces directories by their placeholders.
     fn hide(&self, text: &str) -> String {
         let hide = |text: &str, place: &str, name: &str| {
             if place.is_empty() { text.to_owned() } else { text.replace(place, name) }
@@ -65,12 +64,17 @@ impl Places {
     }
 }
 
-/// Holds `frame` against `pattern`; the error says where they differ.
-pub fn matches(pattern: &Value, frame: &Value, places: &Places) -> Result<(), String> {
-    compare(pattern, Some(frame), places, &mut Vec::new())
+/// Compares `frame` with `pattern`; the error says where they differ.
+pub fn matches(pattern: &Value, frame: &Value, placeholders: &Placeholders) -> Result<(), String> {
+    compare(pattern, Some(frame), placeholders, &mut Vec::new())
 }
 
-fn compare(pattern: &Value, actual: Option<&Value>, places: &Places, path: &mut Vec<String>) -> Result<(), String> {
+fn compare(
+    pattern: &Value,
+    actual: Option<&Value>,
+    placeholders: &Placeholders,
+    path: &mut Vec<String>,
+) -> Result<(), String> {
     let differs = |path: &[String], wanted: &str| {
         let place = if path.is_empty() { "the frame".to_owned() } else { path.join(".") };
         let got = actual.map_or_else(|| "nothing".to_owned(), Value::to_string);
@@ -85,7 +89,7 @@ fn compare(pattern: &Value, actual: Option<&Value>, places: &Places, path: &mut 
         (Value::Object(members), Value::Object(actual)) => {
             for (name, member) in members {
                 path.push(name.clone());
-                compare(member, actual.get(name), places, path)?;
+                compare(member, actual.get(name), placeholders, path)?;
                 path.pop();
             }
             Ok(())
@@ -93,25 +97,25 @@ fn compare(pattern: &Value, actual: Option<&Value>, places: &Places, path: &mut 
         (Value::Array(items), Value::Array(actual)) if items.len() == actual.len() => {
             for (index, (item, actual)) in items.iter().zip(actual).enumerate() {
                 path.push(index.to_string());
-                compare(item, Some(actual), places, path)?;
+                compare(item, Some(actual), placeholders, path)?;
                 path.pop();
             }
             Ok(())
         }
         (Value::Array(items), Value::Array(_)) => differs(path, &format!("{} items", items.len())),
-        (Value::String(text), Value::String(actual)) if text_matches(text, actual, places) => Ok(()),
+        (Value::String(text), Value::String(actual)) if text_matches(text, actual, placeholders) => Ok(()),
         (Value::Number(number), Value::Number(actual)) if number.as_f64() == actual.as_f64() => Ok(()),
         (Value::Bool(_) | Value::Null, _) if pattern == actual => Ok(()),
         _ => differs(path, &pattern.to_string()),
     }
 }
 
-fn text_matches(pattern: &str, actual: &str, places: &Places) -> bool {
+fn text_matches(pattern: &str, actual: &str, placeholders: &Placeholders) -> bool {
     if !pattern.contains('[') {
         return pattern == actual;
     }
-    let filled = places.fill(pattern);
-    // A name that means nothing yet stands for any identifier.
+    let filled = placeholders.fill(pattern);
+    // A name without a value yet stands for any identifier.
     let filled = if filled.starts_with("[ID:") && filled.ends_with(']') { "[ID]".to_owned() } else { filled };
     let expression = regex::escape(&filled)
         .replace(r"\[ID\]", "[0-9A-Za-z_-]+")
@@ -120,13 +124,14 @@ fn text_matches(pattern: &str, actual: &str, places: &Places) -> bool {
     Regex::new(&format!("^(?:{expression})$")).is_ok_and(|expression| expression.is_match(actual))
 }
 
-/// A frame as an expectation: the members of `pattern`, or else those that name the frame; volatile values hidden.
-pub fn project(frame: &Value, pattern: Option<&Value>, places: &Places) -> Value {
+/// Turns a frame into an expectation: the members of `pattern`, or else those that identify the frame, with volatile
+/// values hidden.
+pub fn project(frame: &Value, pattern: Option<&Value>, placeholders: &Placeholders) -> Value {
     match (frame, pattern) {
         (Value::Object(members), Some(Value::Object(wanted))) => {
             let names = members.keys().filter(|name| *name == "type" || wanted.contains_key(*name));
             pick(members, names.map(String::as_str), |name, value| {
-                project_member(name, value, wanted.get(name), places)
+                project_member(name, value, wanted.get(name), placeholders)
             })
         }
         (Value::Object(members), None) => {
@@ -145,26 +150,26 @@ pub fn project(frame: &Value, pattern: Option<&Value>, places: &Places) -> Value
                 "role",
             ];
             let names = NAMING.into_iter().filter(|name| members.contains_key(*name));
-            pick(members, names, |name, value| project_member(name, value, None, places))
+            pick(members, names, |name, value| project_member(name, value, None, placeholders))
         }
         (Value::Array(items), Some(Value::Array(wanted))) => {
             let items = items.iter().enumerate();
-            items.map(|(index, item)| project(item, wanted.get(index).or(Some(item)), places)).collect()
+            items.map(|(index, item)| project(item, wanted.get(index).or(Some(item)), placeholders)).collect()
         }
-        (Value::String(text), _) => Value::String(places.hide(text)),
+        (Value::String(text), _) => Value::String(placeholders.hide(text)),
         _ => frame.clone(),
     }
 }
 
-fn project_member(name: &str, value: &Value, pattern: Option<&Value>, places: &Places) -> Value {
+fn project_member(name: &str, value: &Value, pattern: Option<&Value>, placeholders: &Placeholders) -> Value {
     let is_placeholder = pattern.and_then(Value::as_str).is_some_and(|text| text.contains('['));
     match (name, value) {
         ("timestamp", _) => Value::from("[TIME]"),
         ("sessionId" | "responseId" | "parentId", Value::String(_)) => Value::from("[ID]"),
-        _ if is_placeholder && pattern.is_some_and(|pattern| matches(pattern, value, places).is_ok()) => {
+        _ if is_placeholder && pattern.is_some_and(|pattern| matches(pattern, value, placeholders).is_ok()) => {
             pattern.cloned().unwrap_or_default()
         }
-        _ => project(value, pattern.filter(|pattern| pattern.is_object() || pattern.is_array()), places),
+        _ => project(value, pattern.filter(|pattern| pattern.is_object() || pattern.is_array()), placeholders),
     }
 }
 

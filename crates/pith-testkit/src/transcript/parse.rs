@@ -1,11 +1,11 @@
-//! The text form of a transcript.
+//! Parses the text form of a transcript.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::patience;
 use crate::server::{Block, Turn};
+use crate::timeout;
 
 /// A parsed file.
 #[derive(Debug)]
@@ -17,10 +17,10 @@ pub struct Transcript {
     pub(super) settings: Value,
     /// Further environment variables.
     pub(super) environment: Vec<(String, String)>,
-    /// Files to be there before the start; `agent/` stands for the agent directory.
+    /// Files to create before the start; `agent/` stands for the agent directory.
     pub(super) files: Vec<(String, String)>,
     /// How long a frame is waited for.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
 }
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(super) enum Step {
 }
 
 impl Transcript {
-    /// Reads a file's text; a line that means nothing is an error naming it.
+    /// Parses a file's text; the error names an invalid line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut transcript = Transcript {
             lines: Vec::new(),
@@ -54,7 +54,7 @@ impl Transcript {
             settings: json!({}),
             environment: Vec::new(),
             files: Vec::new(),
-            patience: patience(),
+            timeout: timeout(),
         };
         for (index, text) in text.lines().enumerate() {
             let number = index + 1;

@@ -55,7 +55,7 @@ fn unread_frames_and_a_bad_exit_fail() {
 }
 
 #[test]
-fn sent_lines_need_not_be_json_and_know_the_directory() {
+fn sent_lines_need_not_be_json_and_have_placeholders_filled() {
     passes("cat", "> not json [CWD]\n< \"not json [CWD]\"");
 }
 
@@ -87,7 +87,7 @@ done
 }
 
 #[test]
-fn answers_in_every_form() {
+fn answers_can_be_text_thinking_call_or_json() {
     let count = |text: &str| Transcript::parse(text).map(|transcript| transcript.answers().count());
     assert_eq!(
         count("~ text \"a\"\n~ thinking \"b\"\n~ call ls\n~ call bash {\"command\":\"x\"}\n~ {\"text\":\"c\"}"),
@@ -112,7 +112,7 @@ fn an_update_writes_what_came() {
     let program = program(&home, "read -r line; echo \"$line\"; echo '{\"type\":\"bye\",\"id\":\"7\",\"noise\":1}'");
     let text = "# why\n> {\"type\":\"a\",\"x\":1,\"y\":2}\n< {\"type\":\"b\",\"x\":9}\n";
     let played = parse(text)
-        .patience(Duration::from_millis(300))
+        .timeout(Duration::from_millis(300))
         .play(&|builder| builder.program(&program).spawn(), Purpose::Update);
     assert_eq!(
         played.text,
@@ -124,10 +124,10 @@ fn an_update_writes_what_came() {
 }
 
 #[test]
-fn patterns() {
+fn placeholders_match_and_remember() {
     let home = TempHome::new();
-    let places = Places::new(&home);
-    let check = |pattern: Value, frame: Value| matching::matches(&pattern, &frame, &places);
+    let placeholders = Placeholders::new(&home);
+    let check = |pattern: Value, frame: Value| matching::matches(&pattern, &frame, &placeholders);
     let cwd = home.work().display().to_string();
     for (pattern, frame) in [
         (json!({}), json!({"a": 1})),

@@ -12,7 +12,7 @@ pub const BIN: &str = env!("CARGO_BIN_EXE_pith");
 
 /// A pith in a home, with generous timeouts.
 pub fn builder(home: &TempHome) -> HostBuilder {
-    Host::builder(BIN).rpc(Api::Anthropic).home(home).patience(Duration::from_secs(120))
+    Host::builder(BIN).rpc(Api::Anthropic).home(home).timeout(Duration::from_secs(120))
 }
 
 /// The time from spawning the process to its first answer, median of `n`.

@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::{Extensions, NAMED, limits};
-use crate::people::questions::{Questions, Shown};
+use crate::modes::questions::{Questions, Shown};
 
 /// How long a host waits for extensions that make no progress.
 const STALL_LIMIT: Duration = Duration::from_millis(50);

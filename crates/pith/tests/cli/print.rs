@@ -136,11 +136,11 @@ fn an_interrupt_ends_the_work_and_what_it_started() {
     let pid = Pid::from_child(&child);
     let mut child = child;
     drop(child.stdin.take());
-    process::wait_for(&sleep, pith_testkit::patience());
+    process::wait_for(&sleep, pith_testkit::timeout());
     kill_process(pid, Signal::INT).expect("pith is running");
     let output = finish(child);
     assert_eq!((output.stdout.as_str(), output.code), ("", 130));
-    process::no_process_with(&sleep, pith_testkit::patience());
+    process::no_process_with(&sleep, pith_testkit::timeout());
     let session = home.sessions().remove(0);
     assert!(
         session.messages().iter().any(|message| message["role"] == "toolResult"),

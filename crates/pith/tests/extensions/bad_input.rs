@@ -412,7 +412,7 @@ fn programs_of_an_extension_end_with_pith_however_it_ends() {
         stage.host.send(json!({"type": "prompt", "message": "/go"}));
         stage.notified(0, "started");
         let marker = stage.host.marker().to_owned();
-        let wait = pith_testkit::patience();
+        let wait = pith_testkit::timeout();
         let running = |seconds: &str| {
             let deadline = std::time::Instant::now() + wait;
             while !process::with_marker(&marker).iter().any(|process| process.command == format!("sleep {seconds}")) {

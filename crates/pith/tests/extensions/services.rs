@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use pith_testkit::{patience, process};
+use pith_testkit::{process, timeout};
 use serde_json::{Value, json};
 
 use crate::models::{told, with_extension};
@@ -148,7 +148,7 @@ fn an_aborted_fetch_closes_its_connection() {
     let web = Web::start();
     let mut scene = with_extension(FETCHING, []);
     assert_eq!(told(&mut scene, &format!("/stop {}", web.url)), json!("AbortError"));
-    web.closed.recv_timeout(patience()).expect("the connection is closed");
+    web.closed.recv_timeout(timeout()).expect("the connection is closed");
     scene.finish();
 }
 
@@ -223,8 +223,8 @@ fn a_wrapped_command_ends_with_its_signal_and_with_pith() {
     assert!(stopped.as_str().expect("a text").ends_with("Command aborted"), "{stopped}");
     let endless = endless_command();
     scene.host.send(json!({"type": "prompt", "message": format!("/endless {endless}")}));
-    process::wait_for(&endless, patience());
+    process::wait_for(&endless, timeout());
     let (_, code) = scene.host.finish();
     assert_eq!(code, 0);
-    process::no_process_with(&endless, patience());
+    process::no_process_with(&endless, timeout());
 }

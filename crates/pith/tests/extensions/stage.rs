@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use pith_testkit::{Api, Host, HostBuilder, ModelServer, Script, TempHome, Turn, patience};
+use pith_testkit::{Api, Host, HostBuilder, ModelServer, Script, TempHome, Turn, timeout};
 use serde_json::{Value, json};
 
 use crate::support::builder;
@@ -87,7 +87,7 @@ impl Stage {
                 return frame;
             }
             assert!(!self.host.has_exited(), "pith has ended before {what}\n{}", self.host.describe());
-            assert!(began.elapsed() < patience(), "waited in vain for {what}\n{}", self.host.describe());
+            assert!(began.elapsed() < timeout(), "waited in vain for {what}\n{}", self.host.describe());
             self.poll_state();
         }
     }

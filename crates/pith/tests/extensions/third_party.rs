@@ -20,7 +20,7 @@ fn load(root: &std::path::Path) -> Result<(usize, usize, Vec<String>), String> {
     };
     let mut stage = Stage::furnished(Script::of([Turn::text("fine")]), furnish, configure);
     stage.host.send(json!({"id": "first", "type": "get_commands"}));
-    let first = stage.host.find_within(0, pith_testkit::patience(), |frame| frame["id"] == "first");
+    let first = stage.host.find_within(0, pith_testkit::timeout(), |frame| frame["id"] == "first");
     let Some(commands) = first else {
         let stderr = stage.host.wait_stderr(|text| text.contains("Failed to load extension"));
         let (_, why) = stderr.split_once("Failed to load extension").unwrap_or_default();

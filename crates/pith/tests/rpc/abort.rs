@@ -2,7 +2,7 @@
 
 use pith_testkit::process::no_process_with;
 use pith_testkit::server::Outcome;
-use pith_testkit::{Block, Fault, Turn, patience};
+use pith_testkit::{Block, Fault, Turn, timeout};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_closed, assert_like, assert_order, endless_command, of_type, position, texts};
@@ -146,7 +146,7 @@ fn in_an_endless_tool() -> (Scene, String) {
 fn abort_during_a_tool_ends_the_run() {
     let (mut scene, endless) = in_an_endless_tool();
     let frames = abort(&mut scene);
-    no_process_with(&endless, patience());
+    no_process_with(&endless, timeout());
     let result = json!({"role": "toolResult", "isError": true, "content": [{"text": "began\n\n\nCommand aborted"}]});
     let closing = json!({"role": "assistant", "content": [], "stopReason": "aborted", "usage": {"totalTokens": 0}});
     assert_order(
@@ -192,7 +192,7 @@ fn calls_that_have_not_begun_never_begin() {
     scene.prompt("go");
     scene.wait_output("began");
     abort(&mut scene);
-    no_process_with(&endless, patience());
+    no_process_with(&endless, timeout());
     let messages = scene.messages();
     let results: Vec<_> = messages.iter().filter(|message| message["role"] == "toolResult").collect();
     assert_eq!(results.len(), 9);
@@ -221,7 +221,7 @@ fn ends_with_an_abort(command: impl Fn(&str) -> String) {
     scene.prompt("go");
     scene.wait_output("began");
     abort(&mut scene);
-    no_process_with(&endless, patience());
+    no_process_with(&endless, timeout());
     goes_on(scene);
 }
 

@@ -1,7 +1,7 @@
 //! Shell commands of the host.
 
 use pith_testkit::process::no_process_with;
-use pith_testkit::{Turn, eventually, patience};
+use pith_testkit::{Turn, eventually, timeout};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, endless_command, of_type, position, sent_texts};
@@ -94,7 +94,7 @@ fn commands_run_beside_each_other_and_beside_everything_else() {
             json!({"output": format!("began-{id}\n"), "cancelled": true, "truncated": false, "exitCode": "[ABSENT]"});
         assert_like(&scene.response(id), &json!({"success": true, "data": wanted}));
     }
-    no_process_with(&endless, patience());
+    no_process_with(&endless, timeout());
     let later = scene.finish().split_off(frames.len());
     let order = |pattern: Value| position(&later, &pattern);
     let stopped = order(json!({"type": "response", "command": "abort_bash"}));
@@ -110,7 +110,7 @@ fn one_command_can_be_stopped_alone() {
     start(&mut scene, "b", &second);
     scene.command(json!({"type": "abort_bash", "targetId": "a"}));
     assert_eq!(scene.response("a")["data"]["cancelled"], true);
-    no_process_with(&first, patience());
+    no_process_with(&first, timeout());
     assert!(!pith_testkit::process::with_marker(&second).is_empty());
     scene.command(json!({"type": "abort_bash"}));
     assert_eq!(scene.response("b")["data"]["cancelled"], true);
@@ -131,7 +131,7 @@ fn a_detached_child_is_stopped_too() {
     start(&mut scene, "a", &format!("setsid {endless} & {endless}"));
     scene.command(json!({"type": "abort_bash"}));
     scene.response("a");
-    no_process_with(&endless, patience());
+    no_process_with(&endless, timeout());
     scene.finish();
 }
 

@@ -1,7 +1,7 @@
 //! Start, end, and what is left behind.
 
 use pith_testkit::process::{no_process_after_a_second, no_process_with, wait_for};
-use pith_testkit::{Script, Signal, TempHome, Turn, patience};
+use pith_testkit::{Script, Signal, TempHome, Turn, timeout};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, builder, endless_command};
@@ -28,7 +28,7 @@ fn exit_codes_while_idle() {
         let mut scene = Scene::new([]);
         scene.state();
         assert_eq!(end(&mut scene, signal), code, "{how}");
-        no_process_with(scene.marker(), patience());
+        no_process_with(scene.marker(), timeout());
     }
 }
 
@@ -41,8 +41,8 @@ fn exit_codes_during_a_tool_and_no_orphan() {
         scene.prompt("go");
         scene.wait_output("began");
         assert_eq!(end(&mut scene, signal), code, "{how}");
-        no_process_with(&endless, patience());
-        no_process_with(scene.marker(), patience());
+        no_process_with(&endless, timeout());
+        no_process_with(scene.marker(), timeout());
         // Messages that were announced as finished are on disk, complete.
         let sessions = scene.home.sessions();
         assert_eq!(sessions.len(), 1, "{how}");
@@ -72,9 +72,9 @@ fn exit_codes_during_a_shell_command_of_the_host() {
         let endless = endless_command();
         let mut scene = Scene::new([]);
         scene.send(json!({"id": "b", "type": "bash", "command": endless}));
-        wait_for(&endless, patience());
+        wait_for(&endless, timeout());
         assert_eq!(end(&mut scene, signal), code, "{how}");
-        no_process_with(&endless, patience());
+        no_process_with(&endless, timeout());
     }
 }
 
@@ -96,7 +96,7 @@ fn children_of_a_shell_command_do_not_outlive_a_killed_pith() {
     let endless = endless_command();
     let scene = Scene::new([]);
     scene.send(json!({"type": "bash", "command": format!("setsid {endless} & {endless}")}));
-    wait_for(&endless, patience());
+    wait_for(&endless, timeout());
     scene.kill();
     no_process_after_a_second(&endless);
 }
@@ -111,7 +111,7 @@ fn background_jobs_end_with_the_session() {
         assert!(!pith_testkit::process::with_marker(&endless).is_empty(), "a job may outlive its call");
         scene.close_stdin();
         assert_eq!(scene.exit_code(), 0);
-        no_process_with(&endless, patience());
+        no_process_with(&endless, timeout());
     }
 }
 
@@ -147,11 +147,11 @@ fn closing_stdout_ends_pith() {
     let mut scene = Scene::new([]);
     scene.state();
     scene.send(json!({"id": "b", "type": "bash", "command": endless}));
-    wait_for(&endless, patience());
+    wait_for(&endless, timeout());
     scene.hang_up(json!({"type": "get_state"}));
     scene.send(json!({"type": "get_state"}));
     assert_eq!(scene.exit_code(), 1);
-    no_process_with(&endless, patience());
+    no_process_with(&endless, timeout());
     scene.wait_stderr(|text| !text.is_empty());
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use pith::embed::Shared;
-use pith_testkit::{Api, Host, Inside, ModelServer, Script, TempHome, Turn};
+use pith_testkit::{Api, Host, InProcess, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -16,12 +16,12 @@ const N_SESSIONS: usize = 50;
 
 /// One thread and one runtime in which all sessions of a test are served.
 struct Process {
-    sessions: mpsc::UnboundedSender<(Inside, std::sync::mpsc::Sender<i32>)>,
+    sessions: mpsc::UnboundedSender<(InProcess, std::sync::mpsc::Sender<i32>)>,
 }
 
 impl Process {
     fn start() -> Self {
-        let (sessions, mut requests) = mpsc::unbounded_channel::<(Inside, std::sync::mpsc::Sender<i32>)>();
+        let (sessions, mut requests) = mpsc::unbounded_channel::<(InProcess, std::sync::mpsc::Sender<i32>)>();
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             let shared = Arc::new(Shared::default());
@@ -46,7 +46,7 @@ impl Process {
         let agent = home.agent().display().to_string();
         let sessions = self.sessions.clone();
         let builder = Host::builder(env!("CARGO_BIN_EXE_pith")).rpc(Api::Anthropic).home(&home);
-        builder.env("PITH_AGENT_DIR", &agent).env("SESSION_NAME", name).spawn_inside(move |inside| {
+        builder.env("PITH_AGENT_DIR", &agent).env("SESSION_NAME", name).spawn_in_process(move |inside| {
             let (ended, end) = std::sync::mpsc::channel();
             sessions.send((inside, ended)).expect("the sessions are served");
             end.recv().unwrap_or(-1)

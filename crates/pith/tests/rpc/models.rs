@@ -209,7 +209,7 @@ fn a_local_server_is_asked_for_its_models() {
     });
     let mut scene = Scene::start(server, home, Api::Anthropic, |builder| builder.env("PI_OFFLINE", "0"));
     // It is asked in the background, so the list is polled until the answer is in it.
-    let deadline = std::time::Instant::now() + pith_testkit::patience();
+    let deadline = std::time::Instant::now() + pith_testkit::timeout();
     loop {
         let models = scene.data(json!({"type": "get_available_models"}))["models"].to_string();
         if models.contains("discovered-7b") {

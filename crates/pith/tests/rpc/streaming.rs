@@ -198,7 +198,7 @@ fn delta_output_is_linear_in_the_answer() {
 fn stalled(mode: &str, chars: usize, chunk: usize, bound: u64) -> Scene {
     let script = Script::of([Turn::blocks([Block::prose(chars)]).chunk(chunk)]);
     let configure = |builder: pith_testkit::HostBuilder| {
-        builder.args(["--no-session", "--stream-updates", mode]).patience(Duration::from_secs(120))
+        builder.args(["--no-session", "--stream-updates", mode]).timeout(Duration::from_secs(120))
     };
     let mut scene = Scene::with(script, configure);
     scene.state();

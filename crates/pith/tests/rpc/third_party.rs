@@ -15,7 +15,7 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use pith_testkit::{Api, TempHome, patience, process};
+use pith_testkit::{Api, TempHome, process, timeout};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
@@ -152,14 +152,14 @@ impl OtherServer {
                 }
             }
         });
-        server.url = receiver.recv_timeout(patience()).expect("the server says where it listens");
+        server.url = receiver.recv_timeout(timeout()).expect("the server says where it listens");
         server
     }
 
     fn journal(&self) -> Vec<Value> {
         let address = self.url.strip_prefix("http://").expect("a plain URL");
         let mut connection = TcpStream::connect(address).expect("the server is running");
-        connection.set_read_timeout(Some(patience())).expect("a timeout");
+        connection.set_read_timeout(Some(timeout())).expect("a timeout");
         connection.write_all(b"GET /__aimock/journal HTTP/1.0\r\n\r\n").expect("the server reads");
         let mut response = String::new();
         connection.read_to_string(&mut response).expect("the server answers");
@@ -185,7 +185,7 @@ fn the_third_party_server_ends_with_its_test() {
     assert!(!process::with_marker(&marker).is_empty());
     // What the kernel does when a test process is killed.
     drop(server.child.stdin.take());
-    process::no_process_with(&marker, patience());
+    process::no_process_with(&marker, timeout());
 }
 
 /// The server's program, installed if necessary; prints why if it is not available.

@@ -204,7 +204,7 @@ fn a_gigabyte_of_output_costs_neither_memory_nor_traffic() {
     let command =
         "yes 'a line of output that goes on for quite a while, over and over' | head -c 1000000000; echo; echo last";
     let script = Script::of([Turn::call("bash", json!({"command": command})), Turn::text("done")]);
-    let mut scene = Scene::with(script, |builder| builder.patience(Duration::from_secs(300)));
+    let mut scene = Scene::with(script, |builder| builder.timeout(Duration::from_secs(300)));
     scene.state();
     let before = scene.memory();
     scene.run("go");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Event, pieces};
-use crate::server::script::{Said, Turn};
+use crate::server::script::{ResolvedBlock, Turn};
 
 pub(super) fn events(turn: &Turn) -> Vec<Event> {
     let usage = &turn.usage;
@@ -14,11 +14,11 @@ pub(super) fn events(turn: &Turn) -> Vec<Event> {
             "cache_read_input_tokens": usage.cache_read, "cache_creation_input_tokens": usage.cache_write}}}))];
     for (index, block) in turn.content().iter().enumerate() {
         let (start, kind, field, text) = match block {
-            Said::Text(text) => (json!({"type": "text", "text": ""}), "text_delta", "text", text),
-            Said::Thinking(text) => {
+            ResolvedBlock::Text(text) => (json!({"type": "text", "text": ""}), "text_delta", "text", text),
+            ResolvedBlock::Thinking(text) => {
                 (json!({"type": "thinking", "thinking": "", "signature": ""}), "thinking_delta", "thinking", text)
             }
-            Said::Call { id, name, json: arguments, .. } => {
+            ResolvedBlock::Call { id, name, json: arguments, .. } => {
                 let start = json!({"type": "tool_use", "id": format!("toolu_{id}"), "name": name, "input": {}});
                 (start, "input_json_delta", "partial_json", arguments)
             }
@@ -27,7 +27,7 @@ pub(super) fn events(turn: &Turn) -> Vec<Event> {
         for piece in pieces(text, turn.chunk) {
             events.push(delta(index, json!({"type": kind, field: piece})).delta());
         }
-        if matches!(block, Said::Thinking(_)) {
+        if matches!(block, ResolvedBlock::Thinking(_)) {
             let signature = format!("sig{}b{index}", turn.label);
             events.push(delta(index, json!({"type": "signature_delta", "signature": signature})));
         }

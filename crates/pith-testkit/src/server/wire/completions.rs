@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Event, pieces};
-use crate::server::script::{Said, Turn};
+use crate::server::script::{ResolvedBlock, Turn};
 
 pub(super) fn events(turn: &Turn) -> Vec<Event> {
     let chunk = |members: Value| {
@@ -19,14 +19,14 @@ pub(super) fn events(turn: &Turn) -> Vec<Event> {
     let mut n_calls = 0;
     for block in turn.content() {
         match block {
-            Said::Text(text) => {
+            ResolvedBlock::Text(text) => {
                 events
                     .extend(pieces(&text, turn.chunk).into_iter().map(|piece| says(json!({"content": piece})).delta()));
             }
-            Said::Thinking(text) => events.extend(
+            ResolvedBlock::Thinking(text) => events.extend(
                 pieces(&text, turn.chunk).into_iter().map(|piece| says(json!({"reasoning_content": piece})).delta()),
             ),
-            Said::Call { id, name, json: arguments, .. } => {
+            ResolvedBlock::Call { id, name, json: arguments, .. } => {
                 let function = json!({"name": name, "arguments": ""});
                 events.push(says(json!({"tool_calls": [
                     {"index": n_calls, "id": format!("call_{id}"), "type": "function", "function": function}]})));

@@ -1,24 +1,24 @@
-//! `google-generative-ai`. Calls arrive whole; there are no argument deltas.
+//! `google-generative-ai`. Calls are sent whole; there are no argument deltas.
 
 use serde_json::{Value, json};
 
 use super::{Event, pieces};
-use crate::server::script::{Said, Turn};
+use crate::server::script::{ResolvedBlock, Turn};
 
 pub(super) fn events(turn: &Turn) -> Vec<Event> {
     let says = |part: Value| body(turn, json!({"content": {"role": "model", "parts": [part]}, "index": 0}), None);
     let mut events = Vec::new();
     for block in turn.content() {
         match block {
-            Said::Text(text) => {
+            ResolvedBlock::Text(text) => {
                 events.extend(pieces(&text, turn.chunk).into_iter().map(|piece| says(json!({"text": piece})).delta()));
             }
-            Said::Thinking(text) => events.extend(
+            ResolvedBlock::Thinking(text) => events.extend(
                 pieces(&text, turn.chunk)
                     .into_iter()
                     .map(|piece| says(json!({"text": piece, "thought": true})).delta()),
             ),
-            Said::Call { name, args, .. } => {
+            ResolvedBlock::Call { name, args, .. } => {
                 events.push(says(json!({"functionCall": {"name": name, "args": args}})).delta());
             }
         }

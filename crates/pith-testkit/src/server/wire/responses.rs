@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Event, pieces};
-use crate::server::script::{Said, Turn};
+use crate::server::script::{ResolvedBlock, Turn};
 
 pub(super) fn events(turn: &Turn) -> Vec<Event> {
     let mut writer = Writer { events: Vec::new(), chunk: turn.chunk };
@@ -14,9 +14,9 @@ pub(super) fn events(turn: &Turn) -> Vec<Event> {
     for (index, block) in turn.content().iter().enumerate() {
         let id = format!("{}b{index}", turn.label);
         output.push(match block {
-            Said::Text(text) => writer.message(index, &format!("msg_{id}"), text),
-            Said::Thinking(text) => writer.reasoning(index, &id, text),
-            Said::Call { id, name, json, .. } => writer.call(index, id, name, json),
+            ResolvedBlock::Text(text) => writer.message(index, &format!("msg_{id}"), text),
+            ResolvedBlock::Thinking(text) => writer.reasoning(index, &id, text),
+            ResolvedBlock::Call { id, name, json, .. } => writer.call(index, id, name, json),
         });
     }
     let usage = &turn.usage;
@@ -54,7 +54,7 @@ impl Writer {
         }
     }
 
-    /// Opens an item, lets `body` fill it, closes it and gives it back complete.
+    /// Opens an item, lets `body` fill it, closes it and returns it complete.
     fn item(&mut self, index: usize, opened: Value, closed: Value, body: impl FnOnce(&mut Self)) -> Value {
         self.push("response.output_item.added", json!({"output_index": index, "item": opened}));
         body(self);
@@ -104,7 +104,7 @@ impl Writer {
     }
 }
 
-/// `base` with further or other members.
+/// `base` with members added or replaced.
 fn with(base: &Value, members: Value) -> Value {
     let mut value = base.clone();
     for (name, member) in members.as_object().expect("members are an object") {

@@ -3,9 +3,9 @@
 mod end;
 mod reload;
 mod replace;
+mod requests;
 mod shell;
 mod summaries;
-mod requests;
 
 use pith_testkit::{ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};

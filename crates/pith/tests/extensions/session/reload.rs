@@ -3,7 +3,7 @@
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{reporting, notes, scene};
+use super::{notes, reporting, scene};
 use crate::support::{Scene, assert_like, of_type};
 
 /// A command that tells which version of the file it is from.

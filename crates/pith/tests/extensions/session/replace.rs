@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{reporting, file, notes, scene};
+use super::{file, notes, reporting, scene};
 use crate::support::{Scene, assert_like, of_type};
 
 const SESSION_EVENTS: [&str; 4] = ["session_before_switch", "session_before_fork", "session_shutdown", "session_start"];

@@ -4,7 +4,7 @@ use pith_testkit::server::TurnUsage;
 use pith_testkit::{Script, Turn};
 use serde_json::{Value, json};
 
-use super::{reporting, notes, scene, scene_with};
+use super::{notes, reporting, scene, scene_with};
 use crate::support::{Scene, assert_like, of_type, texts};
 
 const SUMMARY: &str = "<conversation>";

@@ -9,8 +9,8 @@ use pith_visible::write_stderr;
 use serde_json::json;
 
 use super::Chat;
-use crate::people::client::Client;
-use crate::people::tool_line::cut;
+use crate::modes::client::Client;
+use crate::modes::tool_line::cut;
 
 /// How many sessions are listed at most.
 const MAX_LISTED: usize = 20;

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::Chat;
-use crate::people::client::Client;
-use crate::people::screen::count;
-use crate::people::tool_line::cut;
+use crate::modes::client::Client;
+use crate::modes::screen::count;
+use crate::modes::tool_line::cut;
 
 /// What to do after a line.
 pub enum AfterLine {
