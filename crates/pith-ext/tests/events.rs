@@ -8,7 +8,7 @@ use std::time::Duration;
 use pith_ext::{Boundary, EventName, InputVerdict, ToolCallVerdict, UserBash};
 use pith_protocol::Block;
 use serde_json::{Map, Value, json};
-use support::{Harness, PATIENCE};
+use support::{Harness, TIMEOUT};
 use tokio_util::sync::CancellationToken;
 
 fn object(value: Value) -> Map<String, Value> {
@@ -441,6 +441,6 @@ async fn session_shutdown_has_a_time_limit() {
         .await;
     let began = std::time::Instant::now();
     harness.handle.session_shutdown("quit", None).await;
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < TIMEOUT);
     harness.notified("quit").await;
 }

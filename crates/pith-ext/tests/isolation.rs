@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pith_ext::{EventName, Limits, ToolCallVerdict};
 use serde_json::{Map, json};
-use support::{Harness, PATIENCE};
+use support::{Harness, TIMEOUT};
 use tokio_util::sync::CancellationToken;
 
 /// Short limits, so that tests are quick, in the same proportions as the defaults.
@@ -46,7 +46,7 @@ async fn check_within(limits: Limits, body: &str, event: &str, expected: &str) {
     harness.run(&[("bad.ts", &handler(body)), NEIGHBOUR]).await;
     let began = Instant::now();
     harness.handle.notify(EventName::AgentStart, json!({})).await;
-    assert!(began.elapsed() < PATIENCE, "{body}: {:?}", began.elapsed());
+    assert!(began.elapsed() < TIMEOUT, "{body}: {:?}", began.elapsed());
     let error = harness.error(event).await;
     assert!(error.error.contains(expected), "{body}: {}", error.error);
     assert!(error.path.ends_with("bad.ts"), "{body}: {}", error.path);
@@ -89,7 +89,7 @@ async fn endless_recursion_ends_in_an_error() {
 #[tokio::test]
 async fn recursion_in_native_code_ends_in_an_error() {
     // The stack limit must end it before the time limit does, on a busy machine as well.
-    let patient = || Limits { slice: PATIENCE, handler: PATIENCE, observer: PATIENCE, ..strict() };
+    let patient = || Limits { slice: TIMEOUT, handler: TIMEOUT, observer: TIMEOUT, ..strict() };
     for body in [
         "JSON.parse('['.repeat(1000000))",
         "let a = []; for (let i = 0; i < 100000; i++) a = [a]; String(a)",
@@ -257,7 +257,7 @@ async fn an_engine_stuck_in_native_code_is_given_up() {
     harness.run(&[("stuck.ts", text)]).await;
     let began = Instant::now();
     harness.handle.notify(EventName::AgentStart, json!({})).await;
-    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
     // Either the engine returned in time and was interrupted, or it was given up; both are safe.
     if !harness.handle.is_alive() {
         harness.error("disabled").await;
@@ -364,7 +364,7 @@ async fn a_session_that_has_ended_is_an_error_not_a_hang() {
     harness.seen.lock().unwrap().is_deaf = true;
     let began = Instant::now();
     harness.command("look", "").await;
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < TIMEOUT);
     harness.seen.lock().unwrap().is_deaf = false;
     assert!(harness.error("command").await.error.contains("The session did not answer (state)"));
 }

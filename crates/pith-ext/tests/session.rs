@@ -65,7 +65,7 @@ async fn actions_reach_the_session_in_order() {
             "set_thinking_level high",
             "abort",
             "shutdown",
-            // What starts a run comes when the command pauses.
+            // A request that starts a run is sent when the command pauses.
             r#"send_message note Text("hi")"#,
             "send_user_message steer do it",
             "send_user_message now a\nb",
@@ -132,7 +132,7 @@ async fn commands_control_sessions() {
 }
 
 #[tokio::test]
-async fn models_can_be_looked_up_and_asked() {
+async fn models_can_be_looked_up_and_called() {
     check(
         "const registry = ctx.modelRegistry;
          const model = registry.find('test', 'one');

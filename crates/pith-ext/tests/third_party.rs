@@ -1,7 +1,7 @@
-//! Published extensions of other people, with their dependencies.
+//! Published third-party extensions, with their dependencies.
 //!
-//! Needs npm and a network; runs when `PITH_EXT_PACKAGES` names a directory in
-//! which the packages are, or may be, installed.
+//! Needs npm and a network; runs when `PITH_EXT_PACKAGES` names a directory in which the packages are, or may be,
+//! installed.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests, and a table for people")]
 
 mod support;

@@ -140,7 +140,7 @@ async fn failures_and_results_of_the_wrong_shape_are_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn an_aborted_tool_hears_of_it_and_is_given_up_if_it_does_not() {
+async fn an_aborted_tool_gets_its_signal_and_is_given_up_if_it_ignores_it() {
     let harness = Harness::with_limits(Limits { abort_grace: Duration::from_millis(100), ..Limits::default() });
     harness
         .run(&[("slow.ts", r#"export default (pi) => {
@@ -305,7 +305,7 @@ async fn typebox_builds_the_schemas_extensions_use() {
 }
 
 #[tokio::test]
-async fn a_hooked_tool_passes_the_extensions() {
+async fn handlers_block_and_change_tool_calls() {
     let harness = Harness::start();
     harness
         .run(&[

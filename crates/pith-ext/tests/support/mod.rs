@@ -1,4 +1,4 @@
-//! A session small enough for tests: it answers what extensions ask and remembers everything.
+//! A minimal session for tests: it answers what extensions ask and records everything.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -23,12 +23,12 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 
 /// How long a test waits for something before it fails: much longer than a busy machine needs.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A dialog nobody has answered yet.
+/// A dialog that was not answered yet.
 pub type OpenDialog = (UiRequest, pith_ext::outgoing::Answer<UiAnswer>);
 
-/// What the session has seen and what it answers with.
+/// What the session has received and what it answers with.
 #[derive(Default)]
 pub struct Seen {
     pub errors: Vec<ExtensionError>,
@@ -38,7 +38,7 @@ pub struct Seen {
     /// One line for every other request.
     pub log: Vec<String>,
     pub output: String,
-    /// Answers given to dialogs in turn; without one the dialog stays open.
+    /// Answers to dialogs, in turn; without one the dialog stays open.
     pub answers: VecDeque<UiAnswer>,
     pub open: Vec<OpenDialog>,
     pub entries: Vec<Value>,
@@ -46,22 +46,22 @@ pub struct Seen {
     pub active_tools: Vec<String>,
     pub providers: HashMap<String, Value>,
     pub fetches: Vec<pith_ext::outgoing::FetchRequest>,
-    /// Queries stay unanswered.
+    /// Whether queries stay unanswered.
     pub is_deaf: bool,
 }
 
-/// The test's end of everything.
+/// The engine under test and the session that serves it.
 pub struct Harness {
     pub handle: ExtensionHandle,
     pub seen: Arc<Mutex<Seen>>,
-    /// Counts what the session has seen, so tests can wait for more.
+    /// Counts what the session has received, so that tests can wait for more.
     changes: watch::Receiver<u64>,
     pub dir: TempDir,
     pub surroundings: Surroundings,
 }
 
 impl Harness {
-    /// A host with usual limits, one second for a slice of execution.
+    /// Starts an engine with default limits, but one second for a slice of execution.
     pub fn start() -> Harness {
         Harness::with_limits(Limits { slice: Duration::from_millis(700), ..Limits::default() })
     }
@@ -123,7 +123,7 @@ impl Harness {
         self.handle.load(&sources, Loading::Add, &self.surroundings).await
     }
 
-    /// Loads extensions, expects no error, and begins the session.
+    /// Loads extensions, expects no error, and binds them.
     pub async fn run(&self, extensions: &[(&str, &str)]) {
         let report = self.load(extensions).await;
         assert_eq!(report.errors, [], "all extensions load");
@@ -134,7 +134,7 @@ impl Harness {
         self.handle.bind(&self.surroundings, &HashMap::new()).await;
     }
 
-    /// Waits until the session has seen enough.
+    /// Waits until `test` returns something for what the session has received.
     pub async fn wait_for<T>(&self, what: &str, mut test: impl FnMut(&mut Seen) -> Option<T>) -> T {
         let mut changes = self.changes.clone();
         let found = async {
@@ -146,7 +146,7 @@ impl Harness {
                 changes.changed().await.unwrap();
             }
         };
-        match tokio::time::timeout(PATIENCE, found).await {
+        match tokio::time::timeout(TIMEOUT, found).await {
             Ok(found) => found,
             Err(_) => panic!("never saw {what}; log {:?}, errors {:?}", self.log(), self.errors()),
         }
@@ -449,7 +449,7 @@ pub fn idle_state() -> StateView {
     }
 }
 
-/// A model saying one sentence.
+/// An answer of one sentence.
 pub fn scripted_answer(text: &str) -> Vec<AssistantEvent> {
     let message = AssistantMessage {
         api: "test".to_owned(),

@@ -17,7 +17,7 @@ use crate::session::Session;
 const CANCELLED: &str = "Compaction cancelled";
 
 impl Session {
-    /// Stores the summary and tells extensions, which hear of it before the host does.
+    /// Stores the summary and tells extensions, before the host is told.
     pub(crate) fn on_compaction_summarised(&mut self, result: Result<Summary, SummaryFailure>) {
         let Some(compaction) = self.activity.compaction() else { return };
         let (kept, reason, will_retry) = (compaction.kept.clone(), compaction.reason, compaction.will_retry);

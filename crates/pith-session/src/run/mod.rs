@@ -104,7 +104,7 @@ impl Session {
     }
 
     pub(crate) fn on_run(&mut self, message: FromRun) {
-        // If nobody receives an answer, the run is ending.
+        // If an answer has no receiver, the run is ending.
         match message {
             FromRun::Event(event, taken) => self.on_run_event(event, taken),
             FromRun::Has(queue, answer) => ignore(answer.send(!self.is_closing && self.queues.has(queue))),

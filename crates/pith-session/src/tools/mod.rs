@@ -29,7 +29,7 @@ pub(crate) struct Tools {
     choice: ToolChoice,
     /// Names of known tools that were activated later.
     added: Vec<String>,
-    /// Tools of extensions, and whether the model sees them if nobody chose the tools. One with the name of a known
+    /// Tools of extensions, and whether the model sees them by default. One with the name of a known
     /// tool replaces it.
     extensions: Vec<(Arc<dyn Tool>, bool)>,
     /// The host's tools, and whether the model sees them.

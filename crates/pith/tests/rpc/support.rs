@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pith_testkit::transcript::matching::{Places, matches};
+use pith_testkit::transcript::matching::{Placeholders, matches};
 use pith_testkit::{Api, Host, HostBuilder, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
@@ -173,7 +173,7 @@ pub fn builder() -> HostBuilder {
 /// Fails unless `frame` contains everything in `pattern`.
 #[track_caller]
 pub fn assert_like(frame: &Value, pattern: &Value) {
-    if let Err(difference) = matches(pattern, frame, &Places::default()) {
+    if let Err(difference) = matches(pattern, frame, &Placeholders::default()) {
         panic!("{difference}\n  wanted: {pattern}\n  got:    {frame}");
     }
 }
@@ -205,7 +205,7 @@ pub fn of_type<'f>(frames: &'f [Value], kind: &str) -> Vec<&'f Value> {
 /// The index of the first frame like `pattern`.
 #[track_caller]
 pub fn position(frames: &[Value], pattern: &Value) -> usize {
-    let places = Places::default();
+    let places = Placeholders::default();
     let found = frames.iter().position(|frame| matches(pattern, frame, &places).is_ok());
     found.unwrap_or_else(|| panic!("no frame like {pattern} in {frames:#?}"))
 }
