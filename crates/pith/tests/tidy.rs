@@ -152,7 +152,7 @@ fn only_the_transport_touches_the_hosts_streams() {
         // Before a mode is chosen, or in one without a host.
         "pith/src/lib.rs",
         "pith/src/tour.rs",
-        "pith/src/people/",
+        "pith/src/modes/",
         // Its own process, with streams of its own.
         "pith-tools/src/process/supervisor.rs",
     ];
