@@ -48,4 +48,8 @@ fn an_export_that_is_not_possible_is_refused_with_a_reason() {
     let missing = refusal(&mut scene, json!({"type": "export_html", "outputPath": "no/such/dir/page.html"}));
     assert!(missing.starts_with("Cannot write ") && missing.contains("no/such/dir/page.html"), "{missing}");
     scene.finish();
+    let mut scene = Scene::with(Script::new(), |builder| builder.arg("--no-session"));
+    let in_memory = refusal(&mut scene, json!({"type": "export_html"}));
+    assert_eq!(in_memory, "Cannot export in-memory session to HTML");
+    scene.finish();
 }
