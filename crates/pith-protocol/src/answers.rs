@@ -1,15 +1,28 @@
 //! The `data` of responses.
 
+mod hello;
+mod project;
+mod tree;
+
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::commands::{Answer, InterruptMode, QueueMode};
-use crate::{Message, Model, ThinkingLevel};
+use crate::todos::TodoPhase;
+use crate::{Message, Model, ThinkingLevel, Usage};
+
+pub use hello::{Accept, Capabilities, Client, Greeting, Limits, PROTOCOL_VERSION, Server, Wire};
+pub use project::{
+    Collision, Commands, Connection, ConnectionState, Diagnostic, DiagnosticKind, Diagnostics, Integrations,
+    OfferedCommand, Reloaded, ResourceChange, Service, ServiceState, Source,
+};
+pub use tree::{Entries, FlatNode, ForkMessage, ForkMessages, ListedSession, Navigated, Sessions, Tree, TreeNode};
 
 /// What became of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Disposition {
     /// A run started.
@@ -21,13 +34,15 @@ pub enum Disposition {
 }
 
 /// Answer of `prompt`, `steer`, `follow_up`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PromptDisposition {
     pub disposition: Disposition,
 }
 
 /// Texts of the two queues.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Queues {
     pub steering: Vec<String>,
@@ -35,13 +50,25 @@ pub struct Queues {
 }
 
 /// Answer of session-replacing commands.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cancelled {
     pub cancelled: bool,
 }
 
+/// Answer of `fork` and `branch`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Forked {
+    /// The prompt that was taken back, for editing; absent when cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    pub cancelled: bool,
+}
+
 /// Answer of `get_state`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct State {
     pub model: Option<Arc<Model>>,
@@ -60,7 +87,7 @@ pub struct State {
     pub message_count: usize,
     pub pending_message_count: usize,
     pub queued_message_count: usize,
-    pub todo_phases: Vec<Value>,
+    pub todo_phases: Vec<TodoPhase>,
     /// Set after a failed write; the session goes on in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_write_error: Option<String>,
@@ -69,23 +96,36 @@ pub struct State {
     pub system_prompt: Option<Arc<str>>,
     /// As above.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dump_tools: Option<Vec<Value>>,
+    pub dump_tools: Option<Vec<DumpedTool>>,
+}
+
+/// A tool as the model is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DumpedTool {
+    pub name: String,
+    pub description: String,
+    /// A JSON Schema.
+    pub parameters: Value,
 }
 
 /// Answer of `get_messages`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Messages {
     pub messages: Vec<Arc<Message>>,
 }
 
 /// Answer of `get_last_assistant_text`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LastText {
     pub text: Option<String>,
 }
 
 /// Answer of `get_session_stats`.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStats {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +145,8 @@ pub struct SessionStats {
 }
 
 /// Sums over a session.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TokenTotals {
     pub input: u64,
@@ -116,7 +157,8 @@ pub struct TokenTotals {
 }
 
 /// How full the model's window is; unknown right after a compaction.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
     pub tokens: Option<u64>,
@@ -125,7 +167,8 @@ pub struct ContextUsage {
 }
 
 /// Answer of `cycle_model`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CycledModel {
     pub model: Arc<Model>,
@@ -134,25 +177,29 @@ pub struct CycledModel {
 }
 
 /// Answer of `get_available_models`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Models {
     pub models: Vec<Arc<Model>>,
 }
 
 /// Answer of `cycle_thinking_level`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
     pub level: ThinkingLevel,
 }
 
 /// Answer of `get_available_thinking_levels`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Levels {
     pub levels: Vec<ThinkingLevel>,
 }
 
 /// Answer of `bash`: the union of what pi and xcsh hosts read.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BashResult {
     pub output: String,
@@ -166,6 +213,48 @@ pub struct BashResult {
     pub total_bytes: u64,
     pub output_lines: u64,
     pub output_bytes: u64,
+}
+
+/// Answer of `compact`, and the `result` of the event that ends a compaction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CompactionResult {
+    pub summary: String,
+    /// The oldest entry that the model still sees as it is.
+    pub first_kept_entry_id: String,
+    pub tokens_before: u64,
+    pub estimated_tokens_after: u64,
+    /// What the summary has cost; absent when an extension wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// `readFiles` and `modifiedFiles`, or whatever the extension that wrote the summary says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// Answer of `export_html`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Exported {
+    /// Absolute.
+    pub path: String,
+}
+
+/// Answer of `set_todos`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TodoPhases {
+    pub todo_phases: Vec<TodoPhase>,
+}
+
+/// Answer of `set_host_tools`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct HostToolNames {
+    pub tool_names: Vec<String>,
 }
 
 impl Answer for () {
@@ -190,5 +279,19 @@ answers!(
     Option<Level>,
     Levels,
     BashResult,
-    Value,
+    Forked,
+    CompactionResult,
+    Exported,
+    TodoPhases,
+    HostToolNames,
+    Commands,
+    Diagnostics,
+    Reloaded,
+    Integrations,
+    ForkMessages,
+    Entries,
+    Tree,
+    Navigated,
+    Sessions,
+    Greeting,
 );

@@ -1,6 +1,7 @@
 //! Every command on one screen: wire name, fields, answer.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::answers::*;
@@ -14,12 +15,19 @@ pub trait Call: 'static {
 }
 
 /// The `data` of a response. The unit answer has none.
-pub trait Answer: Serialize {
+#[cfg(not(feature = "schema"))]
+pub trait Answer: Serialize + DeserializeOwned {
+    const HAS_DATA: bool = true;
+}
+
+/// The `data` of a response. The unit answer has none.
+#[cfg(feature = "schema")]
+pub trait Answer: Serialize + DeserializeOwned + schemars::JsonSchema {
     const HAS_DATA: bool = true;
 }
 
 macro_rules! commands {
-    ($($(#[$meta:meta])* $wire:literal => $name:ident { $($field:ident $(as $key:literal)?: $type:ty),* } -> $answer:ty;)*) => {
+    ($($(#[doc = $doc:literal])* $wire:literal => $name:ident { $($field:ident $(as $key:literal)?: $type:ty),* } -> $answer:ty;)*) => {
         /// A decoded command.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Command { $($name($name)),* }
@@ -36,14 +44,50 @@ macro_rules! commands {
                 })
             }
 
+            /// Name, meaning, fields and answer of every command, in order.
+            #[cfg(feature = "schema")]
+            pub(crate) fn shapes(generator: &mut schemars::SchemaGenerator) -> Vec<crate::schema::CommandShape> {
+                vec![$(crate::schema::CommandShape {
+                    name: $wire,
+                    about: concat!("", $($doc),*),
+                    fields: vec![$((
+                        wire_key!($field $($key)?),
+                        <$type as Field>::schema(generator),
+                        <$type as Field>::IS_REQUIRED,
+                    )),*],
+                    answer: <$name as Call>::Answer::HAS_DATA
+                        .then(|| generator.subschema_for::<<$name as Call>::Answer>()),
+                }),*]
+            }
+
             /// The wire name.
             pub fn name(&self) -> &'static str {
                 match self { $(Command::$name(_) => $wire),* }
             }
         }
 
+        /// The data of a successful response, by command.
+        #[derive(Clone, Debug)]
+        pub enum AnyAnswer { $($name(<$name as Call>::Answer)),* }
+
+        impl AnyAnswer {
+            /// Reads the data of a response; `None` if there is no such command. No data reads as `null`.
+            pub fn read(command: &str, data: &str) -> Option<Result<AnyAnswer, serde_json::Error>> {
+                Some(match command {
+                    $($wire => serde_json::from_str(data).map(AnyAnswer::$name),)*
+                    _ => return None,
+                })
+            }
+        }
+
+        impl Serialize for AnyAnswer {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $(AnyAnswer::$name(answer) => answer.serialize(serializer)),* }
+            }
+        }
+
         $(
-            $(#[$meta])*
+            $(#[doc = $doc])*
             #[derive(Clone, Debug, PartialEq)]
             pub struct $name { $(pub $field: $type),* }
 
@@ -75,6 +119,9 @@ macro_rules! wire_key {
 }
 
 commands! {
+    /// Says who the host is and what it accepts; answers what pith can do. Optional, at any time, the last one counts.
+    "hello" => Hello { client: Option<Client>, accept: Option<Accept> } -> Greeting;
+
     // prompting
     /// Starts a run, or queues while one is active and `streamingBehavior` says how.
     "prompt" => Prompt { message: String, images: Vec<ImageBlock>, streaming_behavior as "streamingBehavior": Option<StreamingBehavior>, locale: Option<String> } -> PromptDisposition;
@@ -98,11 +145,11 @@ commands! {
     "get_messages" => GetMessages {} -> Messages;
     "get_last_assistant_text" => GetLastAssistantText {} -> LastText;
     "get_session_stats" => GetSessionStats {} -> SessionStats;
-    "get_commands" => GetCommands {} -> Value;
+    "get_commands" => GetCommands {} -> Commands;
     /// What is wrong with settings, models and resources.
-    "get_diagnostics" => GetDiagnostics {} -> Value;
+    "get_diagnostics" => GetDiagnostics {} -> Diagnostics;
     /// Reads settings, models and resources again; answers what changed.
-    "reload" => Reload {} -> Value;
+    "reload" => Reload {} -> Reloaded;
 
     // model
     "set_model" => SetModel { provider: String, model_id as "modelId": String } -> Model;
@@ -113,7 +160,7 @@ commands! {
     "get_available_thinking_levels" => GetAvailableThinkingLevels {} -> Levels;
 
     // compaction and retry
-    "compact" => Compact { custom_instructions as "customInstructions": Option<String> } -> Value;
+    "compact" => Compact { custom_instructions as "customInstructions": Option<String> } -> CompactionResult;
     "set_auto_compaction" => SetAutoCompaction { enabled: bool } -> ();
     "set_auto_retry" => SetAutoRetry { enabled: bool } -> ();
     "abort_retry" => AbortRetry {} -> ();
@@ -125,34 +172,35 @@ commands! {
     // sessions
     "new_session" => NewSession { parent_session as "parentSession": Option<String> } -> Cancelled;
     "switch_session" => SwitchSession { session_path as "sessionPath": String } -> Cancelled;
-    "fork" => Fork { entry_id as "entryId": String } -> Value;
-    "branch" => Branch { entry_id as "entryId": String } -> Value;
+    "fork" => Fork { entry_id as "entryId": String } -> Forked;
+    "branch" => Branch { entry_id as "entryId": String } -> Forked;
     "clone" => CloneSession {} -> Cancelled;
-    "get_fork_messages" => GetForkMessages {} -> Value;
-    "get_branch_messages" => GetBranchMessages {} -> Value;
-    "get_entries" => GetEntries { since: Option<String> } -> Value;
+    "get_fork_messages" => GetForkMessages {} -> ForkMessages;
+    "get_branch_messages" => GetBranchMessages {} -> ForkMessages;
+    "get_entries" => GetEntries { since: Option<String> } -> Entries;
     /// All entries, nested by parent, or as one list with `flat`.
-    "get_tree" => GetTree { flat: Option<bool> } -> Value;
+    "get_tree" => GetTree { flat: Option<bool> } -> Tree;
     /// The sessions of this working directory, or of all.
-    "list_sessions" => ListSessions { all: Option<bool> } -> Value;
+    "list_sessions" => ListSessions { all: Option<bool> } -> Sessions;
     /// Continues from another entry of the session.
-    "navigate_tree" => NavigateTree { target_id as "targetId": String, summarize: Option<bool>, custom_instructions as "customInstructions": Option<String>, replace_instructions as "replaceInstructions": Option<bool>, label: Option<String> } -> Value;
+    "navigate_tree" => NavigateTree { target_id as "targetId": String, summarize: Option<bool>, custom_instructions as "customInstructions": Option<String>, replace_instructions as "replaceInstructions": Option<bool>, label: Option<String> } -> Navigated;
     /// Puts a bookmark on an entry, or removes it.
     "set_label" => SetLabel { entry_id as "entryId": String, label: Option<String> } -> ();
     "set_session_name" => SetSessionName { name: String } -> ();
-    "export_html" => ExportHtml { output_path as "outputPath": Option<String> } -> Value;
+    "export_html" => ExportHtml { output_path as "outputPath": Option<String> } -> Exported;
 
     // what xcsh hosts add
-    "set_todos" => SetTodos { phases: Vec<Value> } -> Value;
-    "set_host_tools" => SetHostTools { tools: Vec<Value> } -> Value;
+    "set_todos" => SetTodos { phases: Vec<Value> } -> TodoPhases;
+    "set_host_tools" => SetHostTools { tools: Vec<Value> } -> HostToolNames;
     "set_locale" => SetLocale { locale: String } -> ();
-    "get_integrations" => GetIntegrations {} -> Value;
+    "get_integrations" => GetIntegrations {} -> Integrations;
 }
 
 macro_rules! words {
     ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* })*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name { $($(#[$variant_meta])* #[serde(rename = $word)] $variant),* }
 
         impl $name {
@@ -161,6 +209,11 @@ macro_rules! words {
         }
 
         impl Field for $name {
+            #[cfg(feature = "schema")]
+            fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                generator.subschema_for::<$name>()
+            }
+
             fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
                 read_word(value, place, $name::WORDS)
             }
@@ -180,6 +233,11 @@ words! {
 }
 
 impl Field for ThinkingLevel {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<ThinkingLevel>()
+    }
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         let words = ThinkingLevel::ALL.map(|level| (level.as_str(), level));
         read_word(value, place, &words)
@@ -188,6 +246,11 @@ impl Field for ThinkingLevel {
 
 /// Ids are echoed, so any JSON value may name a command.
 impl Field for Value {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<Value>()
+    }
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         value.ok_or_else(|| place.missing())
     }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 /// One piece of a message. Kinds we do not know round-trip untouched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type")]
 pub enum Block {
     #[serde(rename = "text")]
@@ -18,12 +19,14 @@ pub enum Block {
     Thinking(ThinkingBlock),
     #[serde(rename = "toolCall")]
     ToolCall(ToolCall),
+    /// Of another agent or a later version.
     #[serde(untagged)]
-    Other(Map<String, Value>),
+    Other(#[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::other_block"))] Map<String, Value>),
 }
 
 /// Plain text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TextBlock {
     pub text: String,
@@ -34,6 +37,7 @@ pub struct TextBlock {
 
 /// An inline image: base64 without a data-URL prefix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageBlock {
     pub data: String,
@@ -42,6 +46,7 @@ pub struct ImageBlock {
 
 /// What the model thought before it answered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingBlock {
     pub thinking: String,
@@ -54,6 +59,7 @@ pub struct ThinkingBlock {
 
 /// A request of the model to run a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     pub id: String,
@@ -73,6 +79,7 @@ pub struct ToolCall {
 
 /// Content of user-like messages: a string in old files, blocks everywhere else.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Content {
     Text(String),

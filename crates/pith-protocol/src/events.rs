@@ -1,20 +1,25 @@
-//! Everything pith tells the host without being asked. Frames borrow what they show.
+//! Everything pith tells the host without being asked. Frames that are sent borrow what they show; frames that are
+//! read own it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::{Block, Message, ThinkingLevel, Usage};
+use crate::answers::CompactionResult;
+use crate::todos::TodoTask;
+use crate::{Block, Entry, Message, ThinkingLevel, Usage};
 
-/// An event frame, except `message_update`, which [`crate::live`] assembles.
-#[derive(Clone, Debug, Serialize)]
+/// An event frame.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Event<'a> {
     AgentStart,
     AgentEnd {
-        messages: &'a [Arc<Message>],
+        messages: Cow<'a, [Arc<Message>]>,
         will_retry: bool,
     },
     AgentSettled {
@@ -22,58 +27,76 @@ pub enum Event<'a> {
     },
     TurnStart,
     TurnEnd {
-        message: &'a Message,
-        tool_results: &'a [Arc<Message>],
+        message: Cow<'a, Message>,
+        tool_results: Cow<'a, [Arc<Message>]>,
     },
     MessageStart {
-        message: &'a Message,
+        message: Cow<'a, Message>,
     },
     MessageEnd {
-        message: &'a Message,
+        message: Cow<'a, Message>,
     },
+    /// Sent by [`crate::live`], which copies encoded bytes; this is how it is read.
+    MessageUpdate(Box<MessageUpdate>),
     ToolExecutionStart {
-        tool_call_id: &'a str,
-        tool_name: &'a str,
-        args: &'a Map<String, Value>,
+        tool_call_id: Cow<'a, str>,
+        tool_name: Cow<'a, str>,
+        args: Cow<'a, Map<String, Value>>,
     },
     ToolExecutionUpdate {
-        tool_call_id: &'a str,
-        tool_name: &'a str,
-        args: &'a Map<String, Value>,
+        tool_call_id: Cow<'a, str>,
+        tool_name: Cow<'a, str>,
+        args: Cow<'a, Map<String, Value>>,
         partial_result: ToolResult<'a>,
     },
     ToolExecutionEnd {
-        tool_call_id: &'a str,
-        tool_name: &'a str,
+        tool_call_id: Cow<'a, str>,
+        tool_name: Cow<'a, str>,
         result: ToolResult<'a>,
         is_error: bool,
     },
     QueueUpdate {
-        steering: &'a [&'a str],
-        follow_up: &'a [&'a str],
+        steering: Cow<'a, [Cow<'a, str>]>,
+        follow_up: Cow<'a, [Cow<'a, str>]>,
     },
     CompactionStart {
         reason: CompactionReason,
     },
     CompactionEnd {
         reason: CompactionReason,
-        result: Option<&'a Value>,
+        result: Option<Cow<'a, CompactionResult>>,
         aborted: bool,
         will_retry: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
-        error_message: Option<&'a str>,
+        error_message: Option<Cow<'a, str>>,
+    },
+    /// `compaction_start` in the words of xcsh.
+    AutoCompactionStart {
+        reason: CompactionReason,
+        /// Always `context-full`.
+        action: Cow<'a, str>,
+    },
+    /// `compaction_end` in the words of xcsh.
+    AutoCompactionEnd {
+        /// Always `context-full`.
+        action: Cow<'a, str>,
+        result: Option<Cow<'a, CompactionResult>>,
+        aborted: bool,
+        will_retry: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<Cow<'a, str>>,
     },
     AutoRetryStart {
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
-        error_message: &'a str,
+        error_message: Cow<'a, str>,
     },
     AutoRetryEnd {
         success: bool,
         attempt: u32,
         #[serde(skip_serializing_if = "Option::is_none")]
-        final_error: Option<&'a str>,
+        final_error: Option<Cow<'a, str>>,
     },
     ThinkingLevelChanged {
         level: ThinkingLevel,
@@ -81,67 +104,199 @@ pub enum Event<'a> {
     SessionInfoChanged {
         /// Absent when the name was taken away.
         #[serde(skip_serializing_if = "Option::is_none")]
-        name: Option<&'a str>,
+        name: Option<Cow<'a, str>>,
     },
     EntryAppended {
-        entry: &'a Value,
+        entry: Cow<'a, Entry>,
     },
     BashExecutionUpdate {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        id: Option<&'a RawValue>,
-        delta: &'a str,
+        /// That of the `bash` command.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "raw")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<Value>"))]
+        id: Option<Cow<'a, RawValue>>,
+        delta: Cow<'a, str>,
     },
     SummarizationRetryScheduled {
         attempt: u32,
         max_attempts: u32,
         delay_ms: u64,
-        error_message: &'a str,
+        error_message: Cow<'a, str>,
     },
     SummarizationRetryAttemptStart {
-        source: &'a str,
+        source: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<CompactionReason>,
     },
     SummarizationRetryFinished,
     ExtensionError {
-        extension_path: &'a str,
-        event: &'a str,
-        error: &'a str,
+        extension_path: Cow<'a, str>,
+        event: Cow<'a, str>,
+        error: Cow<'a, str>,
     },
     TtsrTriggered {
-        rules: &'a Value,
+        rules: Cow<'a, [TriggeredRule]>,
     },
     TodoReminder {
-        todos: &'a [Value],
+        todos: Cow<'a, [TodoTask]>,
         attempt: u32,
         max_attempts: u32,
     },
     TodoAutoClear,
     RetryFallbackApplied {
-        from: &'a str,
-        to: &'a str,
-        role: &'a str,
+        from: Cow<'a, str>,
+        to: Cow<'a, str>,
+        role: Cow<'a, str>,
     },
     RetryFallbackSucceeded {
-        model: &'a str,
-        role: &'a str,
+        model: Cow<'a, str>,
+        role: Cow<'a, str>,
     },
+}
+
+impl Event<'_> {
+    /// The `type` of every event.
+    pub const NAMES: &'static [&'static str] = &[
+        "agent_start",
+        "agent_end",
+        "agent_settled",
+        "turn_start",
+        "turn_end",
+        "message_start",
+        "message_end",
+        "message_update",
+        "tool_execution_start",
+        "tool_execution_update",
+        "tool_execution_end",
+        "queue_update",
+        "compaction_start",
+        "compaction_end",
+        "auto_compaction_start",
+        "auto_compaction_end",
+        "auto_retry_start",
+        "auto_retry_end",
+        "thinking_level_changed",
+        "session_info_changed",
+        "entry_appended",
+        "bash_execution_update",
+        "summarization_retry_scheduled",
+        "summarization_retry_attempt_start",
+        "summarization_retry_finished",
+        "extension_error",
+        "ttsr_triggered",
+        "todo_reminder",
+        "todo_auto_clear",
+        "retry_fallback_applied",
+        "retry_fallback_succeeded",
+    ];
+
+    /// Those that hosts of pi never see.
+    pub const HIDDEN_FROM_PI: &'static [&'static str] =
+        &["auto_compaction_start", "auto_compaction_end", "ttsr_triggered"];
+
+    /// Those that hosts of xcsh never see.
+    pub const HIDDEN_FROM_XCSH: &'static [&'static str] = &[
+        "compaction_start",
+        "compaction_end",
+        "entry_appended",
+        "bash_execution_update",
+        "summarization_retry_scheduled",
+        "summarization_retry_attempt_start",
+        "summarization_retry_finished",
+    ];
+}
+
+/// The growth of an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MessageUpdate {
+    /// Tokens counted so far.
+    pub usage: Usage,
+    pub assistant_message_event: Growth,
+    /// The whole message so far; only with stream updates `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+}
+
+/// One step in which an answer grows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Growth {
+    #[serde(flatten)]
+    pub step: Step,
+    /// Which block of the content grows.
+    pub content_index: usize,
+    /// The whole message so far; only with stream updates `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Message>,
+}
+
+/// What is new. Concatenated, the deltas of a block are its content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Step {
+    TextStart,
+    TextDelta {
+        delta: String,
+    },
+    TextEnd {
+        content: String,
+    },
+    ThinkingStart,
+    ThinkingDelta {
+        delta: String,
+    },
+    ThinkingEnd {
+        content: String,
+    },
+    #[serde(rename = "toolcall_start")]
+    ToolCallStart {
+        id: String,
+        tool_name: String,
+    },
+    /// A piece of the argument text.
+    #[serde(rename = "toolcall_delta")]
+    ToolCallDelta {
+        delta: String,
+    },
+    #[serde(rename = "toolcall_end")]
+    ToolCallEnd {
+        tool_call: Block,
+    },
+}
+
+/// A stream rule that has stopped an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TriggeredRule {
+    pub name: String,
+    pub path: String,
+    /// What the model is told.
+    pub content: String,
+    /// Regular expressions; one match is enough.
+    pub condition: Vec<String>,
+    /// What is watched: `text`, `thinking`, `tool`, `tool:<name>`.
+    pub scope: Vec<String>,
 }
 
 /// Result, or the part of it known so far, of a tool call.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult<'a> {
-    pub content: &'a [Block],
+    pub content: Cow<'a, [Block]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<&'a Value>,
+    pub details: Option<Cow<'a, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminate: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<&'a Usage>,
+    pub usage: Option<Cow<'a, Usage>>,
 }
 
 /// Why a conversation is being shortened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CompactionReason {
     Manual,
@@ -150,9 +305,17 @@ pub enum CompactionReason {
 }
 
 /// The greeting hosts of the xcsh dialect wait for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename = "ready")]
 pub struct Ready<'a> {
-    pub version: &'a str,
-    pub server: &'a str,
+    pub version: Cow<'a, str>,
+    pub server: Cow<'a, str>,
+}
+
+/// Ids are any JSON; `null` is one, too.
+fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'static, RawValue>>, D::Error> {
+    // The tag was read first, so the rest comes from a buffer that has no raw text any more.
+    let value = Value::deserialize(deserializer)?;
+    to_raw_value(&value).map(|raw| Some(Cow::Owned(raw))).map_err(serde::de::Error::custom)
 }

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 
-use crate::ImageBlock;
+use crate::{ErrorCode, ImageBlock};
 
 /// Why a command's fields could not be taken. `Display` is the wire text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +13,16 @@ pub enum FieldError {
     Missing { command: &'static str, path: String },
     #[error("Invalid field \"{path}\" for command \"{command}\": {why}")]
     Invalid { command: &'static str, path: String, why: String },
+}
+
+impl FieldError {
+    /// The failure as programs know it.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            FieldError::Missing { .. } => ErrorCode::MissingField,
+            FieldError::Invalid { .. } => ErrorCode::InvalidField,
+        }
+    }
 }
 
 /// Where a value stands: command and path, for error texts.
@@ -56,6 +66,13 @@ impl Place {
 
 /// A type that can be read from a command. `None` means the key is absent.
 pub trait Field: Sized {
+    /// Whether a command must have it.
+    const IS_REQUIRED: bool = true;
+
+    /// What hosts may write.
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema;
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError>;
 }
 
@@ -82,6 +99,11 @@ pub fn read_word<T: Copy>(value: Option<Value>, place: &Place, words: &[(&str, T
 }
 
 impl Field for String {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<String>()
+    }
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         match value {
             Some(Value::String(text)) => Ok(text),
@@ -92,6 +114,11 @@ impl Field for String {
 }
 
 impl Field for bool {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<bool>()
+    }
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         match value {
             Some(Value::Bool(flag)) => Ok(flag),
@@ -102,6 +129,11 @@ impl Field for bool {
 }
 
 impl Field for Vec<Value> {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<Vec<Value>>()
+    }
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         match value {
             Some(Value::Array(items)) => Ok(items),
@@ -112,6 +144,13 @@ impl Field for Vec<Value> {
 }
 
 impl<T: Field> Field for Option<T> {
+    const IS_REQUIRED: bool = false;
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        crate::schema::or_null(T::schema(generator))
+    }
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         match value {
             None | Some(Value::Null) => Ok(None),
@@ -122,6 +161,13 @@ impl<T: Field> Field for Option<T> {
 
 /// Images are always optional; an absent list is an empty one.
 impl Field for Vec<ImageBlock> {
+    const IS_REQUIRED: bool = false;
+
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        crate::schema::images(generator)
+    }
+
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         let Some(items) = Option::<Vec<Value>>::read(value, place)? else { return Ok(Vec::new()) };
         items.into_iter().enumerate().map(|(index, item)| read_image(item, &place.element(index))).collect()

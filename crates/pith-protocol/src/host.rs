@@ -1,7 +1,7 @@
 //! Frames of the two sub-protocols in which pith asks the host something:
 //! dialogs of extensions, and tools the host offers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What a host sends back. Never answered; unknown ids are ignored.
@@ -59,7 +59,8 @@ impl UiAnswer {
 }
 
 /// `extension_ui_request`: a question or a display change of an extension.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename = "extension_ui_request")]
 pub struct UiRequest {
     pub id: String,
@@ -67,8 +68,25 @@ pub struct UiRequest {
     pub method: UiMethod,
 }
 
+impl UiMethod {
+    /// The `method` of every request.
+    pub const NAMES: &[&str] = &[
+        "select",
+        "confirm",
+        "input",
+        "editor",
+        "cancel",
+        "notify",
+        "setStatus",
+        "setWidget",
+        "setTitle",
+        "set_editor_text",
+    ];
+}
+
 /// The methods of [`UiRequest`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "method", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum UiMethod {
     Select {
@@ -125,7 +143,8 @@ pub enum UiMethod {
 }
 
 /// A tool call handed to the host, and its withdrawal.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum HostToolFrame {
     HostToolCall { id: String, tool_call_id: String, tool_name: String, arguments: Map<String, Value> },

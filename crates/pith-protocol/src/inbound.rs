@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::commands::Command;
 use crate::fields::type_name;
 use crate::host::HostReply;
+use crate::{CommandError, ErrorCode};
 
 /// Deeper input is refused before it can exhaust a stack.
 pub const MAX_DEPTH: usize = 512;
@@ -25,9 +26,9 @@ pub enum Inbound {
     /// A well-formed object naming no command.
     Unknown { id: Id, name: String },
     /// Not a command object at all.
-    Malformed { id: Id, error: String },
+    Malformed { id: Id, error: CommandError },
     /// A known command with unusable fields.
-    BadFields { id: Id, name: &'static str, error: String },
+    BadFields { id: Id, name: &'static str, error: CommandError },
 }
 
 /// A command's id, kept as the bytes the host wrote.
@@ -95,14 +96,14 @@ fn object(id: Id, mut fields: Map<String, Value>) -> Inbound {
         Some(Ok(command)) => Inbound::Command(id, command),
         Some(Err(error)) => {
             let name = Command::NAMES.iter().find(|known| **known == name).expect("only known commands have fields");
-            Inbound::BadFields { id, name, error: error.to_string() }
+            Inbound::BadFields { id, name, error: error.into() }
         }
         None => Inbound::Unknown { id, name },
     }
 }
 
 fn malformed(id: Id, why: impl std::fmt::Display) -> Inbound {
-    Inbound::Malformed { id, error: format!("Failed to parse command: {why}") }
+    Inbound::Malformed { id, error: CommandError::new(ErrorCode::Parse, format!("Failed to parse command: {why}")) }
 }
 
 /// Top level of a line: the id stays raw, everything else becomes a value, and
@@ -226,7 +227,7 @@ mod tests {
                 format!(
                     "{} {}",
                     id.raw().map_or("-", RawValue::get),
-                    error.replace("Failed to parse command: ", "parse: ")
+                    error.text.replace("Failed to parse command: ", "parse: ")
                 )
             }
             Some(Inbound::BadFields { id, error, .. }) => format!("{} {error}", id.raw().map_or("-", RawValue::get)),

@@ -7,8 +7,11 @@ pub mod commands;
 
 pub mod answers;
 pub mod content;
+pub mod entry;
+pub mod errors;
 pub mod events;
 pub mod fields;
+pub mod frame;
 pub mod host;
 pub mod inbound;
 pub mod json;
@@ -18,11 +21,17 @@ pub mod message;
 pub mod model;
 pub mod partial;
 pub mod response;
+#[cfg(feature = "schema")]
+pub mod schema;
+pub mod todos;
 pub mod usage;
 
 pub use commands::{Answer, Call, Command, InterruptMode, QueueMode, StreamUpdates, StreamingBehavior};
 pub use content::{Block, Content, ImageBlock, TextBlock, ThinkingBlock, ToolCall};
+pub use entry::{Entry, SessionHeader};
+pub use errors::{CommandError, ErrorCode};
 pub use events::{CompactionReason, Event, ToolResult};
+pub use frame::Frame;
 pub use host::HostReply;
 pub use inbound::{Id, Inbound};
 pub use live::LiveMessage;

@@ -20,6 +20,7 @@ pub enum Message {
 
 /// What the person (or the host on their behalf) said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename = "user", default)]
 pub struct UserMessage {
     #[serde(deserialize_with = "content")]
@@ -33,6 +34,7 @@ pub struct UserMessage {
 
 /// One answer of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename = "assistant", rename_all = "camelCase", default)]
 pub struct AssistantMessage {
     #[serde(deserialize_with = "blocks")]
@@ -62,7 +64,8 @@ pub struct AssistantMessage {
     pub extra: Map<String, Value>,
 }
 
-/// Why an answer ended. Only these five ever leave pith.
+/// Why an answer ended. Only these five ever leave pith, except that an answer which has just begun is `pending` for
+/// hosts that read deltas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
@@ -77,6 +80,7 @@ pub enum StopReason {
 
 /// A failed model call in structured form; retry and compaction act on the kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     pub kind: ErrorKind,
@@ -93,6 +97,7 @@ pub struct Failure {
 
 /// Classes of failure a caller treats differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     Auth,
@@ -110,6 +115,7 @@ pub enum ErrorKind {
 
 /// What a tool gave back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename = "toolResult", rename_all = "camelCase", default)]
 pub struct ToolResultMessage {
     pub tool_call_id: String,
@@ -129,6 +135,7 @@ pub struct ToolResultMessage {
 
 /// A command the host ran with the `bash` command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename = "bashExecution", rename_all = "camelCase", default)]
 pub struct BashExecution {
     pub command: String,
@@ -148,6 +155,7 @@ pub struct BashExecution {
 
 /// A message placed by an extension.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename = "custom", rename_all = "camelCase", default)]
 pub struct CustomMessage {
     pub custom_type: String,
@@ -163,6 +171,7 @@ pub struct CustomMessage {
 
 /// Stands for everything a compaction removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename = "compactionSummary", rename_all = "camelCase", default)]
 pub struct CompactionSummary {
     pub summary: String,
@@ -172,6 +181,7 @@ pub struct CompactionSummary {
 
 /// Stands for a branch that was left.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename = "branchSummary", rename_all = "camelCase", default)]
 pub struct BranchSummary {
     pub summary: String,

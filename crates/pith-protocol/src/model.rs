@@ -9,6 +9,7 @@ use crate::{Cost, Usage};
 
 /// A model with everything needed to call and price it. Secrets are not in here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Model {
     pub id: String,
@@ -27,6 +28,7 @@ pub struct Model {
     pub compat: Option<Map<String, Value>>,
     /// The provider's word for a level; `null` marks a level it does not have.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BTreeMap<String, Option<String>>>"))]
     pub thinking_level_map: Option<BTreeMap<ThinkingLevel, Option<String>>>,
     /// Merged last into the request body.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,6 +43,7 @@ pub struct Model {
 
 /// Limits on what one request may carry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InputLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +54,7 @@ pub struct InputLimits {
 
 /// Limits on pictures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +67,7 @@ pub struct ImageLimits {
 
 /// The largest picture sent as it is; bigger ones are scaled down to this.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageResize {
     pub max_width: u32,
@@ -80,6 +85,7 @@ impl Default for ImageResize {
 
 /// Lifetimes of cached prompt prefixes, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PromptCache {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,6 +96,7 @@ pub struct PromptCache {
 
 /// US dollars per million tokens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelCost {
     pub input: f64,
@@ -102,6 +109,7 @@ pub struct ModelCost {
 
 /// Prices that apply above an input size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PriceTier {
     pub input_tokens_above: u64,
@@ -113,6 +121,7 @@ pub struct PriceTier {
 
 /// How much a model thinks before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
     #[default]

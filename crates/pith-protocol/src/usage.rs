@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// Tokens of one model answer. `input` excludes cached tokens, `output` includes reasoning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     #[serde(deserialize_with = "count")]
@@ -30,6 +31,7 @@ pub struct Usage {
 
 /// US dollars.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
     pub input: f64,

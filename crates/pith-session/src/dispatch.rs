@@ -2,7 +2,7 @@
 
 use pith_agent::Queue;
 use pith_protocol::answers::{Level, Levels, Messages, Models as ModelList};
-use pith_protocol::{Call, Command, HostReply, Id, Inbound, Response, commands};
+use pith_protocol::{Call, Command, CommandError, HostReply, Id, Inbound, Response, commands};
 use serde_json::value::RawValue;
 use tracing::{debug, debug_span};
 
@@ -32,6 +32,7 @@ impl Session {
     pub(crate) fn command(&mut self, id: Id, command: Command) {
         let _span = debug_span!(target: "pith::command", "command", name = command.name()).entered();
         match command {
+            Command::Hello(call) => self.hello(call, self.reply(id)),
             Command::Prompt(call) => self.prompt(call, self.reply(id)),
             Command::Steer(call) => {
                 let input = UserInput { text: call.message, images: call.images };
@@ -141,11 +142,11 @@ impl Session {
         Reply::new(id, self.unanswered.sender())
     }
 
-    fn respond<C: Call>(&mut self, id: Id, answer: Result<C::Answer, String>) {
+    fn respond<C: Call>(&mut self, id: Id, answer: Result<C::Answer, CommandError>) {
         self.answer(self.reply::<C>(id), answer);
     }
 
-    pub(crate) fn answer<C: Call>(&mut self, reply: Reply<C>, answer: Result<C::Answer, String>) {
+    pub(crate) fn answer<C: Call>(&mut self, reply: Reply<C>, answer: Result<C::Answer, CommandError>) {
         reply.send(&mut *self.out, answer);
     }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use pith_export::{ExportError, Page};
+use pith_protocol::answers::Exported;
 use pith_protocol::commands::ExportHtml;
+use pith_protocol::{CommandError, ErrorCode};
 use pith_store::EntryTree;
-use serde_json::json;
 
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
@@ -14,15 +15,15 @@ use crate::session::Session;
 impl Session {
     pub(crate) fn export_html(&mut self, call: ExportHtml, reply: Reply<ExportHtml>) {
         let file = match (self.store.path(), self.store.is_saved()) {
-            (None, _) => return self.answer(reply, Err(ExportError::InMemory.to_string())),
-            (Some(_), false) => return self.answer(reply, Err(ExportError::Nothing.to_string())),
+            (None, _) => return self.answer(reply, Err(failure(&ExportError::InMemory))),
+            (Some(_), false) => return self.answer(reply, Err(failure(&ExportError::Nothing))),
             (Some(file), true) => file.to_owned(),
         };
         let target = self.export_target(call.output_path, &file);
         let leaf = self.store.leaf().map(str::to_owned);
         let (prompt, tools) = (self.project.prompt().clone(), self.tools.active().specs().clone());
         self.jobs.spawn_blocking(Job::Background, move || {
-            let answer = EntryTree::open(&file).map_err(|error| error.to_string()).and_then(|(tree, _)| {
+            let answer = EntryTree::open(&file).map_err(CommandError::from).and_then(|(tree, _)| {
                 let page = Page {
                     tree: &tree,
                     leaf: leaf.as_deref(),
@@ -30,9 +31,12 @@ impl Session {
                     tools: &tools,
                     app_version: env!("CARGO_PKG_VERSION"),
                 };
-                pith_export::export(&page, &target).map_err(|error| error.to_string())
+                pith_export::export(&page, &target).map_err(|error| failure(&error))
             });
-            JobEnd::Exported { reply, answer: answer.map(|()| json!({"path": target})) }
+            JobEnd::Exported {
+                reply,
+                answer: answer.map(|()| Exported { path: target.to_string_lossy().into_owned() }),
+            }
         });
     }
 
@@ -47,4 +51,12 @@ impl Session {
             }
         }
     }
+}
+
+fn failure(error: &ExportError) -> CommandError {
+    let code = match error {
+        ExportError::InMemory | ExportError::Nothing => ErrorCode::NothingThere,
+        _ => ErrorCode::Io,
+    };
+    CommandError::new(code, error.to_string())
 }

@@ -1,18 +1,19 @@
 //! `get_integrations`: what pith is connected to, as far as it knows without a request to anything.
 
-use serde_json::{Value, json};
+use pith_protocol::answers::{Connection, ConnectionState, Integrations};
 
 use crate::session::Session;
 
 impl Session {
-    pub(crate) fn integrations(&self) -> Value {
+    pub(crate) fn integrations(&self) -> Integrations {
         let model = match self.models.current() {
-            None => json!({"state": "no_provider"}),
+            None => Connection { state: ConnectionState::NoProvider, provider: None },
             Some(model) => {
-                let state = if self.models.usable().is_ok() { "connected" } else { "auth_error" };
-                json!({"state": state, "provider": model.provider})
+                let is_usable = self.models.usable().is_ok();
+                let state = if is_usable { ConnectionState::Connected } else { ConnectionState::AuthError };
+                Connection { state, provider: Some(model.provider.clone()) }
             }
         };
-        json!({"version": env!("CARGO_PKG_VERSION"), "model": model, "services": []})
+        Integrations { version: env!("CARGO_PKG_VERSION").to_owned(), model, services: Vec::new() }
     }
 }

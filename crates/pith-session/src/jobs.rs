@@ -3,6 +3,8 @@
 //! A task returns a [`JobEnd`], which `Session::on_job_end` handles. A task that panics returns nothing, so its [`Job`]
 //! names the owner to tell instead.
 
+use pith_protocol::CommandError;
+use pith_protocol::answers::{Exported, Navigated};
 use std::collections::HashMap;
 use std::panic::resume_unwind;
 
@@ -11,7 +13,6 @@ use pith_ext::Boundary;
 use pith_ext::outgoing::Answer;
 use pith_protocol::commands::{ExportHtml, ListSessions, NavigateTree};
 use pith_store::{SessionSummary, StoreReport};
-use serde_json::Value;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
 
 use crate::admission::Step;
@@ -66,7 +67,7 @@ pub(crate) enum JobEnd {
     CommandRan(u64),
     Exported {
         reply: Reply<ExportHtml>,
-        answer: Result<Value, String>,
+        answer: Result<Exported, CommandError>,
     },
     Listed {
         reply: Reply<ListSessions>,
@@ -74,7 +75,7 @@ pub(crate) enum JobEnd {
     },
     /// Extensions have been told of a move in the tree.
     MoveTold {
-        answer: Value,
+        answer: Navigated,
         reply: Reply<NavigateTree>,
     },
     /// The process is ending and the extensions that are still loading have taken too long.

@@ -5,6 +5,8 @@
 
 // The event loop, its events and its answers.
 mod dispatch;
+mod failure;
+mod hello;
 mod outbox;
 mod parts;
 mod reply;

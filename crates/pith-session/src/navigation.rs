@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use pith_ext::EventName;
-use pith_protocol::Message;
+use pith_protocol::answers::{ForkMessage, ForkMessages, ListedSession, Navigated, Sessions};
 use pith_protocol::commands::{GetEntries, GetTree, ListSessions, NavigateTree, SetLabel};
-use pith_store::{BranchSummaryEntry, Destination, EntryId, ForkMessage, Kind, SessionSummary, StoreError};
+use pith_protocol::{CommandError, Entry, ErrorCode, Message};
+use pith_store::{
+    BranchSummaryEntry, Destination, EntryId, ForkMessage as StoredPrompt, Kind, SessionSummary, StoreError,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +32,7 @@ pub(crate) struct Navigation {
 
 impl Session {
     pub(crate) fn get_entries(&mut self, call: &GetEntries, reply: Reply<GetEntries>) {
-        let entries = self.store.tree().entries_json(call.since.as_deref()).map_err(|error| error.to_string());
+        let entries = self.store.tree().entries_json(call.since.as_deref()).map_err(CommandError::from);
         let answer = entries.map(|entries| format!("{{\"entries\":{entries},\"leafId\":{}}}", self.leaf_json()));
         reply.send_json(&mut *self.out, answer);
     }
@@ -42,21 +45,21 @@ impl Session {
         reply.send_json(&mut *self.out, Ok(answer));
     }
 
-    fn leaf_json(&self) -> Value {
-        json!(self.store.leaf())
+    fn leaf_json(&self) -> String {
+        pith_protocol::json::to_string(&self.store.leaf())
     }
 
-    pub(crate) fn fork_messages(&self) -> Value {
-        let message = |message: ForkMessage| json!({"entryId": &*message.entry_id, "text": message.text});
-        let messages: Vec<_> = self.store.fork_messages().into_iter().map(message).collect();
-        json!({"messages": messages})
+    pub(crate) fn fork_messages(&self) -> ForkMessages {
+        let message =
+            |message: StoredPrompt| ForkMessage { entry_id: message.entry_id.to_string(), text: message.text };
+        ForkMessages { messages: self.store.fork_messages().into_iter().map(message).collect() }
     }
 
     pub(crate) fn set_label(&mut self, call: &SetLabel, reply: Reply<SetLabel>) {
         let label = call.label.as_deref().map(str::trim).filter(|label| !label.is_empty());
         let result = self.store.append_label(&call.entry_id, label);
         self.report_store();
-        self.answer(reply, result.map(|_| ()).map_err(|error| error.to_string()));
+        self.answer(reply, result.map(|_| ()).map_err(CommandError::from));
     }
 
     /// Lists sessions in a background task: reading a thousand files takes a while.
@@ -73,24 +76,27 @@ impl Session {
     }
 
     pub(crate) fn on_listed(&mut self, reply: Reply<ListSessions>, sessions: Vec<SessionSummary>) {
-        let shown = sessions.into_iter().map(|session| {
-            let mut shown = json!({"path": session.path.to_string_lossy()});
-            if let (Value::Object(all), Ok(Value::Object(members))) = (&mut shown, serde_json::to_value(&session)) {
-                all.extend(members);
-            }
-            shown
-        });
-        let answer = json!({"sessions": shown.collect::<Vec<_>>()});
-        self.answer(reply, Ok(answer));
+        let shown = |session: SessionSummary| ListedSession {
+            path: session.path.to_string_lossy().into_owned(),
+            id: session.id,
+            cwd: session.cwd,
+            name: session.name,
+            parent_session_path: session.parent_session_path,
+            created: session.created,
+            modified: session.modified,
+            message_count: session.message_count,
+            first_message: session.first_message,
+        };
+        self.answer(reply, Ok(Sessions { sessions: sessions.into_iter().map(shown).collect() }));
     }
 
     pub(crate) fn navigate_tree(&mut self, call: NavigateTree, reply: Reply<NavigateTree>) {
         if self.activity.is_busy() {
-            return self.answer(reply, Err(BUSY.to_owned()));
+            return self.answer(reply, Err(CommandError::new(ErrorCode::Busy, BUSY)));
         }
         let destination = match self.destination(&call.target_id) {
             Ok(destination) => destination,
-            Err(error) => return self.answer(reply, Err(error.to_string())),
+            Err(error) => return self.answer(reply, Err(error.into())),
         };
         let is_move = self.store.leaf() != Some(&call.target_id);
         match self.listeners(EventName::SessionBeforeTree).filter(|_| is_move) {
@@ -138,7 +144,7 @@ impl Session {
     /// Moves, with the summary an extension has written or one that the model writes now.
     pub(crate) fn navigate_now(&mut self, call: NavigateTree, given: Option<Summary>, reply: Reply<NavigateTree>) {
         if self.activity.is_busy() {
-            return self.answer(reply, Err(BUSY.to_owned()));
+            return self.answer(reply, Err(CommandError::new(ErrorCode::Busy, BUSY)));
         }
         if let Err(why) = self.navigate(call, given, reply) {
             let (why, reply) = *why;
@@ -151,10 +157,10 @@ impl Session {
         call: NavigateTree,
         given: Option<Summary>,
         reply: Reply<NavigateTree>,
-    ) -> Result<(), Box<(String, Reply<NavigateTree>)>> {
+    ) -> Result<(), Box<(CommandError, Reply<NavigateTree>)>> {
         let destination = match self.destination(&call.target_id) {
             Ok(destination) => destination,
-            Err(error) => return Err(Box::new((error.to_string(), reply))),
+            Err(error) => return Err(Box::new((error.into(), reply))),
         };
         let navigation = Navigation {
             reply,
@@ -183,7 +189,7 @@ impl Session {
             call.replace_instructions.unwrap_or(false),
         );
         if let Err(error) = self.store.hold() {
-            return Err(Box::new((error.to_string(), navigation.reply)));
+            return Err(Box::new((error.into(), navigation.reply)));
         }
         let cancel = CancellationToken::new();
         self.write_summary(model, cancel.clone(), SummaryTask::Branch(material));
@@ -204,8 +210,10 @@ impl Session {
         self.store.release();
         match result {
             Ok(summary) => self.finish_move(navigation, Some(summary)),
-            Err(SummaryFailure::Cancelled) => self.answer(navigation.reply, Ok(json!({"cancelled": true}))),
-            Err(SummaryFailure::Failed(why)) => self.answer(navigation.reply, Err(why)),
+            Err(SummaryFailure::Cancelled) => self.answer(navigation.reply, Ok(Navigated::cancelled())),
+            Err(SummaryFailure::Failed(why)) => {
+                self.answer(navigation.reply, Err(CommandError::new(ErrorCode::SummaryFailed, why)));
+            }
         }
         self.flush_deferred();
         self.after_activity();
@@ -216,7 +224,7 @@ impl Session {
         let Navigation { reply, leaf, text, target, label } = navigation;
         let from_id = self.store.leaf().map(EntryId::from);
         if let Err(error) = self.store.move_leaf(leaf.as_deref()) {
-            return self.answer(reply, Err(error.to_string()));
+            return self.answer(reply, Err(error.into()));
         }
         let author = summary.as_ref().map(|summary| summary.author.clone());
         let has_moved = from_id.as_deref() != leaf.as_deref();
@@ -236,13 +244,12 @@ impl Session {
             let _ = self.store.append_label(summary.as_deref().unwrap_or(&target), Some(label));
         }
         self.report_store();
-        let mut answer = json!({"cancelled": false, "leafId": self.store.leaf()});
-        if let Some(text) = text {
-            answer["text"] = Value::String(text);
-        }
-        if let Some(entry) = summary.and_then(|id| self.store.tree().entry(&id)) {
-            answer["summaryEntry"] = Value::Object(entry);
-        }
+        let answer = Navigated {
+            cancelled: false,
+            leaf_id: Some(self.store.leaf().map(str::to_owned)),
+            text,
+            summary_entry: summary.and_then(|id| self.store.tree().entry(&id)).map(Entry::from_object),
+        };
         if has_moved {
             self.tell_of_move(from_id, author, answer, reply);
         } else {

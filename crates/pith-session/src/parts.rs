@@ -1,5 +1,6 @@
 //! What a session is made of. The caller fills this in; the session itself reads no files to start.
 
+use pith_protocol::answers::Wire;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +67,8 @@ pub struct SessionOptions {
     pub attribution: Option<&'static str>,
     /// The beginning of an exported page's file name, used if the host gives no path.
     pub export_app: &'static str,
+    /// What `hello` tells about the wire.
+    pub wire: Wire,
     /// The answer to a prompt while the agent is busy.
     pub busy_text: &'static str,
     /// Whether `get_state` includes the system prompt and the tools.

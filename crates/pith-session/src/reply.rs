@@ -2,10 +2,11 @@
 
 use pith_protocol::answers::PromptDisposition;
 use pith_protocol::commands::{AbortAndPrompt, FollowUp, Prompt, Steer};
-use pith_protocol::{Answer, Call, Id, Response, json};
+use pith_protocol::{Answer, Call, CommandError, Id, Response, json};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use crate::failure;
 use crate::outbox::Outbox;
 
 /// Answers a command exactly once. Dropped without an answer, it answers with an internal error.
@@ -23,7 +24,7 @@ enum Asker<C: Call> {
         unanswered: mpsc::UnboundedSender<Unanswered>,
     },
     /// An extension. The callback fails the extension's call when it is dropped.
-    Extension(Box<dyn FnOnce(Result<C::Answer, String>) + Send>),
+    Extension(Box<dyn FnOnce(Result<C::Answer, CommandError>) + Send>),
 }
 
 /// A command whose reply was dropped without an answer.
@@ -46,12 +47,12 @@ impl<C: Call> Reply<C> {
     }
 
     /// Creates the reply to a command that an extension sent.
-    pub(crate) fn to_extension(answer: impl FnOnce(Result<C::Answer, String>) + Send + 'static) -> Self {
+    pub(crate) fn to_extension(answer: impl FnOnce(Result<C::Answer, CommandError>) + Send + 'static) -> Self {
         Reply { to: Some(Asker::Extension(Box::new(answer))) }
     }
 
     /// Sends the answer.
-    pub fn send(mut self, out: &mut dyn Outbox, answer: Result<C::Answer, String>) {
+    pub fn send(mut self, out: &mut dyn Outbox, answer: Result<C::Answer, CommandError>) {
         let id = match self.to.take() {
             Some(Asker::Host { id, .. }) => id,
             Some(Asker::Extension(take)) => return take(answer),
@@ -68,11 +69,14 @@ impl<C: Call> Reply<C> {
     }
 
     /// Sends an answer that is JSON already. Only hosts use commands with such answers.
-    pub(crate) fn send_json(mut self, out: &mut dyn Outbox, answer: Result<String, String>) {
+    pub(crate) fn send_json(mut self, out: &mut dyn Outbox, answer: Result<String, CommandError>) {
         let Some(Asker::Host { id, .. }) = self.to.take() else { return };
         match answer.map(RawValue::from_string) {
             Ok(Ok(data)) => out.respond(&Response::success(id.raw(), C::NAME, Some(&data))),
-            Ok(Err(error)) => out.respond(&Response::failure(id.raw(), C::NAME, &format!("Internal error: {error}"))),
+            Ok(Err(error)) => {
+                let error = failure::internal(format!("Internal error: {error}"));
+                out.respond(&Response::failure(id.raw(), C::NAME, &error));
+            }
             Err(error) => out.respond(&Response::failure(id.raw(), C::NAME, &error)),
         }
     }
@@ -102,7 +106,7 @@ impl<C: Call> Drop for Reply<C> {
 
 impl InputReply {
     /// Sends the answer.
-    pub fn send(self, out: &mut dyn Outbox, answer: Result<PromptDisposition, String>) {
+    pub fn send(self, out: &mut dyn Outbox, answer: Result<PromptDisposition, CommandError>) {
         match self {
             InputReply::Prompt(reply) => reply.send(out, answer),
             InputReply::AbortAndPrompt(reply) => reply.send(out, answer),

@@ -3,6 +3,7 @@
 //! `handle` is an ordinary function. Anything that has to be awaited runs in a task and comes back as an [`Event`], so
 //! an `abort` never waits for the thing it aborts.
 
+use crate::failure;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +69,8 @@ pub struct Session {
     pub(crate) jobs: Jobs,
     pub(crate) unanswered: UnansweredCommands,
     rest: Rest,
+    /// The host wants `agent_settled` also after prompts that were handled without a run.
+    pub(crate) settles_handled: bool,
     /// Set when the host has disconnected or the process was told to end.
     pub(crate) is_closing: bool,
 }
@@ -149,6 +152,7 @@ impl Session {
             jobs: Jobs::default(),
             unanswered: UnansweredCommands::new(),
             rest: Rest { on_rest: parts.on_rest, at: None },
+            settles_handled: false,
             is_closing: false,
         };
         session.assemble_prompt();
@@ -297,8 +301,12 @@ impl Session {
     }
 
     fn answer_for(&mut self, unanswered: &Unanswered) {
-        let why = if self.is_closing { CLOSING } else { "Internal error: the command was not answered" };
-        self.out.respond(&Response::failure(unanswered.id.raw(), unanswered.command, why));
+        let why = if self.is_closing {
+            failure::closing()
+        } else {
+            failure::internal("Internal error: the command was not answered")
+        };
+        self.out.respond(&Response::failure(unanswered.id.raw(), unanswered.command, &why));
     }
 
     /// Answers every command that has no answer yet, before the stream ends.

@@ -1,12 +1,13 @@
 //! What the session reports about itself, and small changes to it.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use pith_agent::Queue;
 use pith_ext::EventName;
-use pith_protocol::answers::{ContextUsage, LastText, SessionStats, State, TokenTotals};
+use pith_protocol::answers::{ContextUsage, DumpedTool, LastText, SessionStats, State, TokenTotals};
 use pith_protocol::commands::SetSessionName;
-use pith_protocol::{Event, Message};
+use pith_protocol::{CommandError, ErrorCode, Event, Message, ToolSpec};
 use pith_store::StoreReport;
 use serde_json::json;
 
@@ -47,18 +48,20 @@ impl Session {
             message_count: self.store.n_messages(),
             pending_message_count: n_waiting,
             queued_message_count: n_waiting,
-            todo_phases: self.todos.to_values(),
+            todo_phases: self.todos.phases().to_vec(),
             session_write_error: self.store.write_error().map(str::to_owned),
             system_prompt: self.options.state_has_prompt.then(|| self.project.prompt().clone()),
             dump_tools: self.options.state_has_prompt.then(|| self.dump_tools()),
         }
     }
 
-    fn dump_tools(&self) -> Vec<serde_json::Value> {
-        let tools = self.tools.active().specs().iter();
-        tools
-            .map(|tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters}))
-            .collect()
+    fn dump_tools(&self) -> Vec<DumpedTool> {
+        let dump = |tool: &ToolSpec| DumpedTool {
+            name: tool.name.to_string(),
+            description: tool.description.to_string(),
+            parameters: (*tool.parameters).clone(),
+        };
+        self.tools.active().specs().iter().map(dump).collect()
     }
 
     /// Trimmed text of the last answer. Aborted answers without content do not count.
@@ -107,7 +110,7 @@ impl Session {
     pub(crate) fn set_session_name(&mut self, call: &SetSessionName, reply: Reply<SetSessionName>) {
         let name = call.name.trim();
         if name.is_empty() {
-            return self.answer(reply, Err("Session name cannot be empty".to_owned()));
+            return self.answer(reply, Err(CommandError::new(ErrorCode::InvalidField, "Session name cannot be empty")));
         }
         self.rename(name);
         self.answer(reply, Ok(()));
@@ -118,7 +121,7 @@ impl Session {
         self.store.append_session_info(name);
         self.report_store();
         let name = self.store.name();
-        self.out.event(&Event::SessionInfoChanged { name });
+        self.out.event(&Event::SessionInfoChanged { name: name.map(Cow::Borrowed) });
         if let Some(handle) = self.listeners(EventName::SessionInfoChanged) {
             handle.announce(EventName::SessionInfoChanged, json!({ "name": name }));
         }
@@ -134,9 +137,9 @@ impl Session {
     pub(crate) fn report(&mut self, report: &StoreReport) {
         log_line(&report.message);
         self.out.event(&Event::ExtensionError {
-            extension_path: "<session>",
-            event: report.kind.event(),
-            error: &report.message,
+            extension_path: "<session>".into(),
+            event: report.kind.event().into(),
+            error: Cow::Borrowed(&report.message),
         });
     }
 }

@@ -1,5 +1,6 @@
 //! Why a session cannot be opened or changed. The texts reach hosts unchanged.
 
+use pith_protocol::{CommandError, ErrorCode};
 use std::io;
 use std::path::PathBuf;
 
@@ -45,4 +46,25 @@ pub enum StoreError {
     NoMatch(String),
     #[error("Cannot clone session: no current entry selected")]
     NothingToClone,
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        let code = match &error {
+            StoreError::NotFound(_) | StoreError::NoMatch(_) => ErrorCode::SessionNotFound,
+            StoreError::NotASession(_)
+            | StoreError::NewerVersion { .. }
+            | StoreError::FileTooLarge(_)
+            | StoreError::LineTooLong { .. }
+            | StoreError::IdTaken(_) => ErrorCode::SessionInvalid,
+            StoreError::InUse { .. } => ErrorCode::SessionInUse,
+            StoreError::MissingCwd { .. } => ErrorCode::DirectoryMissing,
+            StoreError::Io { .. } => ErrorCode::Io,
+            StoreError::EntryNotFound(_) | StoreError::NotEditable(_) | StoreError::NotForkable => {
+                ErrorCode::EntryNotFound
+            }
+            StoreError::NotSaved | StoreError::NothingToClone => ErrorCode::NothingThere,
+        };
+        CommandError::new(code, error.to_string())
+    }
 }

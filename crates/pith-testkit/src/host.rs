@@ -118,6 +118,7 @@ impl Host {
     #[track_caller]
     fn wait_until(&mut self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let found = self.exchange.find(self.cursor, self.timeout, |frame| wanted(&frame.value));
+        self.check();
         let Some((index, frame)) = found else { self.fail(what) };
         self.cursor = index + 1;
         frame.value
@@ -226,6 +227,7 @@ impl Host {
         if !self.exchange.wait_finished(self.timeout) {
             self.fail("the end of stdout");
         }
+        self.check();
         // Its last output has been written by now, but perhaps not been read.
         self.exchange.wait_silent(STDERR_LIMIT);
         (self.frames(), code)
@@ -266,6 +268,14 @@ impl Host {
         self.exchange.describe(self.cursor)
     }
 
+    /// Fails if something was written that is no frame of the protocol.
+    #[track_caller]
+    fn check(&self) {
+        if let Some(problem) = self.exchange.problem() {
+            panic!("{problem}");
+        }
+    }
+
     #[track_caller]
     fn fail(&self, what: &str) -> ! {
         let state = if self.exchange.has_exited() { "the process has ended" } else { "the process is running" };
@@ -288,6 +298,9 @@ impl Drop for Host {
             self.exchange.exit(self.timeout);
         }
         process::kill_with_marker(&self.marker);
+        if !thread::panicking() {
+            self.check();
+        }
     }
 }
 

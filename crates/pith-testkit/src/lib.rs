@@ -7,6 +7,7 @@ pub mod host;
 mod output;
 pub mod packages;
 pub mod process;
+pub mod schema;
 pub mod server;
 mod skip;
 pub mod terminal;

@@ -5,8 +5,6 @@
 use pith_config::Layout;
 use pith_protocol::host::UiMethod;
 use pith_protocol::{CompactionReason, Event, ThinkingLevel};
-use serde::Serialize;
-use serde_json::Value;
 
 /// What a family of hosts expects.
 #[derive(Debug)]
@@ -34,6 +32,8 @@ pub struct Dialect {
     pub renames_compaction: bool,
     /// Whether hosts get the events that only pi has.
     pub has_side_events: bool,
+    /// Events that never reach hosts of this dialect; see [`Dialect::show`].
+    pub hidden_events: &'static [&'static str],
     /// Whether `setTitle` requests reach the host without `PI_RPC_EMIT_TITLE`.
     pub shows_titles: bool,
     /// Whether the host is told when a dialog is withdrawn.
@@ -59,6 +59,7 @@ pub static PI: Dialect = Dialect {
     highest_level: ThinkingLevel::Max,
     renames_compaction: false,
     has_side_events: true,
+    hidden_events: Event::HIDDEN_FROM_PI,
     shows_titles: true,
     cancels_dialogs: false,
     reports_aborted_calls: false,
@@ -79,6 +80,7 @@ pub static XCSH: Dialect = Dialect {
     highest_level: ThinkingLevel::Xhigh,
     renames_compaction: true,
     has_side_events: false,
+    hidden_events: Event::HIDDEN_FROM_XCSH,
     shows_titles: false,
     cancels_dialogs: true,
     reports_aborted_calls: true,
@@ -98,26 +100,8 @@ pub struct UiOptions {
 /// An event as a dialect shows it.
 pub enum Shown<'a> {
     AsIs,
-    Renamed(AutoCompaction<'a>),
+    Renamed(Event<'a>),
     Hidden,
-}
-
-/// The compaction events of xcsh.
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum AutoCompaction<'a> {
-    AutoCompactionStart {
-        reason: CompactionReason,
-        action: &'static str,
-    },
-    AutoCompactionEnd {
-        action: &'static str,
-        result: Option<&'a Value>,
-        aborted: bool,
-        will_retry: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        error_message: Option<&'a str>,
-    },
 }
 
 impl Dialect {
@@ -140,20 +124,18 @@ impl Dialect {
         match event {
             Event::CompactionStart { reason } if self.renames_compaction => match reason {
                 CompactionReason::Manual => Shown::Hidden,
-                reason => {
-                    Shown::Renamed(AutoCompaction::AutoCompactionStart { reason: *reason, action: "context-full" })
-                }
+                reason => Shown::Renamed(Event::AutoCompactionStart { reason: *reason, action: "context-full".into() }),
             },
             Event::CompactionEnd { reason, result, aborted, will_retry, error_message } if self.renames_compaction => {
                 match reason {
                     CompactionReason::Manual => Shown::Hidden,
                     CompactionReason::Threshold | CompactionReason::Overflow => {
-                        Shown::Renamed(AutoCompaction::AutoCompactionEnd {
-                            action: "context-full",
-                            result: *result,
+                        Shown::Renamed(Event::AutoCompactionEnd {
+                            action: "context-full".into(),
+                            result: result.clone(),
                             aborted: *aborted,
                             will_retry: *will_retry,
-                            error_message: *error_message,
+                            error_message: error_message.clone(),
                         })
                     }
                 }

@@ -19,6 +19,7 @@ mod packages;
 mod program;
 mod project;
 mod rpc;
+mod schema;
 mod sessions;
 mod tour;
 mod transport;
@@ -72,6 +73,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::ListModels => check::list_models(&cli, rpc::dialect(&cli, program)?),
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
+        Action::Schema(arguments) => schema::print(arguments, program),
         Action::Export(file) => export::page(file, cli.messages.first(), rpc::dialect(&cli, program)?),
         Action::Usage(text) => show(text),
         Action::Refuse(text) => {

@@ -1,10 +1,14 @@
 //! Encodes frames in the dialect of the host and adds them to the writer's queue.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_protocol::events::Ready;
 use pith_protocol::host::{HostToolFrame, UiRequest};
-use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, LiveMessage, Message, Response, StreamUpdates, json};
+use pith_protocol::{
+    AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, LiveMessage, Message, Response,
+    StreamUpdates, json,
+};
 use pith_session::{Outbox, Room};
 use serde::Serialize;
 use tracing::debug;
@@ -24,7 +28,7 @@ impl WireOutbox {
     pub fn new(queue: Arc<FrameQueue>, dialect: &'static Dialect, ui_options: UiOptions) -> Self {
         let outbox = WireOutbox { queue, dialect, ui_options };
         if dialect.has_greeting {
-            outbox.line(&Ready { version: env!("CARGO_PKG_VERSION"), server: "pith" });
+            outbox.line(&Ready { version: env!("CARGO_PKG_VERSION").into(), server: "pith".into() });
         }
         outbox
     }
@@ -41,12 +45,12 @@ impl WireOutbox {
 
 impl Outbox for WireOutbox {
     fn respond(&mut self, response: &Response<'_>) {
-        debug!(target: "pith::command", name = response.command, success = response.success, "answered");
+        debug!(target: "pith::command", name = &*response.command, success = response.success, "answered");
         self.line(response);
     }
 
     fn respond_unknown(&mut self, id: &Id, name: &str) {
-        let error = format!("Unknown command: {name}");
+        let error = CommandError::new(ErrorCode::UnknownCommand, format!("Unknown command: {name}"));
         let mut response = Response::failure(id.raw(), name, &error);
         if !self.dialect.echoes_unknown_id {
             response.request_id = response.id.take();
@@ -82,7 +86,7 @@ impl Outbox for WireOutbox {
         let message = Message::Assistant(start.clone());
         self.queue.open_answer(LiveMessage::new(mode, start), |out| {
             let at = out.len();
-            json::append(out, &Event::MessageStart { message: &message });
+            json::append(out, &Event::MessageStart { message: Cow::Borrowed(&message) });
             if mode == StreamUpdates::Delta {
                 mark_pending(out, at);
             }

@@ -162,7 +162,13 @@ fn only_the_transport_touches_the_hosts_streams() {
 #[test]
 fn nobody_below_pith_knows_dialects() {
     let below: Vec<String> = crates().into_iter().filter(|name| name != "pith").collect();
-    assert_eq!(strays(&below, &["dialect", "Dialect", "xcsh", "Xcsh"], &["pith-config/src/agent_dir.rs"]), [""; 0]);
+    let allowed = [
+        "pith-config/src/agent_dir.rs",
+        // The protocol as documents, one for each; and the name that `hello` passes on.
+        "pith-protocol/src/schema/",
+        "pith-protocol/src/answers/hello.rs",
+    ];
+    assert_eq!(strays(&below, &["dialect", "Dialect", "xcsh", "Xcsh"], &allowed), [""; 0]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Messages of extensions that wait for the end of the turn or for the next prompt.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_protocol::{CustomMessage, Event, Message};
@@ -39,7 +40,7 @@ impl Session {
         let message = Arc::new(Message::Custom(message));
         self.store.append_message(&message);
         self.report_store();
-        self.out.event(&Event::MessageStart { message: &message });
-        self.out.event(&Event::MessageEnd { message: &message });
+        self.out.event(&Event::MessageStart { message: Cow::Borrowed(&message) });
+        self.out.event(&Event::MessageEnd { message: Cow::Borrowed(&message) });
     }
 }

@@ -1,5 +1,7 @@
 //! Commands that give the model something to do, or stop it.
 
+use crate::failure;
+use pith_protocol::{CommandError, ErrorCode};
 use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
@@ -13,7 +15,7 @@ use super::place::{Busy, Placement, place};
 use super::queue::UserInput;
 use crate::activity::{AfterSettled, RunStart, Work};
 use crate::reply::{InputReply, Reply};
-use crate::session::{CLOSING, Session};
+use crate::session::Session;
 
 /// The answer to a prompt during a requested compaction or branch summary.
 pub(crate) const COMPACTING: &str =
@@ -103,7 +105,7 @@ impl Session {
         reply: Reply<Prompt>,
     ) {
         if self.is_only_summarising() {
-            return self.answer(reply, Err(COMPACTING.to_owned()));
+            return self.answer(reply, Err(CommandError::new(ErrorCode::Compacting, COMPACTING)));
         }
         let Prompt { message: text, images, streaming_behavior: behavior, locale } = call;
         let target = InputTarget::Prompt { behavior, locale, slash_names, reply };
@@ -116,7 +118,7 @@ impl Session {
             let why = format!(
                 "Extension command \"/{name}\" cannot be queued. Use prompt() or execute the command when not streaming."
             );
-            return reply.send(&mut *self.out, Err(why));
+            return reply.send(&mut *self.out, Err(CommandError::new(ErrorCode::NotQueueable, why)));
         }
         self.submit(Input { content, source: InputSource::Host, target: InputTarget::Queue { queue, reply } });
     }
@@ -156,10 +158,11 @@ impl Session {
     pub(super) fn on_input_seen(&mut self, input: Input, verdict: Option<InputVerdict>) {
         let Input { content, source, target } = input;
         let content = match verdict {
-            None => return target.into_reply().send(&mut *self.out, Err(ABORTED.to_owned())),
+            None => {
+                return target.into_reply().send(&mut *self.out, Err(CommandError::new(ErrorCode::Aborted, ABORTED)));
+            }
             Some(InputVerdict::Handled) => {
-                let answer = PromptDisposition { disposition: Disposition::Handled };
-                return target.into_reply().send(&mut *self.out, Ok(answer));
+                return self.answer_handled(target.into_reply());
             }
             Some(InputVerdict::Continue) => content,
             Some(InputVerdict::Transform { text, images }) => {
@@ -196,14 +199,14 @@ impl Session {
         reply: Reply<Prompt>,
     ) {
         if self.is_only_summarising() {
-            return self.answer(reply, Err(COMPACTING.to_owned()));
+            return self.answer(reply, Err(CommandError::new(ErrorCode::Compacting, COMPACTING)));
         }
         if let Some(Err(problem)) = locale.map(|locale| self.take_locale(&locale, "prompt")) {
             return self.answer(reply, Err(problem));
         }
         let placement = match place(self.activity.is_busy(), behavior) {
             Ok(placement) => placement,
-            Err(Busy) => return self.answer(reply, Err(self.options.busy_text.to_owned())),
+            Err(Busy) => return self.answer(reply, Err(CommandError::new(ErrorCode::Busy, self.options.busy_text))),
         };
         if placement == Placement::Start {
             self.reload_stale_files();
@@ -222,13 +225,13 @@ impl Session {
     /// Answers, then starts the work: the answer precedes every event of the run. Nothing else runs.
     pub(crate) fn start_prompt(&mut self, input: UserInput, reply: InputReply) {
         if self.is_closing {
-            return reply.send(&mut *self.out, Err(CLOSING.to_owned()));
+            return reply.send(&mut *self.out, Err(failure::closing()));
         }
         if let Err(problem) = self.models.usable() {
             return reply.send(&mut *self.out, Err(problem));
         }
         if let Err(error) = self.store.hold() {
-            return reply.send(&mut *self.out, Err(error.to_string()));
+            return reply.send(&mut *self.out, Err(error.into()));
         }
         self.flush_deferred();
         let accepted = self.accepted_prompt(&reply);

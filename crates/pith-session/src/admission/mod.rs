@@ -9,6 +9,8 @@ mod place;
 mod queue;
 mod step;
 
+use crate::failure;
+use pith_protocol::{CommandError, ErrorCode};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use pith_protocol::{Command, Id, Response};
 use tokio::time::Instant;
 
 use crate::extensions::Reload;
-use crate::session::{CLOSING, Session, until};
+use crate::session::{Session, until};
 pub(crate) use input::{ABORTED, COMPACTING, ExtensionCommand, Input, InputSource, InputTarget, SlashNames, pictures};
 pub(crate) use queue::{Queued, Queues, UserInput};
 use step::RunningStep;
@@ -243,7 +245,11 @@ impl Session {
         for waiting in waiting {
             match waiting {
                 Waiting::Command(id, command) if is_input(&command) => {
-                    self.out.respond(&Response::failure(id.raw(), command.name(), ABORTED));
+                    self.out.respond(&Response::failure(
+                        id.raw(),
+                        command.name(),
+                        &CommandError::new(ErrorCode::Aborted, ABORTED),
+                    ));
                 }
                 other => self.admission.waiting.push_back(other),
             }
@@ -255,7 +261,7 @@ impl Session {
     pub(crate) fn close_admission(&mut self) {
         for waiting in std::mem::take(&mut self.admission.waiting) {
             if let Waiting::Command(id, command) = waiting {
-                self.out.respond(&Response::failure(id.raw(), command.name(), CLOSING));
+                self.out.respond(&Response::failure(id.raw(), command.name(), &failure::closing()));
             }
         }
         self.admission.end_input_delay();

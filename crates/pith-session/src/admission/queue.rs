@@ -1,5 +1,6 @@
 //! The steering and follow-up queues. Items are identified by position, not by text.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -172,8 +173,7 @@ impl Queues {
     }
 
     fn announce<'a>(&'a self, out: &mut dyn Outbox) {
-        let texts = |queued: &'a MessageQueue| -> Vec<&'a str> { queued.texts().map(String::as_str).collect() };
-        let (steering, follow_up) = (texts(&self.steering), texts(&self.follow_up));
-        out.event(&Event::QueueUpdate { steering: &steering, follow_up: &follow_up });
+        let texts = |queued: &'a MessageQueue| queued.texts().map(|text| Cow::Borrowed(text.as_str())).collect();
+        out.event(&Event::QueueUpdate { steering: texts(&self.steering), follow_up: texts(&self.follow_up) });
     }
 }

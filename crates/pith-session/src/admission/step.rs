@@ -1,8 +1,8 @@
 //! Steps: decisions of extensions that later commands wait for, one at a time, and how the session goes on after each.
 
 use pith_ext::{DiscoveredResources, InputVerdict, LoadReport};
+use pith_protocol::answers::Navigated;
 use pith_protocol::commands::NavigateTree;
-use serde_json::Value;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ pub(crate) enum Step {
         summary: Result<Option<Summary>, String>,
     },
     /// Extensions were told of a move in the tree.
-    MoveTold { answer: Value, reply: Reply<NavigateTree> },
+    MoveTold { answer: Navigated, reply: Reply<NavigateTree> },
 }
 
 /// The step under way.

@@ -2,9 +2,10 @@
 
 use pith_agent::Opening;
 use pith_ext::EventName;
-use pith_protocol::{CompactionReason, Event, Usage};
+use pith_protocol::answers::CompactionResult;
+use pith_protocol::{CommandError, CompactionReason, ErrorCode, Event, Usage};
 use pith_store::{CompactionEntry, EntryId};
-use serde_json::{Value, json};
+use std::borrow::Cow;
 use tracing::info;
 
 use super::context::estimate;
@@ -54,8 +55,8 @@ impl Session {
             self.flush_deferred();
             self.store.release();
             let answer = outcome.map_err(|failure| match failure {
-                SummaryFailure::Cancelled => CANCELLED.to_owned(),
-                SummaryFailure::Failed(why) => why,
+                SummaryFailure::Cancelled => CommandError::new(ErrorCode::Cancelled, CANCELLED),
+                SummaryFailure::Failed(why) => CommandError::new(ErrorCode::SummaryFailed, why),
             });
             self.answer(reply, answer);
             return self.after_activity();
@@ -91,7 +92,7 @@ impl Session {
     }
 
     /// Tells the host how a compaction ended.
-    fn tell_compaction(&mut self, compaction: Compaction) -> Result<Value, SummaryFailure> {
+    fn tell_compaction(&mut self, compaction: Compaction) -> Result<CompactionResult, SummaryFailure> {
         let Compaction { reason, will_retry, progress, .. } = compaction;
         let outcome = match progress {
             Progress::Announcing(outcome) => outcome,
@@ -117,7 +118,11 @@ impl Session {
         self.tell_failure(compaction.reason, &SummaryFailure::Cancelled);
     }
 
-    fn store_compaction(&mut self, kept: Kept, summary: Summary) -> Result<(EntryId, Value), SummaryFailure> {
+    fn store_compaction(
+        &mut self,
+        kept: Kept,
+        summary: Summary,
+    ) -> Result<(EntryId, CompactionResult), SummaryFailure> {
         let from_hook = summary.author.is_extension();
         let kept = match summary.author {
             Author::Model => kept,
@@ -140,18 +145,14 @@ impl Session {
             from_hook,
         });
         self.report_store();
-        let mut stored = json!({
-            "summary": summary.text,
-            "firstKeptEntryId": &*kept.first_entry,
-            "tokensBefore": kept.tokens_before,
-            "estimatedTokensAfter": estimate(self.store.messages()),
-        });
-        if let Some(usage) = usage {
-            stored["usage"] = json!(usage);
-        }
-        if let Some(details) = summary.details {
-            stored["details"] = details;
-        }
+        let stored = CompactionResult {
+            summary: summary.text,
+            first_kept_entry_id: kept.first_entry.to_string(),
+            tokens_before: kept.tokens_before,
+            estimated_tokens_after: estimate(self.store.messages()),
+            usage,
+            details: summary.details,
+        };
         Ok((entry, stored))
     }
 
@@ -184,10 +185,16 @@ impl Session {
     pub(super) fn tell_end(
         &mut self,
         reason: CompactionReason,
-        result: Option<&Value>,
+        result: Option<&CompactionResult>,
         error_message: Option<&str>,
         will_retry: bool,
     ) {
-        self.out.event(&Event::CompactionEnd { reason, result, aborted: false, will_retry, error_message });
+        self.out.event(&Event::CompactionEnd {
+            reason,
+            result: result.map(Cow::Borrowed),
+            aborted: false,
+            will_retry,
+            error_message: error_message.map(Cow::Borrowed),
+        });
     }
 }

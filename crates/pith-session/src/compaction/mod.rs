@@ -19,13 +19,14 @@ mod shorten;
 mod summariser;
 mod summary;
 
+use pith_protocol::answers::CompactionResult;
+use pith_protocol::{CommandError, ErrorCode};
 use std::sync::Arc;
 
 use pith_agent::Opening;
 use pith_protocol::commands::Compact;
 use pith_protocol::{AssistantMessage, CompactionReason, Event, Message, Model};
 use pith_store::Kind;
-use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -65,7 +66,7 @@ pub(crate) struct Compaction {
 enum Progress {
     Summarising,
     /// The summary is stored, or there is none; extensions are being told.
-    Announcing(Result<Value, SummaryFailure>),
+    Announcing(Result<CompactionResult, SummaryFailure>),
 }
 
 /// What was already tried for the current request.
@@ -89,7 +90,7 @@ impl Session {
     pub(crate) fn compact(&mut self, call: Compact, reply: Reply<Compact>) {
         let is_waiting = self.after_settled.iter().any(|command| matches!(command, AfterSettled::Compact(..)));
         if self.activity.is_summarising() || is_waiting {
-            return self.answer(reply, Err(IN_PROGRESS.to_owned()));
+            return self.answer(reply, Err(CommandError::new(ErrorCode::Compacting, IN_PROGRESS)));
         }
         self.when_settled(AfterSettled::Compact(reply, call.custom_instructions));
     }
@@ -98,16 +99,17 @@ impl Session {
     pub(crate) fn compact_now(&mut self, focus: Option<String>, reply: Reply<Compact>) {
         let reason = CompactionReason::Manual;
         if let Err(error) = self.store.hold() {
-            return self.answer(reply, Err(error.to_string()));
+            return self.answer(reply, Err(error.into()));
         }
         self.out.event(&Event::CompactionStart { reason });
         let plan = self.models.usable().cloned().and_then(|model| {
             let is_compacted =
                 self.store.leaf().and_then(|leaf| self.store.tree().kind(leaf)) == Some(Kind::Compaction);
             if is_compacted {
-                return Err(ALREADY.to_owned());
+                return Err(CommandError::new(ErrorCode::NothingToCompact, ALREADY));
             }
-            let (kept, material) = self.plan(&model, focus).ok_or(NOTHING)?;
+            let (kept, material) =
+                self.plan(&model, focus).ok_or_else(|| CommandError::new(ErrorCode::NothingToCompact, NOTHING))?;
             Ok((model, kept, material))
         });
         match plan {
@@ -116,7 +118,7 @@ impl Session {
                 self.activity.begin_requested(compaction, reply);
             }
             Err(why) => {
-                self.tell_failure(reason, &SummaryFailure::Failed(why.clone()));
+                self.tell_failure(reason, &SummaryFailure::Failed(why.text.clone()));
                 self.store.release();
                 self.answer(reply, Err(why));
             }

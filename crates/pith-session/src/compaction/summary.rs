@@ -74,12 +74,12 @@ impl Session {
                     attempt,
                     max_attempts: self.options.retry.max_retries,
                     delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                    error_message: &error,
+                    error_message: error.into(),
                 });
             }
             SummaryProgress::AttemptStart => {
                 let reason: Option<CompactionReason> = self.activity.compaction().map(|compaction| compaction.reason);
-                let source = if reason.is_some() { "compaction" } else { "branchSummary" };
+                let source = if reason.is_some() { "compaction" } else { "branchSummary" }.into();
                 self.out.event(&Event::SummarizationRetryAttemptStart { source, reason });
             }
             SummaryProgress::RetryFinished => self.out.event(&Event::SummarizationRetryFinished),

@@ -1,6 +1,8 @@
 //! What extensions may do to a run, on the session's side: see tool calls and requests, and propose entries at the end
 //! of a turn and of the work.
 
+use pith_protocol::Entry;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_agent::link::Call;
@@ -42,7 +44,7 @@ impl Session {
             let entry = draft.store(&mut self.store, tokens_before);
             self.report_store();
             if let Some(entry) = self.store.tree().entry(&entry) {
-                self.out.event(&Event::EntryAppended { entry: &Value::Object(entry) });
+                self.out.event(&Event::EntryAppended { entry: Cow::Owned(Entry::from_object(entry)) });
             }
         }
         if boundary.continues && !self.can_continue(event, self.store.messages()) {

@@ -3,6 +3,7 @@
 use pith_ext::ExtensionHandle;
 use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::{Block, StreamingBehavior};
+use pith_protocol::{CommandError, ErrorCode};
 
 use crate::admission::{ExtensionCommand, Input, InputSource, InputTarget, Step};
 use crate::jobs::{Job, JobEnd};
@@ -57,8 +58,9 @@ impl Session {
 
     /// Called when a slash command has ended, however it ended.
     pub(crate) fn on_command_ran(&mut self, key: u64) {
-        if let Some(reply) = self.extensions.commands.remove(key) {
-            reply.send(&mut *self.out, Ok(PromptDisposition { disposition: Disposition::Handled }));
+        match self.extensions.commands.remove(key) {
+            Some(reply) => self.answer_handled(reply),
+            None => self.settle_handled(),
         }
         self.check_fully_idle();
     }
@@ -67,7 +69,7 @@ impl Session {
     pub(super) fn fail_waiting_commands(&mut self) {
         for (_, reply) in &mut self.extensions.commands.running {
             if let Some(reply) = reply.take() {
-                reply.send(&mut *self.out, Err(COMMAND_ABORTED.to_owned()));
+                reply.send(&mut *self.out, Err(CommandError::new(ErrorCode::Aborted, COMMAND_ABORTED)));
             }
         }
     }

@@ -130,7 +130,11 @@ impl Session {
     fn tell_load_errors(&mut self) {
         for error in self.extensions.errors.clone() {
             log_line(&error.in_full());
-            self.out.event(&Event::ExtensionError { extension_path: &error.path, event: "load", error: &error.error });
+            self.out.event(&Event::ExtensionError {
+                extension_path: error.path.into(),
+                event: "load".into(),
+                error: error.error.into(),
+            });
         }
     }
 

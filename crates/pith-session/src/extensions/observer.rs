@@ -1,6 +1,7 @@
 //! Shows a run to extensions and lets them change it. Lives in the run's task, so that waiting for a handler delays
 //! that run and nothing else.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -235,9 +236,9 @@ pub(crate) fn outcome(stop_reason: Option<StopReason>) -> &'static str {
 
 fn shown(output: &ToolOutput) -> ToolResult<'_> {
     ToolResult {
-        content: &output.content,
-        details: output.details.as_ref(),
+        content: Cow::Borrowed(&output.content),
+        details: output.details.as_ref().map(Cow::Borrowed),
         terminate: output.terminate.then_some(true),
-        usage: output.usage.as_ref(),
+        usage: output.usage.as_ref().map(Cow::Borrowed),
     }
 }

@@ -2,7 +2,7 @@
 
 use pith_ext::outgoing::Answer;
 use pith_ext::{ExtensionSource, Loading};
-use serde_json::{Value, json};
+use pith_protocol::answers::{Reloaded, ResourceChange};
 
 use super::StartReason;
 use crate::admission::Hold;
@@ -14,7 +14,7 @@ use crate::session::Session;
 pub(crate) struct Reload {
     reply: ReloadReply,
     /// What has changed.
-    changes: Vec<Value>,
+    changes: Vec<ResourceChange>,
     /// The extensions being loaded.
     pub sources: Vec<ExtensionSource>,
 }
@@ -57,7 +57,7 @@ impl Session {
     pub(crate) fn end_reload(&mut self) {
         let Some(Hold::Reloading(reload)) = self.admission.release() else { return };
         match reload.reply {
-            ReloadReply::Host(reply) => self.answer(reply, Ok(json!({ "changes": reload.changes }))),
+            ReloadReply::Host(reply) => self.answer(reply, Ok(Reloaded { changes: reload.changes })),
             ReloadReply::Extension(answer) => answer.send(()),
             ReloadReply::Nobody => {}
         }

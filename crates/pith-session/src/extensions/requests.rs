@@ -2,6 +2,7 @@
 
 use pith_ext::{ExtensionError, FromExtension};
 use pith_protocol::Event;
+use std::borrow::Cow;
 
 use super::ReloadReply;
 use crate::activity::AfterSettled;
@@ -82,9 +83,9 @@ impl Session {
             log_line(&format!("{}: {}: {}\n{stack}", error.path, error.event, error.error));
         }
         self.out.event(&Event::ExtensionError {
-            extension_path: &error.path,
-            event: &error.event,
-            error: &error.error,
+            extension_path: Cow::Borrowed(&error.path),
+            event: Cow::Borrowed(&error.event),
+            error: Cow::Borrowed(&error.error),
         });
     }
 }

@@ -1,5 +1,7 @@
 //! Messages, entries and small changes that extensions make.
 
+use pith_protocol::Entry;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, now_ms};
@@ -97,7 +99,7 @@ impl Session {
         let id = self.store.append_custom(custom_type, data.as_ref());
         self.report_store();
         if let Some(entry) = self.store.tree().entry(&id) {
-            self.out.event(&Event::EntryAppended { entry: &Value::Object(entry) });
+            self.out.event(&Event::EntryAppended { entry: Cow::Owned(Entry::from_object(entry)) });
         }
     }
 

@@ -47,7 +47,7 @@ impl Session {
             label,
         };
         let reply = Reply::<NavigateTree>::to_extension(|moved| match moved {
-            Ok(moved) => answer.send(outgoing::Replaced { cancelled: moved["cancelled"] == true }),
+            Ok(moved) => answer.send(outgoing::Replaced { cancelled: moved.cancelled }),
             Err(why) => answer.fail(why),
         });
         self.navigate_tree(call, reply);
@@ -55,7 +55,7 @@ impl Session {
 
     pub(super) fn compact_for_extension(&mut self, custom_instructions: Option<String>, answer: Answer<Value>) {
         let reply = Reply::<Compact>::to_extension(|result| match result {
-            Ok(result) => answer.send(result),
+            Ok(result) => answer.send(json!(result)),
             Err(why) => answer.fail(why),
         });
         self.compact(Compact { custom_instructions }, reply);

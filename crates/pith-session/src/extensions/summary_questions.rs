@@ -1,6 +1,8 @@
 //! `session_before_compact` and `session_before_tree`: extensions can refuse a compaction or a move, or write the
 //! summary themselves.
 
+use pith_protocol::answers::Navigated;
+use pith_protocol::{CommandError, ErrorCode};
 use std::sync::Arc;
 
 use pith_ext::{EventName, ExtensionHandle};
@@ -150,9 +152,11 @@ impl Session {
         summary: Result<Option<Summary>, String>,
     ) {
         match summary {
-            _ if is_refused => self.answer(reply, Ok(json!({"cancelled": true}))),
+            _ if is_refused => self.answer(reply, Ok(Navigated::cancelled())),
             Ok(summary) => self.navigate_now(call, summary, reply),
-            Err(why) => self.answer(reply, Err(format!("session_before_tree: {why}"))),
+            Err(why) => {
+                self.answer(reply, Err(CommandError::new(ErrorCode::Extension, format!("session_before_tree: {why}"))))
+            }
         }
     }
 
@@ -161,13 +165,13 @@ impl Session {
         &mut self,
         from: Option<EntryId>,
         author: Option<Author>,
-        answer: Value,
+        answer: Navigated,
         reply: Reply<NavigateTree>,
     ) {
         let Some(handle) = self.listeners(EventName::SessionTree) else { return self.answer(reply, Ok(answer)) };
         let mut event = json!({"newLeafId": self.store.leaf(), "oldLeafId": from.as_deref()});
-        if let (Some(author), Some(entry)) = (author, answer.get("summaryEntry")) {
-            event["summaryEntry"] = entry.clone();
+        if let (Some(author), Some(entry)) = (author, &answer.summary_entry) {
+            event["summaryEntry"] = json!(entry);
             event["fromExtension"] = json!(author.is_extension());
         }
         // While the summary was written, extensions may have been asked something else.

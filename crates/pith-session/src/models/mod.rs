@@ -3,6 +3,7 @@
 mod router;
 mod select;
 
+use pith_protocol::{CommandError, ErrorCode};
 use std::sync::Arc;
 
 use pith_agent::ModelClient;
@@ -99,13 +100,15 @@ impl Models {
     }
 
     /// The current model, if its provider and credentials are configured. Sends no request.
-    pub fn usable(&self) -> Result<&Arc<Model>, String> {
-        let model = self.current.as_ref().ok_or_else(|| NO_MODEL.to_owned())?;
-        self.registry.check(model).map(|()| model)
+    pub fn usable(&self) -> Result<&Arc<Model>, CommandError> {
+        let model = self.current.as_ref().ok_or_else(|| CommandError::new(ErrorCode::NoModel, NO_MODEL))?;
+        self.registry.check(model).map_err(|why| CommandError::new(ErrorCode::ModelUnusable, why))?;
+        Ok(model)
     }
 
-    pub fn select(&mut self, provider: &str, id: &str) -> Result<Changed, String> {
-        let model = self.registry.select(provider, id)?;
+    pub fn select(&mut self, provider: &str, id: &str) -> Result<Changed, CommandError> {
+        let refused = |why| CommandError::new(ErrorCode::ModelNotFound, why);
+        let model = self.registry.select(provider, id).map_err(refused)?;
         Ok(self.change(model, None, false))
     }
 

@@ -1,6 +1,7 @@
 //! The language the host wants answers in.
 
 use pith_protocol::commands::SetLocale;
+use pith_protocol::{CommandError, ErrorCode};
 
 use crate::reply::Reply;
 use crate::session::Session;
@@ -15,9 +16,10 @@ impl Session {
     }
 
     /// Adds the language to the system prompt, from the next request on.
-    pub(crate) fn take_locale(&mut self, locale: &str, command: &str) -> Result<(), String> {
+    pub(crate) fn take_locale(&mut self, locale: &str, command: &str) -> Result<(), CommandError> {
         let tag = tag(locale).ok_or_else(|| {
-            format!("Invalid field \"locale\" for command \"{command}\": expected a language tag such as \"de\" or \"zh-TW\", got \"{locale}\"")
+            let text = format!("Invalid field \"locale\" for command \"{command}\": expected a language tag such as \"de\" or \"zh-TW\", got \"{locale}\"");
+            CommandError::new(ErrorCode::InvalidField, text)
         })?;
         self.project.set_locale(&tag);
         self.assemble_prompt();

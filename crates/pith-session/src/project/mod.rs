@@ -2,17 +2,19 @@
 //! and reading all of it again when it has changed.
 
 mod locale;
+mod shown;
 mod trust;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
 use pith_agent::{Queue, Tool};
-use pith_config::{Diagnostic, Settings};
+use pith_config::{Diagnostic as Finding, Settings};
 use pith_protocol::Event;
+use pith_protocol::answers::{Commands, Diagnostic, Diagnostics, ResourceChange};
 use pith_protocol::commands::{GetCommands, GetDiagnostics};
 use pith_resources::{ActiveTool, CommandEntry, ContributedPath, PromptParts, Question, Resources};
-use serde_json::{Value, json};
 
 use crate::reply::Reply;
 use crate::rules::StreamRules;
@@ -28,7 +30,7 @@ pub struct ProjectFiles {
     /// The options that follow from the settings. A reload applies only those no command can change.
     pub options: SessionOptions,
     /// Problems with settings and trust; resources have their own.
-    pub diagnostics: Vec<Diagnostic>,
+    pub diagnostics: Vec<Finding>,
     /// Whether the project's own files are used.
     pub is_trusted: bool,
     /// The question whether to trust the project, if it is undecided and the host has not been asked.
@@ -57,7 +59,7 @@ pub struct Contributed {
 /// The files as last read, and the function that reads them again.
 pub(crate) struct Project {
     pub resources: Resources,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Vec<Finding>,
     pub is_trusted: bool,
     /// The state of the question whether the project may be trusted.
     pub trust: TrustQuestion,
@@ -108,14 +110,14 @@ impl Session {
         let expansion = self.project.resources.expand(&text);
         let failure = expansion.failure;
         let expanded = match expansion.text {
-            std::borrow::Cow::Owned(expanded) => Some(expanded),
-            std::borrow::Cow::Borrowed(_) => None,
+            Cow::Owned(expanded) => Some(expanded),
+            Cow::Borrowed(_) => None,
         };
         if let Some(failure) = failure {
             self.out.event(&Event::ExtensionError {
-                extension_path: &failure.path.to_string_lossy(),
-                event: failure.event,
-                error: &failure.message,
+                extension_path: failure.path.to_string_lossy(),
+                event: failure.event.into(),
+                error: Cow::Borrowed(&failure.message),
             });
         }
         expanded.unwrap_or(text)
@@ -129,13 +131,12 @@ impl Session {
     }
 
     /// Reads the project again, applies it to the session, and returns what has changed.
-    pub(crate) fn reload_project(&mut self, reason: ReloadReason) -> Vec<Value> {
+    pub(crate) fn reload_project(&mut self, reason: ReloadReason) -> Vec<ResourceChange> {
         let files = (self.project.load)(self.store.cwd(), reason, &self.project.contributed);
-        let value = |change| serde_json::to_value(change).expect("wire types always serialize");
-        let mut changes: Vec<Value> =
-            files.resources.changes_since(&self.project.resources).into_iter().map(value).collect();
+        let mut changes: Vec<ResourceChange> =
+            files.resources.changes_since(&self.project.resources).into_iter().map(shown::change).collect();
         if files.settings != self.settings {
-            changes.push(json!({"change": "changed", "resource": "settings"}));
+            changes.push(shown::changed_settings());
             self.models.set_settings(files.settings.clone());
             self.options.merge_settings(&files.options);
             if reason == ReloadReason::Trusted {
@@ -179,7 +180,8 @@ impl Session {
 
     pub(crate) fn get_commands(&mut self, reply: Reply<GetCommands>) {
         let commands = self.commands();
-        self.answer(reply, Ok(json!({ "commands": commands })));
+        let commands = commands.into_iter().map(shown::command).collect();
+        self.answer(reply, Ok(Commands { commands }));
     }
 
     /// Slash commands of extensions, then templates and skills.
@@ -190,16 +192,11 @@ impl Session {
     }
 
     pub(crate) fn get_diagnostics(&mut self, reply: Reply<GetDiagnostics>) {
-        let mut all: Vec<Value> = Vec::new();
-        all.extend(
-            self.project.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(|found| json!(found)),
-        );
-        all.extend(self.project.resources.diagnostics().iter().map(|found| json!(found)));
-        let unloaded = self.extensions.errors.iter();
-        all.extend(unloaded.map(
-            |found| json!({"type": "error", "message": found.error, "path": found.path, "code": "extension_load"}),
-        ));
-        self.answer(reply, Ok(json!({ "diagnostics": all })));
+        let mut all: Vec<Diagnostic> = Vec::new();
+        all.extend(self.project.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(shown::finding));
+        all.extend(self.project.resources.diagnostics().iter().map(shown::finding));
+        all.extend(self.extensions.errors.iter().map(shown::unloaded));
+        self.answer(reply, Ok(Diagnostics { diagnostics: all }));
     }
 }
 

@@ -11,6 +11,8 @@
 mod install;
 mod reply;
 
+use crate::failure;
+use pith_protocol::{CommandError, ErrorCode};
 use std::path::{Path, PathBuf};
 
 use pith_ext::ExtensionSource;
@@ -23,7 +25,7 @@ use crate::activity::AfterSettled;
 use crate::extensions::StartReason;
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
-use crate::session::{CLOSING, Session};
+use crate::session::Session;
 pub(crate) use reply::{ReplacementOutcome, ReplacementReply};
 
 /// A replacement under way.
@@ -135,7 +137,7 @@ impl Session {
         if self.is_forkable(&call.entry_id) {
             self.replace(Target::Before(call.entry_id), ReplacementReply::Fork(reply));
         } else {
-            self.answer(reply, Err(StoreError::NotForkable.to_string()));
+            self.answer(reply, Err(StoreError::NotForkable.into()));
         }
     }
 
@@ -143,14 +145,14 @@ impl Session {
         if self.is_forkable(&call.entry_id) {
             self.replace(Target::Before(call.entry_id), ReplacementReply::Branch(reply));
         } else {
-            self.answer(reply, Err("Invalid entry ID for branching".to_owned()));
+            self.answer(reply, Err(CommandError::new(ErrorCode::EntryNotFound, "Invalid entry ID for branching")));
         }
     }
 
     pub(crate) fn clone_session(&mut self, reply: Reply<CloneSession>) {
         match self.store.leaf().map(str::to_owned) {
             Some(leaf) => self.replace(Target::Whole(leaf), ReplacementReply::Clone(reply)),
-            None => self.answer(reply, Err(StoreError::NothingToClone.to_string())),
+            None => self.answer(reply, Err(StoreError::NothingToClone.into())),
         }
     }
 
@@ -180,14 +182,14 @@ impl Session {
         let Some(Replacement { reply, .. }) = self.replacement.take() else { return };
         match opened.result {
             Ok(store) => self.replace(Target::Opened(Box::new(store)), reply),
-            Err(error) => self.end_replacement(reply, Err(error.to_string())),
+            Err(error) => self.end_replacement(reply, Err(error.into())),
         }
     }
 
     /// Replaces the session once extensions agree and nothing runs. Runs go on while extensions are asked.
     pub(crate) fn replace(&mut self, target: Target, reply: ReplacementReply) {
         if self.is_closing {
-            return self.end_replacement(reply, Err(CLOSING.to_owned()));
+            return self.end_replacement(reply, Err(failure::closing()));
         }
         debug!(target: "pith::session", by = target.word(), "replacement: extensions may object");
         let (event, question) = self.replacement_question(&target);
@@ -217,7 +219,7 @@ impl Session {
         match self.replacement.take() {
             Some(Replacement { reply, stage: Stage::Stopping(target) }) => match self.successor(target) {
                 Ok(successor) => self.hand_over(successor, reply),
-                Err(error) => self.end_replacement(reply, Err(error.to_string())),
+                Err(error) => self.end_replacement(reply, Err(error.into())),
             },
             Some(Replacement { reply, stage: Stage::StoppingAgain(arrival) }) => self.load_successor(arrival, reply),
             other => self.replacement = other,
@@ -276,7 +278,7 @@ impl Session {
         }
         if self.is_closing {
             // Extensions are about to be told of the end of the process; nothing may follow that.
-            return self.end_replacement(reply, Err(CLOSING.to_owned()));
+            return self.end_replacement(reply, Err(failure::closing()));
         }
         let target = successor.store.as_ref().map_or(self.store.path(), SessionStore::path);
         let target = target.map(|path| path.to_string_lossy().into_owned());
@@ -332,12 +334,12 @@ impl Session {
     pub(crate) fn fail_replacement(&mut self) {
         self.install_successor();
         if let Some(Replacement { reply, .. }) = self.replacement.take() {
-            self.end_replacement(reply, Err("Internal error: the session was not replaced".to_owned()));
+            self.end_replacement(reply, Err(failure::internal("Internal error: the session was not replaced")));
         }
     }
 
     /// Answers the command, then serves later ones.
-    fn end_replacement(&mut self, reply: ReplacementReply, outcome: Result<ReplacementOutcome, String>) {
+    fn end_replacement(&mut self, reply: ReplacementReply, outcome: Result<ReplacementOutcome, CommandError>) {
         debug!(target: "pith::session", is_ok = outcome.is_ok(), id = self.store.id(), "replacement: ended");
         reply.send(&mut *self.out, outcome);
         self.admit_waiting();

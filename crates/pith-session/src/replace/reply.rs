@@ -1,9 +1,9 @@
 //! Who asked for a replacement, and how they are answered.
 
 use pith_ext::outgoing::{self, Answer};
-use pith_protocol::answers::Cancelled;
+use pith_protocol::CommandError;
+use pith_protocol::answers::{Cancelled, Forked};
 use pith_protocol::commands::{Branch, CloneSession, Fork, NewSession, SwitchSession};
-use serde_json::{Value, json};
 
 use crate::outbox::Outbox;
 use crate::reply::Reply;
@@ -30,13 +30,13 @@ pub(crate) enum ReplacementReply {
 }
 
 impl ReplacementReply {
-    pub fn send(self, out: &mut dyn Outbox, outcome: Result<ReplacementOutcome, String>) {
+    pub fn send(self, out: &mut dyn Outbox, outcome: Result<ReplacementOutcome, CommandError>) {
         match self {
             ReplacementReply::New(reply) => reply.send(out, outcome.map(cancelled)),
             ReplacementReply::Switch(reply) => reply.send(out, outcome.map(cancelled)),
             ReplacementReply::Clone(reply) => reply.send(out, outcome.map(cancelled)),
-            ReplacementReply::Fork(reply) => reply.send(out, outcome.map(text)),
-            ReplacementReply::Branch(reply) => reply.send(out, outcome.map(text)),
+            ReplacementReply::Fork(reply) => reply.send(out, outcome.map(forked)),
+            ReplacementReply::Branch(reply) => reply.send(out, outcome.map(forked)),
             ReplacementReply::Extension(answer) => match outcome {
                 Ok(outcome) => answer.send(outgoing::Replaced { cancelled: cancelled(outcome).cancelled }),
                 Err(why) => answer.fail(why),
@@ -49,9 +49,9 @@ fn cancelled(outcome: ReplacementOutcome) -> Cancelled {
     Cancelled { cancelled: matches!(outcome, ReplacementOutcome::Cancelled) }
 }
 
-fn text(outcome: ReplacementOutcome) -> Value {
+fn forked(outcome: ReplacementOutcome) -> Forked {
     match outcome {
-        ReplacementOutcome::Cancelled => json!({"cancelled": true}),
-        ReplacementOutcome::Done { text } => json!({"text": text, "cancelled": false}),
+        ReplacementOutcome::Cancelled => Forked { text: None, cancelled: true },
+        ReplacementOutcome::Done { text } => Forked { text, cancelled: false },
     }
 }

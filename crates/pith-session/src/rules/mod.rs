@@ -13,7 +13,9 @@ mod tests;
 use std::sync::Arc;
 
 use pith_agent::{Opening, now_ms};
+use pith_protocol::events::TriggeredRule;
 use pith_protocol::{Block, Content, CustomMessage, Event, Message};
+use pith_resources::StreamRule;
 use pith_store::{Kind, Role};
 use serde_json::{Map, Value, json};
 
@@ -114,9 +116,8 @@ impl Session {
 
     /// Called when a rule has stopped the answer.
     pub(crate) fn on_rules_broken(&mut self, rules: Vec<usize>) {
-        let shown: Vec<_> = rules.iter().map(|rule| self.rules.rules.get(*rule)).collect();
-        let shown = serde_json::to_value(shown).expect("rules always serialize");
-        self.out.event(&Event::TtsrTriggered { rules: &shown });
+        let shown = rules.iter().map(|rule| triggered(self.rules.rules.get(*rule))).collect();
+        self.out.event(&Event::TtsrTriggered { rules: shown });
         self.rules.pending = rules;
     }
 
@@ -140,5 +141,15 @@ impl Session {
             let _ = self.store.append_context_edit(&target, None);
         }
         self.report_store();
+    }
+}
+
+fn triggered(rule: &StreamRule) -> TriggeredRule {
+    TriggeredRule {
+        name: rule.name.clone(),
+        path: rule.path.to_string_lossy().into_owned(),
+        content: rule.content.clone(),
+        condition: rule.condition.clone(),
+        scope: rule.scope.clone(),
     }
 }

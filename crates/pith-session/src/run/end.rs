@@ -1,5 +1,6 @@
 //! What follows a run: another attempt, a compaction, the next run, or the end of the work.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_agent::{Opening, Queue, ToolOutput};
@@ -24,11 +25,14 @@ impl Session {
         let answer = messages.iter().rev().find_map(|message| message.as_assistant());
         let next = if was_aborted { RetryDecision::Settle } else { work.retry.after(answer, &self.options.retry) };
         let error = answer.and_then(|answer| answer.error_message.as_deref()).unwrap_or_default();
-        self.out.event(&Event::AgentEnd { messages, will_retry: matches!(next, RetryDecision::Wait { .. }) });
+        self.out.event(&Event::AgentEnd {
+            messages: Cow::Borrowed(messages),
+            will_retry: matches!(next, RetryDecision::Wait { .. }),
+        });
         match next {
             RetryDecision::Wait { attempt, delay } => return self.wait_to_retry(work, attempt, delay, error),
             RetryDecision::GiveUp { attempt } => {
-                self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(error) });
+                self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(error.into()) });
             }
             RetryDecision::Settle => {}
         }
@@ -152,11 +156,11 @@ impl Session {
             self.out.event(&Event::TurnStart);
         }
         if !open.has_message {
-            self.out.event(&Event::MessageStart { message: &failed });
+            self.out.event(&Event::MessageStart { message: Cow::Borrowed(&failed) });
         }
         self.on_message_end(&failed, None);
         messages.push(failed.clone());
-        self.out.event(&Event::TurnEnd { message: &failed, tool_results: &[] });
+        self.out.event(&Event::TurnEnd { message: Cow::Borrowed(&failed), tool_results: Cow::Borrowed(&[]) });
         self.on_agent_end(&messages);
     }
 }

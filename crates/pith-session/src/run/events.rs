@@ -1,5 +1,6 @@
 //! The events of a run: stored where they belong, then sent to the host.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_agent::link::Call;
@@ -26,7 +27,7 @@ impl Session {
                 if matches!(*message, Message::User(_)) {
                     self.queues.delivered(&mut *self.out);
                 }
-                self.out.event(&Event::MessageStart { message: &message });
+                self.out.event(&Event::MessageStart { message: Cow::Borrowed(&message) });
             }
             RunEvent::AnswerStart(start) => {
                 self.out.open_answer(self.options.stream_updates, &start);
@@ -34,14 +35,15 @@ impl Session {
             RunEvent::Stream(event) => self.out.stream(&event),
             RunEvent::MessageEnd(message) => self.on_message_end(&message, written),
             RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
-                tool_call_id: &call.id,
-                tool_name: &call.name,
-                args: &call.arguments,
+                tool_call_id: Cow::Borrowed(&call.id),
+                tool_name: Cow::Borrowed(&call.name),
+                args: Cow::Borrowed(&call.arguments),
             }),
             RunEvent::ToolUpdate { call, output } => self.on_tool_update(&call, &output),
             RunEvent::ToolEnd { call, output } => self.on_tool_end(&call, &output),
             RunEvent::TurnEnd { message, results } => {
-                self.out.event(&Event::TurnEnd { message: &message, tool_results: &results });
+                self.out
+                    .event(&Event::TurnEnd { message: Cow::Borrowed(&message), tool_results: Cow::Borrowed(&results) });
                 self.append_deferred_messages();
             }
             RunEvent::AgentEnd { messages } => self.on_agent_end(&messages),
@@ -64,7 +66,7 @@ impl Session {
             None => self.store.append_message(&todos::stored_form(message)),
         };
         self.report_store();
-        self.out.event(&Event::MessageEnd { message });
+        self.out.event(&Event::MessageEnd { message: Cow::Borrowed(message) });
         self.note_retry_success(message);
         self.note_progress(message);
         if let Some(answer) = message.as_assistant() {
@@ -93,24 +95,28 @@ impl Session {
     }
 
     fn on_tool_update(&mut self, call: &Call, output: &ToolOutput) {
-        let details = output.details.as_ref();
         self.out.event(&Event::ToolExecutionUpdate {
-            tool_call_id: &call.id,
-            tool_name: &call.name,
-            args: &call.arguments,
-            partial_result: ToolResult { content: &output.content, details, terminate: None, usage: None },
+            tool_call_id: Cow::Borrowed(&call.id),
+            tool_name: Cow::Borrowed(&call.name),
+            args: Cow::Borrowed(&call.arguments),
+            partial_result: ToolResult {
+                content: Cow::Borrowed(&output.content),
+                details: output.details.as_ref().map(Cow::Borrowed),
+                terminate: None,
+                usage: None,
+            },
         });
     }
 
     pub(super) fn on_tool_end(&mut self, call: &Call, output: &ToolOutput) {
         self.out.event(&Event::ToolExecutionEnd {
-            tool_call_id: &call.id,
-            tool_name: &call.name,
+            tool_call_id: Cow::Borrowed(&call.id),
+            tool_name: Cow::Borrowed(&call.name),
             result: ToolResult {
-                content: &output.content,
-                details: output.details.as_ref(),
+                content: Cow::Borrowed(&output.content),
+                details: output.details.as_ref().map(Cow::Borrowed),
                 terminate: output.terminate.then_some(true),
-                usage: output.usage.as_ref(),
+                usage: output.usage.as_ref().map(Cow::Borrowed),
             },
             is_error: output.is_error,
         });

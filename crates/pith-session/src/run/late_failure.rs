@@ -3,7 +3,7 @@
 //! Some hosts get their answer at once and are told under the same id if the prompt could not be sent. That frame is
 //! not a second answer of a `Reply`; it exists only where the host's protocol has it.
 
-use pith_protocol::{AssistantMessage, ErrorKind, Id, Response};
+use pith_protocol::{AssistantMessage, CommandError, ErrorCode, ErrorKind, Id, Response};
 
 use crate::reply::InputReply;
 use crate::session::Session;
@@ -28,7 +28,8 @@ impl Session {
         let is_refused =
             answer.error.as_ref().is_some_and(|error| error.kind == ErrorKind::Auth && error.status.is_none());
         if let Some(why) = answer.error_message.as_deref().filter(|_| is_refused) {
-            self.out.respond(&Response::failure(accepted.id.raw(), accepted.command, why));
+            let error = CommandError::new(ErrorCode::ModelUnusable, why);
+            self.out.respond(&Response::failure(accepted.id.raw(), accepted.command, &error));
         }
     }
 }

@@ -98,7 +98,7 @@ impl Session {
         let max_attempts = self.options.retry.max_retries;
         let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
         warn!(target: "pith::run", attempt, max_attempts, ?delay, "retry");
-        self.out.event(&Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message: error });
+        self.out.event(&Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message: error.into() });
         self.omit_last_answer();
         let wait = self.jobs.spawn(Job::RetryWait, async move {
             tokio::time::sleep(delay).await;
@@ -146,7 +146,7 @@ impl Session {
         let (Some(answer), Some(work)) = (message.as_assistant(), self.activity.work_mut()) else { return };
         let (success, final_error) = match answer.stop_reason {
             StopReason::Error => return,
-            StopReason::Aborted => (false, Some(CANCELLED)),
+            StopReason::Aborted => (false, Some(CANCELLED.into())),
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => (true, None),
         };
         if let Some(attempt) = work.retry.end() {
@@ -157,7 +157,7 @@ impl Session {
     /// Reports that the retries, if there were any, were aborted.
     pub(super) fn cancel_attempts(&mut self, work: &mut Work) {
         if let Some(attempt) = work.retry.end() {
-            self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(CANCELLED) });
+            self.out.event(&Event::AutoRetryEnd { success: false, attempt, final_error: Some(CANCELLED.into()) });
         }
     }
 }

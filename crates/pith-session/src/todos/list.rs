@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use pith_protocol::fields::{Field, FieldError, Place, read_word};
-use serde::{Deserialize, Serialize};
+use pith_protocol::todos::{TodoPhase as Phase, TodoStatus as Status, TodoTask as Task};
+use pith_protocol::{CommandError, ErrorCode};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// An ordered list of phases.
@@ -12,76 +14,23 @@ pub(crate) struct TodoList {
     pub phases: Vec<Phase>,
 }
 
-/// A named group of tasks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Phase {
-    pub id: String,
-    pub name: String,
-    #[serde(default)]
-    pub tasks: Vec<Task>,
-    /// Other fields that the host sent.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// Something to be done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Task {
-    pub id: String,
-    pub content: String,
-    pub status: Status,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub notes: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<String>,
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// The state of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Status {
-    Pending,
-    InProgress,
-    Completed,
-    Abandoned,
-}
-
-const STATUSES: [(&str, Status); 4] = [
-    ("pending", Status::Pending),
-    ("in_progress", Status::InProgress),
-    ("completed", Status::Completed),
-    ("abandoned", Status::Abandoned),
-];
-
-impl Status {
-    pub fn parse(word: &str) -> Option<Status> {
-        STATUSES.into_iter().find(|(name, _)| *name == word).map(|(_, status)| status)
-    }
-
-    pub fn is_open(self) -> bool {
-        matches!(self, Status::Pending | Status::InProgress)
-    }
-
-    /// The mark in front of a task in texts for the model.
-    pub fn mark(self) -> &'static str {
-        match self {
-            Status::Pending => "[ ]",
-            Status::InProgress => "[>]",
-            Status::Completed => "[x]",
-            Status::Abandoned => "[-]",
-        }
+/// The mark in front of a task in texts for the model.
+pub(crate) fn mark(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "[ ]",
+        Status::InProgress => "[>]",
+        Status::Completed => "[x]",
+        Status::Abandoned => "[-]",
     }
 }
 
 impl TodoList {
     /// Reads the phases of `set_todos`; the error is the answer to the command.
-    pub fn read(phases: Vec<Value>) -> Result<TodoList, String> {
+    pub fn read(phases: Vec<Value>) -> Result<TodoList, CommandError> {
         let place = Place::new("set_todos", "phases");
         let read = |(index, value)| read_phase(value, &place.element(index));
-        let phases = phases.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>();
-        let mut list = TodoList { phases: phases.map_err(|error: FieldError| error.to_string())? };
+        let phases = phases.into_iter().enumerate().map(read).collect::<Result<Vec<_>, FieldError>>();
+        let mut list = TodoList { phases: phases? };
         list.name_all()?;
         Ok(list)
     }
@@ -92,12 +41,6 @@ impl TodoList {
         let mut list = TodoList { phases };
         list.retain(|task| task.status.is_open());
         Some(list)
-    }
-
-    /// The list as hosts see it.
-    pub fn to_values(&self) -> Vec<Value> {
-        let value = |phase| serde_json::to_value(phase).expect("todo lists always serialize");
-        self.phases.iter().map(value).collect()
     }
 
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
@@ -117,18 +60,18 @@ impl TodoList {
     }
 
     /// Fills missing ids by position; duplicates are an error.
-    fn name_all(&mut self) -> Result<(), String> {
+    fn name_all(&mut self) -> Result<(), CommandError> {
         let phases = self.phases.iter_mut().map(|phase| &mut phase.id).collect();
         name("phase", phases)?;
         name("task", self.tasks_mut().map(|task| &mut task.id).collect())
     }
 }
 
-fn name(kind: &str, ids: Vec<&mut String>) -> Result<(), String> {
+fn name(kind: &str, ids: Vec<&mut String>) -> Result<(), CommandError> {
     let mut taken = HashSet::new();
     for id in ids.iter().filter(|id| !id.is_empty()) {
         if !taken.insert(id.to_string()) {
-            return Err(format!("Duplicate todo id \"{id}\""));
+            return Err(CommandError::new(ErrorCode::InvalidField, format!("Duplicate todo id \"{id}\"")));
         }
     }
     for (index, id) in ids.into_iter().enumerate().filter(|(_, id)| id.is_empty()) {
@@ -156,7 +99,7 @@ fn read_task(value: Value, place: &Place) -> Result<Task, FieldError> {
     let mut object = read_object(value, place)?;
     let status = match object.remove("status") {
         None | Some(Value::Null) => Status::Pending,
-        given => read_word(given, &place.member("status"), &STATUSES)?,
+        given => read_word(given, &place.member("status"), Status::WORDS)?,
     };
     let mut text = |name: &str| Option::<String>::read(object.remove(name), &place.member(name));
     let (id, notes, details) = (text("id")?.unwrap_or_default(), text("notes")?, text("details")?);
@@ -178,7 +121,7 @@ mod tests {
 
     fn read(phases: Value) -> Result<Value, String> {
         let Value::Array(phases) = phases else { panic!("a list") };
-        TodoList::read(phases).map(|list| Value::Array(list.to_values()))
+        TodoList::read(phases).map(|list| json!(list.phases)).map_err(String::from)
     }
 
     #[test]
@@ -228,7 +171,7 @@ mod tests {
         let phase = |id: &str, status: &str| json!({"id": id, "name": id, "tasks": [{"id": format!("{id}-t"), "content": "c", "status": status}]});
         let details = json!({"phases": [phase("a", "completed"), phase("b", "in_progress"), phase("c", "abandoned")]});
         let list = TodoList::of_details(&details).expect("a list");
-        assert_eq!(list.to_values(), [phase("b", "in_progress")]);
+        assert_eq!(json!(list.phases), json!([phase("b", "in_progress")]));
         assert_eq!(TodoList::of_details(&json!({"phases": 5})), None);
     }
 }

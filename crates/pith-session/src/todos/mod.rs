@@ -8,7 +8,9 @@ mod tool;
 use std::sync::Arc;
 
 use pith_agent::{Opening, ToolOutput, now_ms};
+use pith_protocol::answers::TodoPhases;
 use pith_protocol::commands::SetTodos;
+use pith_protocol::todos::{TodoPhase, TodoTask};
 use pith_protocol::{Content, CustomMessage, Event, Message, StopReason};
 use pith_store::SessionStore;
 use serde::Deserialize;
@@ -18,7 +20,7 @@ use tokio::task::AbortHandle;
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
-use list::{Task, TodoList};
+use list::{TodoList, mark};
 pub(crate) use tool::{TODO_WRITE, TodoWrite};
 
 /// The `customType` of a reminder in the session file. Hosts that know reminders see them with a role of their own,
@@ -45,8 +47,8 @@ pub(crate) struct Todos {
 
 impl Todos {
     /// The list as hosts see it.
-    pub fn to_values(&self) -> Vec<Value> {
-        self.list.to_values()
+    pub fn phases(&self) -> &[TodoPhase] {
+        &self.list.phases
     }
 
     /// Called when a prompt starts. Resets the number of reminders.
@@ -59,7 +61,7 @@ impl Todos {
         self.clearing.drain(..).for_each(|(_, wait)| wait.abort());
     }
 
-    fn open_tasks(&self) -> Vec<&Task> {
+    fn open_tasks(&self) -> Vec<&TodoTask> {
         self.list.tasks().filter(|task| task.status.is_open()).collect()
     }
 }
@@ -73,7 +75,7 @@ impl Session {
             self.clear_when_due();
             self.tools.activate(TODO_WRITE);
             self.assemble_prompt();
-            json!({"todoPhases": self.todos.to_values()})
+            TodoPhases { todo_phases: self.todos.phases().to_vec() }
         });
         self.answer(reply, answer);
     }
@@ -98,7 +100,7 @@ impl Session {
             return ToolOutput::error(text);
         }
         let storage = if self.store.path().is_some() { "session" } else { "memory" };
-        ToolOutput::text(text).with_details(json!({"phases": self.todos.to_values(), "storage": storage}))
+        ToolOutput::text(text).with_details(json!({"phases": self.todos.phases(), "storage": storage}))
     }
 
     /// Starts a timer for each finished task, and cancels those of tasks that were reopened.
@@ -143,12 +145,11 @@ impl Session {
         if !is_wanted || !has_stopped || open.is_empty() || self.todos.n_reminders == MAX_REMINDERS {
             return None;
         }
-        let todos: Vec<_> =
-            open.iter().map(|task| serde_json::to_value(task).expect("tasks always serialize")).collect();
+        let todos = open.into_iter().cloned().collect();
         let attempt = self.todos.n_reminders + 1;
         let text = reminder_text(&self.todos.list, attempt);
         self.todos.n_reminders = attempt;
-        self.out.event(&Event::TodoReminder { todos: &todos, attempt, max_attempts: MAX_REMINDERS });
+        self.out.event(&Event::TodoReminder { todos, attempt, max_attempts: MAX_REMINDERS });
         let message = json!({
             "role": ROLE,
             "content": [{"type": "text", "text": text}],
@@ -181,7 +182,7 @@ fn reminder_text(list: &TodoList, attempt: u32) -> String {
         }
         text.push_str(&format!("\n{}\n", phase.name));
         for task in open {
-            text.push_str(&format!("- {} {} {}\n", task.status.mark(), task.id, task.content));
+            text.push_str(&format!("- {} {} {}\n", mark(task.status), task.id, task.content));
         }
     }
     text.push_str("\nGo on with them, or mark them completed or abandoned.");

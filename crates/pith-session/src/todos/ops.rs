@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::list::{Phase, Status, Task, TodoList};
+use pith_protocol::todos::{TodoPhase as Phase, TodoStatus as Status, TodoTask as Task};
+
+use super::list::{TodoList, mark};
 
 /// Applies the operations in order. Returns the failures; the other operations are applied nevertheless.
 pub(super) fn apply(list: &mut TodoList, ops: &[Value]) -> Vec<String> {
@@ -136,7 +138,7 @@ pub(super) fn describe(list: &TodoList) -> String {
     }
     for phase in &list.phases {
         for task in phase.tasks.iter().filter(|task| task.status.is_open()) {
-            line(&mut text, format_args!("{} {} {} ({})", task.status.mark(), task.id, task.content, phase.name));
+            line(&mut text, format_args!("{} {} {} ({})", mark(task.status), task.id, task.content, phase.name));
         }
     }
     if let Some(phase) = list.phases.iter().find(|phase| phase.tasks.iter().any(|task| task.status.is_open())) {
@@ -146,7 +148,7 @@ pub(super) fn describe(list: &TodoList) -> String {
     for phase in &list.phases {
         line(&mut text, format_args!("\n{} ({})", phase.name, phase.id));
         for task in &phase.tasks {
-            line(&mut text, format_args!("  {} {} {}", task.status.mark(), task.id, task.content));
+            line(&mut text, format_args!("  {} {} {}", mark(task.status), task.id, task.content));
         }
     }
     text.truncate(text.trim_end().len());
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(apply(&mut list, &ops), failures);
         let shown = |phase: &Phase| {
             let tasks: Vec<_> =
-                phase.tasks.iter().map(|task| format!("{}{} {}", task.status.mark(), task.id, task.content)).collect();
+                phase.tasks.iter().map(|task| format!("{}{} {}", mark(task.status), task.id, task.content)).collect();
             format!("{} {}: {}", phase.id, phase.name, tasks.join(", "))
         };
         assert_eq!(list.phases.iter().map(shown).collect::<Vec<_>>(), lines);

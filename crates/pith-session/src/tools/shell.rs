@@ -1,6 +1,9 @@
 //! Shell commands of the host (`bash`). They run beside everything else; their records are appended when no run is
 //! active.
 
+use crate::failure;
+use pith_protocol::{CommandError, ErrorCode};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_agent::now_ms;
@@ -16,7 +19,7 @@ use crate::extensions::HostCommand;
 use crate::jobs::{Job, JobEnd};
 use crate::outbox::Room;
 use crate::reply::Reply;
-use crate::session::{CLOSING, Session};
+use crate::session::Session;
 
 /// What a shell command sends to the session.
 pub(crate) enum FromShell {
@@ -77,7 +80,7 @@ impl Shell {
 impl Session {
     pub(crate) fn bash(&mut self, call: Bash, reply: Reply<Bash>) {
         if self.is_closing {
-            return self.answer(reply, Err(CLOSING.to_owned()));
+            return self.answer(reply, Err(failure::closing()));
         }
         self.shell.next_key += 1;
         let key = self.shell.next_key;
@@ -137,7 +140,10 @@ impl Session {
         match message {
             FromShell::Output { key, delta } => {
                 if let Some(command) = self.shell.running.iter().find(|command| command.key == key) {
-                    self.out.event(&Event::BashExecutionUpdate { id: command.id.raw(), delta: &delta });
+                    self.out.event(&Event::BashExecutionUpdate {
+                        id: command.id.raw().map(Cow::Borrowed),
+                        delta: delta.into(),
+                    });
                 }
             }
             FromShell::Done { key, result } => {
@@ -165,7 +171,7 @@ impl Session {
                 output_bytes: done.output_bytes as u64,
             }
         });
-        self.answer(command.reply, answer);
+        self.answer(command.reply, answer.map_err(|why| CommandError::new(ErrorCode::Shell, why)));
         self.after_command();
     }
 
@@ -194,7 +200,7 @@ impl Session {
 
     pub(crate) fn on_shell_panic(&mut self, key: u64) {
         if let Some(command) = self.shell.take(key) {
-            self.answer(command.reply, Err("Internal error: the command ended unexpectedly".to_owned()));
+            self.answer(command.reply, Err(failure::internal("Internal error: the command ended unexpectedly")));
             self.after_command();
         }
     }

@@ -1,5 +1,6 @@
 //! The only support file that names types of the crate under test: assembles a session and records what it sends.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -10,10 +11,11 @@ use pith_ai::select::Start;
 use pith_ai::{ModelConfig, ModelFields, ProviderConfig, Registry, Visibility};
 use pith_config::{AgentDir, Environment, Layout, Settings};
 use pith_ext::Loading;
+use pith_protocol::answers::Wire;
 use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{
-    AssistantEvent, AssistantMessage, CacheRetention, Event, Id, Inbound, InterruptMode, LiveMessage, Message,
-    QueueMode, Response, StreamUpdates, ThinkingLevel,
+    AssistantEvent, AssistantMessage, CacheRetention, CommandError, ErrorCode, Event, Frame, Id, Inbound,
+    InterruptMode, LiveMessage, Message, QueueMode, Response, StreamUpdates, ThinkingLevel,
 };
 use pith_resources::{ResourceOptions, Resources};
 use pith_session::{
@@ -21,6 +23,7 @@ use pith_session::{
     ToolChoice,
 };
 use pith_store::{NewSession, SessionStore};
+use pith_testkit::schema::{self, Dialect};
 use pith_tools::{Workbench, WorkbenchOptions};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -177,6 +180,7 @@ pub fn options(settings: &Settings) -> SessionOptions {
         cache: CacheRetention::Short,
         attribution: None,
         export_app: "pi",
+        wire: Wire { dialect: "pi", hidden_events: Event::HIDDEN_FROM_PI, max_line_bytes: 1 << 27 },
         busy_text: "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
         state_has_prompt: false,
         highest_level: ThinkingLevel::Max,
@@ -256,7 +260,19 @@ struct Recorder {
 
 impl Recorder {
     fn record(&self, frame: &impl Serialize) {
-        self.frames.push(serde_json::to_value(frame).expect("frames are JSON"));
+        self.take(pith_protocol::json::to_string(frame));
+    }
+
+    /// Takes a line down that is what its type says.
+    fn take(&self, line: String) {
+        let frame: Value = serde_json::from_str(&line).expect("frames are JSON");
+        // What only hosts of xcsh are shown is in the schema of the other dialect.
+        let in_schema =
+            || schema::problem(&frame, Dialect::Pi).filter(|_| schema::problem(&frame, Dialect::Xcsh).is_some());
+        if let Some(problem) = Frame::problem(&line).or_else(in_schema) {
+            panic!("not a frame of the protocol: {line}\n{problem}");
+        }
+        self.frames.push(frame);
     }
 }
 
@@ -266,7 +282,7 @@ impl Outbox for Recorder {
     }
 
     fn respond_unknown(&mut self, id: &Id, name: &str) {
-        let error = format!("Unknown command: {name}");
+        let error = CommandError::new(ErrorCode::UnknownCommand, format!("Unknown command: {name}"));
         self.record(&Response::failure(id.raw(), name, &error));
     }
 
@@ -285,7 +301,7 @@ impl Outbox for Recorder {
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {
         self.live = Some(LiveMessage::new(mode, start));
         self.mode = mode;
-        let mut frame = json!(Event::MessageStart { message: &Message::Assistant(start.clone()) });
+        let mut frame = json!(Event::MessageStart { message: Cow::Owned(Message::Assistant(start.clone())) });
         if mode == StreamUpdates::Delta {
             // The stop reason of an unfinished answer, as hosts that read deltas know it.
             frame["message"]["stopReason"] = Value::from("pending");
@@ -302,7 +318,7 @@ impl Outbox for Recorder {
         }
         // An event with token counts alone has no frame.
         if !frame.is_empty() {
-            self.frames.push(serde_json::from_slice(&frame).expect("frames are JSON"));
+            self.take(String::from_utf8(frame).expect("frames are UTF-8"));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::exchange::Exchange;
 use super::{Host, InProcess, MARKER, new_marker, start_writer};
 use crate::home::TempHome;
+use crate::schema::Dialect;
 use crate::{Api, timeout};
 
 /// How to start a host.
@@ -21,6 +22,7 @@ pub struct HostBuilder {
     home: TempHome,
     directory: Option<PathBuf>,
     timeout: Duration,
+    is_stranger: bool,
 }
 
 impl HostBuilder {
@@ -32,6 +34,27 @@ impl HostBuilder {
             home: TempHome::new(),
             directory: None,
             timeout: timeout(),
+            is_stranger: false,
+        }
+    }
+
+    /// Says that the program is not pith: its output need not fit the protocol's schema.
+    pub fn stranger(mut self) -> Self {
+        self.is_stranger = true;
+        self
+    }
+
+    /// Returns the dialect the program speaks, if everything it writes is a frame.
+    fn protocol(&self) -> Option<Dialect> {
+        let has = |word: &str| self.arguments.iter().any(|argument| argument == word);
+        let name = Path::new(&self.program).file_name().unwrap_or_default();
+        let is_xcsh = has("xcsh") || self.environment.get("PITH_DIALECT").is_some_and(|name| name == "xcsh");
+        if self.is_stranger || !(has("rpc") || has("json")) {
+            None
+        } else if is_xcsh || name == "xcsh" || name == "omp" {
+            Some(Dialect::Xcsh)
+        } else {
+            Some(Dialect::Pi)
         }
     }
 
@@ -87,6 +110,7 @@ impl HostBuilder {
     #[track_caller]
     pub fn spawn_in_process(self, serve: impl FnOnce(InProcess) -> i32 + Send + 'static) -> Host {
         let marker = new_marker();
+        let dialect = self.protocol();
         let mut environment = self.home.environment();
         environment.extend(self.environment);
         environment.insert(MARKER.to_owned(), marker.clone());
@@ -101,7 +125,7 @@ impl HostBuilder {
             stdin,
             stdout,
         };
-        let exchange = Arc::new(Exchange::new());
+        let exchange = Arc::new(Exchange::new(dialect));
         let commands = start_writer(to_stdin);
         exchange.read_stdout(from_stdout);
         exchange.read_stderr(std::io::empty());
@@ -115,6 +139,7 @@ impl HostBuilder {
     #[track_caller]
     pub fn spawn(self) -> Host {
         let marker = new_marker();
+        let dialect = self.protocol();
         let mut environment = self.home.environment();
         environment.extend(self.environment);
         environment.insert(MARKER.to_owned(), marker.clone());
@@ -126,7 +151,7 @@ impl HostBuilder {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", self.program));
 
         let pid = Some(child.id().cast_signed());
-        let exchange = Arc::new(Exchange::new());
+        let exchange = Arc::new(Exchange::new(dialect));
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let commands = start_writer(stdin.expect("stdin is piped"));
         exchange.read_stdout(stdout.expect("stdout is piped"));

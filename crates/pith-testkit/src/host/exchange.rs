@@ -10,8 +10,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::schema::{self, Dialect};
+
 /// How many characters of a line a failure shows.
 const SHOWN: usize = 600;
+
+/// Bytes of a frame that is always held against the protocol. Larger ones are few kinds in great number, and tests
+/// that send them are about other things.
+const LARGE: usize = 1 << 14;
 
 /// One line of stdout.
 #[derive(Clone, Debug)]
@@ -23,6 +29,8 @@ pub struct Frame {
 }
 
 pub(super) struct Exchange {
+    /// The schema that every line is held against.
+    dialect: Option<Dialect>,
     state: Mutex<State>,
     /// Signalled on every change of the state.
     changed: Condvar,
@@ -42,11 +50,18 @@ struct State {
     /// Whether the reader closes the pipe instead of reading on.
     has_hung_up: bool,
     exit: Option<i32>,
+    /// What was wrong with the first frame that is none.
+    problem: Option<String>,
 }
 
 impl Exchange {
-    pub(super) fn new() -> Self {
-        Exchange { state: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(dialect: Option<Dialect>) -> Self {
+        Exchange { dialect, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// What was wrong with the first frame that is none.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.lock().problem.clone()
     }
 
     pub(super) fn read_stdout(self: &Arc<Self>, mut stdout: impl Read + Send + 'static) {
@@ -84,7 +99,9 @@ impl Exchange {
                 frames.push(Frame::new(std::mem::take(partial)));
             }
         }
+        let problem = self.dialect.and_then(|dialect| frames.iter().find_map(|frame: &Frame| frame.problem(dialect)));
         let mut state = self.lock();
+        state.problem = state.problem.take().or(problem);
         state.n_bytes += bytes.len();
         state.frames.extend(frames);
         self.changed.notify_all();
@@ -220,5 +237,15 @@ impl Frame {
         let value = serde_json::from_slice(&line)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&line).into_owned()));
         Frame { line, value }
+    }
+
+    /// Why it is no frame of the protocol.
+    fn problem(&self, dialect: Dialect) -> Option<String> {
+        if !self.value.is_object() || self.line.len() > LARGE {
+            return None;
+        }
+        let line = String::from_utf8_lossy(&self.line);
+        let problem = pith_protocol::Frame::problem(&line).or_else(|| schema::problem(&self.value, dialect));
+        problem.map(|problem| format!("not a frame of the protocol: {line}\n{problem}"))
     }
 }

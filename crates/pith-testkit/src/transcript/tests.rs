@@ -18,7 +18,7 @@ fn play(script: &str, text: &str) -> Played {
     let home = TempHome::new();
     {
         let program = program(&home, script);
-        parse(text).play(&|builder| builder.program(&program).spawn(), Purpose::Check)
+        parse(text).play(&|builder| builder.stranger().program(&program).spawn(), Purpose::Check)
     }
 }
 
@@ -83,7 +83,7 @@ done
     let text = fs::read_to_string(&path).expect("readable").replace("#!/bin/sh", "#!/bin/bash");
     fs::write(&path, text).expect("writable");
     let transcript = parse("~ text \"hello\"\n< {\"saw\":\"hello\"}");
-    assert_eq!(transcript.play(&|builder| builder.program(&path).spawn(), Purpose::Check).problem, None);
+    assert_eq!(transcript.play(&|builder| builder.stranger().program(&path).spawn(), Purpose::Check).problem, None);
 }
 
 #[test]
@@ -113,13 +113,13 @@ fn an_update_writes_what_came() {
     let text = "# why\n> {\"type\":\"a\",\"x\":1,\"y\":2}\n< {\"type\":\"b\",\"x\":9}\n";
     let played = parse(text)
         .timeout(Duration::from_millis(300))
-        .play(&|builder| builder.program(&program).spawn(), Purpose::Update);
+        .play(&|builder| builder.stranger().program(&program).spawn(), Purpose::Update);
     assert_eq!(
         played.text,
         "# why\n> {\"type\":\"a\",\"x\":1,\"y\":2}\n< {\"type\":\"a\",\"x\":1}\n< {\"id\":\"7\",\"type\":\"bye\"}\n"
     );
     // What was written passes.
-    let again = parse(&played.text).play(&|builder| builder.program(&program).spawn(), Purpose::Check);
+    let again = parse(&played.text).play(&|builder| builder.stranger().program(&program).spawn(), Purpose::Check);
     assert_eq!(again.problem, None);
 }
 

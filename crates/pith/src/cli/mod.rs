@@ -96,6 +96,8 @@ pub enum Action {
     ConfigCheck,
     /// `auth`, with its own arguments.
     Auth(Vec<String>),
+    /// `schema`, with its own arguments.
+    Schema(Vec<String>),
     Completions(Shell),
     Man,
     /// `-h` of a subcommand.

@@ -42,6 +42,7 @@ impl Cli {
                 Subcommand::Man => Action::Man,
                 Subcommand::Doctor => Action::ConfigCheck,
                 Subcommand::Auth => return Ok(Cli { action: Action::Auth(arguments.collect()), ..cli }),
+                Subcommand::Schema => return Ok(Cli { action: Action::Schema(arguments.collect()), ..cli }),
                 Subcommand::Refused(text) => return Ok(Cli { action: Action::Refuse(text), ..cli }),
                 Subcommand::Completions(shell) => {
                     arguments.next();

@@ -32,6 +32,12 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
         words: &["check", "print-api-key", "print-bearer-token"],
     },
     SubcommandRow {
+        name: "schema",
+        usage: "schema [--dialect pi|xcsh] [--format json-schema|typescript]",
+        help: "the protocol as a JSON Schema or as TypeScript, on stdout",
+        words: &["--dialect", "--format"],
+    },
+    SubcommandRow {
         name: "completions",
         usage: "completions <bash|zsh|fish>",
         help: "completions for a shell, on stdout",
@@ -59,6 +65,7 @@ pub enum Subcommand {
     /// Another name for `config check`.
     Doctor,
     Auth,
+    Schema,
     Completions(Shell),
     Man,
     /// A subcommand of other agents that pith does not have; the text says so.
@@ -82,6 +89,7 @@ impl Subcommand {
             ("man", _) => Subcommand::Man,
             ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,
+            ("schema", _) => Subcommand::Schema,
             ("config", Some("check")) => Subcommand::ConfigCheck,
             ("config", _) => Subcommand::Refused("usage: pith config check".to_owned()),
             ("completions", Some("bash")) => Subcommand::Completions(Shell::Bash),

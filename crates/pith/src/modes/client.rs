@@ -159,8 +159,9 @@ pub fn is_busy(state: &Value) -> bool {
 
 /// Makes the notice of a response.
 pub fn answered(response: &Response<'_>) -> Option<Notice> {
-    let id = response.id?.get().parse().ok()?;
-    let data = || response.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
-    let result = if response.success { Ok(data()) } else { Err(response.error.unwrap_or("failed").to_owned()) };
+    let id = response.id.as_ref()?.get().parse().ok()?;
+    let data = || response.data.as_ref().and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
+    let result =
+        if response.success { Ok(data()) } else { Err(response.error.as_deref().unwrap_or("failed").to_owned()) };
     Some(Notice::Answer { id, result })
 }

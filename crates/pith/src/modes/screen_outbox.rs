@@ -1,7 +1,9 @@
 //! Shows a session's frames on the screen.
 
 use pith_protocol::host::{UiMethod, UiRequest};
-use pith_protocol::{AssistantEvent, AssistantMessage, Block, Event, Id, Response, StreamUpdates};
+use pith_protocol::{
+    AssistantEvent, AssistantMessage, Block, CommandError, ErrorCode, Event, Id, Response, StreamUpdates,
+};
 use pith_session::{Outbox, Room};
 
 use super::follow::Follower;
@@ -30,7 +32,7 @@ impl Outbox for ScreenOutbox {
     }
 
     fn respond_unknown(&mut self, id: &Id, name: &str) {
-        let error = format!("Unknown command: {name}");
+        let error = CommandError::new(ErrorCode::UnknownCommand, format!("Unknown command: {name}"));
         self.follower.respond(&Response::failure(id.raw(), name, &error));
     }
 
@@ -43,12 +45,12 @@ impl Outbox for ScreenOutbox {
                 }
             }
             Event::ToolExecutionStart { tool_call_id, tool_name, args } => {
-                self.screen.show(Show::ToolStart { id: (*tool_call_id).to_owned(), line: describe(tool_name, args) });
+                self.screen.show(Show::ToolStart { id: tool_call_id.to_string(), line: describe(tool_name, args) });
             }
             Event::ToolExecutionEnd { tool_call_id, result, is_error, .. } => {
                 let text = || result.content.iter().filter_map(Block::as_text).collect::<String>();
                 let problem = is_error.then(|| first_line(&text()));
-                self.screen.show(Show::ToolEnd { id: (*tool_call_id).to_owned(), problem });
+                self.screen.show(Show::ToolEnd { id: tool_call_id.to_string(), problem });
             }
             Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
                 let seconds = delay_ms.div_ceil(1000);
@@ -60,7 +62,7 @@ impl Outbox for ScreenOutbox {
             Event::CompactionStart { .. } => self.note("summarising the conversation".to_owned()),
             Event::CompactionEnd { error_message: Some(error), .. } => self.note(format!("not summarised: {error}")),
             // Extensions that could not be loaded were reported on stderr.
-            Event::ExtensionError { event: "load", .. } => {}
+            Event::ExtensionError { event, .. } if event == "load" => {}
             Event::ExtensionError { extension_path, error, .. } => self.note(format!("{extension_path}: {error}")),
             Event::AgentSettled { .. } => self.screen.show(Show::Idle),
             _ => {}

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use pith_config::{Environment, Settings};
+use pith_protocol::answers::Wire;
 use pith_protocol::{CacheRetention, StreamUpdates};
 use pith_session::{RetryPolicy, SessionOptions};
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
+use crate::rpc::MAX_LINE;
 
 /// The choices that do not depend on settings.
 #[derive(Clone)]
@@ -17,6 +19,7 @@ pub(super) struct Choices {
     cache: CacheRetention,
     name: Option<String>,
     host_tool_timeout: Option<Duration>,
+    wire: Wire,
 }
 
 impl Choices {
@@ -31,6 +34,11 @@ impl Choices {
             },
             name: cli.name.clone(),
             host_tool_timeout: cli.host_tool_timeout,
+            wire: Wire {
+                dialect: dialect.name,
+                hidden_events: dialect.hidden_events,
+                max_line_bytes: cli.max_line_bytes.unwrap_or(MAX_LINE) as u64,
+            },
         })
     }
 
@@ -53,6 +61,7 @@ impl Choices {
             cache: self.cache,
             attribution: self.dialect.attribution,
             export_app: self.dialect.name,
+            wire: self.wire,
             busy_text: self.dialect.busy_text,
             state_has_prompt: self.dialect.state_has_prompt,
             highest_level: self.dialect.highest_level,

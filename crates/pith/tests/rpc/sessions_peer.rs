@@ -60,7 +60,7 @@ impl Peer {
     }
 
     fn start(&self, home: &TempHome, arguments: &[&str]) -> Host {
-        Host::builder(self.node()).arg(self.program()).rpc(Api::Anthropic).home(home).args(arguments).spawn()
+        Host::builder(self.node()).stranger().arg(self.program()).rpc(Api::Anthropic).home(home).args(arguments).spawn()
     }
 }
 

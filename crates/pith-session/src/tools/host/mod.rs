@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_protocol::answers::HostToolNames;
 use pith_protocol::commands::SetHostTools;
 use pith_protocol::host::HostToolFrame;
-use pith_protocol::{Block, HostReply, ToolSpec};
+use pith_protocol::{Block, CommandError, ErrorCode, HostReply, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
@@ -105,8 +106,8 @@ async fn expired(timeout: Option<Duration>) {
 impl Session {
     /// Replaces the host's tools; a refusal leaves the old ones in place.
     pub(crate) fn set_host_tools(&mut self, call: SetHostTools, reply: Reply<SetHostTools>) {
-        let answer = self.take_host_tools(call.tools).map(|names| json!({"toolNames": names}));
-        self.answer(reply, answer);
+        let answer = self.take_host_tools(call.tools).map(|tool_names| HostToolNames { tool_names });
+        self.answer(reply, answer.map_err(|why| CommandError::new(ErrorCode::HostTool, why)));
     }
 
     fn take_host_tools(&mut self, definitions: Vec<Value>) -> Result<Vec<String>, String> {
@@ -171,7 +172,7 @@ impl Session {
                 match result::read(partial_result) {
                     Ok(mut output) => {
                         // Hosts expect details in every update, even empty ones.
-                        output.details.get_or_insert_with(|| serde_json::json!({}));
+                        output.details.get_or_insert_with(|| json!({}));
                         (call.update)(output);
                     }
                     Err(why) => log_line(&format!("ignored an update of host tool \"{}\": {why}", call.tool)),
