@@ -26,7 +26,7 @@ pub struct SessionHeader {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Entry {
-    Message(MessageEntry),
+    Message(Box<MessageEntry>),
     ModelChange(ModelChangeEntry),
     ThinkingLevelChange(ThinkingLevelChangeEntry),
     SessionInfo(SessionInfoEntry),

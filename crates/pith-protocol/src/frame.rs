@@ -18,7 +18,7 @@ use crate::{Event, Response, SessionHeader, json};
 #[serde(untagged)]
 pub enum Frame {
     Response(Response<'static>),
-    Event(Event<'static>),
+    Event(Box<Event<'static>>),
     UiRequest(UiRequest),
     HostTool(HostToolFrame),
     Ready(Ready<'static>),
