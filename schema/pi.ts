@@ -92,6 +92,7 @@ export type AgentStartEvent = {
 
 /** One answer of a model. */
 export type AssistantMessage = {
+  role: "assistant";
   content: Block[];
   api: string;
   provider: string;
@@ -135,6 +136,7 @@ export type BashCommand = {
 
 /** A command the host ran with the `bash` command. */
 export type BashExecution = {
+  role: "bashExecution";
   command: string;
   output: string;
   exitCode?: number;
@@ -205,6 +207,7 @@ export type BranchResponse = {
 
 /** Stands for a branch that was left. */
 export type BranchSummary = {
+  role: "branchSummary";
   summary: string;
   fromId: string | null;
   timestamp: number;
@@ -358,6 +361,7 @@ export type CompactionStartEvent = {
 
 /** Stands for everything a compaction removed. */
 export type CompactionSummary = {
+  role: "compactionSummary";
   summary: string;
   tokensBefore: number;
   timestamp: number;
@@ -415,6 +419,7 @@ export type CustomEntry = {
 
 /** A message placed by an extension. */
 export type CustomMessage = {
+  role: "custom";
   customType: string;
   content: Content;
   display: boolean;
@@ -1386,6 +1391,7 @@ export type ServiceState = "connected" | "unauthenticated" | "unavailable";
 
 /** The first line of a session file. Not an entry: it has no place in the tree. */
 export type SessionHeader = {
+  type: "session";
   /** Of the format; 3 today. */
   version: number;
   id: string;
@@ -1859,6 +1865,7 @@ export type ToolResult = {
 
 /** What a tool gave back. */
 export type ToolResultMessage = {
+  role: "toolResult";
   toolCallId: string;
   toolName: string;
   content: Block[];
@@ -1955,6 +1962,7 @@ export type UiRequest = ({
   method: "set_editor_text";
   text: string;
 }) & {
+  type: "extension_ui_request";
   id: string;
 };
 
@@ -1990,6 +1998,7 @@ export type UsageEntry = {
 
 /** What the person (or the host on their behalf) said. */
 export type UserMessage = {
+  role: "user";
   content: Content;
   attribution?: string;
   timestamp: number;

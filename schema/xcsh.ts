@@ -92,6 +92,7 @@ export type AgentStartEvent = {
 
 /** One answer of a model. */
 export type AssistantMessage = {
+  role: "assistant";
   content: Block[];
   api: string;
   provider: string;
@@ -154,6 +155,7 @@ export type BashCommand = {
 
 /** A command the host ran with the `bash` command. */
 export type BashExecution = {
+  role: "bashExecution";
   command: string;
   output: string;
   exitCode?: number;
@@ -217,6 +219,7 @@ export type BranchResponse = {
 
 /** Stands for a branch that was left. */
 export type BranchSummary = {
+  role: "branchSummary";
   summary: string;
   fromId: string | null;
   timestamp: number;
@@ -356,6 +359,7 @@ export type CompactionResult = {
 
 /** Stands for everything a compaction removed. */
 export type CompactionSummary = {
+  role: "compactionSummary";
   summary: string;
   tokensBefore: number;
   timestamp: number;
@@ -413,6 +417,7 @@ export type CustomEntry = {
 
 /** A message placed by an extension. */
 export type CustomMessage = {
+  role: "custom";
   customType: string;
   content: Content;
   display: boolean;
@@ -1309,6 +1314,7 @@ export type Queues = {
 
 /** The greeting hosts of the xcsh dialect wait for. */
 export type Ready = {
+  type: "ready";
   version: string;
   server: string;
 };
@@ -1385,6 +1391,7 @@ export type ServiceState = "connected" | "unauthenticated" | "unavailable";
 
 /** The first line of a session file. Not an entry: it has no place in the tree. */
 export type SessionHeader = {
+  type: "session";
   /** Of the format; 3 today. */
   version: number;
   id: string;
@@ -1840,6 +1847,7 @@ export type ToolResult = {
 
 /** What a tool gave back. */
 export type ToolResultMessage = {
+  role: "toolResult";
   toolCallId: string;
   toolName: string;
   content: Block[];
@@ -1941,6 +1949,7 @@ export type UiRequest = ({
   method: "set_editor_text";
   text: string;
 }) & {
+  type: "extension_ui_request";
   id: string;
 };
 
@@ -1976,6 +1985,7 @@ export type UsageEntry = {
 
 /** What the person (or the host on their behalf) said. */
 export type UserMessage = {
+  role: "user";
   content: Content;
   attribution?: string;
   timestamp: number;

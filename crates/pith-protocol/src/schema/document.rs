@@ -72,6 +72,7 @@ pub fn document(dialect: Dialect) -> Value {
     let mut definitions = generator.take_definitions(true);
     definitions.remove("Event");
     definitions.extend(out.0);
+    add_tags(&mut definitions);
     // Hosts may write `null` for what they leave out; pith does not.
     definitions.iter_mut().filter(|(name, _)| !name.ends_with("Command")).for_each(|(_, schema)| without_null(schema));
     definitions.get_mut("Navigated").expect("an answer")["properties"]["leafId"]["type"] = json!(["string", "null"]);
@@ -123,20 +124,39 @@ fn drop_null(property: &mut Value) {
     }
 }
 
-/// Types that are told apart by a word are called by that word; here they get their own name back.
+/// Types that a word tells apart: the word, the key it stands under, and the name of the type. The generator calls the
+/// type by the word and leaves the key out.
+const TAGGED: &[(&str, &str, &str)] = &[
+    ("user", "role", "UserMessage"),
+    ("assistant", "role", "AssistantMessage"),
+    ("toolResult", "role", "ToolResultMessage"),
+    ("bashExecution", "role", "BashExecution"),
+    ("custom", "role", "CustomMessage"),
+    ("compactionSummary", "role", "CompactionSummary"),
+    ("branchSummary", "role", "BranchSummary"),
+    ("session", "type", "SessionHeader"),
+    ("ready", "type", "Ready"),
+    ("extension_ui_request", "type", "UiRequest"),
+];
+
 fn type_name(name: &str) -> &str {
-    match name {
-        "user" => "UserMessage",
-        "assistant" => "AssistantMessage",
-        "toolResult" => "ToolResultMessage",
-        "bashExecution" => "BashExecution",
-        "custom" => "CustomMessage",
-        "compactionSummary" => "CompactionSummary",
-        "branchSummary" => "BranchSummary",
-        "session" => "SessionHeader",
-        "ready" => "Ready",
-        "extension_ui_request" => "UiRequest",
-        other => other,
+    TAGGED.iter().find(|(word, ..)| *word == name).map_or(name, |(.., type_name)| type_name)
+}
+
+/// Adds the key that says what an object is.
+fn add_tags(definitions: &mut Map<String, Value>) {
+    for (word, key, _) in TAGGED {
+        let Some(Value::Object(schema)) = definitions.get_mut(*word) else { continue };
+        let properties = schema.entry("properties").or_insert_with(|| json!({}));
+        let others = properties.take();
+        *properties = json!({ *key: { "const": word } });
+        if let (Some(properties), Value::Object(others)) = (properties.as_object_mut(), others) {
+            properties.extend(others);
+        }
+        let required = schema.entry("required").or_insert_with(|| json!([]));
+        if let Some(required) = required.as_array_mut() {
+            required.insert(0, json!(key));
+        }
     }
 }
 
