@@ -23,6 +23,9 @@ use serde_json::Value;
 /// How long to wait for the end of stderr; a process that outlives the program may hold it open.
 const STDERR_LIMIT: Duration = Duration::from_secs(1);
 
+/// How long to wait for the last frames of a process that has ended; a test that stopped reading never sees them.
+const STDOUT_LIMIT: Duration = Duration::from_secs(5);
+
 use crate::home::TempHome;
 use crate::process;
 pub use builder::HostBuilder;
@@ -213,10 +216,13 @@ impl Host {
         self.exit_code();
     }
 
-    /// Waits for the exit code; a death by signal is its negative number.
+    /// Waits for the exit code; a death by signal is its negative number. What the process wrote has been read by then,
+    /// unless the test has stopped reading.
     #[track_caller]
     pub fn exit_code(&self) -> i32 {
-        self.exchange.exit(self.timeout).unwrap_or_else(|| self.fail("the exit of the process"))
+        let code = self.exchange.exit(self.timeout).unwrap_or_else(|| self.fail("the exit of the process"));
+        self.exchange.wait_finished(STDOUT_LIMIT);
+        code
     }
 
     /// Closes stdin, waits for the exit and returns all frames and the code.
