@@ -100,7 +100,7 @@ enum Event {
     /// The time that extensions have to show something before the first command is read is over.
     InputDelayOver,
     Rest,
-    Job(EndedJob),
+    Job(Box<EndedJob>),
     Close,
 }
 
@@ -185,7 +185,7 @@ impl Session {
                 () = self.admission.input_delay(), if self.admission.is_input_delayed() => Event::InputDelayOver,
                 () = until(self.rest.at), if self.rest.at.is_some() => Event::Rest,
                 Some(unanswered) = self.unanswered.receiver.recv() => Event::Unanswered(unanswered),
-                Some(ended) = self.jobs.next() => Event::Job(ended),
+                Some(ended) = self.jobs.next() => Event::Job(Box::new(ended)),
             };
             self.handle(event);
         }
@@ -206,7 +206,7 @@ impl Session {
             Event::Extension(request) => self.on_extension(request),
             Event::InputDelayOver => self.admission.end_input_delay(),
             Event::Rest => self.on_rest_due(),
-            Event::Job(ended) => self.on_job_end(ended),
+            Event::Job(ended) => self.on_job_end(*ended),
             Event::Close => self.close(),
         }
     }

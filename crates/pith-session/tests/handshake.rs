@@ -41,8 +41,8 @@ async fn a_hello_of_another_time_is_understood_as_far_as_possible() {
     host.model.release();
     host.wait_type("agent_settled").await;
     host.run("again").await;
-    let updates = host.frames().into_iter().filter(|frame| frame["type"] == "message_update");
-    assert!(updates.last().expect("updates").get("message").is_some(), "the full form from the next answer on");
+    let mut updates = host.frames().into_iter().filter(|frame| frame["type"] == "message_update");
+    assert!(updates.next_back().expect("updates").get("message").is_some(), "the full form from the next answer on");
     host.finish().await;
 }
 

@@ -100,7 +100,7 @@ pub struct UiOptions {
 /// An event as a dialect shows it.
 pub enum Shown<'a> {
     AsIs,
-    Renamed(Event<'a>),
+    Renamed(Box<Event<'a>>),
     Hidden,
 }
 
@@ -124,19 +124,22 @@ impl Dialect {
         match event {
             Event::CompactionStart { reason } if self.renames_compaction => match reason {
                 CompactionReason::Manual => Shown::Hidden,
-                reason => Shown::Renamed(Event::AutoCompactionStart { reason: *reason, action: "context-full".into() }),
+                reason => Shown::Renamed(Box::new(Event::AutoCompactionStart {
+                    reason: *reason,
+                    action: "context-full".into(),
+                })),
             },
             Event::CompactionEnd { reason, result, aborted, will_retry, error_message } if self.renames_compaction => {
                 match reason {
                     CompactionReason::Manual => Shown::Hidden,
                     CompactionReason::Threshold | CompactionReason::Overflow => {
-                        Shown::Renamed(Event::AutoCompactionEnd {
+                        Shown::Renamed(Box::new(Event::AutoCompactionEnd {
                             action: "context-full".into(),
                             result: result.clone(),
                             aborted: *aborted,
                             will_retry: *will_retry,
                             error_message: error_message.clone(),
-                        })
+                        }))
                     }
                 }
             }

@@ -61,7 +61,7 @@ impl Outbox for WireOutbox {
     fn event(&mut self, event: &Event<'_>) {
         match (self.dialect.show(event), event) {
             (Shown::Hidden, _) => {}
-            (Shown::Renamed(renamed), _) => self.line(&renamed),
+            (Shown::Renamed(renamed), _) => self.line(&*renamed),
             (Shown::AsIs, Event::ToolExecutionUpdate { tool_call_id, .. }) => {
                 self.queue.push_tool_update(tool_call_id, |out| json::append(out, event));
             }

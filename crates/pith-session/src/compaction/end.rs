@@ -39,7 +39,7 @@ impl Session {
         info!(target: "pith::compaction", ?reason, is_stored = outcome.is_ok(), "summary");
         let is_told = task.is_none();
         if let Some(compaction) = self.activity.compaction_mut() {
-            compaction.progress = Progress::Announcing(outcome);
+            compaction.progress = Progress::Announcing(Box::new(outcome));
             compaction.task = task.unwrap_or_else(|| compaction.task.clone());
         }
         if is_told {
@@ -95,7 +95,7 @@ impl Session {
     fn tell_compaction(&mut self, compaction: Compaction) -> Result<CompactionResult, SummaryFailure> {
         let Compaction { reason, will_retry, progress, .. } = compaction;
         let outcome = match progress {
-            Progress::Announcing(outcome) => outcome,
+            Progress::Announcing(outcome) => *outcome,
             Progress::Summarising => Err(SummaryFailure::Cancelled),
         };
         match &outcome {

@@ -66,7 +66,7 @@ pub(crate) struct Compaction {
 enum Progress {
     Summarising,
     /// The summary is stored, or there is none; extensions are being told.
-    Announcing(Result<CompactionResult, SummaryFailure>),
+    Announcing(Box<Result<CompactionResult, SummaryFailure>>),
 }
 
 /// What was already tried for the current request.
