@@ -10,7 +10,7 @@ fuzz_target!(|line: &[u8]| {
         Some(Inbound::Command(id, _) | Inbound::Unknown { id, .. }) => check(&id),
         Some(Inbound::Malformed { id, error } | Inbound::BadFields { id, error, .. }) => {
             check(&id);
-            assert!(!error.is_empty(), "a refusal says why");
+            assert!(!error.text.is_empty(), "a refusal says why");
         }
         Some(Inbound::Reply(_) | Inbound::UiAnnounced) | None => {}
     }
