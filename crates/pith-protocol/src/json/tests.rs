@@ -59,13 +59,6 @@ fn every_shape_is_written_as_the_library_writes_it() {
     assert_eq!(to_string(&json!([])), "[]");
 }
 
-#[test]
-fn an_object_needs_names() {
-    let mut out = Vec::new();
-    let nameless = BTreeMap::from([((1, 2), 3)]);
-    assert!(nameless.serialize(&mut Writer(&mut out)).is_err());
-}
-
 fn trees() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
