@@ -181,3 +181,24 @@ pub fn second_turn(model: Model, answer: Value, call_id: &str) -> LlmCall {
     call.thinking = ThinkingLevel::Medium;
     call
 }
+
+/// What the example streams show that think, say something and call `read`.
+pub fn example_stream(call_id: &str) -> Vec<String> {
+    let start = format!("toolcall_start 2 {call_id} read");
+    let lines = [
+        "thinking_start 0",
+        "thinking_delta 0 I should read ",
+        "thinking_delta 0 the file.",
+        "thinking_end 0 I should read the file.",
+        "text_start 1",
+        "text_delta 1 Let me look.",
+        "text_end 1 Let me look.",
+        &start,
+        "toolcall_delta 2 ",
+        "toolcall_delta 2 {\"path\": \"no",
+        "toolcall_delta 2 te.txt\"}",
+        "toolcall_end 2 {\"path\":\"note.txt\"}",
+        "done ToolUse",
+    ];
+    lines.map(str::to_owned).to_vec()
+}

@@ -1,4 +1,4 @@
-//! Serialises changes of the same file, in the order of the calls.
+//! Serialises calls that change the same file, in their order.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -7,11 +7,52 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use pith_agent::{ToolContext, ToolOutput};
+use serde_json::{Map, Value};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use crate::arguments::Arguments;
 use crate::confine::real_path;
-use crate::tool::ABORTED;
+use crate::tool::{ABORTED, Outcome, output, run_to_completion};
+use crate::workbench::Workbench;
+
+/// The file a call changes, as the model named it and where it is.
+pub(crate) struct Target {
+    pub shown_path: String,
+    pub path: PathBuf,
+}
+
+/// Runs a call that changes the file in its argument `path`. `read` takes the other arguments, `change` does the work
+/// on a thread when the earlier calls on the same file are done.
+pub(crate) fn change_file<T: Send + 'static>(
+    workbench: Arc<Workbench>,
+    arguments: Map<String, Value>,
+    context: ToolContext,
+    read: impl FnOnce(&Arguments) -> Result<T, String>,
+    change: impl FnOnce(&Workbench, &Target, &T, &CancellationToken) -> Outcome + Send + 'static,
+) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    let arguments = Arguments(arguments);
+    // Queued before the first await, so that calls on one file keep their order.
+    let queued = arguments.text("path").and_then(|shown_path| {
+        let target = Target { shown_path: shown_path.to_owned(), path: workbench.base.resolve(shown_path) };
+        let place = workbench.mutations.enter(&target.path);
+        Ok((target, place, read(&arguments)?))
+    });
+    Box::pin(async move {
+        let outcome = async {
+            let (target, place, input) = queued?;
+            let turn = place.turn(&context.cancel).await?;
+            run_to_completion(move || {
+                let outcome = change(&workbench, &target, &input, &context.cancel);
+                drop(turn);
+                outcome
+            })
+            .await
+        };
+        output(outcome.await)
+    })
+}
 
 /// Queues the calls that change the same file. Calls on different files do not wait for each other.
 #[derive(Default)]

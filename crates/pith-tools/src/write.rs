@@ -1,7 +1,6 @@
 //! The `write` tool.
 
 use std::future::Future;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -11,10 +10,11 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
+use crate::mutation::{Target, change_file};
 use crate::os_error;
 use crate::replace::replace;
 use crate::seen::{MAX_COMPARED, digest, remark};
-use crate::tool::{Outcome, check_aborted, output, run_to_completion, spec};
+use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
 
 /// Creates and overwrites files for the model.
@@ -30,7 +30,8 @@ impl Write {
     }
 }
 
-fn write(workbench: &Workbench, shown_path: &str, path: &Path, content: &str, cancel: &CancellationToken) -> Outcome {
+fn write(workbench: &Workbench, target: &Target, content: &str, cancel: &CancellationToken) -> Outcome {
+    let Target { shown_path, path } = target;
     check_aborted(cancel)?;
     workbench.confinement.admit(path, "open")?;
     if let Some(parent) = path.parent() {
@@ -65,26 +66,9 @@ impl Tool for Write {
         arguments: Map<String, Value>,
         context: ToolContext,
     ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
-        let arguments = Arguments(arguments);
-        // Queued before the first await, so that calls on one file keep their order.
-        let target = arguments.text("path").map(|shown_path| {
-            let path = self.workbench.base.resolve(shown_path);
-            let place = self.workbench.mutations.enter(&path);
-            (shown_path.to_owned(), path, place)
-        });
-        Box::pin(async move {
-            let outcome = async {
-                let (shown_path, path, place) = target?;
-                let content = arguments.text("content")?.to_owned();
-                let turn = place.turn(&context.cancel).await?;
-                run_to_completion(move || {
-                    let outcome = write(&self.workbench, &shown_path, &path, &content, &context.cancel);
-                    drop(turn);
-                    outcome
-                })
-                .await
-            };
-            output(outcome.await)
+        let content = |arguments: &Arguments| arguments.text("content").map(str::to_owned);
+        change_file(self.workbench.clone(), arguments, context, content, |workbench, target, content, cancel| {
+            write(workbench, target, content, cancel)
         })
     }
 }

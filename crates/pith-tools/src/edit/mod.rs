@@ -10,7 +10,6 @@ pub use apply::{Edit, Edited, apply};
 
 use std::future::Future;
 use std::io::Read;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -23,10 +22,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
 use crate::files::open_regular;
+use crate::mutation::{Target, change_file};
 use crate::os_error;
 use crate::replace::replace;
 use crate::seen::{digest, remark};
-use crate::tool::{Outcome, check_aborted, output, run_to_completion, spec};
+use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
 
 /// Changes parts of files for the model.
@@ -42,7 +42,8 @@ impl EditTool {
     }
 }
 
-fn edit(workbench: &Workbench, shown_path: &str, path: &Path, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
+fn edit(workbench: &Workbench, target: &Target, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
+    let Target { shown_path, path } = target;
     check_aborted(cancel)?;
     workbench.confinement.admit(path, "access")?;
     let unfit =
@@ -135,26 +136,8 @@ impl Tool for EditTool {
         arguments: Map<String, Value>,
         context: ToolContext,
     ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
-        let arguments = Arguments(arguments);
-        // Queued before the first await, so that calls on one file keep their order.
-        let target = arguments.text("path").map(|shown_path| {
-            let path = self.workbench.base.resolve(shown_path);
-            let place = self.workbench.mutations.enter(&path);
-            (shown_path.to_owned(), path, place)
-        });
-        Box::pin(async move {
-            let outcome = async {
-                let (shown_path, path, place) = target?;
-                let edits = parse(&arguments)?;
-                let turn = place.turn(&context.cancel).await?;
-                run_to_completion(move || {
-                    let outcome = edit(&self.workbench, &shown_path, &path, &edits, &context.cancel);
-                    drop(turn);
-                    outcome
-                })
-                .await
-            };
-            output(outcome.await)
+        change_file(self.workbench.clone(), arguments, context, parse, |workbench, target, edits, cancel| {
+            edit(workbench, target, edits, cancel)
         })
     }
 }

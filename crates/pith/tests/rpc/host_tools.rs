@@ -44,12 +44,7 @@ fn calls_run_side_by_side_and_are_told_apart_by_id() {
     scene.wait(|frame| frame["type"] == "tool_execution_end" && frame["toolCallId"] == second["toolCallId"]);
     answer(&scene, &first, "one");
     scene.wait_type("agent_settled");
-    let results: Vec<_> = scene
-        .messages()
-        .iter()
-        .filter(|message| message["role"] == "toolResult")
-        .map(|message| texts(&message["content"]))
-        .collect();
+    let results: Vec<_> = scene.tool_results().iter().map(|result| texts(&result["content"])).collect();
     assert_eq!(results, ["one", "two", "mine\n"], "results follow the order of the calls");
     scene.finish();
 }
@@ -65,12 +60,7 @@ fn a_set_replaced_in_a_run_counts_from_the_next_request_and_leaves_running_calls
     scene.wait_type("agent_settled");
     let last = |names: Vec<String>| names.last().cloned().expect("tools");
     assert_eq!((last(offered(&scene, 0)), last(offered(&scene, 1))), ("old".to_owned(), "new".to_owned()));
-    let results: Vec<_> = scene
-        .messages()
-        .iter()
-        .filter(|message| message["role"] == "toolResult")
-        .map(|message| texts(&message["content"]))
-        .collect();
+    let results: Vec<_> = scene.tool_results().iter().map(|result| texts(&result["content"])).collect();
     assert_eq!(results, ["from the old tool", "Tool old not found"]);
     scene.finish();
 }

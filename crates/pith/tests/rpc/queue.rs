@@ -199,7 +199,7 @@ fn interrupted(calls: Vec<Block>) -> (Scene, Vec<Value>) {
     scene.command(json!({"type": "steer", "message": "change course"}));
     scene.home.write_file("go", "");
     scene.wait_type("agent_settled");
-    let results = scene.messages().into_iter().filter(|message| message["role"] == "toolResult").collect();
+    let results = scene.tool_results();
     (scene, results)
 }
 

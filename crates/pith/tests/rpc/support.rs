@@ -127,6 +127,12 @@ impl Scene {
         data["messages"].as_array().expect("messages are a list").clone()
     }
 
+    /// The tool results in `get_messages`.
+    #[track_caller]
+    pub fn tool_results(&mut self) -> Vec<Value> {
+        self.messages().into_iter().filter(|message| message["role"] == "toolResult").collect()
+    }
+
     /// Waits for the next `message_update` whose inner event has that type.
     #[track_caller]
     pub fn wait_update(&mut self, kind: &str) -> Value {

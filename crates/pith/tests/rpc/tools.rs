@@ -11,7 +11,7 @@ use crate::support::{Scene, assert_like, assert_order, kinds, of_type, texts};
 fn results_of(calls: impl IntoIterator<Item = Block>) -> (Scene, Vec<Value>) {
     let mut scene = Scene::new([Turn::blocks(calls), Turn::text("done")]);
     scene.run("go");
-    let results = scene.messages().into_iter().filter(|message| message["role"] == "toolResult").collect();
+    let results = scene.tool_results();
     (scene, results)
 }
 

@@ -1,5 +1,7 @@
 use super::*;
-use crate::testing::{call, fixture, message, own, read_tool, request, second_turn, show, survive_every_cut, user};
+use crate::testing::{
+    call, example_stream, fixture, message, own, read_tool, request, second_turn, show, survive_every_cut, user,
+};
 use pith_protocol::{CacheRetention, ErrorKind, ModelCost, StopReason, ThinkingLevel};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -50,24 +52,7 @@ fn the_example_request() {
 #[test]
 fn the_example_stream() {
     let (lines, message) = show(&Anthropic, &model(), &fixture("anthropic.sse"));
-    assert_eq!(
-        lines,
-        [
-            "thinking_start 0",
-            "thinking_delta 0 I should read ",
-            "thinking_delta 0 the file.",
-            "thinking_end 0 I should read the file.",
-            "text_start 1",
-            "text_delta 1 Let me look.",
-            "text_end 1 Let me look.",
-            "toolcall_start 2 toolu_01X read",
-            "toolcall_delta 2 ",
-            "toolcall_delta 2 {\"path\": \"no",
-            "toolcall_delta 2 te.txt\"}",
-            "toolcall_end 2 {\"path\":\"note.txt\"}",
-            "done ToolUse",
-        ]
-    );
+    assert_eq!(lines, example_stream("toolu_01X"));
     let usage = &message.usage;
     assert_eq!((usage.input, usage.output, usage.cache_write, usage.total_tokens), (12, 42, 300, 354));
     assert_eq!((usage.cache_write_1h, usage.reasoning), (Some(0), None));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{
-    assistant, call, fixture, message, own, read_tool, request, request_without, result, second_turn, show,
-    survive_every_cut, user,
+    assistant, call, example_stream, fixture, message, own, read_tool, request, request_without, result, second_turn,
+    show, survive_every_cut, user,
 };
 use crate::wire::Refused;
 use pith_protocol::{CacheRetention, ErrorKind, LlmCall, Message, ThinkingLevel};
@@ -65,24 +65,7 @@ fn unknown_hosts_get_what_every_server_takes() {
 fn the_example_stream() {
     let (lines, message) = show(&Completions, &model(), &fixture("completions.sse"));
     // Every block ends as soon as the next one begins.
-    assert_eq!(
-        lines,
-        [
-            "thinking_start 0",
-            "thinking_delta 0 I should read ",
-            "thinking_delta 0 the file.",
-            "thinking_end 0 I should read the file.",
-            "text_start 1",
-            "text_delta 1 Let me look.",
-            "text_end 1 Let me look.",
-            "toolcall_start 2 call_abc read",
-            "toolcall_delta 2 ",
-            "toolcall_delta 2 {\"path\": \"no",
-            "toolcall_delta 2 te.txt\"}",
-            "toolcall_end 2 {\"path\":\"note.txt\"}",
-            "done ToolUse",
-        ]
-    );
+    assert_eq!(lines, example_stream("call_abc"));
     let usage = &message.usage;
     assert_eq!((usage.input, usage.cache_read, usage.output), (64, 256, 42));
     assert_eq!((usage.reasoning, usage.total_tokens), (Some(9), 362));
