@@ -18,9 +18,10 @@ pub mod toolset;
 
 pub use arguments::ArgumentSchema;
 pub use blocking::blocking;
+pub use futures_util::future::BoxFuture;
 pub use link::{CallOverrides, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
-pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate, Waits};
+pub use tool::{Tool, ToolContext, ToolOutput, ToolUpdate};
 pub use tool_call_hook::{ToolCallHook, Verdict};
 pub use toolset::Toolset;
 

@@ -1,9 +1,8 @@
 //! What a tool is to the agent loop.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pith_protocol::{Block, ToolSpec, Usage};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -45,16 +44,13 @@ pub trait Tool: Send + Sync {
 
     /// Like `adapt`, and before it, for corrections that have to be awaited; `None` if there are none. `Err` is what
     /// the model reads.
-    fn prepare(&self, _arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+    fn prepare(&self, _arguments: &Map<String, Value>) -> Option<BoxFuture<'_, Result<Map<String, Value>, String>>> {
         None
     }
 
     /// Runs the call. Must return soon after `context.cancel` fires, with its abort text.
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput>;
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput>;
 }
-
-/// A boxed future, for trait methods.
-pub type Waits<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a running call gets.
 #[derive(Clone)]

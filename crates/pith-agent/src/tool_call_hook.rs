@@ -1,15 +1,15 @@
 //! A hook that sees, and may change, every tool call.
 
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::ToolOutput;
 use crate::link::Call;
-use crate::tool::Waits;
 
 /// Sees every call before it runs, and every result before anything else does.
 pub trait ToolCallHook: Send + Sync {
     /// Decides whether a call may run. Called for one call after another, before any of them runs.
-    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict>;
+    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> BoxFuture<'a, Verdict>;
 
     /// Returns whether `amend` is to be called. If not, no arguments are kept for it.
     fn amends(&self) -> bool;
@@ -20,7 +20,7 @@ pub trait ToolCallHook: Send + Sync {
         call: &'a Call,
         input: Map<String, Value>,
         output: &'a ToolOutput,
-    ) -> Waits<'a, Option<ToolOutput>>;
+    ) -> BoxFuture<'a, Option<ToolOutput>>;
 }
 
 /// What happens to a call.

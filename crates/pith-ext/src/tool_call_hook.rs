@@ -1,7 +1,7 @@
 //! Shows tool calls to extensions: `tool_call` before, `tool_result` after.
 
 use pith_agent::link::Call;
-use pith_agent::{ToolCallHook, ToolOutput, Verdict, Waits};
+use pith_agent::{BoxFuture, ToolCallHook, ToolOutput, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::events::EventName;
@@ -9,7 +9,7 @@ use crate::handle::ExtensionHandle;
 use crate::hooks::{ToolCallVerdict, ToolResultPatch};
 
 impl ToolCallHook for ExtensionHandle {
-    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict> {
+    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             match self.tool_call(&call.id, &call.name, arguments).await {
                 ToolCallVerdict::Allow(arguments) => Verdict::Run(arguments),
@@ -29,7 +29,7 @@ impl ToolCallHook for ExtensionHandle {
         call: &'a Call,
         input: Map<String, Value>,
         output: &'a ToolOutput,
-    ) -> Waits<'a, Option<ToolOutput>> {
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(async move {
             let event = json!({
                 "toolName": call.name,

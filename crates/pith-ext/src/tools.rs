@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::{Block, ToolSpec, Usage};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -87,7 +87,7 @@ impl Tool for ExtensionTool {
         self.info.prompt_guidelines.iter().map(String::as_str).collect()
     }
 
-    fn prepare(&self, arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+    fn prepare(&self, arguments: &Map<String, Value>) -> Option<BoxFuture<'_, Result<Map<String, Value>, String>>> {
         let arguments = self.info.prepares.then(|| arguments.clone())?;
         Some(Box::pin(self.handle.prepare_arguments(&self.info.name, arguments)))
     }
@@ -96,7 +96,7 @@ impl Tool for ExtensionTool {
         self.info.execution_mode == ExecutionMode::Sequential
     }
 
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
             let update = context.update.clone();
             let report = move |output: ToolOutput| update(output);

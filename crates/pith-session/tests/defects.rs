@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 use support::{Harness, Script, Turn};
@@ -203,7 +203,7 @@ impl Tool for Unprepared {
         panic!("the tool panics, as the test wants")
     }
 
-    fn run(self: Arc<Self>, _: Map<String, Value>, _: ToolContext) -> Waits<'static, ToolOutput> {
+    fn run(self: Arc<Self>, _: Map<String, Value>, _: ToolContext) -> BoxFuture<'static, ToolOutput> {
         unreachable!("its arguments are never ready")
     }
 }

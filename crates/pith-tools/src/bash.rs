@@ -1,11 +1,9 @@
 //! The `bash` tool.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::{Tool, ToolContext, ToolOutput, ToolUpdate};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate};
 use pith_protocol::{Block, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -163,11 +161,7 @@ impl Tool for Bash {
         vec!["Facts about this session are in the PI_* environment variables of bash commands"]
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move { output(self.run_command(&Arguments(arguments), &context).await) })
     }
 }

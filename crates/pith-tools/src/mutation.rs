@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use pith_agent::{ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, ToolContext, ToolOutput};
 use serde_json::{Map, Value};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -31,7 +30,7 @@ pub(crate) fn change_file<T: Send + 'static>(
     context: ToolContext,
     read: impl FnOnce(&Arguments) -> Result<T, String>,
     change: impl FnOnce(&Workbench, &Target, &T, &CancellationToken) -> Outcome + Send + 'static,
-) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+) -> BoxFuture<'static, ToolOutput> {
     let arguments = Arguments(arguments);
     // Queued before the first await, so that calls on one file keep their order.
     let queued = arguments.text("path").and_then(|shown_path| {
@@ -65,7 +64,7 @@ pub(crate) struct Place(State);
 
 enum State {
     First(OwnedSemaphorePermit),
-    Waiting(Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>),
+    Waiting(BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>),
 }
 
 /// The permission to change the file, until dropped.
@@ -105,7 +104,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    type Waiting = Pin<Box<dyn Future<Output = Result<Turn, String>>>>;
+    type Waiting = BoxFuture<'static, Result<Turn, String>>;
 
     fn wait(queue: &MutationQueue, path: &Path, cancel: &CancellationToken) -> Waiting {
         let (place, cancel) = (queue.enter(path), cancel.clone());

@@ -1,10 +1,8 @@
 //! The `write` tool.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -61,11 +59,7 @@ impl Tool for Write {
         vec!["Use write only for new files or complete rewrites"]
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         let content = |arguments: &Arguments| arguments.text("content").map(str::to_owned);
         change_file(self.workbench.clone(), arguments, context, content, |workbench, target, content, cancel| {
             write(workbench, target, content, cancel)

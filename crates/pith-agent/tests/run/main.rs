@@ -5,12 +5,12 @@ mod tool_call_hook;
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use pith_agent::link::Limits;
 use pith_agent::{
-    Link, ModelClient, Opening, Queue, RunEvent, Tool, ToolCallHook, ToolContext, ToolOutput, Toolset, Turn, run,
+    BoxFuture, Link, ModelClient, Opening, Queue, RunEvent, Tool, ToolCallHook, ToolContext, ToolOutput, Toolset, Turn,
+    run,
 };
 use pith_protocol::{
     AssistantEvent, AssistantMessage, Block, CacheRetention, LlmCall, Message, Model, StopReason, ThinkingLevel,
@@ -41,8 +41,7 @@ impl ModelClient for Player {
     }
 }
 
-type Body =
-    Arc<dyn Fn(Map<String, Value>, ToolContext) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> + Send + Sync>;
+type Body = Arc<dyn Fn(Map<String, Value>, ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
 struct Function {
     spec: ToolSpec,
@@ -63,11 +62,7 @@ impl Tool for Function {
         self.spec.name.starts_with("program")
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         (self.body)(arguments, context)
     }
 }

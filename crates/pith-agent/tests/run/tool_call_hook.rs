@@ -2,7 +2,7 @@
 
 use super::*;
 use pith_agent::link::Call;
-use pith_agent::{Verdict, Waits};
+use pith_agent::{BoxFuture, Verdict};
 
 /// What happened to calls, in order.
 type Log = Arc<Mutex<Vec<String>>>;
@@ -22,7 +22,7 @@ struct Admitting {
 }
 
 impl ToolCallHook for Admitting {
-    fn admit<'a>(&'a self, call: &'a Call, mut arguments: Map<String, Value>) -> Waits<'a, Verdict> {
+    fn admit<'a>(&'a self, call: &'a Call, mut arguments: Map<String, Value>) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             write(&self.log, format!("admit {} {}", call.id, Value::Object(arguments.clone())));
             // A slow verdict must not let later calls overtake.
@@ -48,7 +48,7 @@ impl ToolCallHook for Admitting {
         call: &'a Call,
         input: Map<String, Value>,
         output: &'a ToolOutput,
-    ) -> Waits<'a, Option<ToolOutput>> {
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(async move {
             write(&self.log, format!("amend {} {}", call.id, Value::Object(input)));
             let is_touched = call.id.as_ref() != "left";
@@ -68,7 +68,7 @@ impl Tool for Correcting {
         &self.inner.spec
     }
 
-    fn prepare(&self, arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+    fn prepare(&self, arguments: &Map<String, Value>) -> Option<BoxFuture<'_, Result<Map<String, Value>, String>>> {
         let mut arguments = arguments.clone();
         Some(Box::pin(async move {
             write(&self.log, "prepare");
@@ -80,7 +80,7 @@ impl Tool for Correcting {
         }))
     }
 
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         self.inner.clone().run(arguments, context)
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pith_agent::link::Call;
-use pith_agent::{Queue, ToolCallHook, ToolOutput, Verdict, Waits};
+use pith_agent::{BoxFuture, Queue, ToolCallHook, ToolOutput, Verdict};
 use pith_ext::{Boundary, EventName, ExtensionError, ExtensionHandle};
 use pith_protocol::{Block, Event, Message, RequestHooks, RequestPart};
 use pith_tools::image::Rules;
@@ -116,7 +116,7 @@ struct ImageFittingHook {
 }
 
 impl ToolCallHook for ImageFittingHook {
-    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> Waits<'a, Verdict> {
+    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> BoxFuture<'a, Verdict> {
         self.handle.admit(call, arguments)
     }
 
@@ -129,7 +129,7 @@ impl ToolCallHook for ImageFittingHook {
         call: &'a Call,
         input: Map<String, Value>,
         output: &'a ToolOutput,
-    ) -> Waits<'a, Option<ToolOutput>> {
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(async move {
             let amended = self.handle.amend(call, input, output).await?;
             Some(images::fit_output(amended, self.rules).await)

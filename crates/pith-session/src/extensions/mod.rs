@@ -41,10 +41,10 @@ pub(crate) use user_bash::HostCommand;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use pith_agent::BoxFuture;
 use pith_ai::Web;
 use pith_ext::{ExtensionConfig, ExtensionHandle, ExtensionSource, FromExtension, LoadError, LoadReport, Requests};
 use serde_json::Value;
@@ -86,7 +86,7 @@ pub struct RunningExtensions {
 }
 
 /// Resolves when the extensions are loaded.
-pub type LoadingExtensions = Pin<Box<dyn Future<Output = LoadReport> + Send>>;
+pub type LoadingExtensions = BoxFuture<'static, LoadReport>;
 
 /// The extensions of a session.
 pub(crate) struct Extensions {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_ext::ExtensionTool;
 use pith_protocol::ToolSpec;
 use pith_tools::image::Rules;
@@ -64,11 +64,11 @@ impl Tool for ImageFittingTool {
         self.inner.is_sequential()
     }
 
-    fn prepare(&self, arguments: &Map<String, Value>) -> Option<Waits<'_, Result<Map<String, Value>, String>>> {
+    fn prepare(&self, arguments: &Map<String, Value>) -> Option<BoxFuture<'_, Result<Map<String, Value>, String>>> {
         self.inner.prepare(arguments)
     }
 
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move { images::fit_output(self.inner.clone().run(arguments, context).await, self.rules).await })
     }
 }

@@ -1,10 +1,8 @@
 //! `todo_write`: the tool with which the model updates the list.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
@@ -84,11 +82,7 @@ impl Tool for TodoWrite {
         true
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        _context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, _context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
             let output = self.link.ask(|answer| FromTool::Todos { arguments, answer }).await;
             output.unwrap_or_else(|| ToolOutput::error("The session has ended"))

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pith_agent::{ModelClient, now_ms};
+use pith_agent::{BoxFuture, ModelClient, now_ms};
 use pith_ai::{Fault, MessageBuilder};
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall, StopReason, Usage};
 use serde_json::Value;

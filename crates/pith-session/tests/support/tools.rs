@@ -3,11 +3,11 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput, Waits};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
-type Work = Box<dyn Fn(Map<String, Value>, ToolContext) -> Waits<'static, ToolOutput> + Send + Sync>;
+type Work = Box<dyn Fn(Map<String, Value>, ToolContext) -> BoxFuture<'static, ToolOutput> + Send + Sync>;
 
 /// A tool that takes any arguments.
 pub struct TestTool {
@@ -35,7 +35,7 @@ impl Tool for TestTool {
         &self.spec
     }
 
-    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> Waits<'static, ToolOutput> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         (self.work)(arguments, context)
     }
 }

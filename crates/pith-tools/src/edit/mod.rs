@@ -8,12 +8,10 @@ mod render;
 
 pub use apply::{Edit, Edited, apply};
 
-use std::future::Future;
 use std::io::Read;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
@@ -131,11 +129,7 @@ impl Tool for EditTool {
         adapt(arguments)
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         change_file(self.workbench.clone(), arguments, context, parse, |workbench, target, edits, cancel| {
             edit(workbench, target, edits, cancel)
         })

@@ -4,13 +4,11 @@ mod binary;
 mod text;
 
 use std::fs::{File, Metadata};
-use std::future::Future;
 use std::io::Read as _;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::{Block, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -143,11 +141,7 @@ impl Tool for Read {
         vec!["Use read instead of cat or sed to look at files"]
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move { output(self.read(Arguments(arguments), context.cancel).await) })
     }
 }

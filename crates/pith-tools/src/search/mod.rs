@@ -11,11 +11,9 @@ pub mod ls;
 mod matches;
 mod walk;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -41,11 +39,7 @@ impl Tool for SearchTool {
         Some(self.snippet)
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
             let work = move |cancel: &CancellationToken| (self.search)(&self.workbench, &Arguments(arguments), cancel);
             output(run_read_only(&context.cancel, work).await)

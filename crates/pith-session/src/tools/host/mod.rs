@@ -5,12 +5,10 @@ mod definition;
 mod pending;
 mod result;
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::answers::HostToolNames;
 use pith_protocol::commands::SetHostTools;
 use pith_protocol::host::HostToolFrame;
@@ -65,11 +63,7 @@ impl Tool for HostTool {
         &self.label
     }
 
-    fn run(
-        self: Arc<Self>,
-        arguments: Map<String, Value>,
-        context: ToolContext,
-    ) -> Pin<Box<dyn Future<Output = ToolOutput> + Send>> {
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move { self.call(arguments, context).await.unwrap_or_else(|gone| gone) })
     }
 }
