@@ -83,7 +83,7 @@ pub enum Queue {
     FollowUp,
 }
 
-/// What the loop needs for one answer.
+/// What the loop needs for one turn.
 pub struct Turn {
     /// Metadata for messages that the loop itself has to create.
     pub blank: AssistantMessage,

@@ -1,4 +1,4 @@
-//! What a call needs to be let in, and who finds it.
+//! The credentials of a model call, and who looks them up.
 
 use std::fmt;
 
@@ -35,8 +35,8 @@ pub trait CredentialSource: Send + Sync {
     /// servers want none.
     fn credentials<'a>(&'a self, model: &'a Model) -> BoxFuture<'a, Result<Credentials, String>>;
 
-    /// Returns where the address of a model is configured, for people who have to change it.
-    fn address_place(&self, _model: &Model) -> Option<String> {
+    /// Returns the place in the configuration that has the address of a model, for people who have to change it.
+    fn base_url_location(&self, _model: &Model) -> Option<String> {
         None
     }
 

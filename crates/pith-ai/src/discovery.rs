@@ -20,7 +20,7 @@ const MAX_DETAILS: usize = 64;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     pub url: String,
-    /// Posted as JSON; a plain GET without.
+    /// Sent as JSON with POST; without a body the request is a GET.
     pub body: Option<Value>,
     pub headers: Headers,
 }
@@ -38,7 +38,7 @@ pub async fn discover(
     let server = Server { base_url: base_url.trim_end_matches('/'), headers, fetch };
     let asked = async {
         match kind {
-            Discovery::OpenAi => server.listed().await,
+            Discovery::OpenAi => server.openai().await,
             Discovery::Ollama => server.ollama().await,
             Discovery::LlamaCpp => server.llama_cpp().await,
             Discovery::LmStudio => server.lm_studio().await,
@@ -66,7 +66,7 @@ impl Server<'_> {
         self.base_url.strip_suffix("/v1").unwrap_or(self.base_url)
     }
 
-    async fn listed(&self) -> Result<Vec<ModelConfig>, String> {
+    async fn openai(&self) -> Result<Vec<ModelConfig>, String> {
         self.ask(format!("{}/models", self.base_url), None).await.map(|answer| openai_models(&answer))
     }
 
@@ -98,7 +98,7 @@ impl Server<'_> {
     async fn lm_studio(&self) -> Result<Vec<ModelConfig>, String> {
         match self.ask(format!("{}/api/v0/models", self.root()), None).await {
             Ok(answer) => Ok(lm_studio_models(&answer)),
-            Err(_) => self.listed().await,
+            Err(_) => self.openai().await,
         }
     }
 }

@@ -31,7 +31,7 @@ const IMAGES_BLOCKED: &str = "Image reading is disabled.";
 
 /// One message of a prepared conversation.
 #[derive(Debug, PartialEq)]
-pub enum Turn<'a> {
+pub enum PreparedMessage<'a> {
     User(Vec<Part<'a>>),
     Assistant(Answer<'a>),
     Result(CallResult<'a>),
@@ -47,7 +47,7 @@ pub enum Part<'a> {
 /// An earlier answer of a model.
 #[derive(Debug, PartialEq)]
 pub struct Answer<'a> {
-    pub pieces: Vec<Piece<'a>>,
+    pub pieces: Vec<PreparedBlock<'a>>,
     /// The provider is the same, whatever the model.
     pub same_provider: bool,
     /// Provider, API and model are the same.
@@ -56,7 +56,7 @@ pub struct Answer<'a> {
 
 /// A block of an earlier answer.
 #[derive(Debug, PartialEq)]
-pub enum Piece<'a> {
+pub enum PreparedBlock<'a> {
     Text { text: Cow<'a, str>, signature: Option<&'a str>, was_thinking: bool },
     Thinking { text: &'a str, signature: Option<&'a str>, redacted: bool },
     Call { id: Cow<'a, str>, name: &'a str, arguments: &'a Map<String, Value>, signature: Option<&'a str> },
@@ -90,7 +90,7 @@ pub struct PrepareOptions {
 }
 
 /// Prepares the history of a call.
-pub fn prepare<'a>(call: &'a LlmCall, options: PrepareOptions) -> Vec<Turn<'a>> {
+pub fn prepare<'a>(call: &'a LlmCall, options: PrepareOptions) -> Vec<PreparedMessage<'a>> {
     let mut preparation = Preparation {
         call,
         options,
@@ -130,7 +130,7 @@ struct Preparation<'a> {
     call: &'a LlmCall,
     options: PrepareOptions,
     ids: Ids<'a>,
-    turns: Vec<Turn<'a>>,
+    turns: Vec<PreparedMessage<'a>>,
     /// Calls of the last answer without a result: id in the history, id sent, name.
     open_calls: Vec<(&'a str, Cow<'a, str>, &'a str)>,
 }
@@ -140,8 +140,8 @@ impl<'a> Preparation<'a> {
         self.answer_open_calls();
         self.replace_images(&mut parts, USER_IMAGE_OMITTED);
         match self.turns.last_mut() {
-            Some(Turn::User(earlier)) if self.options.merge_users => earlier.append(&mut parts),
-            _ => self.turns.push(Turn::User(parts)),
+            Some(PreparedMessage::User(earlier)) if self.options.merge_users => earlier.append(&mut parts),
+            _ => self.turns.push(PreparedMessage::User(parts)),
         }
     }
 
@@ -161,12 +161,12 @@ impl<'a> Preparation<'a> {
                 gather(message.content.len(), message.content.iter().filter_map(|block| self.piece(block, same_model)))
             }
         };
-        self.turns.push(Turn::Assistant(Answer { pieces, same_provider, same_model }));
+        self.turns.push(PreparedMessage::Assistant(Answer { pieces, same_provider, same_model }));
     }
 
-    fn piece(&mut self, block: &'a Block, same_model: bool) -> Option<Piece<'a>> {
+    fn piece(&mut self, block: &'a Block, same_model: bool) -> Option<PreparedBlock<'a>> {
         match block {
-            Block::Text(block) => Some(Piece::Text {
+            Block::Text(block) => Some(PreparedBlock::Text {
                 text: Cow::Borrowed(&block.text),
                 signature: block.text_signature.as_deref().filter(|_| same_model),
                 was_thinking: false,
@@ -176,16 +176,20 @@ impl<'a> Preparation<'a> {
                 let signature = block.thinking_signature.as_deref().filter(|signature| !signature.is_empty());
                 if same_model {
                     let is_kept = redacted || signature.is_some() || !text.trim().is_empty();
-                    return is_kept.then_some(Piece::Thinking { text, signature, redacted });
+                    return is_kept.then_some(PreparedBlock::Thinking { text, signature, redacted });
                 }
                 let is_kept =
                     !redacted && !text.trim().is_empty() && self.options.foreign_thinking == ForeignThinking::AsText;
-                is_kept.then_some(Piece::Text { text: Cow::Borrowed(text), signature: None, was_thinking: true })
+                is_kept.then_some(PreparedBlock::Text {
+                    text: Cow::Borrowed(text),
+                    signature: None,
+                    was_thinking: true,
+                })
             }
             Block::ToolCall(call) => {
                 let id = self.ids.assign(&call.id, same_model);
                 self.open_calls.push((&call.id, id.clone(), &call.name));
-                Some(Piece::Call {
+                Some(PreparedBlock::Call {
                     id,
                     name: &call.name,
                     arguments: &call.arguments,
@@ -203,13 +207,13 @@ impl<'a> Preparation<'a> {
         let name = if message.tool_name.is_empty() { call_name } else { &message.tool_name };
         let mut parts = convert::parts(&message.content);
         self.replace_images(&mut parts, TOOL_IMAGE_OMITTED);
-        self.turns.push(Turn::Result(CallResult { id, name, parts, is_error: message.is_error }));
+        self.turns.push(PreparedMessage::Result(CallResult { id, name, parts, is_error: message.is_error }));
     }
 
     fn answer_open_calls(&mut self) {
         for (_, id, name) in self.open_calls.drain(..) {
             let parts = vec![Part::Text(Cow::Borrowed(NO_RESULT))];
-            self.turns.push(Turn::Result(CallResult { id, name, parts, is_error: true }));
+            self.turns.push(PreparedMessage::Result(CallResult { id, name, parts, is_error: true }));
         }
     }
 
@@ -235,8 +239,8 @@ impl<'a> Preparation<'a> {
     }
 }
 
-/// Collects what is left of so many items. Most messages have one block, and room for
-/// four in each of thousands is more than the conversation itself.
+/// Collects at most `n_most` items into a vector of that size. Most messages have one block, and the room for four
+/// that a growing vector starts with is, in thousands of messages, more than the conversation itself.
 pub fn gather<T>(n_most: usize, items: impl Iterator<Item = T>) -> Vec<T> {
     let mut gathered = Vec::with_capacity(n_most);
     gathered.extend(items);
@@ -249,10 +253,10 @@ pub fn is_blank(text: &str) -> bool {
 }
 
 /// Returns what the user saw of an answer they stopped.
-fn interrupted(message: &AssistantMessage) -> Option<Piece<'_>> {
+fn interrupted(message: &AssistantMessage) -> Option<PreparedBlock<'_>> {
     let seen: String = message.content.iter().filter_map(Block::as_text).collect();
     let text = Cow::Owned(format!("{}\n\n{INTERRUPTED}", seen.trim_end()));
-    (!seen.trim().is_empty()).then_some(Piece::Text { text, signature: None, was_thinking: false })
+    (!seen.trim().is_empty()).then_some(PreparedBlock::Text { text, signature: None, was_thinking: false })
 }
 
 #[cfg(test)]

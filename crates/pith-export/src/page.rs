@@ -60,7 +60,7 @@ pub fn render(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     html.markup("</main>\n")?;
     html.element("<footer>Exported by pith ", page.app_version, "</footer></div>\n")?;
-    // Other branches wait where nothing of them is shown, loaded or searched.
+    // Other branches stand in a template, which browsers neither show, load nor search.
     html.markup("<template id=elsewhere>\n")?;
     for position in 0..outline.rows.len() {
         if !outline.rows[position].is_on_branch {

@@ -97,7 +97,8 @@ impl HttpCall<'_> {
             ["Invalid baseUrl", "Connection error: could not reach"].iter().any(|start| fault.text.starts_with(start));
         // A server that knows no such model says so; this one knows no such path.
         let is_path = matches!(fault.failure.status, Some(404 | 405)) && !fault.text.to_lowercase().contains("model");
-        let place = (is_unreachable || is_path).then(|| self.shared.source.address_place(&self.call.model)).flatten();
+        let place =
+            (is_unreachable || is_path).then(|| self.shared.source.base_url_location(&self.call.model)).flatten();
         let Some(place) = place else { return fault };
         fault.text += &match asked.filter(|_| is_path) {
             Some(url) => format!(" (asked at {}; the address is {place})", network::without_credentials(url)),

@@ -36,7 +36,7 @@ pub(super) enum Adjustment {
 }
 
 impl Adjustment {
-    /// For logs.
+    /// Returns a name for logs.
     pub fn word(&self) -> &'static str {
         match self {
             Adjustment::DropField => "without a field",

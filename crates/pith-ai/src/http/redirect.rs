@@ -13,7 +13,7 @@ use super::is_secret_name;
 use crate::failure::Fault;
 use crate::network;
 
-/// Times a request is sent on.
+/// How many redirects one request follows.
 const MAX_REDIRECTS: usize = 5;
 
 /// Where a request goes and what it carries there.

@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
         let taken = read(value);
         if taken.is_none() {
             match key {
-                // A key of the wrong type is still a key.
+                // Not shown: a secret of the wrong type is still a secret.
                 "apiKey" | "headers" => self.complain(key, expected),
                 _ => {
                     let shown: String = value.to_string().chars().take(60).collect();

@@ -22,15 +22,15 @@ fn show(call: &LlmCall, options: PrepareOptions) -> Vec<String> {
         Part::Text(text) => text.replace('\n', "\\n"),
         Part::Image(image) => format!("<{}>", image.mime_type),
     };
-    let piece = |piece: &Piece<'_>| match piece {
-        Piece::Text { text, signature, was_thinking } => {
+    let piece = |piece: &PreparedBlock<'_>| match piece {
+        PreparedBlock::Text { text, signature, was_thinking } => {
             let tag = if *was_thinking { "was " } else { "" };
             format!("{tag}{}{}", text.replace('\n', "\\n"), signature.map(|s| format!("~{s}")).unwrap_or_default())
         }
-        Piece::Thinking { text, signature, redacted } => {
+        PreparedBlock::Thinking { text, signature, redacted } => {
             format!("think {text}~{}{}", signature.unwrap_or("-"), if *redacted { "!" } else { "" })
         }
-        Piece::Call { id, name, signature, .. } => {
+        PreparedBlock::Call { id, name, signature, .. } => {
             format!("{name}#{id}{}", signature.map(|s| format!("~{s}")).unwrap_or_default())
         }
     };
@@ -38,11 +38,11 @@ fn show(call: &LlmCall, options: PrepareOptions) -> Vec<String> {
     prepare(call, options)
         .iter()
         .map(|turn| match turn {
-            Turn::User(user) => format!("user: {}", parts(user)),
-            Turn::Assistant(answer) => {
+            PreparedMessage::User(user) => format!("user: {}", parts(user)),
+            PreparedMessage::Assistant(answer) => {
                 format!("model: {}", answer.pieces.iter().map(piece).collect::<Vec<_>>().join(" | "))
             }
-            Turn::Result(result) => {
+            PreparedMessage::Result(result) => {
                 let mark = if result.is_error { "!" } else { "" };
                 format!("{}#{}{mark}: {}", result.name, result.id, parts(&result.parts))
             }
@@ -216,12 +216,12 @@ fn ids_cannot_collide() {
     ];
     let call = call(model(), messages);
     let turns = prepare(&call, options());
-    let Turn::Assistant(answer) = &turns[0] else { panic!("an answer first") };
+    let PreparedMessage::Assistant(answer) = &turns[0] else { panic!("an answer first") };
     let ids: Vec<&str> = answer
         .pieces
         .iter()
         .map(|piece| match piece {
-            Piece::Call { id, .. } => id.as_ref(),
+            PreparedBlock::Call { id, .. } => id.as_ref(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -231,7 +231,7 @@ fn ids_cannot_collide() {
     let results: Vec<&str> = turns[1..]
         .iter()
         .map(|turn| match turn {
-            Turn::Result(result) => result.id.as_ref(),
+            PreparedMessage::Result(result) => result.id.as_ref(),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -350,7 +350,7 @@ impl CredentialSource for Registry {
         Box::pin(self.resolve_credentials(model))
     }
 
-    fn address_place(&self, model: &Model) -> Option<String> {
+    fn base_url_location(&self, model: &Model) -> Option<String> {
         let provider = self.provider(&model.provider)?;
         if provider.registered.is_some() {
             return None;

@@ -15,6 +15,7 @@ use super::auth::Missing;
 
 /// How long another process may take to renew the same login.
 const LOCK_LIMIT: Duration = Duration::from_secs(30);
+/// How long to wait before the lock is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often the lock is refreshed, so that other processes see that its owner is alive.
 const LOCK_REFRESH: Duration = Duration::from_secs(3);
@@ -57,13 +58,13 @@ impl Registry {
         }
         let renewing = logins.refresh(provider, stored);
         tokio::pin!(renewing);
-        let mut signs = interval(LOCK_REFRESH);
+        let mut refreshes = interval(LOCK_REFRESH);
         let fresh = loop {
             tokio::select! {
                 biased;
                 fresh = &mut renewing => break fresh,
                 // A lock that cannot be refreshed is at worst taken over by another process.
-                _ = signs.tick() => drop(lock.refresh()),
+                _ = refreshes.tick() => drop(lock.refresh()),
             }
         };
         let fresh = fresh.map_err(|why| format!("{} ({why})", Missing::Expired.text(provider)))?;

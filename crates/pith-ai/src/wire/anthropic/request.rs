@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::failure::Fault;
 use crate::limits::{ANSWER_TOKENS, limit_with_budget, output_limit};
 use crate::prepare::{
-    CallResult, IdRule, Part, Piece, PrepareOptions, Turn, gather, is_blank, prepare, sanitise, shorten,
+    CallResult, IdRule, Part, PrepareOptions, PreparedBlock, PreparedMessage, gather, is_blank, prepare, sanitise,
+    shorten,
 };
 use crate::wire::body::Body;
 use crate::wire::common::{
@@ -173,18 +174,18 @@ fn mark_last_user_turns(messages: &mut [Message<'_>], cache: Option<CacheControl
     }
 }
 
-fn messages(turns: Vec<Turn<'_>>, allow_empty_signature: bool) -> Vec<Message<'_>> {
+fn messages(turns: Vec<PreparedMessage<'_>>, allow_empty_signature: bool) -> Vec<Message<'_>> {
     let mut messages: Vec<Message<'_>> = Vec::with_capacity(turns.len());
     let mut after_result = false;
     for turn in turns {
-        let is_result = matches!(turn, Turn::Result(_));
+        let is_result = matches!(turn, PreparedMessage::Result(_));
         let (role, mut content) = match turn {
-            Turn::User(parts) => ("user", gather(parts.len(), parts.into_iter().filter_map(part))),
-            Turn::Assistant(answer) => {
+            PreparedMessage::User(parts) => ("user", gather(parts.len(), parts.into_iter().filter_map(part))),
+            PreparedMessage::Assistant(answer) => {
                 let (n_pieces, pieces) = (answer.pieces.len(), answer.pieces.into_iter());
                 ("assistant", gather(n_pieces, pieces.filter_map(|block| piece(block, allow_empty_signature))))
             }
-            Turn::Result(result) => ("user", vec![tool_result(result)]),
+            PreparedMessage::Result(result) => ("user", vec![tool_result(result)]),
         };
         // The results of one answer belong into one message.
         match messages.last_mut() {
@@ -212,16 +213,20 @@ fn part(part: Part<'_>) -> Option<Block<'_>> {
     }
 }
 
-fn piece(piece: Piece<'_>, allow_empty_signature: bool) -> Option<Block<'_>> {
+fn piece(piece: PreparedBlock<'_>, allow_empty_signature: bool) -> Option<Block<'_>> {
     Some(block(match piece {
-        Piece::Text { text, .. } if is_blank(&text) => return None,
-        Piece::Text { text, .. } => Kind::Text { text },
-        Piece::Thinking { signature: Some(data), redacted: true, .. } => Kind::RedactedThinking { data },
-        Piece::Thinking { redacted: true, .. } => return None,
-        Piece::Thinking { text, signature: Some(signature), .. } => Kind::Thinking { thinking: text, signature },
-        Piece::Thinking { text, .. } if allow_empty_signature => Kind::Thinking { thinking: text, signature: "" },
-        Piece::Thinking { text, .. } => Kind::Text { text: Cow::Borrowed(text) },
-        Piece::Call { id, name, arguments, .. } => Kind::ToolUse { id, name, input: arguments },
+        PreparedBlock::Text { text, .. } if is_blank(&text) => return None,
+        PreparedBlock::Text { text, .. } => Kind::Text { text },
+        PreparedBlock::Thinking { signature: Some(data), redacted: true, .. } => Kind::RedactedThinking { data },
+        PreparedBlock::Thinking { redacted: true, .. } => return None,
+        PreparedBlock::Thinking { text, signature: Some(signature), .. } => {
+            Kind::Thinking { thinking: text, signature }
+        }
+        PreparedBlock::Thinking { text, .. } if allow_empty_signature => {
+            Kind::Thinking { thinking: text, signature: "" }
+        }
+        PreparedBlock::Thinking { text, .. } => Kind::Text { text: Cow::Borrowed(text) },
+        PreparedBlock::Call { id, name, arguments, .. } => Kind::ToolUse { id, name, input: arguments },
     }))
 }
 

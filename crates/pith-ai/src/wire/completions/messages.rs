@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::compat::Compat;
-use crate::prepare::{Answer, CallResult, Part, Piece, Turn, gather, is_blank};
+use crate::prepare::{Answer, CallResult, Part, PreparedBlock, PreparedMessage, gather, is_blank};
 use crate::wire::arguments_text;
 use crate::wire::common::joined_text;
 
@@ -91,7 +91,7 @@ struct Function<'a> {
 /// Converts the prepared turns, with the system prompt in front.
 pub(super) fn messages<'a>(
     call: &'a LlmCall,
-    turns: Vec<Turn<'a>>,
+    turns: Vec<PreparedMessage<'a>>,
     compat: &Compat<'_>,
     cache: Option<CacheControl>,
 ) -> Vec<Message<'a>> {
@@ -103,9 +103,9 @@ pub(super) fn messages<'a>(
     }
     for turn in turns {
         match turn {
-            Turn::User(parts) => conversation.user(parts),
-            Turn::Assistant(answer) => conversation.assistant(answer),
-            Turn::Result(result) => conversation.result(result),
+            PreparedMessage::User(parts) => conversation.user(parts),
+            PreparedMessage::Assistant(answer) => conversation.assistant(answer),
+            PreparedMessage::Result(result) => conversation.result(result),
         }
     }
     conversation.show_images();
@@ -149,14 +149,14 @@ impl<'a> Conversation<'a, '_> {
         let mut thoughts: Vec<(&'a str, Option<&'a str>)> = Vec::new();
         for piece in answer.pieces {
             match piece {
-                Piece::Text { text: piece, .. } if is_blank(&piece) => {}
-                Piece::Text { text: piece, was_thinking, .. } => {
+                PreparedBlock::Text { text: piece, .. } if is_blank(&piece) => {}
+                PreparedBlock::Text { text: piece, was_thinking, .. } => {
                     text.push_str(separator);
                     text.push_str(&piece);
                     separator = if was_thinking { "\n\n" } else { "" };
                 }
-                Piece::Thinking { text, signature, .. } => thoughts.push((text, signature)),
-                Piece::Call { id, name, arguments, .. } => {
+                PreparedBlock::Thinking { text, signature, .. } => thoughts.push((text, signature)),
+                PreparedBlock::Call { id, name, arguments, .. } => {
                     let function = Function { name, arguments: arguments_text(arguments) };
                     message.tool_calls.push(Call { id, r#type: "function", function });
                 }

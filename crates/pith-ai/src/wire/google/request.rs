@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Fault;
 use crate::limits::output_limit;
-use crate::prepare::{self, Answer, CallResult, IdRule, Piece, PrepareOptions, Turn, prepare, sanitise, shorten};
+use crate::prepare::{
+    self, Answer, CallResult, IdRule, PrepareOptions, PreparedBlock, PreparedMessage, prepare, sanitise, shorten,
+};
 use crate::wire::common::{KeyStyle, base_url, flag, headers, joined_text, strict_schema};
 use crate::wire::{HttpRequest, RequestInput};
 
@@ -188,20 +190,20 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn contents<'a>(turns: Vec<Turn<'a>>, traits: &Traits) -> Vec<Content<'a>> {
+fn contents<'a>(turns: Vec<PreparedMessage<'a>>, traits: &Traits) -> Vec<Content<'a>> {
     let contents = Vec::with_capacity(turns.len());
     let mut conversation = Conversation { contents, responses: Vec::new(), images: Vec::new() };
     for turn in turns {
         match turn {
-            Turn::User(parts) => {
+            PreparedMessage::User(parts) => {
                 conversation.end_responses();
                 conversation.push("user", prepare::gather(parts.len(), parts.into_iter().map(part)));
             }
-            Turn::Assistant(answer) => {
+            PreparedMessage::Assistant(answer) => {
                 conversation.end_responses();
                 conversation.push("model", answer_parts(answer, traits));
             }
-            Turn::Result(result) => {
+            PreparedMessage::Result(result) => {
                 let response = response(result, traits, &mut conversation.images);
                 conversation.responses.push(response);
             }
@@ -233,21 +235,21 @@ fn answer_parts<'a>(answer: Answer<'a>, traits: &Traits) -> Vec<Part<'a>> {
     let mut parts = Vec::with_capacity(answer.pieces.len());
     for piece in answer.pieces {
         let part = match piece {
-            Piece::Text { text, signature, .. } => {
+            PreparedBlock::Text { text, signature, .. } => {
                 let thought_signature = signature.filter(|signature| is_base64(signature));
                 if prepare::is_blank(&text) && thought_signature.is_none() {
                     continue;
                 }
                 Part { text: Some(text), thought_signature, ..Part::default() }
             }
-            Piece::Thinking { text, signature, .. } => {
+            PreparedBlock::Thinking { text, signature, .. } => {
                 let thought_signature = signature.filter(|signature| is_base64(signature));
                 if prepare::is_blank(text) && thought_signature.is_none() {
                     continue;
                 }
                 Part { thought: Some(true), text: Some(Cow::Borrowed(text)), thought_signature, ..Part::default() }
             }
-            Piece::Call { id, name, arguments, signature } => Part {
+            PreparedBlock::Call { id, name, arguments, signature } => Part {
                 function_call: Some(FunctionCall { id: traits.sends_ids.then_some(id), name, args: arguments }),
                 thought_signature: signature.filter(|signature| is_base64(signature)),
                 ..Part::default()

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::failure::Fault;
 use crate::limits::output_limit;
 use crate::prepare::{
-    Answer, CallResult, IdRule, Part, Piece, PrepareOptions, Turn, gather, is_blank, prepare, sanitise, short_hash,
-    shorten,
+    Answer, CallResult, IdRule, Part, PrepareOptions, PreparedBlock, PreparedMessage, gather, is_blank, prepare,
+    sanitise, short_hash, shorten,
 };
 use crate::wire::body::Body;
 use crate::wire::common::{Affinity, KeyStyle, base_url, flag, headers, joined_text, session_id, strict_schema};
@@ -181,7 +181,7 @@ fn foreign_id(id: &str, model: &Model) -> String {
     }
 }
 
-fn items<'a>(call: &'a LlmCall, turns: Vec<Turn<'a>>, refused: &Refused) -> Vec<Item<'a>> {
+fn items<'a>(call: &'a LlmCall, turns: Vec<PreparedMessage<'a>>, refused: &Refused) -> Vec<Item<'a>> {
     let mut items = Vec::with_capacity(turns.len() + 1);
     if !call.system_prompt.is_empty() {
         let is_developer =
@@ -191,14 +191,14 @@ fn items<'a>(call: &'a LlmCall, turns: Vec<Turn<'a>>, refused: &Refused) -> Vec<
     }
     for (at, turn) in turns.into_iter().enumerate() {
         match turn {
-            Turn::User(parts) => {
+            PreparedMessage::User(parts) => {
                 let content = gather(parts.len(), parts.into_iter().map(input));
                 if !content.is_empty() {
                     items.push(Item::User { role: "user", content });
                 }
             }
-            Turn::Assistant(answer) => push_answer(&mut items, at, answer),
-            Turn::Result(result) => items.push(Item::Typed(output(result))),
+            PreparedMessage::Assistant(answer) => push_answer(&mut items, at, answer),
+            PreparedMessage::Result(result) => items.push(Item::Typed(output(result))),
         }
     }
     items
@@ -218,8 +218,8 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, at: usize, answer: Answer<'a>) {
     let mut n_texts = 0;
     for piece in answer.pieces {
         match piece {
-            Piece::Text { text, .. } if is_blank(&text) => {}
-            Piece::Text { text, signature, .. } => {
+            PreparedBlock::Text { text, .. } if is_blank(&text) => {}
+            PreparedBlock::Text { text, signature, .. } => {
                 let (id, phase) = message_id(signature, at, n_texts);
                 n_texts += 1;
                 let content = [OutputText { r#type: "output_text", text, annotations: [] }];
@@ -227,11 +227,11 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, at: usize, answer: Answer<'a>) {
                 items.push(Item::Typed(message));
             }
             // Only the item the API gave us can be given back.
-            Piece::Thinking { signature, .. } => {
+            PreparedBlock::Thinking { signature, .. } => {
                 let item = signature.and_then(|signature| serde_json::from_str::<&RawValue>(signature).ok());
                 items.extend(item.filter(|item| item.get().starts_with('{')).map(Item::Reasoning));
             }
-            Piece::Call { id, name, arguments, .. } => {
+            PreparedBlock::Call { id, name, arguments, .. } => {
                 let (call_id, item) = id.split_once('|').unwrap_or((&id, ""));
                 // The ids of another model's items are bound to reasoning that is not sent.
                 let is_known = item.starts_with("fc_") && (answer.same_model || !answer.same_provider);
