@@ -188,7 +188,7 @@ impl Session {
             call.custom_instructions.as_deref(),
             call.replace_instructions.unwrap_or(false),
         );
-        if let Err(error) = self.store.hold() {
+        if let Err(error) = self.store.lock() {
             return Err(Box::new((error.into(), navigation.reply)));
         }
         let cancel = CancellationToken::new();
@@ -207,7 +207,7 @@ impl Session {
     }
 
     pub(crate) fn finish_navigation(&mut self, navigation: Navigation, result: Result<Summary, SummaryFailure>) {
-        self.store.release();
+        self.store.unlock();
         match result {
             Ok(summary) => self.finish_move(navigation, Some(summary)),
             Err(SummaryFailure::Cancelled) => self.answer(navigation.reply, Ok(Navigated::cancelled())),

@@ -13,11 +13,11 @@ use std::time::SystemTime;
 
 use crate::backing::{Backing, Place, ReadAt};
 use crate::files;
-use crate::hold::WriteAccess;
 use crate::intake::{Intake, LineReader, ReadError, Tail};
 use crate::lock::Lock;
 use crate::report::{Repairs, ReportKind, StoreReport};
 use crate::tree::{EntryTree, NodeIndex};
+use crate::write_access::WriteAccess;
 
 /// The file of a session, which may not exist yet.
 pub(crate) struct Journal {
@@ -90,13 +90,13 @@ impl Journal {
     }
 
     /// Keeps other processes away until [`Journal::release`]; the error is the pid of one that is running.
-    pub fn hold(&mut self) -> Result<(), Option<u32>> {
-        self.access.hold(self.open.as_ref().map(|_| &*self.target))
+    pub fn lock(&mut self) -> Result<(), Option<u32>> {
+        self.access.lock(self.open.as_ref().map(|_| &*self.target))
     }
 
     /// Lets other processes use the file.
-    pub fn release(&mut self) {
-        self.access.release();
+    pub fn unlock(&mut self) {
+        self.access.unlock();
     }
 
     /// Keeps other processes away from a file that this journal is to go on in, or to create, until

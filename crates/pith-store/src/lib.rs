@@ -6,10 +6,10 @@
 // An open session and what can be done with it.
 mod append;
 mod fork;
-mod hold;
 mod inputs;
 mod navigate;
 mod store;
+mod write_access;
 
 // Its entries, and the conversation they make.
 mod branch;

@@ -18,7 +18,7 @@ use crate::tree::Header;
 
 impl SessionStore {
     /// Continues the session in a file, at its last entry. No other process may be running on it; it stays free for
-    /// others until [`SessionStore::hold`] or the next append.
+    /// others until [`SessionStore::lock`] or the next append.
     ///
     /// Files of older formats are rewritten, with the original kept beside them; files of
     /// newer formats are refused. `current_cwd` only serves the error message when the

@@ -106,7 +106,7 @@ fn the_lock_dies_with_its_process() {
 fn child_that_waits() {
     let Some(directory) = child_directory() else { return };
     let mut store = new_session(&directory);
-    store.hold().unwrap();
+    store.lock().unwrap();
     store.append_message(&user("one"));
     println!("PATH={}", store.path().unwrap().display());
     // Killed by the parent; should that fail, the end of its pipe ends us.

@@ -34,12 +34,12 @@ fn a_session_that_runs_keeps_others_out() {
     first.append_message(&user("one"));
     let path = first.path().unwrap().to_owned();
     let mut second = resume(&path);
-    first.hold().unwrap();
-    first.hold().unwrap();
+    first.lock().unwrap();
+    first.lock().unwrap();
     let pid = std::process::id();
     let text = format!("Session is in use by another process (pid {pid}): {}", path.display());
     assert_eq!(SessionStore::resume(&path, Path::new("/")).err().unwrap().to_string(), text);
-    assert_eq!(second.hold().unwrap_err().to_string(), text);
+    assert_eq!(second.lock().unwrap_err().to_string(), text);
     assert_eq!(EntryTree::open(&path).unwrap().0.len(), 1, "reading is always possible");
     #[cfg(unix)]
     {
@@ -48,13 +48,13 @@ fn a_session_that_runs_keeps_others_out() {
         assert!(SessionStore::resume(&link, Path::new("/")).is_err(), "another name is the same session");
     }
     first.append_message(&assistant("two"));
-    first.release();
+    first.unlock();
     assert_eq!(names(&path), [name(&path)], "no lock stays behind");
-    second.hold().unwrap();
+    second.lock().unwrap();
     assert!(second.tree().len() == 2, "what was written meanwhile is known");
-    assert!(first.hold().is_err());
+    assert!(first.lock().is_err());
     drop(second);
-    first.hold().unwrap();
+    first.lock().unwrap();
     drop(first);
     assert_eq!(texts(&resume(&path)), ["one", "two"]);
     assert_eq!(names(&path), [name(&path)]);
@@ -64,9 +64,9 @@ fn a_session_that_runs_keeps_others_out() {
 fn a_session_that_is_idle_can_be_used_by_another_process() {
     let directory = tempfile::tempdir().unwrap();
     let mut first = new_session(directory.path());
-    first.hold().unwrap();
+    first.lock().unwrap();
     let one = first.append_message(&user("one"));
-    first.release();
+    first.unlock();
     let path = first.path().unwrap().to_owned();
     let mut second = resume(&path);
     let mut ids = vec![one];
@@ -74,11 +74,11 @@ fn a_session_that_is_idle_can_be_used_by_another_process() {
         let (store, who) = if turn % 2 == 0 { (&mut second, "second") } else { (&mut first, "first") };
         let is_run = turn % 3 == 0;
         if is_run {
-            store.hold().unwrap();
+            store.lock().unwrap();
         }
         ids.push(store.append_message(&user(&format!("{who} {turn}"))));
         ids.push(store.append_message(&assistant("answer")));
-        store.release();
+        store.unlock();
     }
     for store in [&mut first, &mut second] {
         assert_eq!((reports(store), store.write_error()), (vec![], None));
@@ -99,7 +99,7 @@ fn what_cannot_be_written_while_another_process_runs_is_written_later() {
     running.append_message(&user("one"));
     let path = running.path().unwrap().to_owned();
     let mut idle = resume(&path);
-    running.hold().unwrap();
+    running.lock().unwrap();
     idle.append_session_info("a name");
     running.append_message(&assistant("two"));
     let told = reports(&mut idle);
@@ -109,7 +109,7 @@ fn what_cannot_be_written_while_another_process_runs_is_written_later() {
         "{told:?}"
     );
     assert_eq!((idle.name(), lines(&path).len()), (Some("a name"), 3));
-    running.release();
+    running.unlock();
     idle.append_message(&user("three"));
     assert_eq!((reports(&mut idle), idle.write_error()), (vec![], None));
     assert_eq!(texts(&idle), ["one", "three"]);
@@ -155,9 +155,9 @@ fn sessions_work_where_nothing_can_be_locked() {
     let path = write_values(directory.path(), &[header(directory.path()), entry("a", None, "one")]);
     fs::create_dir(directory.path().join("s.jsonl.lock")).unwrap();
     let mut store = resume(&path);
-    store.hold().unwrap();
+    store.lock().unwrap();
     store.append_message(&user("two"));
-    store.release();
+    store.unlock();
     store.append_message(&user("three"));
     assert_eq!((reports(&mut store), store.write_error()), (vec![], None));
     assert_eq!(texts(&resume(&path)), ["one", "two", "three"]);
@@ -225,7 +225,7 @@ fn a_torn_line_that_is_completed_by_its_writer_counts() {
 fn a_deleted_file_is_written_again() {
     let directory = tempfile::tempdir().unwrap();
     let mut store = new_session(directory.path());
-    store.hold().unwrap();
+    store.lock().unwrap();
     let label = store.append_message(&user("one"));
     store.append_label(&label, Some("mark")).unwrap();
     store.append_message(&assistant("two"));
@@ -345,20 +345,20 @@ fn an_id_that_another_process_has_begun_and_runs_on_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let (mut first, mut second) = (with_id(directory, "p", "mine"), with_id(directory, "p", "mine"));
-    first.hold().unwrap();
-    second.hold().unwrap();
-    second.release();
+    first.lock().unwrap();
+    second.lock().unwrap();
+    second.unlock();
     first.append_message(&user("one"));
-    let refused = second.hold().unwrap_err().to_string();
+    let refused = second.lock().unwrap_err().to_string();
     assert!(refused.contains("in use") && refused.ends_with(&first.path().unwrap().display().to_string()), "{refused}");
     second.append_message(&user("two"));
     assert!(second.write_error().unwrap().contains("in use by another process"), "{:?}", second.write_error());
     assert_eq!(session_files(directory).len(), 2, "the session and its lock");
-    first.release();
-    second.hold().unwrap();
+    first.unlock();
+    second.lock().unwrap();
     second.append_message(&assistant("answer"));
     assert_eq!((second.write_error(), second.path()), (None, first.path()));
-    assert!(first.hold().is_err(), "the shared file is held");
+    assert!(first.lock().is_err(), "the shared file is held");
     drop(second);
     assert_eq!(session_files(directory), [first.path().unwrap()]);
     assert_eq!(EntryTree::open(first.path().unwrap()).unwrap().0.len(), 3);
@@ -426,12 +426,12 @@ fn two_processes_that_begin_one_path_share_its_file() {
     let mut elsewhere = SessionStore::resume_or_create(&path, Path::new("/")).unwrap();
     first.append_message(&user("one"));
     second.append_message(&user("two"));
-    third.hold().unwrap();
+    third.lock().unwrap();
     third.append_message(&user("three"));
     assert_eq!((second.id(), third.id()), (first.id(), first.id()));
     assert_eq!((second.write_error(), third.write_error()), (None, None));
     assert_eq!(lines(&path).len(), 4);
-    third.release();
+    third.unlock();
     elsewhere.append_message(&user("not here"));
     assert!(elsewhere.write_error().unwrap().contains("another session"), "it belongs to another directory");
     assert_eq!((lines(&path).len(), names(&path)), (4, vec!["new.jsonl".to_owned()]));

@@ -37,7 +37,7 @@ fn only_the_owner_can_read_what_is_created() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let mut store = new_session(directory.path());
-    store.hold().unwrap();
+    store.lock().unwrap();
     store.append_message(&user("secret"));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let path = store.path().unwrap();

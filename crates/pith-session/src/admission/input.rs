@@ -230,7 +230,7 @@ impl Session {
         if let Err(problem) = self.models.usable() {
             return reply.send(&mut *self.out, Err(problem));
         }
-        if let Err(error) = self.store.hold() {
+        if let Err(error) = self.store.lock() {
             return reply.send(&mut *self.out, Err(error.into()));
         }
         self.flush_deferred();

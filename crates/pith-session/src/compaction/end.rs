@@ -53,7 +53,7 @@ impl Session {
         if let Some((compaction, reply)) = self.activity.end_requested() {
             let outcome = self.tell_compaction(compaction);
             self.flush_deferred();
-            self.store.release();
+            self.store.unlock();
             let answer = outcome.map_err(|failure| match failure {
                 SummaryFailure::Cancelled => CommandError::new(ErrorCode::Cancelled, CANCELLED),
                 SummaryFailure::Failed(why) => CommandError::new(ErrorCode::SummaryFailed, why),

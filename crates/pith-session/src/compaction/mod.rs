@@ -98,7 +98,7 @@ impl Session {
     /// Compacts now; nothing runs.
     pub(crate) fn compact_now(&mut self, focus: Option<String>, reply: Reply<Compact>) {
         let reason = CompactionReason::Manual;
-        if let Err(error) = self.store.hold() {
+        if let Err(error) = self.store.lock() {
             return self.answer(reply, Err(error.into()));
         }
         self.out.event(&Event::CompactionStart { reason });
@@ -119,7 +119,7 @@ impl Session {
             }
             Err(why) => {
                 self.tell_failure(reason, &SummaryFailure::Failed(why.text.clone()));
-                self.store.release();
+                self.store.unlock();
                 self.answer(reply, Err(why));
             }
         }

@@ -124,7 +124,7 @@ impl Session {
 
     fn tell_settled(&mut self) {
         let Some(aborted) = self.activity.end_settling() else { return };
-        self.store.release();
+        self.store.unlock();
         info!(target: "pith::run", is_aborted = aborted, "settled");
         self.out.event(&Event::AgentSettled { aborted });
         self.schedule_rest();

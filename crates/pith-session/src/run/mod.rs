@@ -70,7 +70,7 @@ impl Session {
     pub(crate) fn start_run(&mut self, work: Box<Work>, start: RunStart) {
         // Prompts are refused if this fails. Runs that extensions start go on; their entries wait until the other
         // process releases the file.
-        let _ = self.store.hold();
+        let _ = self.store.lock();
         let cancel = CancellationToken::new();
         let (to_session, events) = mpsc::channel(BACKLOG);
         let prompted = start.prompted.map(|input| Prompted {

@@ -11,13 +11,13 @@ use crate::lock::{Lock, LockError, Purpose};
 use crate::store::SessionStore;
 
 impl SessionStore {
-    /// Keeps other processes from using the session until [`SessionStore::release`], for the time of a run. Fails if
+    /// Keeps other processes from using the session until [`SessionStore::unlock`], for the time of a run. Fails if
     /// one of them is running on it. Without this call, every append takes the file for itself alone.
-    pub fn hold(&mut self) -> Result<(), StoreError> {
+    pub fn lock(&mut self) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        journal.hold().map_err(|pid| StoreError::InUse { pid, path: journal.path.clone() })?;
+        journal.lock().map_err(|pid| StoreError::InUse { pid, path: journal.path.clone() })?;
         if let Err(error) = self.join_existing() {
-            self.release();
+            self.unlock();
             return Err(error);
         }
         self.refresh();
@@ -26,9 +26,9 @@ impl SessionStore {
 
     /// Lets other processes use the session again. To be called before a host hears that the run is over, since the
     /// host may then open the session elsewhere.
-    pub fn release(&mut self) {
+    pub fn unlock(&mut self) {
         if let Some(journal) = &mut self.journal {
-            journal.release();
+            journal.unlock();
         }
     }
 }
@@ -38,7 +38,7 @@ impl SessionStore {
 pub(crate) struct WriteAccess {
     state: State,
     /// Kept from one append to the next.
-    is_held: bool,
+    is_kept: bool,
 }
 
 #[derive(Default)]
@@ -55,13 +55,13 @@ enum State {
 impl WriteAccess {
     /// Uses a lock that was taken to open the file.
     pub fn with(lock: Option<Lock>) -> Self {
-        WriteAccess { state: lock.map_or(State::Unlockable, State::Locked), is_held: false }
+        WriteAccess { state: lock.map_or(State::Unlockable, State::Locked), is_kept: false }
     }
 
     /// Takes the lock unless it is there already. [`WriteAccess::check`] reports a refusal.
     pub fn begin(&mut self, target: &Path) {
         if matches!(self.state, State::Idle | State::Refused(_)) {
-            let purpose = if self.is_held { Purpose::Run } else { Purpose::Access };
+            let purpose = if self.is_kept { Purpose::Run } else { Purpose::Access };
             self.state = match Lock::take(target, purpose) {
                 Ok(lock) => State::Locked(lock),
                 Err(LockError::Unavailable) => State::Unlockable,
@@ -95,25 +95,25 @@ impl WriteAccess {
 
     /// Gives the lock back after an append, unless it is held.
     pub fn end(&mut self) {
-        if !self.is_held {
+        if !self.is_kept {
             self.state = State::Idle;
         }
     }
 
     /// Keeps the lock from now on. A file that does not exist yet (`None`) is locked when it is created.
-    pub fn hold(&mut self, target: Option<&Path>) -> Result<(), Option<u32>> {
-        self.is_held = true;
+    pub fn lock(&mut self, target: Option<&Path>) -> Result<(), Option<u32>> {
+        self.is_kept = true;
         let Some(target) = target else { return Ok(()) };
         self.begin(target);
         if let State::Refused(pid) = self.state {
-            self.release();
+            self.unlock();
             return Err(pid);
         }
         Ok(())
     }
 
     /// Gives the lock back.
-    pub fn release(&mut self) {
+    pub fn unlock(&mut self) {
         *self = WriteAccess::default();
     }
 }
