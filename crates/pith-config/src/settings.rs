@@ -372,7 +372,7 @@ fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Err
 }
 
 fn optional_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    millis(deserializer).map(Some)
+    Ok(Option::<u64>::deserialize(deserializer)?.map(Duration::from_millis))
 }
 
 fn optional_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

@@ -346,3 +346,6 @@ fn timeout(value: &Value) -> Option<u64> {
         text => text.parse().ok(),
     }
 }
+
+#[cfg(test)]
+mod tests;
