@@ -4,6 +4,7 @@
 
 pub mod home;
 pub mod host;
+mod normal;
 mod output;
 pub mod packages;
 pub mod process;
@@ -15,6 +16,7 @@ pub mod transcript;
 
 pub use home::{SessionFile, TempHome};
 pub use host::{Host, HostBuilder, InProcess, Signal};
+pub use normal::Normal;
 pub use output::Output;
 pub use server::{Api, Block, Fault, ModelServer, Script, Turn};
 pub use skip::skip;
