@@ -1,11 +1,12 @@
 // Drives pith with the RpcClient of a published pi: node pi-client.mjs PACKAGE CLI SCRIPT
 // Prints one line per feature: "FEATURE: ok" or "FEATURE: why not".
 import assert from "node:assert/strict";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const [root, cliPath, script] = process.argv.slice(2);
 const { RpcClient } = await import(pathToFileURL(`${root}/dist/modes/rpc/rpc-client.js`).href);
-const client = new RpcClient({ cliPath, args: ["--script", script] });
+const extension = fileURLToPath(new URL("dialogs.ts", import.meta.url));
+const client = new RpcClient({ cliPath, args: ["--script", script, "-e", extension] });
 const events = [];
 client.onEvent((event) => events.push(event));
 
@@ -35,6 +36,19 @@ const features = {
   async "tool call"() {
     assert.equal(await run("use the tool"), "It says 42.");
     assert.ok(events.some((event) => event.type === "tool_execution_end" && !event.isError));
+  },
+  // The client passes questions on as events and has no method for answers: hosts write them to its process.
+  async dialogs() {
+    const from = events.length;
+    const answers = { select: { value: "second" }, confirm: { confirmed: true }, input: { value: "main" }, editor: { value: "Mend it" } };
+    const stop = client.onEvent(({ type, id, method }) => {
+      if (type !== "extension_ui_request" || !answers[method]) return;
+      client.process.stdin.write(`${JSON.stringify({ type: "extension_ui_response", id, ...answers[method] })}\n`);
+    });
+    await client.prompt("/ask");
+    const told = await seen((event) => event.method === "notify", from);
+    stop();
+    assert.equal(told.message, 'answers ["second",true,"main","Mend it"]');
   },
   async steer() {
     const from = events.length;
