@@ -74,6 +74,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
         Action::Schema(arguments) => schema::print(arguments, program),
+        Action::Packages(verb, arguments) => packages::run(*verb, arguments, program),
         Action::Export(file) => export::page(file, cli.messages.first(), rpc::dialect(&cli, program)?),
         Action::Usage(text) => show(text),
         Action::Refuse(text) => {

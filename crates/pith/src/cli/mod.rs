@@ -25,7 +25,7 @@ pub use completions::completions;
 pub use extension_flags::{ExtensionFlags, ResolvedFlags, UnknownFlags};
 pub use help::help;
 pub use man::man;
-pub use subcommand::Shell;
+pub use subcommand::{PackageVerb, Shell};
 pub use values::{dialect_named, stream_updates};
 
 /// The parsed command line.
@@ -98,6 +98,8 @@ pub enum Action {
     Auth(Vec<String>),
     /// `schema`, with its own arguments.
     Schema(Vec<String>),
+    /// `install` and its kin, with their own arguments.
+    Packages(PackageVerb, Vec<String>),
     Completions(Shell),
     Man,
     /// `-h` of a subcommand.

@@ -42,6 +42,9 @@ impl Cli {
                 Subcommand::Man => Action::Man,
                 Subcommand::Doctor => Action::ConfigCheck,
                 Subcommand::Auth => return Ok(Cli { action: Action::Auth(arguments.collect()), ..cli }),
+                Subcommand::Packages(verb) => {
+                    return Ok(Cli { action: Action::Packages(verb, arguments.collect()), ..cli });
+                }
                 Subcommand::Schema => return Ok(Cli { action: Action::Schema(arguments.collect()), ..cli }),
                 Subcommand::Refused(text) => return Ok(Cli { action: Action::Refuse(text), ..cli }),
                 Subcommand::Completions(shell) => {

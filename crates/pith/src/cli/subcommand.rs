@@ -32,6 +32,20 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
         words: &["check", "print-api-key", "print-bearer-token"],
     },
     SubcommandRow {
+        name: "install",
+        usage: "install <source> [-l]",
+        help: "install a package of extensions, skills or templates from npm, git or a path",
+        words: &["-l", "--yes", "--scripts"],
+    },
+    SubcommandRow { name: "remove", usage: "remove <source> [-l]", help: "remove a package", words: &["-l"] },
+    SubcommandRow {
+        name: "update",
+        usage: "update [source]",
+        help: "bring installed packages up to date",
+        words: &["--scripts"],
+    },
+    SubcommandRow { name: "list", usage: "list", help: "the installed packages", words: &[] },
+    SubcommandRow {
         name: "schema",
         usage: "schema [--dialect pi|xcsh] [--format json-schema|typescript]",
         help: "the protocol as a JSON Schema or as TypeScript, on stdout",
@@ -49,12 +63,9 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
 /// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has its own text.
 pub fn usage(name: &str) -> Option<String> {
     let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
-    let has_own = ["rpc", "auth"].contains(&name);
+    let has_own = ["rpc", "auth", "install", "remove", "update", "list"].contains(&name);
     (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
 }
-
-/// The package commands of other agents.
-const PACKAGE_WORDS: [&str; 5] = ["install", "remove", "uninstall", "update", "list"];
 
 /// What the first argument selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,10 +77,20 @@ pub enum Subcommand {
     Doctor,
     Auth,
     Schema,
+    Packages(PackageVerb),
     Completions(Shell),
     Man,
     /// A subcommand of other agents that pith does not have; the text says so.
     Refused(String),
+}
+
+/// What is done with packages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PackageVerb {
+    Install,
+    Remove,
+    Update,
+    List,
 }
 
 /// Shells with completions.
@@ -96,10 +117,10 @@ impl Subcommand {
             ("completions", Some("zsh")) => Subcommand::Completions(Shell::Zsh),
             ("completions", Some("fish")) => Subcommand::Completions(Shell::Fish),
             ("completions", _) => Subcommand::Refused("usage: pith completions <bash|zsh|fish>".to_owned()),
-            (word, _) if PACKAGE_WORDS.contains(&word) => Subcommand::Refused(format!(
-                "pith does not manage packages, but uses those that pi has installed. \
-                 To send \"{word} ...\" as a message, use pith -p."
-            )),
+            ("install", _) => Subcommand::Packages(PackageVerb::Install),
+            ("remove" | "uninstall", _) => Subcommand::Packages(PackageVerb::Remove),
+            ("update", _) => Subcommand::Packages(PackageVerb::Update),
+            ("list", _) => Subcommand::Packages(PackageVerb::List),
             _ => return None,
         })
     }

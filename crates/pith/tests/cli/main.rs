@@ -6,5 +6,6 @@ mod help;
 mod hostile;
 mod json;
 mod mistakes;
+mod packages;
 mod print;
 mod support;

@@ -1,4 +1,8 @@
-//! Finds packages that settings name and that are installed already, where pi puts them. pith never fetches one.
+//! Packages that settings name, where pi puts them. Nothing is fetched but by `pith install` and `pith update`.
+
+mod manage;
+mod programs;
+mod source;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,6 +11,9 @@ use pith_config::{AgentDir, Diagnostic, Settings};
 use pith_ext::PackagePlace;
 use pith_resources::{PackageResources, Scope};
 use serde_json::{Map, Value};
+
+pub use manage::run;
+use source::Source;
 
 /// The directories in which packages are searched.
 #[derive(Clone, Copy)]
@@ -26,14 +33,6 @@ pub struct Package {
     pub extensions: Option<Vec<String>>,
     pub skills: Option<Vec<String>>,
     pub prompts: Option<Vec<String>>,
-}
-
-/// What a source names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Source {
-    Npm { name: String },
-    Git { host: String, path: String },
-    Local(String),
 }
 
 /// Returns the packages of both settings files, the project's first, and a diagnostic for each that is not found.
@@ -85,6 +84,16 @@ pub fn named(source: &str, package_dirs: PackageDirs<'_>, is_trusted: bool) -> O
     let user = root(source, Scope::User, package_dirs);
     let project = || root(source, Scope::Project, package_dirs).ok().filter(|_| is_trusted);
     Some(user.or_else(|why| project().ok_or(why)))
+}
+
+impl PackageDirs<'_> {
+    /// The directory that has the packages of a scope, and that paths in its settings are relative to.
+    fn base(&self, scope: Scope) -> PathBuf {
+        match scope {
+            Scope::Project => self.agent_dir.project_dir(self.cwd),
+            Scope::User | Scope::Temporary => self.agent_dir.path().to_owned(),
+        }
+    }
 }
 
 impl Package {
@@ -171,113 +180,23 @@ impl Entry {
     }
 }
 
+/// Returns the directory of an installed package, or why there is none.
 fn root(source: &str, scope: Scope, package_dirs: PackageDirs<'_>) -> Result<PathBuf, String> {
-    let base = match scope {
-        Scope::Project => package_dirs.agent_dir.project_dir(package_dirs.cwd),
-        Scope::User | Scope::Temporary => package_dirs.agent_dir.path().to_owned(),
-    };
-    let (root, is_local) = match Source::parse(source) {
-        Source::Npm { name } => (base.join("npm/node_modules").join(name), false),
-        Source::Git { host, path } => (base.join("git").join(host).join(path), false),
-        Source::Local(path) => (pith_ext::discovery::expand(&path, &base, package_dirs.home), true),
-    };
-    match (root.exists(), is_local) {
-        (true, _) => Ok(root),
-        (false, true) => Err(format!("there is no {}", root.display())),
-        (false, false) => Err(format!("it is not installed at {}, and pith does not install packages", root.display())),
+    let parsed = Source::parse(source);
+    let root = parsed.root(scope, package_dirs);
+    if root.exists() {
+        Ok(root)
+    } else if matches!(parsed, Source::Local(_)) {
+        Err(format!("there is no {}", root.display()))
+    } else {
+        let local = if scope == Scope::Project { " -l" } else { "" };
+        Err(format!("it is not installed at {}; run pith install{local} {source}", root.display()))
     }
-}
-
-impl Source {
-    fn parse(source: &str) -> Source {
-        let source = source.trim();
-        if let Some(spec) = source.strip_prefix("npm:") {
-            let spec = spec.trim();
-            // A version follows the name; a leading `@` begins a scope.
-            let at =
-                spec.char_indices().skip(1).find(|(_, character)| *character == '@').map_or(spec.len(), |(at, _)| at);
-            return if is_inside(&spec[..at]) {
-                Source::Npm { name: spec[..at].to_owned() }
-            } else {
-                Source::Local(source.to_owned())
-            };
-        }
-        let is_url = ["https://", "http://", "ssh://", "git://"].iter().any(|scheme| source.starts_with(scheme));
-        let address = match source.strip_prefix("git:") {
-            Some(rest) if !rest.starts_with("//") => rest.trim(),
-            _ if is_url => source,
-            _ => return Source::Local(source.to_owned()),
-        };
-        match repository(address) {
-            Some((host, path)) => Source::Git { host, path },
-            None => Source::Local(source.to_owned()),
-        }
-    }
-}
-
-/// Host and path of a repository: a URL, `git@host:path`, `host/path`, or `user/name` of GitHub.
-fn repository(address: &str) -> Option<(String, String)> {
-    let rest = match address.split_once("://") {
-        Some((_, rest)) => {
-            rest.split_once('@').filter(|(user, _)| !user.contains('/')).map_or(rest, |(_, rest)| rest).to_owned()
-        }
-        None => match address.strip_prefix("git@") {
-            Some(rest) => rest.replacen(':', "/", 1),
-            None => address.to_owned(),
-        },
-    };
-    let shortcuts = [("github:", "github.com/"), ("gitlab:", "gitlab.com/"), ("bitbucket:", "bitbucket.org/")];
-    let rest =
-        match shortcuts.iter().find_map(|(short, host)| rest.strip_prefix(short).map(|path| format!("{host}{path}"))) {
-            Some(rest) => rest,
-            None => rest,
-        };
-    let (mut host, mut path) = rest.split_once('/')?;
-    if !host.contains('.') && host != "localhost" {
-        (host, path) = ("github.com", &rest);
-    }
-    // A branch, a tag or a commit is not part of the path.
-    let path = path.split(['@', '#']).next().unwrap_or(path).trim_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    let host = host.split(':').next().unwrap_or(host);
-    let is_repository = path.contains('/') && is_inside(path) && is_inside(host);
-    is_repository.then(|| (host.to_owned(), path.to_owned()))
-}
-
-/// Whether a name stays below the directory it is joined to.
-fn is_inside(name: &str) -> bool {
-    !name.is_empty()
-        && !name.starts_with('/')
-        && !name.contains(['\\', '\0'])
-        && !name.split('/').any(|part| part == "..")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sources_name_a_place() {
-        let npm = |name: &str| Source::Npm { name: name.to_owned() };
-        let git = |host: &str, path: &str| Source::Git { host: host.to_owned(), path: path.to_owned() };
-        let local = |path: &str| Source::Local(path.to_owned());
-        let check = |source: &str, expected: Source| assert_eq!(Source::parse(source), expected, "{source}");
-        check("npm:tools", npm("tools"));
-        check("npm:tools@1.2.3", npm("tools"));
-        check("npm:@me/tools@^2", npm("@me/tools"));
-        check("npm:../up", local("npm:../up"));
-        check("git:github.com/me/tools@v1", git("github.com", "me/tools"));
-        check("git:git@example.org:me/deep/tools.git", git("example.org", "me/deep/tools"));
-        check("git:me/tools", git("github.com", "me/tools"));
-        check("git:gitlab:me/tools#main", git("gitlab.com", "me/tools"));
-        check("https://github.com/me/tools.git", git("github.com", "me/tools"));
-        check("ssh://git@example.org:2222/me/tools@abc", git("example.org", "me/tools"));
-        check("git://example.org/me/tools", git("example.org", "me/tools"));
-        check("https://example.org/only", local("https://example.org/only"));
-        check("git:example.org/a/../../b", local("git:example.org/a/../../b"));
-        check("./here", local("./here"));
-        check("~/there", local("~/there"));
-    }
 
     #[test]
     fn entries_narrow_what_a_package_brings() {
