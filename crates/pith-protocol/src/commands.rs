@@ -1,15 +1,16 @@
 //! Every command on one screen: wire name, fields, answer.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::answers::*;
 use crate::fields::{Field, FieldError, Place, read_word};
 use crate::{ImageBlock, Model, ThinkingLevel};
 
-/// Ties a command to its name and its answer.
-pub trait Call: 'static {
+/// Ties a command to its name and its answer. It is written as hosts send it, without an id.
+pub trait Call: Serialize + 'static {
     const NAME: &'static str;
     type Answer: Answer;
 }
@@ -80,8 +81,14 @@ macro_rules! commands {
             }
         }
 
+        impl Serialize for Command {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self { $(Command::$name(command) => command.serialize(serializer)),* }
+            }
+        }
+
         impl Serialize for AnyAnswer {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self { $(AnyAnswer::$name(answer) => answer.serialize(serializer)),* }
             }
         }
@@ -98,6 +105,15 @@ macro_rules! commands {
                         let key = wire_key!($field $($key)?);
                         <$type as Field>::read(fields.remove(key), &Place::new($wire, key))?
                     }),* })
+                }
+            }
+
+            impl Serialize for $name {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    let mut command = serializer.serialize_map(None)?;
+                    command.serialize_entry("type", $wire)?;
+                    $(self.$field.write(wire_key!($field $($key)?), &mut command)?;)*
+                    command.end()
                 }
             }
 
@@ -195,6 +211,19 @@ commands! {
     "set_locale" => SetLocale { locale: String } -> ();
     "get_integrations" => GetIntegrations {} -> Integrations;
 }
+
+macro_rules! texts {
+    ($($name:ident { $($field:ident: $value:expr),* }),*) => {$(
+        /// The command with nothing but a text.
+        impl<T: Into<String>> From<T> for $name {
+            fn from(message: T) -> Self {
+                $name { message: message.into(), images: Vec::new() $(, $field: $value)* }
+            }
+        }
+    )*};
+}
+
+texts! { Prompt { streaming_behavior: None, locale: None }, Steer {}, FollowUp {}, AbortAndPrompt {} }
 
 macro_rules! words {
     ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* })*) => {$(

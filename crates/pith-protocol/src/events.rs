@@ -189,6 +189,43 @@ impl Event<'_> {
         "retry_fallback_succeeded",
     ];
 
+    /// Returns the `type`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::AgentStart => "agent_start",
+            Event::AgentEnd { .. } => "agent_end",
+            Event::AgentSettled { .. } => "agent_settled",
+            Event::TurnStart => "turn_start",
+            Event::TurnEnd { .. } => "turn_end",
+            Event::MessageStart { .. } => "message_start",
+            Event::MessageEnd { .. } => "message_end",
+            Event::MessageUpdate(_) => "message_update",
+            Event::ToolExecutionStart { .. } => "tool_execution_start",
+            Event::ToolExecutionUpdate { .. } => "tool_execution_update",
+            Event::ToolExecutionEnd { .. } => "tool_execution_end",
+            Event::QueueUpdate { .. } => "queue_update",
+            Event::CompactionStart { .. } => "compaction_start",
+            Event::CompactionEnd { .. } => "compaction_end",
+            Event::AutoCompactionStart { .. } => "auto_compaction_start",
+            Event::AutoCompactionEnd { .. } => "auto_compaction_end",
+            Event::AutoRetryStart { .. } => "auto_retry_start",
+            Event::AutoRetryEnd { .. } => "auto_retry_end",
+            Event::ThinkingLevelChanged { .. } => "thinking_level_changed",
+            Event::SessionInfoChanged { .. } => "session_info_changed",
+            Event::EntryAppended { .. } => "entry_appended",
+            Event::BashExecutionUpdate { .. } => "bash_execution_update",
+            Event::SummarizationRetryScheduled { .. } => "summarization_retry_scheduled",
+            Event::SummarizationRetryAttemptStart { .. } => "summarization_retry_attempt_start",
+            Event::SummarizationRetryFinished => "summarization_retry_finished",
+            Event::ExtensionError { .. } => "extension_error",
+            Event::TtsrTriggered { .. } => "ttsr_triggered",
+            Event::TodoReminder { .. } => "todo_reminder",
+            Event::TodoAutoClear => "todo_auto_clear",
+            Event::RetryFallbackApplied { .. } => "retry_fallback_applied",
+            Event::RetryFallbackSucceeded { .. } => "retry_fallback_succeeded",
+        }
+    }
+
     /// Those that hosts of pi never see.
     pub const HIDDEN_FROM_PI: &'static [&'static str] =
         &["auto_compaction_start", "auto_compaction_end", "ttsr_triggered"];

@@ -1,7 +1,9 @@
-//! Reading one command's fields, with error texts that name the field.
+//! Reading one command's fields, with error texts that name the field, and writing them.
 
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Serialize;
+use serde::ser::SerializeMap;
 use serde_json::{Map, Value};
 
 use crate::{ErrorCode, ImageBlock};
@@ -64,8 +66,8 @@ impl Place {
     }
 }
 
-/// A type that can be read from a command. `None` means the key is absent.
-pub trait Field: Sized {
+/// A type that can be read from a command and written into one.
+pub trait Field: Sized + Serialize {
     /// Whether a command must have it.
     const IS_REQUIRED: bool = true;
 
@@ -73,7 +75,13 @@ pub trait Field: Sized {
     #[cfg(feature = "schema")]
     fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema;
 
+    /// Reads the value of the key; `None` means the key is absent.
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError>;
+
+    /// Adds the key and its value to a command that is being written; what says nothing is left out.
+    fn write<M: SerializeMap>(&self, key: &'static str, command: &mut M) -> Result<(), M::Error> {
+        command.serialize_entry(key, self)
+    }
 }
 
 /// The JSON type as hosts know it.
@@ -157,6 +165,13 @@ impl<T: Field> Field for Option<T> {
             present => T::read(present, place).map(Some),
         }
     }
+
+    fn write<M: SerializeMap>(&self, key: &'static str, command: &mut M) -> Result<(), M::Error> {
+        match self {
+            Some(value) => value.write(key, command),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Images are always optional; an absent list is an empty one.
@@ -171,6 +186,19 @@ impl Field for Vec<ImageBlock> {
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         let Some(items) = Option::<Vec<Value>>::read(value, place)? else { return Ok(Vec::new()) };
         items.into_iter().enumerate().map(|(index, item)| read_image(item, &place.element(index))).collect()
+    }
+
+    fn write<M: SerializeMap>(&self, key: &'static str, command: &mut M) -> Result<(), M::Error> {
+        /// A picture as it stands among other blocks.
+        #[derive(Serialize)]
+        #[serde(tag = "type", rename_all = "lowercase")]
+        enum Tagged<'a> {
+            Image(&'a ImageBlock),
+        }
+        if self.is_empty() {
+            return Ok(());
+        }
+        command.serialize_entry(key, &self.iter().map(Tagged::Image).collect::<Vec<_>>())
     }
 }
 

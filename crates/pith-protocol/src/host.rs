@@ -1,7 +1,8 @@
 //! Frames of the two sub-protocols in which pith asks the host something:
 //! dialogs of extensions, and tools the host offers.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// What a host sends back. Never answered; unknown ids are ignored.
@@ -55,6 +56,67 @@ impl UiAnswer {
             (None, Some(other)) => UiAnswer::Malformed(format!("confirmed {other} is not a boolean")),
             (None, None) => UiAnswer::Malformed("no value, confirmed or cancelled".to_owned()),
         }
+    }
+}
+
+/// As a host writes it.
+impl Serialize for HostReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut frame = serializer.serialize_map(None)?;
+        let (name, id) = match self {
+            HostReply::Ui { id, .. } => ("extension_ui_response", id),
+            HostReply::ToolUpdate { id, .. } => ("host_tool_update", id),
+            HostReply::ToolResult { id, .. } => ("host_tool_result", id),
+        };
+        frame.serialize_entry("type", name)?;
+        optional(&mut frame, "id", id.as_ref())?;
+        match self {
+            HostReply::Ui { answer: UiAnswer::Value(value), .. } => frame.serialize_entry("value", value)?,
+            HostReply::Ui { answer: UiAnswer::Confirmed(is), .. } => frame.serialize_entry("confirmed", is)?,
+            // What is no answer counts as none.
+            HostReply::Ui { answer: UiAnswer::Cancelled | UiAnswer::Malformed(_), .. } => {
+                frame.serialize_entry("cancelled", &true)?;
+            }
+            HostReply::ToolUpdate { partial_result, .. } => {
+                optional(&mut frame, "partialResult", partial_result.as_ref())?;
+            }
+            HostReply::ToolResult { result, is_error, .. } => {
+                optional(&mut frame, "isError", is_error.then_some(&true))?;
+                optional(&mut frame, "result", result.as_ref())?;
+            }
+        }
+        frame.end()
+    }
+}
+
+fn optional<M: SerializeMap, T: Serialize>(frame: &mut M, key: &'static str, value: Option<T>) -> Result<(), M::Error> {
+    match value {
+        Some(value) => frame.serialize_entry(key, &value),
+        None => Ok(()),
+    }
+}
+
+impl From<&str> for UiAnswer {
+    fn from(value: &str) -> Self {
+        UiAnswer::Value(value.to_owned())
+    }
+}
+
+impl From<String> for UiAnswer {
+    fn from(value: String) -> Self {
+        UiAnswer::Value(value)
+    }
+}
+
+impl From<bool> for UiAnswer {
+    fn from(confirmed: bool) -> Self {
+        UiAnswer::Confirmed(confirmed)
+    }
+}
+
+impl<T: Into<UiAnswer>> From<Option<T>> for UiAnswer {
+    fn from(answer: Option<T>) -> Self {
+        answer.map_or(UiAnswer::Cancelled, Into::into)
     }
 }
 

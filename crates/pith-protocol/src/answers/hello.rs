@@ -1,6 +1,7 @@
 //! The handshake: what a host says about itself, and what it is told about pith.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::fields::{Field, FieldError, Place};
@@ -150,5 +151,23 @@ impl Field for Client {
         let members = object(value, place)?;
         let text = |name: &str| members.get(name).and_then(Value::as_str).map(str::to_owned);
         Ok(Client { name: text("name"), version: text("version") })
+    }
+}
+
+impl Serialize for Accept {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(None)?;
+        self.settled_when_handled.write("settledWhenHandled", &mut members)?;
+        self.stream_updates.write("streamUpdates", &mut members)?;
+        members.end()
+    }
+}
+
+impl Serialize for Client {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(None)?;
+        self.name.write("name", &mut members)?;
+        self.version.write("version", &mut members)?;
+        members.end()
     }
 }
