@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RUNNERS = {"bash": ["bash", "-eu"], "python": [sys.executable], "typescript": None}
+RUNNERS = {"bash": ["bash", "-eu"], "python": [sys.executable]}
 
 
 def typescript(path, home):
@@ -26,6 +26,28 @@ def typescript(path, home):
     return ["node", source.with_suffix(".mjs")]
 
 
+def rust(path, home):
+    """Compiles a snippet as a program that depends on the client, with the versions of the workspace."""
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
+    (home / "src").mkdir()
+    path.rename(home / "src" / "main.rs")
+    (home / "Cargo.lock").write_bytes((ROOT / "Cargo.lock").read_bytes())
+    (home / "Cargo.toml").write_text(
+        f"""[package]
+name = "snippet"
+edition = "2024"
+[dependencies]
+pith-client = {{ path = "{ROOT / "crates" / "pith-client"}" }}
+tokio = {{ version = "1", features = ["rt", "macros"] }}
+"""
+    )
+    subprocess.run(["cargo", "build", "--quiet", "--target-dir", target], cwd=home, check=True)
+    return [target / "debug" / "snippet"]
+
+
+COMPILERS = {"typescript": typescript, "rust": rust}
+
+
 def run(number, language, text, pith):
     with tempfile.TemporaryDirectory() as name:
         home = pathlib.Path(name)
@@ -33,7 +55,8 @@ def run(number, language, text, pith):
         (home / "bin" / "pith").symlink_to(pith)
         path = home / f"snippet-{number}.txt"
         path.write_text(text)
-        command = typescript(path, home) if language == "typescript" else [*RUNNERS[language], path]
+        compiler = COMPILERS.get(language)
+        command = compiler(path, home) if compiler else [*RUNNERS[language], path]
         environment = {**os.environ, "HOME": name, "PITH_AGENT_DIR": f"{name}/agent"}
         environment["PATH"] = f"{home / 'bin'}:{os.environ['PATH']}"
         environment["PYTHONPATH"] = str(ROOT / "clients" / "python" / "src")
@@ -45,7 +68,7 @@ def run(number, language, text, pith):
 
 def main():
     text = (ROOT / "docs" / "embedding.md").read_text()
-    snippets = re.findall(r"```(bash|python|typescript)\n(.*?)```", text, re.S)
+    snippets = re.findall(r"```(bash|python|typescript|rust)\n(.*?)```", text, re.S)
     for number, (language, snippet) in enumerate(snippets, 1):
         run(number, language, snippet, pathlib.Path(sys.argv[1]).resolve())
 

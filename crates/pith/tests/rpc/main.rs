@@ -4,6 +4,7 @@
 mod abort;
 mod acknowledged;
 mod bash;
+mod client;
 mod compaction;
 mod compaction_auto;
 mod examples;
