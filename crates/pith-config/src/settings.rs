@@ -34,6 +34,8 @@ pub struct Settings {
     pub interrupt_mode: InterruptMode,
     /// `None` leaves the built-in choice; an empty list switches the built-in tools off.
     pub default_tools: Option<Vec<String>>,
+    /// The program that is npm, with its first arguments.
+    pub npm_command: Option<Vec<String>>,
     /// As written; relative paths start at the working directory.
     pub session_dir: Option<String>,
     pub session: SessionFiles,
@@ -81,6 +83,7 @@ impl Default for Settings {
             follow_up_mode: QueueMode::OneAtATime,
             interrupt_mode: InterruptMode::Wait,
             default_tools: None,
+            npm_command: None,
             session_dir: None,
             session: SessionFiles::default(),
             compaction: Compaction::default(),

@@ -63,11 +63,13 @@ fn every_module_says_what_it_is_for() {
 
 #[test]
 fn text_reaches_a_terminal_only_where_it_is_made_visible() {
-    const WRITERS: [&str; 9] = [
+    const WRITERS: [&str; 10] = [
         "pith-visible/src/lib.rs",
         // Programs and open files of extensions get the process's stderr itself.
         "pith-ext/src/ops/fs.rs",
         "pith-ext/src/ops/process.rs",
+        // npm and git show their progress themselves.
+        "pith/src/packages/programs.rs",
         // Plays pith's own script.
         "pith/src/tour.rs",
         "pith/src/lib.rs",
@@ -152,6 +154,7 @@ fn only_the_transport_touches_the_hosts_streams() {
         // Before a mode is chosen, or in one without a host.
         "pith/src/lib.rs",
         "pith/src/tour.rs",
+        "pith/src/packages/manage.rs",
         "pith/src/modes/",
         // Its own process, with streams of its own.
         "pith-tools/src/process/supervisor.rs",

@@ -122,6 +122,7 @@ const KEYS: &[Key] = &[
     key("prompts", Kind::Texts),
     key("extensions", Kind::Texts),
     key("packages", Kind::List),
+    user_key("npmCommand", Kind::Texts),
     key("enableInstallTelemetry", Kind::Flag),
     key("handoff.thinking", Kind::Word(HandoffThinking::WORDS)),
     user_key("apiKeys", Kind::Each(&Kind::Text)),

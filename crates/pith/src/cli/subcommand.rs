@@ -34,7 +34,7 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
     SubcommandRow {
         name: "install",
         usage: "install <source> [-l]",
-        help: "install a package of extensions, skills or templates from npm, git or a path",
+        help: "install a package from npm, git or a path",
         words: &["-l", "--yes", "--scripts"],
     },
     SubcommandRow { name: "remove", usage: "remove <source> [-l]", help: "remove a package", words: &["-l"] },

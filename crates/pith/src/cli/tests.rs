@@ -73,7 +73,7 @@ fn subcommands_are_recognised_in_first_position() {
         action("auth check --provider x"),
         Action::Auth(["check", "--provider", "x"].map(str::to_owned).to_vec())
     );
-    assert!(matches!(action("install x"), Action::Refuse(_)));
+    assert_eq!(action("uninstall x"), Action::Packages(PackageVerb::Remove, vec!["x".to_owned()]));
     assert!(matches!(action("config"), Action::Refuse(_)));
     assert_eq!(action("-p install it"), Action::Serve);
     assert_eq!(parse("man page").expect_err("too much"), "unexpected argument: page");

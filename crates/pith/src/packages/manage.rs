@@ -7,7 +7,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use pith_config::{AgentDir, Environment, Layout, locked_file, suggestion};
+use pith_config::{Environment, Layout, locked_file, suggestion};
 use pith_resources::Scope;
 use pith_visible::write_stderr;
 use serde_json::{Map, Value, json};
@@ -96,12 +96,12 @@ pub fn run(verb: PackageVerb, arguments: &[String], program: &Program) -> anyhow
     let mut cli = Cli::default();
     cli.approve = wanted.approve;
     let mut project = Project::new(&cli, &agent_dir, &environment, None);
-    project.settings(&cwd);
+    let settings = project.settings(&cwd).settings;
     let packages = Packages {
         dirs: PackageDirs { agent_dir: &agent_dir, cwd: &cwd, home: environment.home() },
         is_project_trusted: project.trusts(&cwd),
         programs: Programs {
-            npm: npm_command(&agent_dir),
+            npm: settings.npm_command.unwrap_or_else(|| vec!["npm".to_owned()]),
             install_scripts: if wanted.runs_scripts { InstallScripts::Run } else { InstallScripts::Ignored },
             is_attended: io::stdin().is_terminal(),
         },
@@ -116,14 +116,6 @@ pub fn run(verb: PackageVerb, arguments: &[String], program: &Program) -> anyhow
         (PackageVerb::Update, source) => packages.update(source.as_deref()),
         (PackageVerb::List, _) | (_, None) => packages.list(),
     }
-}
-
-/// Reads the setting `npmCommand`: the words that start npm.
-fn npm_command(agent_dir: &AgentDir) -> Vec<String> {
-    let settings = locked_file::read(&agent_dir.settings_file()).ok().flatten().unwrap_or_default();
-    let words = settings.get("npmCommand").and_then(Value::as_array);
-    let words = words.map(|words| words.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>());
-    words.filter(|words| !words.is_empty()).unwrap_or_else(|| vec!["npm".to_owned()])
 }
 
 /// The packages of the user and of one project.

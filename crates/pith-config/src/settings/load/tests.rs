@@ -41,7 +41,7 @@ fn every_key_reaches_its_field() {
         "defaultProvider": "p", "defaultModel": "m", "defaultThinkingLevel": "high",
         "modelThinkingLevels": {"p/m": "max"}, "thinkingBudgets": {"low": 7},
         "enabledModels": ["a*"], "steeringMode": "all", "followUpMode": "all",
-        "interruptMode": "immediate", "defaultTools": [], "sessionDir": "~/s", "session": {"fsync": "never"},
+        "interruptMode": "immediate", "defaultTools": [], "npmCommand": ["mise", "npm"], "sessionDir": "~/s", "session": {"fsync": "never"},
         "compaction": {"enabled": false, "reserveTokens": 1.0, "keepRecentTokens": 2, "modelOverrides": {"p/m": {"reserveTokens": 3}}},
         "branchSummary": {"reserveTokens": 4},
         "retry": {"enabled": false, "maxRetries": 5, "baseDelayMs": 6, "maxAgentDelayMs": 7,
@@ -68,6 +68,7 @@ fn every_key_reaches_its_field() {
         follow_up_mode: QueueMode::All,
         interrupt_mode: InterruptMode::Immediate,
         default_tools: Some(vec![]),
+        npm_command: Some(vec!["mise".into(), "npm".into()]),
         session_dir: Some("~/s".into()),
         session: SessionFiles { fsync: Fsync::Never },
         compaction: Compaction {
