@@ -120,6 +120,13 @@
     // The same fragment again changes nothing, so nobody would hear of it.
     if (line && line.hash === location.hash) follow();
   });
+  // The first click leaves what the system wants; the choice lasts as long as the page.
+  get('theme').addEventListener('click', () => {
+    const dark = get('dark');
+    const isDark = matchMedia(dark.media).matches;
+    dark.media = isDark ? 'not all' : 'all';
+    root.style.colorScheme = isDark ? 'light' : 'dark';
+  });
   get('unfold').addEventListener('click', () => fold(true));
   get('fold').addEventListener('click', () => fold(false));
   get('download').addEventListener('click', (event) => download(event.currentTarget));

@@ -9,75 +9,18 @@ use crate::highlight::code;
 use crate::html::Html;
 use crate::image::image;
 use crate::languages::by_name;
-use crate::markdown::{code_block, markdown};
-
-/// Writes what a person typed: as typed, but with fenced code set as code.
-pub(crate) fn typed(html: &mut Html<'_>, text: &str) -> io::Result<()> {
-    let mut rest = text;
-    while let Some(fenced) = Fenced::find(rest) {
-        plain(html, fenced.before)?;
-        code_block(html, fenced.code, fenced.name)?;
-        rest = fenced.after;
-    }
-    plain(html, rest)
-}
-
-fn plain(html: &mut Html<'_>, text: &str) -> io::Result<()> {
-    match text.trim_matches(['\n', '\r']) {
-        "" => Ok(()),
-        text => html.element("<div class=typed>", text, "</div>"),
-    }
-}
-
-/// A block of code between two fences.
-struct Fenced<'t> {
-    before: &'t str,
-    name: &'t str,
-    code: &'t str,
-    after: &'t str,
-}
-
-impl<'t> Fenced<'t> {
-    fn find(text: &'t str) -> Option<Self> {
-        let start = line_start(text, |line| line.starts_with("```"))?;
-        let (fence, inside) = text[start..].split_once('\n')?;
-        let marks = fence.len() - fence.trim_start_matches('`').len();
-        let (marks, name) = fence.split_at(marks);
-        let end = line_start(inside, |line| line.trim_end() == marks)?;
-        let after = inside[end..].split_once('\n').map_or("", |(_, after)| after);
-        Some(Fenced { before: &text[..start], name: name.trim(), code: &inside[..end], after })
-    }
-}
-
-/// Returns where the first line of a kind starts.
-fn line_start(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<usize> {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        if is_wanted(line) {
-            return Some(at);
-        }
-        at += line.len();
-    }
-    None
-}
+use crate::markdown::markdown;
 
 /// Writes the content of a prompt or an extension's message.
-pub(crate) fn content(
-    html: &mut Html<'_>,
-    content: &Content,
-    text: fn(&mut Html<'_>, &str) -> io::Result<()>,
-) -> io::Result<()> {
+pub(crate) fn content(html: &mut Html<'_>, content: &Content) -> io::Result<()> {
     match content {
-        Content::Text(string) => text(html, string),
-        Content::Blocks(blocks) => blocks.iter().try_for_each(|block| match block {
-            Block::Text(block) => text(html, &block.text),
-            other => odd_block(html, other),
-        }),
+        Content::Text(text) => markdown(html, text),
+        Content::Blocks(blocks) => blocks.iter().try_for_each(|block| any_block(html, block)),
     }
 }
 
-/// Writes a block that is no text where text is usual.
-pub(crate) fn odd_block(html: &mut Html<'_>, block: &Block) -> io::Result<()> {
+/// Writes a block of any kind.
+pub(crate) fn any_block(html: &mut Html<'_>, block: &Block) -> io::Result<()> {
     match block {
         Block::Text(block) => markdown(html, &block.text),
         Block::Image(block) => image(html, &block.mime_type, &block.data, "image"),
@@ -115,20 +58,6 @@ pub(crate) fn json<T: Serialize + ?Sized>(html: &mut Html<'_>, value: &T) -> io:
 mod tests {
     use super::*;
     use crate::html::to_string;
-
-    #[test]
-    fn typed_text_keeps_its_characters() {
-        let check = |text: &str, expected: &str| assert_eq!(to_string(|html| typed(html, text)), expected);
-        check("# no *markdown* <b>\n\nnext", "<div class=typed># no *markdown* &lt;b&gt;\n\nnext</div>");
-        check("", "");
-        check(
-            "see\n```rust\nfn\n```\nend",
-            "<div class=typed>see</div><pre><code><i class=k>fn</i>\n</code></pre><div class=typed>end</div>",
-        );
-        check("```\nnever closed", "<div class=typed>```\nnever closed</div>");
-        check("````\n```\n````", "<pre><code>```\n</code></pre>");
-        check("a ``` b", "<div class=typed>a ``` b</div>");
-    }
 
     #[test]
     fn thinking_is_folded() {

@@ -6,7 +6,7 @@ use pith_protocol::{BashExecution, Block, ToolCall, ToolResultMessage};
 use serde_json::{Map, Value};
 
 use crate::ansi::terminal;
-use crate::blocks::{json, odd_block};
+use crate::blocks::{any_block, json};
 use crate::call::{Shape, command, gist, path};
 use crate::diff::{Form, diff, replacement};
 use crate::highlight::code;
@@ -32,8 +32,10 @@ impl Card<'_> {
         let shape = Shape::of(&self.result.tool_name);
         let gist = self.call.map(gist).unwrap_or_default();
         open(html, &self.result.tool_name, &gist, self.is_short(shape))?;
-        if self.result.is_error {
-            html.markup("<span class=bad>failed</span>")?;
+        match self.exit_code(shape) {
+            _ if !self.result.is_error => {}
+            Some(code) => html.element("<span class=bad>exit ", code, "</span>")?,
+            None => html.markup("<span class=bad>failed</span>")?,
         }
         html.element("<span class=note>", &self.measure(shape), "</span>")?;
         end(html)?;
@@ -104,7 +106,7 @@ impl Card<'_> {
             match block.as_text().map(body) {
                 Some("") => {}
                 Some(string) => text(html, string)?,
-                None => odd_block(html, block)?,
+                None => any_block(html, block)?,
             }
         }
         Ok(())
@@ -155,6 +157,13 @@ impl Card<'_> {
             Some(content) => lines(content),
             None => self.result.content.iter().filter_map(Block::as_text).map(lines).sum(),
         }
+    }
+
+    /// Returns the exit code that the last line of a command's output tells.
+    fn exit_code(&self, shape: Shape) -> Option<&str> {
+        let text = self.result.content.iter().rev().find_map(Block::as_text).filter(|_| shape == Shape::Shell)?;
+        let code = text.trim_end().rsplit('\n').next()?.strip_prefix("Command exited with code ")?;
+        code.bytes().all(|byte| byte.is_ascii_digit()).then_some(code)
     }
 
     fn is_short(&self, shape: Shape) -> bool {

@@ -6,7 +6,7 @@ use pith_protocol::{AssistantMessage, Block, CustomMessage, Message, StopReason,
 use pith_store::{EntryReader, EntryTree, Kind, Role, StoredEntry};
 use serde_json::{Map, Value};
 
-use crate::blocks::{content, json, odd_block, typed};
+use crate::blocks::{any_block, content, json};
 use crate::card::{Card, host_command, lone_call};
 use crate::html::{Html, anchor};
 use crate::markdown::markdown;
@@ -74,7 +74,7 @@ impl Section<'_> {
             Message::User(message) => {
                 self.open(html, "user")?;
                 self.header(html, "You", "")?;
-                content(html, &message.content, typed)?;
+                content(html, &message.content)?;
             }
             Message::Assistant(message) => self.answer(html, message, outline)?,
             Message::BashExecution(run) => {
@@ -125,7 +125,7 @@ impl Section<'_> {
                     html.markup("</div>")?;
                     n_calls += 1;
                 }
-                other => odd_block(html, other)?,
+                other => any_block(html, other)?,
             }
         }
         match (message.stop_reason, &message.error_message) {
@@ -155,7 +155,7 @@ impl Section<'_> {
     fn custom(&self, html: &mut Html<'_>, message: &CustomMessage) -> io::Result<()> {
         self.open(html, if message.display { "custom" } else { "custom minor" })?;
         self.header(html, &message.custom_type, "")?;
-        content(html, &message.content, markdown)
+        content(html, &message.content)
     }
 
     fn summary(&self, html: &mut Html<'_>, title: &'static str, note: &str, summary: &str) -> io::Result<()> {

@@ -15,9 +15,11 @@ use crate::raw::{session_file, shape};
 use crate::words::file_name;
 
 const STYLE: &str = include_str!("../assets/page.css");
+/// Other colours, which the system or the reader chooses.
+const DARK: &str = include_str!("../assets/dark.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 /// The SHA-256 of [`SCRIPT`] in base64, as content policies name it. A test prints it when the script has changed.
-const SCRIPT_DIGEST: &str = "q4yrG2lA1X/CZdWeOtWVv79MXAHJ8oLeLzCdQuiVlho=";
+const SCRIPT_DIGEST: &str = "aqAv+iUEE7uHfFY7O0YjxH/97b2xbKRsWT01+/Fj8do=";
 
 /// What a page shows.
 #[derive(Clone, Copy)]
@@ -86,6 +88,8 @@ fn head(html: &mut Html<'_>, page: &Page<'_>, outline: &Outline<'_>) -> io::Resu
     ))?;
     html.element("<title>", &title(page, outline), "</title>\n<style>\n")?;
     html.markup(STYLE)?;
+    html.markup("</style>\n<style id=dark media=\"(prefers-color-scheme: dark)\">\n")?;
+    html.markup(DARK)?;
     html.markup("</style>\n</head>\n")
 }
 
@@ -102,7 +106,8 @@ fn bar(html: &mut Html<'_>, page: &Page<'_>) -> io::Result<()> {
     let name = format!("{}.jsonl", file_name(&page.tree.header().id));
     html.markup(concat!(
         "<div class=bar><button id=menu aria-expanded=false aria-controls=nav>Entries</button>",
-        "<button id=unfold>Unfold all</button><button id=fold>Fold all</button><button id=download",
+        "<button id=unfold>Unfold all</button><button id=fold>Fold all</button><button id=theme>Light or dark</button>",
+        "<button id=download",
     ))?;
     html.attribute("data-name", &name)?;
     html.markup(">Download JSONL</button><span id=elsewhere-note class=note hidden>Another branch. <a id=back href=\"#\">Back to the active one</a></span></div>\n")

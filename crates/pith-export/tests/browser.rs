@@ -204,3 +204,21 @@ fn links_lead_to_entries_of_any_branch() {
     let at = |id: &str| json!([id, true, true, true]);
     assert_eq!(report, json!([at("e-a6f773ac"), at("e-14f773a1"), at("e-14f773a1")]));
 }
+
+#[test]
+fn the_reader_chooses_between_light_and_dark() {
+    let Some(browser) = Browser::find() else { return };
+    let report = drive(
+        &browser,
+        &page_of(&ledger()),
+        "",
+        "
+        const paper = () => getComputedStyle(document.body).backgroundColor;
+        const click = () => { document.getElementById('theme').click(); return paper(); };
+        return [paper(), click(), click()];
+        ",
+    );
+    let (light, dark) = ("rgb(252, 252, 251)", "rgb(23, 24, 27)");
+    let starts_dark = report[0] == dark;
+    assert_eq!(report, if starts_dark { json!([dark, light, dark]) } else { json!([light, dark, light]) });
+}

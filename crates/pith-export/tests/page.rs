@@ -224,7 +224,7 @@ fn the_navigator_shows_branches_side_by_side() {
 fn prompts_and_answers() {
     check(
         user("x", Some("root"), "a *b* <c>"),
-        &["<h2>You</h2>", "<div class=typed>a *b* &lt;c&gt;</div>", ">06:52</a>"],
+        &["<h2>You</h2>", "<div class=md><p>a <em>b</em> &lt;c&gt;</p></div>", ">06:52</a>"],
     );
     check(message("x", Some("root"), json!({"role":"user","content":"old style","timestamp":1})), &["old style"]);
     check(
@@ -268,6 +268,12 @@ fn tools_have_the_shape_of_what_they_do() {
         &["<b>bash</b> <code class=gist>ls</code>", "<i class=\"f4\">dir</i>", "1 line<"],
     );
     check_tool("bash", json!({"command":"a\nb"}), text("x"), &["<pre class=cmd><code>a\nb</code></pre>"]);
+    check_tool(
+        "bash",
+        json!({"command":"make"}),
+        json!({"content":[{"type":"text","text":"no rule\n\nCommand exited with code 2"}],"isError":true}),
+        &["<span class=bad>exit 2</span>", "no rule"],
+    );
     check_tool("read", json!({"path":"a.rs"}), text("fn x"), &["<code class=gist>a.rs</code>", "<i class=k>fn</i> x"]);
     check_tool(
         "write",

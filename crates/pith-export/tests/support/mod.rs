@@ -187,6 +187,6 @@ pub fn assert_harmless(html: &str) {
 const TAGS: &str = "html head meta link title style body nav div input button p a mark bdi header h1 h2 h3 h4 h5 h6 dl dt dd details \
     summary span pre code i b strong em del ul ol li blockquote hr br table thead tbody tr th td img section main footer template script";
 
-const ATTRIBUTES: &str = "lang charset http-equiv content name rel href class id data-n data-call data-result data-filter data-name target \
+const ATTRIBUTES: &str = "lang media charset http-equiv content name rel href class id data-n data-call data-result data-filter data-name target \
     title hidden open loading decoding alt src type placeholder role start disabled checked aria-label aria-live aria-pressed aria-expanded \
     aria-controls";
