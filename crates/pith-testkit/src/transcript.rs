@@ -24,7 +24,6 @@
 //! than 0 are failures. With `UPDATE_TRANSCRIPTS=1` expectations that fail are
 //! rewritten from what came, for review.
 
-pub mod matching;
 mod parse;
 
 use std::ffi::OsStr;
@@ -39,6 +38,7 @@ use crate::{Api, ModelServer, Script, TempHome};
 use matching::Placeholders;
 use parse::Step;
 pub use parse::Transcript;
+pub use pith_conformance::matching;
 
 /// How long a rewritten transcript waits for a frame that may no longer come.
 const UPDATE_TIMEOUT: Duration = Duration::from_secs(3);

@@ -3,6 +3,7 @@
 mod auth;
 mod check;
 mod cli;
+mod conformance;
 mod dialect;
 pub mod embed;
 mod export;
@@ -75,6 +76,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::Auth(arguments) => auth::run(arguments, program),
         Action::Schema(arguments) => schema::print(arguments, program),
         Action::Packages(verb, arguments) => packages::run(*verb, arguments, program),
+        Action::Conformance(arguments) => conformance::run(arguments, program),
         Action::Export(file) => export::page(file, cli.messages.first(), rpc::dialect(&cli, program)?),
         Action::Usage(text) => show(text),
         Action::Refuse(text) => {

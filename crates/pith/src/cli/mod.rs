@@ -100,6 +100,8 @@ pub enum Action {
     Schema(Vec<String>),
     /// `install` and its kin, with their own arguments.
     Packages(PackageVerb, Vec<String>),
+    /// `conformance`, with its own arguments.
+    Conformance(Vec<String>),
     Completions(Shell),
     Man,
     /// `-h` of a subcommand.

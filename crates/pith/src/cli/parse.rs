@@ -25,7 +25,8 @@ impl Cli {
         let first = arguments.first().and_then(|first| Subcommand::of(first, arguments.get(1).map(String::as_str)));
         let mut cli = Cli { mode, ..Cli::default() };
         if let [name, rest @ ..] = arguments.as_slice()
-            && rest.iter().any(|argument| argument == "-h" || argument == "--help")
+            // What stands behind two dashes is for somebody else.
+            && rest.iter().take_while(|argument| *argument != "--").any(|argument| argument == "-h" || argument == "--help")
             && let Some(usage) = subcommand::usage(name)
         {
             return Ok(Cli { action: Action::Usage(usage), ..cli });
@@ -46,6 +47,7 @@ impl Cli {
                     return Ok(Cli { action: Action::Packages(verb, arguments.collect()), ..cli });
                 }
                 Subcommand::Schema => return Ok(Cli { action: Action::Schema(arguments.collect()), ..cli }),
+                Subcommand::Conformance => return Ok(Cli { action: Action::Conformance(arguments.collect()), ..cli }),
                 Subcommand::Refused(text) => return Ok(Cli { action: Action::Refuse(text), ..cli }),
                 Subcommand::Completions(shell) => {
                     arguments.next();

@@ -52,6 +52,12 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
         words: &["--dialect", "--format"],
     },
     SubcommandRow {
+        name: "conformance",
+        usage: "conformance [--dialect pi|xcsh] [--filter NAME] -- COMMAND...",
+        help: "hold a program that speaks the protocol against its specification",
+        words: &["--dialect", "--filter", "--timeout"],
+    },
+    SubcommandRow {
         name: "completions",
         usage: "completions <bash|zsh|fish>",
         help: "completions for a shell, on stdout",
@@ -78,6 +84,7 @@ pub enum Subcommand {
     Auth,
     Schema,
     Packages(PackageVerb),
+    Conformance,
     Completions(Shell),
     Man,
     /// A subcommand of other agents that pith does not have; the text says so.
@@ -111,6 +118,7 @@ impl Subcommand {
             ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,
             ("schema", _) => Subcommand::Schema,
+            ("conformance", _) => Subcommand::Conformance,
             ("config", Some("check")) => Subcommand::ConfigCheck,
             ("config", _) => Subcommand::Refused("usage: pith config check".to_owned()),
             ("completions", Some("bash")) => Subcommand::Completions(Shell::Bash),

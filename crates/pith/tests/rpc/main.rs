@@ -7,6 +7,7 @@ mod bash;
 mod client;
 mod compaction;
 mod compaction_auto;
+mod conformance;
 mod examples;
 mod export;
 mod framing;

@@ -101,29 +101,32 @@ impl Log {
         self.lock().others.clone()
     }
 
-    pub(super) fn wait_request(&self, index: usize, timeout: Duration) -> Request {
+    pub(super) fn wait_request(&self, index: usize, timeout: Duration) -> Result<Request, String> {
         self.wait(&format!("request {index}"), timeout, |state| state.requests.get(index).cloned())
     }
 
-    pub(super) fn wait_outcome(&self, index: usize, timeout: Duration) -> Outcome {
+    pub(super) fn wait_outcome(&self, index: usize, timeout: Duration) -> Result<Outcome, String> {
         self.wait(&format!("the end of answer {index}"), timeout, |state| *state.outcomes.get(index)?)
     }
 
-    pub(super) fn wait_held(&self, index: usize, timeout: Duration) {
+    pub(super) fn wait_held(&self, index: usize, timeout: Duration) -> Result<(), String> {
         self.wait(&format!("answer {index} to be held"), timeout, |state| state.held.contains(&index).then_some(()))
     }
 
-    fn wait<T>(&self, what: &str, timeout: Duration, mut look: impl FnMut(&State) -> Option<T>) -> T {
+    fn wait<T>(&self, what: &str, timeout: Duration, mut look: impl FnMut(&State) -> Option<T>) -> Result<T, String> {
         let deadline = Instant::now() + timeout;
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&state) {
-                return found;
+                return Ok(found);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let paths: Vec<_> = state.requests.iter().map(|request| request.path.as_str()).collect();
-                panic!("waited {timeout:?} for {what}; the model server saw {paths:?}, ends {:?}", state.outcomes);
+                return Err(format!(
+                    "waited {timeout:?} for {what}; the model server saw {paths:?}, ends {:?}",
+                    state.outcomes
+                ));
             }
             state = self.changed.wait_timeout(state, left).expect("no holder panics").0;
         }

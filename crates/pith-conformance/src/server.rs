@@ -14,6 +14,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 pub use log::{Outcome, Request};
 pub use script::{After, Block, Fault, Script, Turn, TurnUsage};
@@ -70,18 +71,31 @@ impl ModelServer {
     }
 
     /// Waits for the request with that index (from 0).
+    #[track_caller]
     pub fn wait_request(&self, index: usize) -> Request {
-        self.log.wait_request(index, timeout())
+        expect(self.log.wait_request(index, timeout()))
     }
 
     /// Waits for the end of the answer to that request.
+    #[track_caller]
     pub fn wait_outcome(&self, index: usize) -> Outcome {
-        self.log.wait_outcome(index, timeout())
+        expect(self.log.wait_outcome(index, timeout()))
     }
 
     /// Waits until the answer to that request is held at its `hold_after`.
+    #[track_caller]
     pub fn wait_held(&self, index: usize) {
-        self.log.wait_held(index, timeout());
+        expect(self.log.wait_held(index, timeout()));
+    }
+
+    /// As [`ModelServer::wait_request`], for callers that report what is missing.
+    pub fn try_wait_request(&self, index: usize, patience: Duration) -> Result<Request, String> {
+        self.log.wait_request(index, patience)
+    }
+
+    /// As [`ModelServer::wait_held`], for callers that report what is missing.
+    pub fn try_wait_held(&self, index: usize, patience: Duration) -> Result<(), String> {
+        self.log.wait_held(index, patience)
     }
 
     /// Lets the answer to that request continue past its `hold_after`.
@@ -99,6 +113,12 @@ impl Drop for ModelServer {
             acceptor.join().ok();
         }
     }
+}
+
+/// A test that waits in vain has failed.
+#[track_caller]
+fn expect<T>(waited: Result<T, String>) -> T {
+    waited.unwrap_or_else(|problem| panic!("{problem}"))
 }
 
 fn accept(listener: &TcpListener, play: &Arc<Mutex<ScriptPlayer>>, log: &Arc<Log>, stopping: &AtomicBool) {

@@ -3,12 +3,13 @@
 //! Members that a pattern does not list are free; arrays must have the same length. In strings `[ID]` stands for an
 //! identifier, `[ID:name]` for one that is remembered under that name or was remembered before, `[TIME]` for a moment,
 //! `[CWD]` and `[HOME]` for the host's directories. `"[TIME]"` alone also matches a number, `"[ANY]"` matches
-//! everything and `"[ABSENT]"` a missing member.
+//! everything and `"[ABSENT]"` a missing member; `"[ANY:name]"` is remembered as `[ID:name]` is. `{"[SOME]": x}` matches
+//! an array with an item that `x` matches.
 
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::home::TempHome;
 
@@ -17,7 +18,7 @@ use crate::home::TempHome;
 pub struct Placeholders {
     cwd: String,
     home: String,
-    /// Identifiers by the whole placeholder, such as `[ID:call]`.
+    /// What was remembered, by the whole placeholder, such as `[ID:call]`.
     named: BTreeMap<String, String>,
 }
 
@@ -48,7 +49,7 @@ impl Placeholders {
             (Value::Array(items), Value::Array(frame)) => {
                 items.iter().zip(frame).for_each(|(item, frame)| self.remember(item, frame));
             }
-            (Value::String(name), Value::String(value)) if name.starts_with("[ID:") && name.ends_with(']') => {
+            (Value::String(name), Value::String(value)) if is_named(name) => {
                 self.named.entry(name.clone()).or_insert_with(|| value.clone());
             }
             _ => {}
@@ -86,6 +87,10 @@ fn compare(
         (_, None) => return differs(path, &pattern.to_string()),
     };
     match (pattern, actual) {
+        (Value::Object(members), Value::Array(actual)) if members.contains_key("[SOME]") => {
+            let is_wanted = |item| compare(&members["[SOME]"], Some(item), placeholders, &mut Vec::new()).is_ok();
+            if actual.iter().any(is_wanted) { Ok(()) } else { differs(path, &format!("an item {}", members["[SOME]"])) }
+        }
         (Value::Object(members), Value::Object(actual)) => {
             for (name, member) in members {
                 path.push(name.clone());
@@ -104,10 +109,23 @@ fn compare(
         }
         (Value::Array(items), Value::Array(_)) => differs(path, &format!("{} items", items.len())),
         (Value::String(text), Value::String(actual)) if text_matches(text, actual, placeholders) => Ok(()),
-        (Value::Number(number), Value::Number(actual)) if number.as_f64() == actual.as_f64() => Ok(()),
+        (Value::Number(number), Value::Number(actual)) if is_same(number, actual) => Ok(()),
         (Value::Bool(_) | Value::Null, _) if pattern == actual => Ok(()),
         _ => differs(path, &pattern.to_string()),
     }
+}
+
+/// Whether two numbers are the same but for the last digits of a sum.
+fn is_same(wanted: &Number, actual: &Number) -> bool {
+    match (wanted.as_f64(), actual.as_f64()) {
+        (Some(wanted), Some(actual)) => (wanted - actual).abs() <= wanted.abs() * 1e-12,
+        _ => wanted == actual,
+    }
+}
+
+/// Whether a text is nothing but a placeholder with a name.
+fn is_named(text: &str) -> bool {
+    (text.starts_with("[ID:") || text.starts_with("[ANY:")) && text.ends_with(']')
 }
 
 fn text_matches(pattern: &str, actual: &str, placeholders: &Placeholders) -> bool {
@@ -116,7 +134,11 @@ fn text_matches(pattern: &str, actual: &str, placeholders: &Placeholders) -> boo
     }
     let filled = placeholders.fill(pattern);
     // A name without a value yet stands for any identifier.
-    let filled = if filled.starts_with("[ID:") && filled.ends_with(']') { "[ID]".to_owned() } else { filled };
+    let filled = match filled.as_str() {
+        name if !is_named(name) => filled,
+        name if name.starts_with("[ID:") => "[ID]".to_owned(),
+        _ => "[ANY]".to_owned(),
+    };
     let expression = regex::escape(&filled)
         .replace(r"\[ID\]", "[0-9A-Za-z_-]+")
         .replace(r"\[TIME\]", "[0-9TZ:.-]+")
