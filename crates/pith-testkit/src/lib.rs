@@ -11,6 +11,7 @@ pub mod process;
 pub mod schema;
 mod skip;
 pub mod terminal;
+pub mod tmux;
 pub mod transcript;
 
 pub use host::{Host, HostBuilder, InProcess, Signal};
@@ -21,6 +22,7 @@ pub use pith_conformance::server::{Api, Block, Fault, ModelServer, Script, Turn}
 pub use pith_conformance::{home, server, timeout};
 pub use skip::skip;
 pub use terminal::Terminal;
+pub use tmux::Tmux;
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -42,7 +42,7 @@ impl Terminal {
     pub fn chat(pith: &str, arguments: &[&str], home: &TempHome) -> Terminal {
         let mut terminal = Terminal::spawn(pith, arguments, home);
         terminal.wait("/help lists commands");
-        terminal.wait("› ");
+        terminal.wait("›");
         terminal
     }
 

@@ -70,7 +70,8 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::Version => show(&format!("{}\n", program.version())),
         Action::Completions(shell) => show(&cli::completions(*shell)),
         Action::Man => show(&cli::man()),
-        Action::Tour => tour::play(),
+        Action::Tour { raw } if *raw || !is_attended() => tour::play(),
+        Action::Tour { .. } => modes::tour(tour::arguments()?, rpc::dialect(&cli, program)?, tour::STEERING),
         Action::ListModels => check::list_models(&cli, rpc::dialect(&cli, program)?),
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
@@ -89,16 +90,20 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
 
 /// Starts the conversation in the mode that flags and streams select.
 fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
-    let is_attended = io::stdin().is_terminal() && io::stdout().is_terminal();
     if cli.mode == Some(Mode::Rpc) {
         return rpc::serve(cli, program);
     }
     let dialect = rpc::dialect(&cli, program)?;
     match cli.mode {
         Some(Mode::Json) => modes::json(cli, dialect),
-        _ if cli.print || !is_attended => modes::print(cli, dialect),
+        _ if cli.print || !is_attended() => modes::print(cli, dialect),
         _ => modes::chat(cli, dialect),
     }
+}
+
+/// Whether a person reads and types.
+fn is_attended() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
 /// Prints text: on a terminal with control characters made visible, for a script as it is.

@@ -56,7 +56,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
 }
 
 /// Releases memory that only work needs, while pith waits for its host.
-fn release_memory() {
+pub fn release_memory() {
     #[cfg(target_os = "linux")]
     crate::memory::release();
 }

@@ -1,15 +1,23 @@
-//! `pith tour`: pith as its own host. Starts itself in rpc mode with the scripted model, prompts, steers once, and
-//! shows every line of both sides.
+//! `pith tour`: pith with the scripted model, which is prompted and steered once. On a terminal it is a chat that plays
+//! itself; otherwise pith is its own host, starts itself in rpc mode and shows every line of both sides.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-const PROMPT: &str = r#"{"id":"1","type":"prompt","message":"Show me what you can do."}"#;
-const STEER: &str = r#"{"id":"2","type":"steer","message":"Keep it short, please."}"#;
+use crate::cli::Cli;
 
-/// Plays the tour and returns the exit code.
+const PROMPT: &str = "Show me what you can do.";
+pub const STEERING: &str = "Keep it short, please.";
+
+/// The command line of the chat that plays itself.
+pub fn arguments() -> anyhow::Result<Cli> {
+    let arguments = ["--model", "scripted/tour", "--no-session", "--no-approve", PROMPT];
+    Cli::parse_in(None, arguments.map(str::to_owned)).map_err(anyhow::Error::msg)
+}
+
+/// Plays the tour line by line and returns the exit code.
 pub fn play() -> anyhow::Result<u8> {
     let mut pith = Command::new(std::env::current_exe()?)
         .args([
@@ -34,7 +42,7 @@ pub fn play() -> anyhow::Result<u8> {
         writeln!(input, "{line}")?;
         input.flush()
     };
-    say(&mut screen, PROMPT)?;
+    say(&mut screen, &json!({"id": "1", "type": "prompt", "message": PROMPT}).to_string())?;
     let mut has_steered = false;
     for line in output.lines() {
         let line = line?;
@@ -44,7 +52,7 @@ pub fn play() -> anyhow::Result<u8> {
         match frame["type"].as_str() {
             Some("tool_execution_start") if !has_steered => {
                 has_steered = true;
-                say(&mut screen, STEER)?;
+                say(&mut screen, &json!({"id": "2", "type": "steer", "message": STEERING}).to_string())?;
             }
             Some("agent_settled") => break,
             _ => {}

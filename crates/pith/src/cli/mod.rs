@@ -92,7 +92,10 @@ pub enum Action {
     ListModels,
     /// Writes a session file as a page.
     Export(PathBuf),
-    Tour,
+    /// A scripted session; `raw` shows every line of both sides.
+    Tour {
+        raw: bool,
+    },
     ConfigCheck,
     /// `auth`, with its own arguments.
     Auth(Vec<String>),

@@ -39,7 +39,7 @@ impl Cli {
                     cli.mode = Some(Mode::Rpc);
                     Action::Serve
                 }
-                Subcommand::Tour => Action::Tour,
+                Subcommand::Tour => Action::Tour { raw: arguments.next_if(|next| next == "--raw").is_some() },
                 Subcommand::Man => Action::Man,
                 Subcommand::Doctor => Action::ConfigCheck,
                 Subcommand::Auth => return Ok(Cli { action: Action::Auth(arguments.collect()), ..cli }),
@@ -150,7 +150,9 @@ impl Cli {
         match self.action {
             Action::Serve => {}
             // These actions send no messages.
-            Action::ConfigCheck | Action::Man | Action::Completions(_) | Action::Tour if !self.messages.is_empty() => {
+            Action::ConfigCheck | Action::Man | Action::Completions(_) | Action::Tour { .. }
+                if !self.messages.is_empty() =>
+            {
                 return Err(format!("unexpected argument: {}", self.messages[0]));
             }
             _ => return Ok(()),

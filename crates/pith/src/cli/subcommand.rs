@@ -13,9 +13,9 @@ pub struct SubcommandRow {
 pub const SUBCOMMANDS: &[SubcommandRow] = &[
     SubcommandRow {
         name: "tour",
-        usage: "tour",
-        help: "watch a scripted session with every line of both sides",
-        words: &[],
+        usage: "tour [--raw]",
+        help: "watch a scripted session; --raw: every line of both sides",
+        words: &["--raw"],
     },
     SubcommandRow { name: "rpc", usage: "rpc [options]", help: "the same as --mode rpc", words: &[] },
     SubcommandRow {

@@ -353,7 +353,7 @@ async fn answered(questions: &mut Option<Questions>) -> (String, UiAnswer) {
 /// Writes questions to stderr: there is no screen yet, and stdout may be redirected.
 fn on_stderr(shown: Shown) {
     let text = match shown {
-        Shown::Question(text, _) => text,
+        Shown::Question(text) => text,
         Shown::Done => return,
         Shown::Declined | Shown::Withdrawn => "\n".to_owned(),
     };

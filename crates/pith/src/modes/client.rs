@@ -1,13 +1,10 @@
 //! The client of a session: sends commands, receives answers and the ends of work.
 
-use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use pith_protocol::host::UiAnswer;
 use pith_protocol::inbound::decode;
 use pith_protocol::{Inbound, Response};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-
-use super::panel::Panel;
-use super::questions::Questions;
 
 /// What the client is told of a session.
 #[derive(Debug)]
@@ -16,8 +13,6 @@ pub enum Notice {
     Answer { id: u64, result: Result<Value, String> },
     /// The session is idle until the next command.
     Settled(Settled),
-    /// An extension asks or shows something.
-    Ui(UiRequest),
 }
 
 /// How the work ended.
@@ -54,97 +49,42 @@ pub struct Client {
     /// From the outbox; closed when the session has ended.
     notices: mpsc::UnboundedReceiver<Notice>,
     n_sent: u64,
-    /// How extensions reach the user; `None` if there is none.
-    extension_ui: Option<ExtensionUi>,
-}
-
-/// What extensions ask and show.
-pub struct ExtensionUi {
-    pub questions: Questions,
-    pub panel: Panel,
 }
 
 impl Client {
-    pub fn new(
-        lines: mpsc::Sender<Inbound>,
-        notices: mpsc::UnboundedReceiver<Notice>,
-        questions: Option<Questions>,
-    ) -> Self {
-        let extension_ui = questions.map(|questions| ExtensionUi { questions, panel: Panel::default() });
-        Client { lines, notices, n_sent: 0, extension_ui }
+    pub fn new(lines: mpsc::Sender<Inbound>, notices: mpsc::UnboundedReceiver<Notice>) -> Self {
+        Client { lines, notices, n_sent: 0 }
     }
 
     /// Sends a command, an object as a host would write it. Returns its id.
     pub async fn send(&mut self, mut command: Value) -> u64 {
         self.n_sent += 1;
         command["id"] = self.n_sent.into();
-        let line = decode(command.to_string().as_bytes()).expect("an object is no blank line");
         // A session that has ended closes the notices.
-        let _ = self.lines.send(line).await;
+        let _ = self.lines.send(line_of(&command)).await;
         self.n_sent
     }
 
-    /// Waits for the next notice; `None` when the session has ended. Meanwhile the user answers questions of
-    /// extensions.
+    /// Waits for the next notice; `None` when the session has ended.
     pub async fn next(&mut self) -> Option<Notice> {
-        loop {
-            let Some(extension_ui) = &mut self.extension_ui else { return self.notices.recv().await };
-            let (id, answer) = tokio::select! {
-                biased;
-                notice = self.notices.recv() => match notice {
-                    Some(Notice::Ui(request)) => {
-                        extension_ui.take(request);
-                        continue;
-                    }
-                    other => return other,
-                },
-                answered = extension_ui.questions.next() => answered,
-            };
-            self.answer(&id, &answer).await;
-        }
-    }
-
-    /// How extensions reach the user.
-    pub fn extension_ui(&mut self) -> Option<&mut ExtensionUi> {
-        self.extension_ui.as_mut()
-    }
-
-    /// Answers a question of an extension.
-    pub async fn answer(&self, id: &str, answer: &UiAnswer) {
-        let mut frame = json!({"type": "extension_ui_response", "id": id});
-        match answer {
-            UiAnswer::Value(value) => frame["value"] = value.as_str().into(),
-            UiAnswer::Confirmed(confirmed) => frame["confirmed"] = (*confirmed).into(),
-            UiAnswer::Cancelled | UiAnswer::Malformed(_) => frame["cancelled"] = true.into(),
-        }
-        let line = decode(frame.to_string().as_bytes()).expect("an object is no blank line");
-        // A session that has ended closes the notices.
-        let _ = self.lines.send(line).await;
-    }
-
-    /// Sends a command and waits for its answer. Other notices in between are dropped.
-    pub async fn call(&mut self, command: Value) -> Result<Value, String> {
-        let sent = self.send(command).await;
-        while let Some(notice) = self.next().await {
-            match notice {
-                Notice::Answer { id, result } if id == sent => return result,
-                Notice::Answer { .. } | Notice::Settled(_) | Notice::Ui(_) => {}
-            }
-        }
-        Err("the session has ended".to_owned())
+        self.notices.recv().await
     }
 }
 
-impl ExtensionUi {
-    fn take(&mut self, request: UiRequest) {
-        match request.method {
-            UiMethod::Select { .. } | UiMethod::Confirm { .. } | UiMethod::Input { .. } | UiMethod::Editor { .. } => {
-                self.questions.ask(request);
-            }
-            UiMethod::Cancel { target_id } => self.questions.withdraw(&target_id),
-            shown => self.panel.set(shown),
-        }
+/// The line of a command or an answer, as a host would write it.
+pub fn line_of(frame: &Value) -> Inbound {
+    decode(frame.to_string().as_bytes()).expect("an object is no blank line")
+}
+
+/// The answer to a question of an extension.
+pub fn answer_frame(id: &str, answer: &UiAnswer) -> Value {
+    let mut frame = json!({"type": "extension_ui_response", "id": id});
+    match answer {
+        UiAnswer::Value(value) => frame["value"] = value.as_str().into(),
+        UiAnswer::Confirmed(confirmed) => frame["confirmed"] = (*confirmed).into(),
+        UiAnswer::Cancelled | UiAnswer::Malformed(_) => frame["cancelled"] = true.into(),
     }
+    frame
 }
 
 /// Whether an extension handled the prompt, so that no run follows.

@@ -1,6 +1,5 @@
 //! Remembers the last answer, so that the end of the work can be reported with it.
 
-use pith_protocol::host::UiRequest;
 use pith_protocol::{AssistantMessage, Block, ErrorKind, Event, Response, StopReason};
 use tokio::sync::mpsc;
 
@@ -26,10 +25,6 @@ impl Follower {
         }
     }
 
-    pub fn ui_request(&self, request: &UiRequest) {
-        let _ = self.notices.send(Notice::Ui(request.clone()));
-    }
-
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::AgentStart => self.last = Settled::default(),
@@ -51,7 +46,8 @@ impl Follower {
     }
 }
 
-fn settled(answer: &AssistantMessage) -> Settled {
+/// How the work ended, if this was its last answer.
+pub fn settled(answer: &AssistantMessage) -> Settled {
     let text = |usual: &str| answer.error_message.clone().unwrap_or_else(|| usual.to_owned());
     let is_limit = answer.error.as_ref().is_some_and(|failure| failure.kind == ErrorKind::Limit);
     Settled {

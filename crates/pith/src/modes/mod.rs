@@ -8,7 +8,6 @@ mod client;
 mod follow;
 mod markdown;
 mod one_shot;
-mod panel;
 pub mod questions;
 mod screen;
 mod screen_outbox;
@@ -16,16 +15,16 @@ mod styled;
 mod terminal;
 mod tool_line;
 
-pub use chat::chat;
+pub use chat::{chat, tour};
 pub use one_shot::{json, print};
 
+use pith_protocol::Inbound;
 use pith_session::{Session, SessionExit, SessionParts};
 use pith_tools::process::SHUTDOWN_GRACE;
 use tokio::sync::mpsc;
 
 use crate::lifecycle::Ending;
 use client::{Client, Notice};
-use questions::Questions;
 
 /// How many lines a client may be ahead of the session.
 const BACKLOG: usize = 16;
@@ -34,22 +33,25 @@ const BACKLOG: usize = 16;
 async fn drive<R>(
     parts: SessionParts,
     notices: mpsc::UnboundedReceiver<Notice>,
-    questions: Option<Questions>,
     ending: &Ending,
     driver: impl AsyncFnOnce(&mut Client) -> R,
 ) -> R {
     let (lines, inbox) = mpsc::channel(BACKLOG);
-    let session = Session::new(parts);
-    tokio::spawn(ending.clone().limit_when_stopped());
     let conversation = async {
         // Dropping the client closes the inbox, which ends the session.
-        let mut client = Client::new(lines, notices, questions);
+        let mut client = Client::new(lines, notices);
         driver(&mut client).await
     };
-    let (result, served) = tokio::join!(conversation, session.serve(inbox, ending.stop.clone()));
-    let SessionExit { workbench, exit_status } = served;
+    let (result, ()) = tokio::join!(conversation, serve(parts, inbox, ending));
+    result
+}
+
+/// Serves a session until its inbox is closed, or something ends it.
+async fn serve(parts: SessionParts, inbox: mpsc::Receiver<Inbound>, ending: &Ending) {
+    tokio::spawn(ending.clone().limit_when_stopped());
+    let session = Session::new(parts);
+    let SessionExit { workbench, exit_status } = session.serve(inbox, ending.stop.clone()).await;
     ending.end_with(exit_status);
     ending.limit();
     workbench.jobs.shutdown_all(SHUTDOWN_GRACE).await;
-    result
 }

@@ -140,7 +140,7 @@ fn run(
     runtime.block_on(async {
         ending.watch_signals();
         let parts = start.into_parts(outbox);
-        drive(parts, notices, None, ending, async |client| ask_all(client, prompts).await).await
+        drive(parts, notices, ending, async |client| ask_all(client, prompts).await).await
     })
 }
 
@@ -172,7 +172,7 @@ async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, NotDone> {
             Notice::Answer { id, result: Ok(state) } if Some(id) == asked && !is_busy(&state) => {
                 return Ok(Settled::default());
             }
-            Notice::Answer { result: Ok(_), .. } | Notice::Ui(_) => {}
+            Notice::Answer { result: Ok(_), .. } => {}
             Notice::Settled(Settled { failure: Some(failure), .. }) => return Err(NotDone::Failed(failure)),
             Notice::Settled(settled) => return Ok(settled),
         }

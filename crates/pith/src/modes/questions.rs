@@ -1,4 +1,4 @@
-//! Questions of extensions to the user at the terminal: asked one at a time, answered with a line, dropped when the
+//! Questions of extensions to the user at the terminal before there is a session: asked one at a time, answered with a line, dropped when the
 //! extension no longer waits.
 
 use std::collections::VecDeque;
@@ -15,22 +15,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Longer than any line a terminal delivers at once.
 const MAX_LINE: usize = 8 << 10;
 
-/// Who reads lines from the terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typing {
-    /// Answers are read here.
-    Here,
-    /// The editor of the chat reads lines and passes them on.
-    Elsewhere,
-}
-
 /// The open questions; the first one is on the screen.
 pub struct Questions {
     waiting: VecDeque<UiRequest>,
     /// Shows a text on the screen.
     show: Box<dyn Fn(Shown) + Send>,
     is_shown: bool,
-    typing: Typing,
     /// While a question is open, Ctrl-C means no answer.
     interrupts: Option<Signal>,
     /// The editor in which a longer text is being written.
@@ -39,8 +29,8 @@ pub struct Questions {
 
 /// What the screen is told.
 pub enum Shown {
-    /// A question, with the cursor after it, or above the editor's line if answers are typed there.
-    Question(String, Typing),
+    /// A question, with the cursor after it.
+    Question(String),
     /// It was answered with a line.
     Done,
     /// It was not answered.
@@ -60,15 +50,7 @@ impl Questions {
     /// Creates an empty list.
     pub fn new(show: impl Fn(Shown) + Send + 'static) -> Self {
         let (waiting, interrupts, editor) = Default::default();
-        Questions { waiting, show: Box::new(show), is_shown: false, typing: Typing::Here, interrupts, editor }
-    }
-
-    /// Sets who reads lines from now on.
-    pub fn set_typing(&mut self, typing: Typing) {
-        if self.typing != typing {
-            self.typing = typing;
-            self.is_shown = false;
-        }
+        Questions { waiting, show: Box::new(show), is_shown: false, interrupts, editor }
     }
 
     /// Adds a question.
@@ -85,19 +67,11 @@ impl Questions {
         self.forget(at);
     }
 
-    /// Returns whether a typed line would be an answer.
-    pub fn is_open(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
     /// Waits for the next answer; for ever while there is no question. Cancel safe.
     pub async fn next(&mut self) -> (String, UiAnswer) {
         loop {
             self.show_first();
             let Some(request) = self.waiting.front() else { return std::future::pending().await };
-            if self.typing == Typing::Elsewhere {
-                return std::future::pending().await;
-            }
             let is_long = matches!(request.method, UiMethod::Editor { .. });
             if is_long && self.editor.is_none() {
                 self.editor = EditorProcess::start(&request.method).unwrap_or_default();
@@ -114,16 +88,6 @@ impl Questions {
                 return answered;
             }
         }
-    }
-
-    /// Takes a line that was typed in the editor; `None` if it is no answer.
-    pub fn typed(&mut self, line: &str) -> Option<(String, UiAnswer)> {
-        self.enter(Entered::Line(line.to_owned()))
-    }
-
-    /// Ends the question on the screen without an answer.
-    pub fn decline(&mut self) -> Option<(String, UiAnswer)> {
-        self.enter(Entered::Nothing)
     }
 
     fn enter(&mut self, entered: Entered) -> Option<(String, UiAnswer)> {
@@ -154,11 +118,9 @@ impl Questions {
             && !std::mem::replace(&mut self.is_shown, true)
         {
             let text = text(&request.method);
-            if self.typing == Typing::Here {
-                // What was typed before the question appeared is no consent.
-                let _ = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
-            }
-            (self.show)(Shown::Question(text, self.typing));
+            // What was typed before the question appeared is no consent.
+            let _ = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+            (self.show)(Shown::Question(text));
         }
     }
 
@@ -310,16 +272,15 @@ mod tests {
     #[test]
     fn questions_are_answered_in_order_and_can_be_withdrawn() {
         let mut questions = Questions::new(|_| {});
-        questions.set_typing(Typing::Elsewhere);
+        let line = |line: &str| Entered::Line(line.to_owned());
         for id in ["a", "b", "c"] {
             let method = UiMethod::Confirm { title: id.to_owned(), message: String::new(), timeout: None };
             questions.ask(UiRequest { id: id.to_owned(), method });
         }
-        assert_eq!(questions.typed("what?"), None);
-        assert_eq!(questions.typed("y"), Some(("a".to_owned(), UiAnswer::Confirmed(true))));
+        assert_eq!(questions.enter(line("what?")), None);
+        assert_eq!(questions.enter(line("y")), Some(("a".to_owned(), UiAnswer::Confirmed(true))));
         questions.withdraw("b");
-        assert_eq!(questions.decline(), Some(("c".to_owned(), UiAnswer::Cancelled)));
-        assert!(!questions.is_open());
-        assert_eq!(questions.typed("y"), None);
+        assert_eq!(questions.enter(Entered::Nothing), Some(("c".to_owned(), UiAnswer::Cancelled)));
+        assert_eq!(questions.enter(line("y")), None);
     }
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use pith_protocol::Usage;
 use pith_visible::visible;
-use tokio::sync::oneshot;
 
 use super::markdown::Markdown;
 use super::styled::Styled;
@@ -47,22 +46,10 @@ pub enum Show {
     Note(String),
     /// A text of the client, shown on any stream.
     Say(String),
-    /// A question; the cursor stays after it until the user has answered.
-    Question {
-        text: String,
-        /// Whether an editor's line is on the screen: the question replaces it, and the editor draws it again below.
-        replaces_editor: bool,
-    },
-    /// The answer has ended the question's line.
-    QuestionOver,
-    /// The title of the terminal's window.
-    Title(String),
     /// Time, tokens and cost since the last totals.
     Totals,
     /// Nothing happens any more; no spinner.
     Idle,
-    /// Answered when everything before it is on the screen.
-    Flush(oneshot::Sender<()>),
 }
 
 /// The output streams.
@@ -91,13 +78,6 @@ impl Screen {
     /// Shows something, asynchronously. Does nothing if the thread has died.
     pub fn show(&self, show: Show) {
         let _ = self.0.send(show);
-    }
-
-    /// Waits until everything is on the screen.
-    pub async fn flush(&self) {
-        let (done, is_done) = oneshot::channel();
-        self.show(Show::Flush(done));
-        let _ = is_done.await;
     }
 }
 
@@ -177,25 +157,12 @@ impl Painter {
             }
             Show::Note(text) => self.note(&cut(&text)),
             Show::Say(text) => self.say(&text),
-            Show::Question { text, replaces_editor } => {
-                self.end_answer();
-                self.wipe();
-                self.is_mid_line = !replaces_editor && !text.ends_with('\n');
-                let (before, after) = if replaces_editor { ("\r", "\n") } else { ("", "") };
-                let styled = self.for_answers().own(before).text(&text).own(after);
-                self.write(&styled);
-            }
-            Show::QuestionOver => self.is_mid_line = false,
-            Show::Title(title) => self.title(&title),
             Show::Totals => self.show_totals(),
             Show::Idle => {
                 self.end_answer();
                 self.doing = None;
                 self.tools.clear();
                 self.wipe();
-            }
-            Show::Flush(done) => {
-                let _ = done.send(());
             }
         }
     }
@@ -285,13 +252,6 @@ impl Painter {
         self.write(&styled);
     }
 
-    fn title(&mut self, title: &str) {
-        if self.streams.answers_on.can_redraw {
-            let styled = self.for_answers().own("\x1b]0;").text(&title.replace(['\n', '\t'], " ")).own("\x07");
-            self.write(&styled);
-        }
-    }
-
     fn spin(&mut self) {
         if !self.streams.activity_on.can_redraw || self.is_mid_line {
             return;
@@ -359,7 +319,7 @@ impl Totals {
 }
 
 /// `12s`, `3m 04s`, `0.4s`.
-fn duration(elapsed: Duration) -> String {
+pub fn duration(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match seconds {
         0 => format!("{:.1}s", elapsed.as_secs_f64()),

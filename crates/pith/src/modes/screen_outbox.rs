@@ -10,7 +10,7 @@ use super::follow::Follower;
 use super::screen::{Screen, Show};
 use super::tool_line::{describe, first_line};
 
-/// The outbox of print mode and of the chat.
+/// The outbox of print mode.
 pub struct ScreenOutbox {
     screen: Screen,
     follower: Follower,
@@ -71,14 +71,13 @@ impl Outbox for ScreenOutbox {
     }
 
     fn ui_request(&mut self, request: &UiRequest) {
-        match &request.method {
-            UiMethod::Notify { message, notify_type } => self.screen.show(Show::Say(match notify_type.as_deref() {
+        // Nobody is there to answer; what is said is shown.
+        if let UiMethod::Notify { message, notify_type } = &request.method {
+            self.screen.show(Show::Say(match notify_type.as_deref() {
                 Some("error") => format!("✗ {message}"),
                 Some("warning") => format!("! {message}"),
                 _ => message.clone(),
-            })),
-            UiMethod::SetTitle { title } => self.screen.show(Show::Title(title.clone())),
-            _ => self.follower.ui_request(request),
+            }));
         }
     }
 

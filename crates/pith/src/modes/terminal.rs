@@ -28,23 +28,3 @@ pub fn width(stream: impl AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(stream).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(USUAL)
 }
-
-/// The state of stdin's terminal, restored when dropped: a process that ends while a line is being edited must not
-/// leave the terminal unusable.
-pub struct KeptTerminal(Option<rustix::termios::Termios>);
-
-impl KeptTerminal {
-    /// Saves the state.
-    pub fn of_stdin() -> Self {
-        KeptTerminal(rustix::termios::tcgetattr(std::io::stdin()).ok())
-    }
-}
-
-impl Drop for KeptTerminal {
-    fn drop(&mut self) {
-        if let Some(state) = &self.0 {
-            // If this fails there is nothing left to do.
-            let _ = rustix::termios::tcsetattr(std::io::stdin(), rustix::termios::OptionalActions::Now, state);
-        }
-    }
-}

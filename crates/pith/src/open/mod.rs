@@ -356,11 +356,6 @@ impl OpenedSession {
         image::Rules { auto_resize: self.files.settings.images.auto_resize, limits: image::Limits::default() }
     }
 
-    /// The session directory; `None` for a session in memory.
-    pub fn sessions(&self) -> Option<&Path> {
-        self.store.path().map(|_| self.places.dir.as_path())
-    }
-
     /// Problems with the resources, for the user.
     pub fn resource_problems(&self) -> Vec<String> {
         let one = |found: &pith_config::Diagnostic| match &found.path {

@@ -1,8 +1,6 @@
 //! Answers that contain terminal control sequences, in a pseudo-terminal and in tmux: they are shown, not obeyed.
 
-use std::process::Command;
-
-use pith_testkit::{Fault, TempHome, Terminal, Turn, eventually};
+use pith_testkit::{Fault, Terminal, Tmux, Turn, eventually};
 use serde_json::json;
 
 use super::support::{PITH, model, run, scene};
@@ -30,15 +28,14 @@ fn a_hostile_answer_is_shown_in_the_chat() {
     let (home, _server) = scene([call, Turn::text(HOSTILE), refused]);
     // With colours, so that pith's own sequences are around it.
     let mut terminal = Terminal::spawn_with(PITH, &model(), &home, &[("NO_COLOR", "")]);
-    terminal.wait("› ");
+    terminal.wait("›");
     terminal.type_keys("go\r");
     terminal.wait("$ true ␛]0;stolen␇\\u{9b}2J");
-    terminal.wait(SHOWN);
-    terminal.wait("› ");
+    // Wrapped between words.
+    SHOWN.split_whitespace().for_each(|word| terminal.wait(word));
     terminal.type_keys("go on\r");
     terminal.wait("✗ ");
     terminal.wait("stolen");
-    terminal.wait("› ");
     terminal.type_keys("/quit\r");
     assert_eq!(terminal.exit_code(), 0);
     check_sequences(&terminal.bytes());
@@ -62,7 +59,7 @@ fn titles_lists_and_errors_are_visible() {
     run(&home, named).quiet();
     let mut terminal = Terminal::spawn(PITH, &model(), &home);
     terminal.wait("Last session here: \"first ␛]0;stolen␇ message\"");
-    terminal.wait("› ");
+    terminal.wait("›");
     terminal.type_keys("/quit\r");
     assert_eq!(terminal.exit_code(), 0);
     check_sequences(&terminal.bytes());
@@ -89,18 +86,16 @@ fn text_of_extensions_is_shown_not_obeyed() {
     let (home, _server) = scene([]);
     home.write_agent_file("extensions/asks.ts", ASKS);
     let mut terminal = Terminal::spawn(PITH, &model(), &home);
-    terminal.wait("› ");
+    terminal.wait("›");
     terminal.type_keys("/ask\r");
     terminal.wait(&format!("told {BAD}"));
     terminal.wait(&format!("? which {BAD}"));
     terminal.wait(&format!("1  first {BAD}"));
-    terminal.wait("for none: ");
-    terminal.type_keys("2\r");
+    terminal.type_keys("\x1b[B\r");
     terminal.wait(&format!("status {BAD}"));
     terminal.wait(&format!("draft {BAD}"));
     terminal.type_keys("\x15/commands\r");
     terminal.wait(&format!("/ask                       {BAD}"));
-    terminal.wait("› ");
     terminal.type_keys("/quit\r");
     assert_eq!(terminal.exit_code(), 0);
     // The title is set by pith itself.
@@ -110,67 +105,27 @@ fn text_of_extensions_is_shown_not_obeyed() {
     check_sequences(text.replace(&title, "").as_bytes());
 }
 
-/// A tmux server for the test, ended with it.
-struct Tmux<'a> {
-    home: &'a TempHome,
-}
-
-impl Tmux<'_> {
-    fn run(&self, arguments: &[&str]) -> Option<String> {
-        let mut command = Command::new("tmux");
-        command.env_clear().envs(self.home.environment()).env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
-        command.arg("-u").arg("-S").arg(self.home.work().join("tmux.sock")).args(["-f", "/dev/null"]);
-        let output = command.args(arguments).current_dir(self.home.work()).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
-    /// Runs a program in a pane of its own and returns the pane's name.
-    fn pane(&self, program: &[&str]) -> String {
-        let new = ["new-window", "-d", "-P", "-F", "#{pane_id}"];
-        let pane = self.run(&[&new, program].concat()).expect("tmux opens a window");
-        pane.trim().to_owned()
-    }
-
-    fn screen(&self, pane: &str) -> String {
-        self.run(&["capture-pane", "-p", "-J", "-t", pane]).unwrap_or_default()
-    }
-
-    fn title(&self, pane: &str) -> String {
-        self.run(&["display-message", "-p", "-t", pane, "#{pane_title}"]).unwrap_or_default()
-    }
-}
-
-impl Drop for Tmux<'_> {
-    fn drop(&mut self) {
-        let _ = self.run(&["kill-server"]);
-    }
-}
-
 #[test]
 fn a_hostile_answer_leaves_screen_title_and_clipboard_of_tmux_alone() {
     let (home, _server) = scene([Turn::text(HOSTILE)]);
-    let tmux = Tmux { home: &home };
-    if tmux.run(&["new-session", "-d", "-x", "250", "-y", "40", "cat"]).is_none() {
-        return println!("SKIPPED: tmux is not installed or does not start");
-    }
-    tmux.run(&["set-option", "-s", "set-clipboard", "on"]).expect("tmux knows the option");
-
-    let chat = tmux.pane(&[&[PITH][..], &model()].concat());
-    eventually("the chat is open", || tmux.screen(&chat).contains("/help lists commands"));
-    let title = tmux.title(&chat);
-    tmux.run(&["send-keys", "-t", &chat, "go", "Enter"]).expect("keys are sent");
-    eventually("the answer is there", || tmux.screen(&chat).contains("1 request"));
-    let screen = tmux.screen(&chat);
+    let Some(tmux) = Tmux::open(&home, (250, 40), &[&[PITH][..], &model()].concat(), &[]) else { return };
+    tmux.wait("/help lists commands");
+    let title = tmux.title();
+    tmux.enter("go");
+    tmux.wait("␍over␈␈ end");
+    let screen = tmux.screen();
     for part in ["/help lists commands", "begin ␛]52;c;c3RvbGVu␇ ␛]0;stolen␇", "\\u{202e}drawkcab\\u{202c} ␍over␈␈ end"]
     {
         assert!(screen.contains(part), "{part} is missing in {screen}");
     }
-    assert_eq!(tmux.title(&chat), title);
-    assert_eq!(tmux.run(&["list-buffers"]).as_deref(), Some(""));
+    assert_eq!(tmux.title(), title);
+    assert_eq!(tmux.clipboard(), "");
+    tmux.enter("/quit");
+    tmux.wait("exit=0");
 
     // The same bytes without pith: this tmux would have obeyed them.
     home.write_file("hostile.txt", HOSTILE);
-    let raw = tmux.pane(&["sh", "-c", "cat hostile.txt; cat"]);
-    eventually("the title is taken", || tmux.title(&raw).contains("stolen"));
-    eventually("the clipboard is taken", || tmux.run(&["show-buffer"]).as_deref() == Some("stolen"));
+    tmux.enter("cat hostile.txt");
+    eventually("the title is taken", || tmux.title().contains("stolen"));
+    eventually("the clipboard is taken", || tmux.clipboard().contains("stolen"));
 }

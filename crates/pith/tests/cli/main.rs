@@ -8,4 +8,5 @@ mod json;
 mod mistakes;
 mod packages;
 mod print;
+mod scenes;
 mod support;

@@ -96,11 +96,11 @@ fn an_empty_message_is_refused() {
 fn a_typed_file_that_is_not_there_is_named() {
     let (home, _server) = scene([Turn::text("fine")]);
     let mut terminal = Terminal::spawn(PITH, &model(), &home);
-    terminal.wait("› ");
+    terminal.wait("›");
     terminal.type_keys("look at @nothing.txt\r");
     terminal.wait("! there is no file nothing.txt; @nothing.txt is sent as text");
     terminal.wait("fine");
-    terminal.wait("› ");
+    terminal.wait("›");
     terminal.type_keys("/quit\r");
     assert_eq!(terminal.exit_code(), 0);
 }

@@ -32,40 +32,33 @@ fn dialogs_of_extensions_are_answered_at_the_terminal() {
     terminal.type_keys("/pick\r");
     terminal.wait("? Which one?");
     terminal.wait("2  Second");
-    terminal.wait("for none: ");
     terminal.type_keys("2\r");
     terminal.wait("got \"Second\"");
-    terminal.wait("› ");
     terminal.type_keys("/sure\r");
     terminal.wait("It cannot be undone.");
     terminal.wait("[y/n] ");
-    terminal.type_keys("maybe\r");
-    terminal.wait("[y/n] ");
-    terminal.type_keys("y\r");
+    terminal.type_keys("maybe\ry\r");
     terminal.wait("got true");
-    terminal.wait("› ");
     terminal.type_keys("/who\r");
-    terminal.wait("? Who (somebody): ");
+    terminal.wait("? Who");
+    terminal.wait("somebody");
     terminal.type_keys("me myself\r");
     terminal.wait("got \"me myself\"");
-    terminal.wait("› ");
     terminal.type_keys("/who\r");
-    terminal.wait("? Who (somebody): ");
+    terminal.wait("? Who");
     terminal.type_keys("\x03");
     terminal.wait("no answer");
     terminal.wait("got undefined");
-    terminal.wait("› ");
     // No answer comes in time.
     terminal.type_keys("/brief\r");
     terminal.wait("? Quick?");
+    terminal.wait("the question was withdrawn");
     terminal.wait("got false");
-    terminal.wait("› ");
-    assert!(terminal.screen().contains("the question was withdrawn"), "{}", terminal.screen());
     terminal.leave();
 }
 
 #[test]
-fn a_question_that_comes_later_is_answered_with_the_next_line() {
+fn a_question_that_comes_later_takes_the_place_of_the_editor() {
     let (home, _server) = scene([]);
     home.write_agent_file("extensions/asks.ts", ASKS);
     let mut terminal = open(&home, &[]);
@@ -74,8 +67,8 @@ fn a_question_that_comes_later_is_answered_with_the_next_line() {
     terminal.type_keys("y\r");
     terminal.wait("got true");
     terminal.type_keys("/draft\r");
+    terminal.wait("› /sure");
     terminal.wait("all is well");
-    terminal.wait("/sure");
     terminal.type_keys("\r");
     terminal.wait("? Really?");
     terminal.wait("[y/n] ");
@@ -91,11 +84,9 @@ fn commands_of_extensions_are_listed_completed_and_run() {
     let mut terminal = open(&home, &[]);
     terminal.type_keys("/commands\r");
     terminal.wait("Tries pick");
-    terminal.wait("› ");
     // Completed to the only name that begins so.
-    terminal.type_keys("/go\t\r");
+    terminal.type_keys("/g\t\r");
     terminal.wait("as you wish");
-    terminal.wait("› ");
     assert_eq!(server.requests().len(), 1);
     terminal.type_keys("/bad\r");
     terminal.wait("it broke");
@@ -112,7 +103,7 @@ fn a_longer_text_is_written_in_the_users_editor() {
     let arguments = once(&[]);
     let mut terminal = Terminal::spawn_with(PITH, &arguments, &home, &[("EDITOR", &editor)]);
     terminal.wait("/help lists commands");
-    terminal.wait("› ");
+    terminal.wait("›");
     terminal.type_keys("/write\r");
     terminal.wait("got \"edited\"");
     terminal.leave();
@@ -150,7 +141,7 @@ fn trust_handlers_ask_before_the_chat_begins() {
     terminal.wait("? This directory?");
     terminal.wait("for none: ");
     terminal.type_keys("yes\r");
-    terminal.wait("› ");
+    terminal.wait("›");
     terminal.type_keys("/sure\r");
     terminal.wait("[y/n] ");
     terminal.type_keys("y\r");

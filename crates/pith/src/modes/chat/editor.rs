@@ -1,175 +1,302 @@
-//! The line editor: history, several lines, completion. It blocks, so it runs on a thread of its own and is asked for
-//! one line at a time.
+//! The editor: a text of several lines with undo, folded pastes and an optional history.
 
-use std::borrow::Cow;
-use std::path::PathBuf;
-use std::sync::mpsc as blocking;
-use std::sync::{Arc, PoisonError, RwLock};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use pith_visible::is_order;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::widgets::Widget;
+use ratatui_textarea::{CursorMove, TextArea, WrapMode};
 
-use pith_visible::{is_order, visible};
-use rustyline::completion::{Completer, Pair};
-use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
-use rustyline::history::FileHistory;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Cmd, Config, Context, Editor, Helper, KeyCode, KeyEvent, Modifiers};
-use tokio::sync::mpsc;
+use super::history::History;
 
-const PROMPT: &str = "› ";
-const COLOURED_PROMPT: &str = "\x1b[1;36m› \x1b[0m";
-const MAX_HISTORY: usize = 1000;
+/// Pasted text beyond this is folded.
+const MAX_PASTED_LINES: usize = 10;
+const MAX_PASTED_CHARS: usize = 2000;
 
-/// The result of asking for a line.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Typed {
-    Line(String),
-    /// Ctrl-C.
-    Interrupted,
-    /// Ctrl-D, or the terminal is gone.
-    End,
+/// A text that is being written.
+pub struct Editor {
+    area: TextArea<'static>,
+    history: History,
+    /// Folded pastes: what stands for them, and their text.
+    pastes: Vec<(String, String)>,
 }
 
-/// Asks the editor thread for lines.
-pub struct LineEditor {
-    /// Each message asks for one line that begins with it; closing the channel ends the thread.
-    wanted: blocking::Sender<String>,
-    typed: mpsc::UnboundedReceiver<Typed>,
-    names: CompletionNames,
-}
-
-/// Names that can be completed after a slash; the chat sets them.
-#[derive(Clone, Default)]
-pub struct CompletionNames(Arc<RwLock<Vec<String>>>);
-
-impl CompletionNames {
-    pub fn set(&self, names: Vec<String>) {
-        // A name with control characters cannot be typed.
-        let typable = names.into_iter().filter(|word| !word.contains(is_order)).collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = typable;
+impl Editor {
+    pub fn new(history: History) -> Self {
+        Editor { area: area(String::new()), history, pastes: Vec::new() }
     }
 
-    fn starting_with(&self, start: &str) -> Vec<String> {
-        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        names.iter().filter(|word| word.starts_with(start)).cloned().collect()
-    }
-}
-
-impl LineEditor {
-    /// Starts the thread. The history is stored in a file of the user.
-    pub fn start(history: PathBuf, has_colour: bool) -> anyhow::Result<LineEditor> {
-        let names = CompletionNames::default();
-        let mut editor = editor(names.clone(), has_colour)?;
-        let (wanted, requests) = blocking::channel::<String>();
-        let (sender, typed) = mpsc::unbounded_channel();
-        std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
-            // Without a readable history the editor works as well.
-            let _ = editor.load_history(&history);
-            while let Ok(draft) = requests.recv() {
-                let typed = read(&mut editor, &draft);
-                if matches!(&typed, Typed::Line(line) if !line.trim().is_empty()) {
-                    let _ = editor.append_history(&history);
-                }
-                if sender.send(typed).is_err() {
-                    break;
-                }
-            }
-        })?;
-        Ok(LineEditor { wanted, typed, names })
+    /// Creates an editor of one text, without a history.
+    pub fn of(text: &str) -> Self {
+        let mut editor = Editor::new(History::default());
+        editor.set(text);
+        editor
     }
 
-    /// Waits for the next line, which begins with `draft`. After a cancelled wait, the next call returns the line of
-    /// the earlier one.
-    pub async fn next(&mut self, draft: String) -> Typed {
-        if self.wanted.send(visible(&draft).into_owned()).is_err() {
-            return Typed::End;
+    /// The text as it is shown, with pastes folded.
+    pub fn shown(&self) -> String {
+        self.area.lines().join("\n")
+    }
+
+    /// The text with everything that was pasted.
+    pub fn text(&self) -> String {
+        let mut text = self.shown();
+        for (mark, pasted) in &self.pastes {
+            text = text.replacen(mark, pasted, 1);
         }
-        self.typed.recv().await.unwrap_or(Typed::End)
+        text
     }
 
-    /// The names to complete.
-    pub fn names(&self) -> &CompletionNames {
-        &self.names
+    pub fn is_empty(&self) -> bool {
+        self.area.is_empty()
     }
-}
 
-fn editor(names: CompletionNames, has_colour: bool) -> anyhow::Result<Editor<EditorHelper, FileHistory>> {
-    let config = Config::builder()
-        .max_history_size(MAX_HISTORY)?
-        .history_ignore_space(true)
-        .auto_add_history(true)
-        .bracketed_paste(true)
-        .completion_type(rustyline::CompletionType::List)
-        .build();
-    let mut editor = Editor::with_config(config)?;
-    editor.set_helper(Some(EditorHelper { names, has_colour }));
-    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-    // Ctrl-J stays Enter: the terminal sends it for a line typed while the agent worked.
-    Ok(editor)
-}
-
-fn read(editor: &mut Editor<EditorHelper, FileHistory>, draft: &str) -> Typed {
-    match editor.readline_with_initial(PROMPT, (draft, "")) {
-        Ok(line) => Typed::Line(joined(&line)),
-        Err(ReadlineError::Interrupted) => Typed::Interrupted,
-        Err(_) => Typed::End,
+    /// Replaces the text; the cursor is at its end. Can be undone.
+    pub fn set(&mut self, text: &str) {
+        self.area.select_all();
+        self.area.cut();
+        self.area.insert_str(typable(text));
     }
-}
 
-/// Removes the backslashes that continued lines.
-fn joined(line: &str) -> String {
-    line.replace("\\\n", "\n")
-}
-
-/// Whether more lines follow: after a backslash, and inside a fence.
-fn is_open(text: &str) -> bool {
-    let n_fences = text.lines().filter(|line| line.trim_start().starts_with("```")).count();
-    text.ends_with('\\') || n_fences % 2 == 1
-}
-
-struct EditorHelper {
-    names: CompletionNames,
-    has_colour: bool,
-}
-
-impl Helper for EditorHelper {}
-
-impl Hinter for EditorHelper {
-    type Hint = String;
-}
-
-impl Validator for EditorHelper {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(if is_open(context.input()) { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+    /// Takes the text out, and keeps it in the history.
+    pub fn take(&mut self) -> String {
+        let text = self.text();
+        self.history.add(&text);
+        self.clear();
+        text
     }
-}
 
-impl Highlighter for EditorHelper {
-    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _default: bool) -> Cow<'b, str> {
-        if self.has_colour { COLOURED_PROMPT.into() } else { prompt.into() }
+    /// Forgets the text.
+    pub fn clear(&mut self) {
+        self.area = area(String::new());
+        self.pastes.clear();
+        self.history.leave();
     }
-}
 
-impl Completer for EditorHelper {
-    type Candidate = Pair;
+    /// Puts a text before the one that is there.
+    pub fn give_back(&mut self, text: &str) {
+        let rest = self.shown();
+        let separator = if rest.is_empty() { "" } else { "\n" };
+        self.set(&format!("{text}{separator}{rest}"));
+    }
 
-    fn complete(&self, line: &str, at: usize, _context: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let typed = &line[..at];
-        if !typed.starts_with('/') || typed.contains(char::is_whitespace) {
-            return Ok((at, Vec::new()));
+    /// Returns the text before the cursor in its line, if there is only one line or the cursor is in it.
+    pub fn before_cursor(&self) -> String {
+        let cursor = self.area.cursor();
+        self.area.lines()[cursor.0].chars().take(cursor.1).collect()
+    }
+
+    /// Whether the cursor is in the first line.
+    pub fn is_on_first_line(&self) -> bool {
+        self.area.cursor().0 == 0
+    }
+
+    /// Replaces so many characters before the cursor.
+    pub fn complete(&mut self, n_chars: usize, text: &str) {
+        for _ in 0..n_chars {
+            self.area.delete_char();
         }
-        let pair = |word: String| Pair { display: format!("/{word}"), replacement: format!("/{word} ") };
-        Ok((0, self.names.starting_with(&typed[1..]).into_iter().map(pair).collect()))
+        self.area.insert_str(typable(text));
     }
+
+    pub fn newline(&mut self) {
+        self.area.insert_newline();
+    }
+
+    /// Removes a final backslash, which asks for another line; returns whether there was one.
+    pub fn continues(&mut self) -> bool {
+        let is_asked = self.before_cursor().ends_with('\\');
+        if is_asked {
+            self.area.delete_char();
+        }
+        // Inside a fence a line is never the last one.
+        let n_fences = self.area.lines().iter().filter(|line| line.trim_start().starts_with("```")).count();
+        is_asked || n_fences % 2 == 1
+    }
+
+    /// Inserts pasted text; a long one is folded.
+    pub fn paste(&mut self, pasted: &str) {
+        let text = typable(&pasted.replace("\r\n", "\n").replace('\r', "\n"));
+        let (n_lines, n_chars) = (text.lines().count(), text.chars().count());
+        if n_lines <= MAX_PASTED_LINES && n_chars <= MAX_PASTED_CHARS {
+            self.area.insert_str(text);
+            return;
+        }
+        let what = if n_lines > 1 { format!("+{n_lines} lines") } else { format!("+{n_chars} characters") };
+        let mark = (1..)
+            .map(|number| if number == 1 { format!("[paste {what}]") } else { format!("[paste {number} {what}]") })
+            .find(|mark| self.pastes.iter().all(|(other, _)| other != mark))
+            .expect("numbers do not end");
+        self.area.insert_str(&mark);
+        self.pastes.push((mark, text));
+    }
+
+    /// Takes a key that changes the text or moves in it; returns whether it did.
+    pub fn key(&mut self, key: KeyEvent) -> bool {
+        let area = &mut self.area;
+        let has = |modifier| key.modifiers.contains(modifier);
+        let (is_control, is_alt) = (has(KeyModifiers::CONTROL), has(KeyModifiers::ALT));
+        match key.code {
+            KeyCode::Char(char) if is_control => match char {
+                'a' => area.move_cursor(CursorMove::Head),
+                'e' => area.move_cursor(CursorMove::End),
+                'b' => area.move_cursor(CursorMove::Back),
+                'f' => area.move_cursor(CursorMove::Forward),
+                'd' => drop(area.delete_next_char()),
+                'h' => drop(area.delete_char()),
+                'w' => drop(area.delete_word()),
+                'u' => drop(area.delete_line_by_head()),
+                'k' => drop(area.delete_line_by_end()),
+                'y' => drop(area.paste()),
+                // Terminals send the same byte for all of them.
+                '_' | '-' | '/' | '7' => drop(area.undo()),
+                'p' => self.earlier(),
+                'n' => self.later(),
+                _ => return false,
+            },
+            KeyCode::Char(char) if is_alt => match char {
+                'b' => area.move_cursor(CursorMove::WordBack),
+                'f' => area.move_cursor(CursorMove::WordForward),
+                'd' => drop(area.delete_next_word()),
+                '_' | '-' | '/' => drop(area.redo()),
+                _ => return false,
+            },
+            KeyCode::Char(char) => area.insert_char(char),
+            KeyCode::Backspace if is_alt || is_control => drop(area.delete_word()),
+            KeyCode::Backspace => drop(area.delete_char()),
+            KeyCode::Delete => drop(area.delete_next_char()),
+            KeyCode::Left if is_alt || is_control => area.move_cursor(CursorMove::WordBack),
+            KeyCode::Right if is_alt || is_control => area.move_cursor(CursorMove::WordForward),
+            KeyCode::Left => area.move_cursor(CursorMove::Back),
+            KeyCode::Right => area.move_cursor(CursorMove::Forward),
+            KeyCode::Home => area.move_cursor(CursorMove::Head),
+            KeyCode::End => area.move_cursor(CursorMove::End),
+            KeyCode::Up | KeyCode::Down => self.move_by_row(key.code == KeyCode::Up),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Moves up or down in the text, and beyond it through the history.
+    fn move_by_row(&mut self, is_up: bool) {
+        let before = self.area.screen_cursor().row;
+        self.area.move_cursor(if is_up { CursorMove::Up } else { CursorMove::Down });
+        if self.area.screen_cursor().row == before {
+            if is_up { self.earlier() } else { self.later() }
+        }
+    }
+
+    fn earlier(&mut self) {
+        let shown = self.shown();
+        if let Some(line) = self.history.previous(&shown).map(str::to_owned) {
+            self.set(&line);
+        }
+    }
+
+    fn later(&mut self) {
+        if let Some(line) = self.history.next().map(str::to_owned) {
+            self.set(&line);
+        }
+    }
+
+    /// The number of rows for a width, at most `max`.
+    pub fn height(&self, width: u16, max: u16) -> u16 {
+        // The rows are known after drawing in that width.
+        let space = Rect::new(0, 0, width, 1);
+        (&self.area).render(space, &mut Buffer::empty(space));
+        let mut probe = self.area.clone();
+        probe.move_cursor(CursorMove::Bottom);
+        probe.move_cursor(CursorMove::End);
+        let n_rows = u16::try_from(probe.screen_cursor().row).unwrap_or(u16::MAX).saturating_add(1);
+        n_rows.clamp(1, max.max(1))
+    }
+
+    /// Draws the text and returns where the cursor is.
+    pub fn draw(&self, space: Rect, buffer: &mut Buffer) -> Position {
+        (&self.area).render(space, buffer);
+        let cursor = self.area.screen_cursor();
+        let row = cursor.row.saturating_sub(usize::from(self.area.scroll_offset().0));
+        let clamp = |value: usize, size: u16| u16::try_from(value).unwrap_or(u16::MAX).min(size.saturating_sub(1));
+        Position::new(space.x + clamp(cursor.col, space.width), space.y + clamp(row, space.height))
+    }
+}
+
+/// Text that can stand in an editor: control characters were never typed.
+fn typable(text: &str) -> String {
+    text.chars().filter(|char| !is_order(*char)).collect()
+}
+
+fn area(text: String) -> TextArea<'static> {
+    let mut area = TextArea::new(text.lines().map(str::to_owned).collect());
+    area.set_wrap_mode(WrapMode::WordOrGlyph);
+    // The terminal's own cursor is used, which input methods and screen readers know.
+    area.set_cursor_style(Style::default());
+    area.set_cursor_line_style(Style::default());
+    area.set_selection_style(Style::default());
+    area.set_max_histories(200);
+    area
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn press(editor: &mut Editor, keys: &str) {
+        for char in keys.chars() {
+            editor.key(KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE));
+        }
+    }
+
+    fn control(char: char) -> KeyEvent {
+        KeyEvent::new(KeyCode::Char(char), KeyModifiers::CONTROL)
+    }
+
     #[test]
-    fn a_message_may_have_several_lines() {
-        assert!(is_open("first\\") && is_open("```rs\nlet x;") && !is_open("```\nx\n```") && !is_open("plain"));
-        assert_eq!(joined("one\\\ntwo"), "one\ntwo");
+    fn a_long_paste_is_folded_and_sent_whole() {
+        let mut editor = Editor::new(History::default());
+        let pasted = "line\r\n".repeat(5000);
+        press(&mut editor, "see ");
+        editor.paste(&pasted);
+        press(&mut editor, " and ");
+        editor.paste(&pasted);
+        assert_eq!(editor.shown(), "see [paste +5000 lines] and [paste 2 +5000 lines]");
+        let text = "line\n".repeat(5000);
+        assert_eq!(editor.take(), format!("see {text} and {text}"));
+        assert!(editor.is_empty() && editor.text().is_empty());
+        editor.paste("two\rlines\u{1b}[2J");
+        assert_eq!(editor.shown(), "two\nlines[2J");
+    }
+
+    #[test]
+    fn changes_can_be_undone() {
+        let mut editor = Editor::of("one two");
+        editor.key(control('w'));
+        assert_eq!(editor.shown(), "one ");
+        editor.key(control('7'));
+        assert_eq!(editor.shown(), "one two");
+        editor.key(control('u'));
+        editor.key(control('y'));
+        assert_eq!(editor.shown(), "one two");
+    }
+
+    #[test]
+    fn queued_text_is_put_before_what_is_being_written() {
+        let mut editor = Editor::of("new");
+        editor.give_back("first\nsecond");
+        assert_eq!(editor.shown(), "first\nsecond\nnew");
+        assert_eq!(editor.height(40, 10), 3);
+        assert_eq!(editor.height(40, 2), 2);
+        assert_eq!(Editor::of("one two three").height(5, 10), 3);
+    }
+
+    #[test]
+    fn a_backslash_or_an_open_fence_asks_for_another_line() {
+        let mut editor = Editor::of("first\\");
+        assert!(editor.continues());
+        assert_eq!(editor.shown(), "first");
+        assert!(!editor.continues());
+        assert!(Editor::of("```rs\nlet x;").continues());
+        assert!(!Editor::of("```\nx\n```").continues());
     }
 }

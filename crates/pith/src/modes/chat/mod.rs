@@ -1,277 +1,174 @@
-//! The chat: one line at a time on a terminal, on the same session that serves hosts.
+//! The chat: a session for a person at a terminal. A client of the session like every host: commands go in, frames come
+//! out.
+//!
+//! `app` is what is shown and known, `view` what that looks like, `interface` the loop between them and the terminal.
 
-mod commands;
+mod app;
+mod console;
+mod dialog;
 mod editor;
-mod sessions;
+mod frames;
+mod highlight;
+mod history;
+mod interface;
+mod keyboard;
+mod lines;
+mod markdown;
+mod menu;
+mod picker;
+mod stream;
+mod surface;
+mod table;
+mod text;
+mod theme;
+mod trust;
+mod view;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::mpsc::Sender;
 
 use pith_config::Environment;
-use pith_protocol::host::UiAnswer;
+use pith_session::SessionParts;
 use pith_tools::image::Rules;
-use serde_json::{Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 
-use self::commands::AfterLine;
-use self::editor::{LineEditor, Typed};
+use self::app::{Opening, Setup};
+use self::editor::Editor;
+use self::frames::{Backlog, ChatOutbox, Happening};
+use self::history::History;
+use self::interface::{Channels, Interface};
+use self::keyboard::Keyboard;
+use self::surface::Looks;
 use super::attach::{Draft, resolve};
-use super::client::{Client, Notice, is_busy, is_handled};
-use super::drive;
-use super::follow::Follower;
-use super::questions::{Questions, Shown, Typing};
-use super::screen::{Screen, Show, Streams};
-use super::screen_outbox::ScreenOutbox;
-use super::terminal::{Abilities, KeptTerminal};
+use super::serve;
+use super::terminal::Abilities;
 use crate::cli::Cli;
 use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
-use crate::open::{self, OpenRequest, Shared};
-use crate::sessions::in_use_advice;
-use crate::transport::finish;
+use crate::open::{self, OpenRequest, OpenedSession, Shared};
+use crate::rpc::release_memory;
 use crate::warn;
 
 /// The history of typed lines, in the agent directory. Not named like a session file.
 const HISTORY: &str = "pith-history";
 
+/// The thread that owns the terminal.
+const THREAD: &str = "terminal";
+
+/// Commands that may wait for the session.
+const BACKLOG: usize = 256;
+
 /// Opens the chat and returns the exit code.
 pub fn chat(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     // The chat shows a list to choose from.
     let wants_list = cli.sessions.resume.take_if(|id| id.is_empty()).is_some();
+    open_chat(cli, dialect, Opening { wants_list, ..Opening::default() })
+}
+
+/// Plays a scripted session: the prompt of the command line, one steering message, and the end.
+pub fn tour(cli: Cli, dialect: &'static Dialect, steering: &str) -> anyhow::Result<u8> {
+    open_chat(cli, dialect, Opening { tour: Some(steering.to_owned()), ..Opening::default() })
+}
+
+fn open_chat(cli: Cli, dialect: &'static Dialect, mut opening: Opening) -> anyhow::Result<u8> {
     let (messages, files) = (cli.messages.clone(), cli.files.clone());
     let environment = Environment::of_process();
     let agent_dir = open::agent_dir(dialect, &environment);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let request = OpenRequest {
-        ask: Some(Box::new(sessions::ask)),
-        ..OpenRequest::of_process(cli, dialect, pith_ext::Mode::Tui)?
-    };
+    let request =
+        OpenRequest { ask: Some(Box::new(trust::ask)), ..OpenRequest::of_process(cli, dialect, pith_ext::Mode::Tui)? };
     let start = runtime.block_on(open::open(&Shared::default(), request))?;
-    let problems = start.resource_problems();
-    let terminal = KeptTerminal::of_stdin();
-    let on = Abilities::of(&std::io::stdout());
-    let ending = Ending::default();
-    let on_broken = ending.clone();
-    let (screen, painter) = Screen::start(Streams {
-        answers: Box::new(std::io::stdout()),
-        answers_on: on,
-        activity_on: on,
-        on_broken: Box::new(move |_| on_broken.host_gone()),
-    })?;
+    let home = environment.home().to_owned();
+    opening.problems = start.resource_problems();
+    opening.prompt = draft(&messages.join("\n"), &files, start.cwd(), &home, start.image_rules())?;
     std::fs::create_dir_all(agent_dir.path())?;
-    let mut chat = Chat {
-        screen: screen.clone(),
-        lines: LineEditor::start(agent_dir.path().join(HISTORY), on.has_colour)?,
+    let abilities = Abilities::of(&std::io::stdout());
+    let setup = Setup {
         cwd: start.cwd().to_owned(),
-        home: environment.home().to_owned(),
-        sessions: start.sessions().map(Path::to_owned),
+        home,
         rules: start.image_rules(),
-        ending: ending.clone(),
-        has_hinted: false,
+        editor: Editor::new(History::load(agent_dir.path().join(HISTORY))),
+        size: console::size(),
+        has_keys: abilities.can_redraw,
+        has_editor: interface::editor().is_some(),
+        opening,
     };
-    let (follower, notices) = Follower::new();
-    let result: anyhow::Result<()> = runtime.block_on(async {
-        ending.watch_all_but_interrupt();
-        let mut interrupts = signal(SignalKind::interrupt())?;
-        let parts = start.into_parts(Box::new(ScreenOutbox::new(screen.clone(), follower)));
-        let questions = Questions::new(on_screen(screen.clone()));
-        drive(parts, notices, Some(questions), &ending, async |client| {
-            problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
-            chat.greet(client).await;
-            if wants_list {
-                chat.list_sessions(client).await;
-            }
-            let first = chat.draft(&messages.join("\n"), &files)?;
-            chat.talk(client, &mut interrupts, first).await;
-            anyhow::Ok(())
-        })
-        .await
-    });
-    drop((chat, screen));
-    finish(painter);
-    drop(terminal);
-    if let Err(error) = result {
+    let ending = Ending::default();
+    let served = serve_chat(&runtime, start, setup, abilities, &ending);
+    console::leave();
+    if let Err(error) = served {
         warn(&format!("Error: {error:#}"));
         std::process::exit(1);
     }
-    // The editor thread may still be waiting for a key.
+    // The keyboard thread may still be waiting for a key.
     std::process::exit(ending.code());
 }
 
-struct Chat {
-    screen: Screen,
-    lines: LineEditor,
-    cwd: PathBuf,
-    home: PathBuf,
-    sessions: Option<PathBuf>,
-    rules: Rules,
-    ending: Ending,
-    /// Whether the user was told how to leave.
-    has_hinted: bool,
-}
-
-impl Chat {
-    async fn greet(&mut self, client: &mut Client) {
-        let state = client.call(json!({"type": "get_state"})).await.unwrap_or_default();
-        let model = commands::model_line(&state);
-        self.say(&format!("pith {} · {model} · {}", env!("CARGO_PKG_VERSION"), self.cwd.display()));
-        self.say("Enter sends, Alt-Enter or a final \\ starts a new line, Ctrl-C stops, /help lists commands.");
-        match state["messageCount"].as_u64() {
-            Some(n_messages) if n_messages > 0 => self.show_last_answer(client, n_messages).await,
-            _ => self.mention_last_session(client).await,
-        }
-        self.learn_commands(client).await;
-    }
-
-    /// Serves prompts and commands until the user leaves.
-    async fn talk(&mut self, client: &mut Client, interrupts: &mut Signal, first: Option<Value>) {
-        if let Some(prompt) = first {
-            self.turn(client, interrupts, prompt, json!({"type": "abort"})).await;
-        }
-        loop {
-            let typed = self.typed(client).await;
-            if let Some(answered) = answer_of(client, &typed) {
-                if let Some((id, answer)) = answered {
-                    client.answer(&id, &answer).await;
-                }
-                continue;
-            }
-            let line = match typed {
-                Typed::End => break,
-                Typed::Interrupted if std::mem::replace(&mut self.has_hinted, true) => break,
-                Typed::Interrupted => {
-                    self.say("Ctrl-C again, Ctrl-D or /quit leaves.");
-                    continue;
-                }
-                Typed::Line(line) => line,
-            };
-            self.has_hinted = false;
-            match self.take(client, line.trim_end()).await {
-                AfterLine::Nothing => {}
-                AfterLine::Leave => break,
-                AfterLine::Turn { command, stop } => self.turn(client, interrupts, command, stop).await,
-            }
-        }
-    }
-
-    /// Waits for the next line. If an extension asks something meanwhile, the line is the answer.
-    async fn typed(&mut self, client: &mut Client) -> Typed {
-        let mut draft = String::new();
-        if let Some(extension_ui) = client.extension_ui() {
-            if let Some(text) = extension_ui.panel.changed_text() {
-                self.screen.show(Show::Say(text.to_owned()));
-            }
-            draft = extension_ui.panel.take_draft();
-            extension_ui.questions.set_typing(Typing::Elsewhere);
-        }
-        self.screen.flush().await;
-        let typed = tokio::select! {
-            biased;
-            () = self.ending.stop.cancelled() => Typed::End,
-            typed = self.lines.next(draft) => typed,
-            () = ended(client) => Typed::End,
+/// Runs the session and, on a thread of its own, the interface, until both have ended.
+fn serve_chat(
+    runtime: &tokio::runtime::Runtime,
+    start: OpenedSession,
+    setup: Setup,
+    abilities: Abilities,
+    ending: &Ending,
+) -> anyhow::Result<()> {
+    let (sender, happenings) = std::sync::mpsc::channel();
+    let (session, inbox) = mpsc::channel(BACKLOG);
+    let backlog = Backlog::default();
+    let parts = start.into_parts(Box::new(ChatOutbox::new(sender.clone(), backlog.clone())));
+    let parts = SessionParts { on_rest: release_memory, ..parts };
+    let channels = Channels { happenings, backlog, session };
+    let keys = sender.clone();
+    let lost = ending.clone();
+    let interface = move || {
+        let served = if setup.has_keys {
+            let has_links = std::env::var("TERM").is_ok_and(|term| term != "linux");
+            let looks = Looks { has_colour: abilities.has_colour, has_links };
+            console::collect_stderr(keys.clone())
+                .and_then(|()| Keyboard::start(keys))
+                .and_then(|keyboard| Interface::start(setup, channels, keyboard, looks)?.run())
+        } else {
+            lines::read(keys).and_then(|()| lines::run(setup, &channels))
         };
-        if let Some(extension_ui) = client.extension_ui() {
-            extension_ui.questions.set_typing(Typing::Here);
+        if served.is_err() {
+            lost.host_gone();
         }
-        typed
-    }
+    };
+    runtime.block_on(async {
+        ending.watch_all_but_interrupt();
+        watch(SignalKind::interrupt(), &sender, || Happening::Interrupted)?;
+        watch(SignalKind::window_change(), &sender, || Happening::Resized)?;
+        watch(SignalKind::from_raw(libc::SIGCONT), &sender, || Happening::Continued)?;
+        drop(sender);
+        let interface = std::thread::Builder::new().name(THREAD.to_owned()).spawn(interface)?;
+        serve(parts, inbox, ending).await;
+        // The end of the session ends the interface.
+        anyhow::ensure!(interface.join().is_ok(), "the terminal interface has failed");
+        anyhow::Ok(())
+    })
+}
 
-    /// Sends a command that makes the agent work, and waits until it has stopped.
-    async fn turn(&mut self, client: &mut Client, interrupts: &mut Signal, command: Value, stop: Value) {
-        let is_prompt = command["type"] == "prompt";
-        forget(interrupts).await;
-        let sent = client.send(command).await;
-        // Set after an extension has handled the prompt: it may have started a run.
-        let mut asked = None;
-        loop {
-            let notice = tokio::select! {
-                notice = client.next() => notice,
-                _ = interrupts.recv() => {
-                    // An open question takes the interrupt; the work goes on.
-                    match client.extension_ui().and_then(|extension_ui| extension_ui.questions.decline()) {
-                        Some((id, answer)) => client.answer(&id, &answer).await,
-                        None => drop(client.send(stop.clone()).await),
-                    }
-                    continue;
-                }
-            };
-            match notice {
-                None => return,
-                Some(Notice::Answer { id, result: Err(error) }) if id == sent => return self.complain(&error),
-                Some(Notice::Answer { id, result: Ok(data) }) if id == sent && !is_prompt => {
-                    self.say(&commands::work_done(&data));
-                    return;
-                }
-                Some(Notice::Answer { id, result: Ok(data) }) if id == sent && is_handled(&data) => {
-                    asked = Some(client.send(json!({"type": "get_state"})).await);
-                }
-                Some(Notice::Answer { id, result: Ok(state) }) if Some(id) == asked && !is_busy(&state) => {
-                    return self.learn_commands(client).await;
-                }
-                Some(Notice::Settled(settled)) if is_prompt => {
-                    if let Some(failure) = settled.failure {
-                        self.complain(&failure.into_text());
-                    }
-                    return self.screen.show(Show::Totals);
-                }
-                Some(Notice::Answer { .. } | Notice::Settled(_) | Notice::Ui(_)) => {}
+/// Tells the interface of a signal.
+fn watch(kind: SignalKind, happenings: &Sender<Happening>, happening: fn() -> Happening) -> std::io::Result<()> {
+    let (mut signals, happenings) = (signal(kind)?, happenings.clone());
+    tokio::spawn(async move {
+        while signals.recv().await.is_some() {
+            if happenings.send(happening()).is_err() {
+                break;
             }
         }
-    }
-
-    /// Makes a prompt from a message and files; `None` if it is empty.
-    fn draft(&self, message: &str, files: &[String]) -> anyhow::Result<Option<Value>> {
-        let mut draft = Draft::default();
-        for file in files {
-            draft.attach(&resolve(file, &self.cwd, &self.home), self.rules)?;
-        }
-        draft.push(message);
-        Ok(draft.into_prompt())
-    }
-
-    fn say(&self, text: &str) {
-        self.screen.show(Show::Say(text.to_owned()));
-    }
-
-    fn complain(&self, text: &str) {
-        self.say(&format!("✗ {}", in_use_advice(text)));
-    }
+    });
+    Ok(())
 }
 
-/// What a line, or a Ctrl-C, answers to a question; `None` if there is no question.
-fn answer_of(client: &mut Client, typed: &Typed) -> Option<Option<(String, UiAnswer)>> {
-    let questions = &mut client.extension_ui().filter(|extension_ui| extension_ui.questions.is_open())?.questions;
-    match typed {
-        Typed::Line(line) => Some(questions.typed(line)),
-        Typed::Interrupted => Some(questions.decline()),
-        Typed::End => None,
+/// Makes a prompt from a message and files; `None` if it is empty.
+fn draft(message: &str, files: &[String], cwd: &Path, home: &Path, rules: Rules) -> anyhow::Result<Option<Value>> {
+    let mut draft = Draft::default();
+    for file in files {
+        draft.attach(&resolve(file, cwd, home), rules)?;
     }
-}
-
-/// Returns when the session has ended.
-async fn ended(client: &mut Client) {
-    while client.next().await.is_some() {}
-}
-
-/// Shows questions of extensions.
-fn on_screen(screen: Screen) -> impl Fn(Shown) + Send {
-    move |shown| match shown {
-        Shown::Question(text, typing) => {
-            screen.show(Show::Question { text, replaces_editor: typing == Typing::Elsewhere });
-        }
-        Shown::Done => screen.show(Show::QuestionOver),
-        Shown::Declined => screen.show(Show::Note("no answer".to_owned())),
-        Shown::Withdrawn => screen.show(Show::Note("the question was withdrawn".to_owned())),
-    }
-}
-
-/// Drops interrupts from before a turn, which are not meant for it.
-async fn forget(interrupts: &mut Signal) {
-    loop {
-        tokio::select! {
-            biased;
-            Some(()) = interrupts.recv() => {}
-            () = std::future::ready(()) => return,
-        }
-    }
+    draft.push(message);
+    Ok(draft.into_prompt())
 }

@@ -1,0 +1,246 @@
+//! What the chat shows and knows. Frames and keys change it; rows for the scrollback and actions come out of it. It
+//! touches no terminal, so tests need none.
+
+mod answers;
+mod commands;
+mod conversation;
+mod folds;
+mod footer;
+mod keys;
+mod places;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pith_protocol::host::UiAnswer;
+use pith_tools::image::Rules;
+use serde_json::{Value, json};
+
+use self::answers::Expected;
+use self::folds::Folds;
+pub use self::footer::Footer;
+use self::tools::RunningTool;
+use super::dialog::Dialog;
+use super::editor::Editor;
+use super::menu::Menu;
+use super::picker::Picker;
+use super::stream::AnswerStream;
+use super::text::{Break, Piece, Row, wrap};
+use super::theme;
+use crate::modes::client::Failure;
+use crate::sessions::in_use_advice;
+
+/// What the loop does for the chat.
+#[derive(Debug, PartialEq)]
+pub enum Action {
+    /// Sends a command; it has an id.
+    Send(Value),
+    /// Answers a question of an extension.
+    Answer {
+        id: String,
+        answer: UiAnswer,
+    },
+    /// Opens a text in the user's editor; the result answers the question.
+    Edit {
+        id: String,
+        text: String,
+    },
+    Title(String),
+    /// Stops the process until the shell continues it.
+    Suspend,
+    /// Draws everything again.
+    Redraw,
+    Leave,
+}
+
+/// What the chat is started with.
+pub struct Setup {
+    pub cwd: PathBuf,
+    pub home: PathBuf,
+    pub rules: Rules,
+    pub editor: Editor,
+    /// The columns and rows of the screen.
+    pub size: (u16, u16),
+    /// Whether keys are read; otherwise lines are.
+    pub has_keys: bool,
+    /// Whether a longer text is written in an editor of the user's.
+    pub has_editor: bool,
+    pub opening: Opening,
+}
+
+/// What happens first.
+#[derive(Default)]
+pub struct Opening {
+    /// The first prompt.
+    pub prompt: Option<Value>,
+    /// Texts to show.
+    pub problems: Vec<String>,
+    /// Whether earlier sessions are offered.
+    pub wants_list: bool,
+    /// Sent as steering when the first tool is called; then the chat ends with the work.
+    pub tour: Option<String>,
+}
+
+/// What takes the place of the editor.
+pub enum Overlay {
+    Picker(Picker<places::Place>),
+    Dialog(Box<Dialog>),
+}
+
+/// What the session is doing.
+pub struct Work {
+    pub since: Instant,
+    pub doing: String,
+}
+
+/// A pause before another try.
+pub struct Retry {
+    pub until: Instant,
+    pub text: String,
+}
+
+/// The state of the chat.
+pub struct App {
+    pub setup: Setup,
+    pub editor: Editor,
+    pub menu: Option<Menu>,
+    pub overlay: Option<Overlay>,
+    /// Questions that wait for the one that is shown.
+    questions: VecDeque<Dialog>,
+    pub footer: Footer,
+    pub work: Option<Work>,
+    pub retry: Option<Retry>,
+    pub stream: AnswerStream,
+    /// What the model thinks.
+    pub thinking: String,
+    pub tools: Vec<RunningTool>,
+    folds: Folds,
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+    pub statuses: BTreeMap<String, String>,
+    pub widgets: BTreeMap<String, Vec<String>>,
+    /// Commands to complete, with their explanations.
+    commands: Vec<(String, String)>,
+    /// Commands of the session, known after the first answer.
+    session_commands: Vec<(String, String)>,
+    /// Why there is no last answer; told when the work is over.
+    failure: Option<Failure>,
+    /// What was sent and is not answered.
+    expected: HashMap<u64, Expected>,
+    n_sent: u64,
+    /// Finished rows, for the scrollback.
+    rows: Vec<Row>,
+    actions: Vec<Action>,
+    /// Whether the user was told how to leave.
+    has_hinted: bool,
+    /// Whether the last rows are of a tool call, from which an answer keeps a distance.
+    is_after_tool: bool,
+    pub now: Instant,
+}
+
+impl App {
+    pub fn new(mut setup: Setup) -> Self {
+        let editor = std::mem::replace(&mut setup.editor, Editor::of(""));
+        let mut app = App {
+            footer: Footer::new(&setup.cwd, &setup.home),
+            setup,
+            editor,
+            menu: None,
+            overlay: None,
+            questions: VecDeque::new(),
+            work: None,
+            retry: None,
+            stream: AnswerStream::default(),
+            thinking: String::new(),
+            tools: Vec::new(),
+            folds: Folds::default(),
+            steering: Vec::new(),
+            follow_up: Vec::new(),
+            statuses: BTreeMap::new(),
+            widgets: BTreeMap::new(),
+            commands: commands::own(),
+            session_commands: Vec::new(),
+            failure: None,
+            expected: HashMap::new(),
+            n_sent: 0,
+            rows: Vec::new(),
+            actions: Vec::new(),
+            has_hinted: false,
+            is_after_tool: false,
+            now: Instant::now(),
+        };
+        app.send(json!({"type": "get_state"}), Expected::Greeting);
+        app
+    }
+
+    /// The columns of the screen.
+    pub fn width(&self) -> usize {
+        usize::from(self.setup.size.0).max(1)
+    }
+
+    /// Takes the rows that are finished.
+    pub fn take_rows(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Takes what is to be done.
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    /// Whether something on the screen changes with time.
+    pub fn is_moving(&self) -> bool {
+        self.work.is_some() || self.retry.is_some() || !self.tools.is_empty()
+    }
+
+    /// Takes a line that something else in the process wrote to stderr.
+    pub fn printed(&mut self, line: &str) {
+        self.say_styled(line, theme::dim());
+    }
+
+    /// Sends a command and remembers what to do with its answer.
+    fn send(&mut self, mut command: Value, expected: Expected) {
+        self.n_sent += 1;
+        command["id"] = self.n_sent.into();
+        self.expected.insert(self.n_sent, expected);
+        self.actions.push(Action::Send(command));
+    }
+
+    /// Shows a text in the scrollback.
+    fn say(&mut self, text: &str) {
+        self.say_styled(text, Default::default());
+    }
+
+    fn say_styled(&mut self, text: &str, style: ratatui::style::Style) {
+        self.end_answer();
+        for line in text.trim_end_matches('\n').split('\n') {
+            let indent = " ".repeat(line.len() - line.trim_start_matches(' ').len());
+            let piece = Piece::new(&line[indent.len()..], style);
+            let indent = [Piece::plain(&indent)];
+            self.rows.extend(wrap(&[piece], self.width(), Break::Words, &indent, &indent));
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.say_styled(&format!("· {text}"), theme::dim());
+    }
+
+    fn complain(&mut self, text: &str) {
+        self.say_styled(&format!("✗ {}", in_use_advice(text)), theme::bad());
+    }
+
+    /// What the user is told when the chat is over.
+    pub fn farewell(&mut self) -> Vec<Row> {
+        self.end_answer();
+        if let Some(text) = self.footer.farewell() {
+            self.rows.push(Row::default());
+            self.say_styled(&text, theme::dim());
+        }
+        self.take_rows()
+    }
+}

@@ -1,0 +1,197 @@
+//! Frames of the session change what is shown.
+
+use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use serde_json::json;
+
+use super::answers::Expected;
+use super::tools::{SHELL, ToolEnd};
+use super::{Action, App, Overlay, Retry, Work};
+use crate::modes::chat::dialog::{Dialog, Field};
+use crate::modes::chat::frames::{Frame, is_question};
+use crate::modes::chat::theme;
+use crate::modes::client::Failure;
+use crate::modes::screen::count;
+use crate::modes::tool_line::first_line;
+
+impl App {
+    /// Takes a frame.
+    pub fn frame(&mut self, frame: Frame) {
+        match frame {
+            Frame::Answer { id, result } => self.answered(id, result),
+            Frame::WorkStarted => self.begin_work("waiting for the model"),
+            Frame::TurnStarted => {
+                self.retry = None;
+                self.begin_work("waiting for the model");
+                self.set_doing("waiting for the model");
+            }
+            Frame::Thinking(delta) => self.think(&delta),
+            Frame::Text(delta) => self.text(&delta),
+            Frame::Calling(tool) => {
+                self.end_answer();
+                self.set_doing(&format!("writing a call of {tool}"));
+            }
+            Frame::Said { text, n_images, is_user } => self.said(&text, n_images, is_user),
+            Frame::Answered(failure) => {
+                self.end_answer();
+                self.failure = failure;
+                self.refresh_stats();
+            }
+            Frame::ToolStarted { id, name, arguments } => {
+                self.start_tool(id, name, arguments);
+                self.set_doing("working");
+                if let Some(text) = self.setup.opening.tour.as_mut().map(std::mem::take).filter(|text| !text.is_empty())
+                {
+                    self.note("while it works, a message joins the conversation at the next pause:");
+                    self.send(json!({"type": "steer", "message": text}), Expected::Nothing);
+                }
+            }
+            Frame::ToolProgress { id, tail } => self.tool_output(&id, &tail, true),
+            Frame::ToolEnded { id, text, difference, is_error } => {
+                let end = if is_error { ToolEnd::Failed } else { ToolEnd::Done };
+                self.end_tool(&id, &text, difference.as_deref(), end);
+            }
+            Frame::ShellOutput(delta) => self.tool_output(SHELL, &delta, false),
+            Frame::Queue { steering, follow_up } => (self.steering, self.follow_up) = (steering, follow_up),
+            Frame::Retrying { attempt, max_attempts, delay, error } => {
+                let text = format!("({attempt}/{max_attempts}): {}", first_line(&error));
+                self.note(&format!("trying again {text}"));
+                self.retry = Some(Retry { until: self.now + delay, text });
+            }
+            Frame::RetryOver => self.retry = None,
+            Frame::Compacting => {
+                self.note("summarising the conversation");
+                self.begin_work("summarising the conversation");
+                self.set_doing("summarising the conversation");
+            }
+            Frame::Compacted { error: Some(error), .. } => self.note(&format!("not summarised: {error}")),
+            Frame::Compacted { error: None, tokens_before } => {
+                if let Some(tokens) = tokens_before {
+                    self.note(&format!("summarised {} tokens", count(tokens)));
+                }
+                self.refresh_stats();
+            }
+            Frame::Note(text) => self.note(&text),
+            Frame::StateChanged => self.refresh_state(),
+            Frame::Settled { aborted } => self.settled(aborted),
+            Frame::Ui(request) => self.ui(request),
+        }
+    }
+
+    pub(super) fn begin_work(&mut self, doing: &str) {
+        if self.work.is_none() {
+            self.work = Some(Work { since: self.now, doing: doing.to_owned() });
+        }
+    }
+
+    fn settled(&mut self, aborted: bool) {
+        self.end_answer();
+        self.retry = None;
+        self.tools.retain(|tool| tool.id == SHELL);
+        self.work = None;
+        match self.failure.take() {
+            Some(Failure::Failed(text)) if !aborted => self.complain(&text),
+            Some(failure) => self.complain(&format!("stopped: {}", failure.into_text())),
+            None if aborted => self.complain("stopped"),
+            None => {}
+        }
+        self.refresh_state();
+        self.refresh_stats();
+        if self.setup.opening.tour.is_some() {
+            self.actions.push(Action::Leave);
+        }
+    }
+
+    pub(super) fn refresh_state(&mut self) {
+        self.send_once(json!({"type": "get_state"}), Expected::State);
+    }
+
+    pub(super) fn refresh_stats(&mut self) {
+        self.send_once(json!({"type": "get_session_stats"}), Expected::Stats);
+    }
+
+    /// Sends a command unless the answer to the same one is still to come.
+    fn send_once(&mut self, command: serde_json::Value, expected: Expected) {
+        if !self.expected.values().any(|other| *other == expected) {
+            self.send(command, expected);
+        }
+    }
+
+    fn ui(&mut self, request: UiRequest) {
+        let id = request.id.clone();
+        if is_question(&request.method) {
+            let is_writing = !self.editor.is_empty();
+            if let Some(dialog) = Dialog::new(request, is_writing) {
+                self.questions.push_back(dialog);
+                self.ask_next();
+            }
+            return;
+        }
+        match request.method {
+            UiMethod::Cancel { target_id } => self.withdraw(&target_id),
+            UiMethod::Notify { message, notify_type } => match notify_type.as_deref() {
+                Some("error") => self.complain(&message),
+                Some("warning") => self.say(&format!("! {message}")),
+                _ => self.say(&message),
+            },
+            UiMethod::SetStatus { status_key, status_text } => match status_text.filter(|text| !text.trim().is_empty())
+            {
+                Some(text) => drop(self.statuses.insert(status_key, text.trim().replace('\n', " "))),
+                None => drop(self.statuses.remove(&status_key)),
+            },
+            UiMethod::SetWidget { widget_key, widget_lines, .. } => match widget_lines {
+                Some(lines) => drop(self.widgets.insert(widget_key, lines)),
+                None => drop(self.widgets.remove(&widget_key)),
+            },
+            UiMethod::SetTitle { title } => self.actions.push(Action::Title(title)),
+            UiMethod::SetEditorText { text } => {
+                self.editor.set(&pith_visible::visible(&text));
+                self.update_menu();
+            }
+            other => tracing::debug!(target: "pith::chat", id, ?other, "not shown"),
+        }
+    }
+
+    /// Shows the next question, if none is shown. A list that the user has opened gives way.
+    fn ask_next(&mut self) {
+        if matches!(self.overlay, Some(Overlay::Dialog(_))) {
+            return;
+        }
+        let Some(dialog) = self.questions.pop_front() else { return };
+        self.menu = None;
+        if !self.setup.has_keys {
+            dialog.lines().iter().for_each(|line| self.say(line));
+        }
+        if let (Field::Text(editor), true) = (&dialog.field, self.setup.has_editor && self.setup.has_keys) {
+            self.actions.push(Action::Edit { id: dialog.id.clone(), text: editor.text() });
+        }
+        self.overlay = Some(Overlay::Dialog(Box::new(dialog)));
+    }
+
+    /// Answers the question that is shown.
+    pub(super) fn answer(&mut self, answer: UiAnswer) {
+        if let Some(Overlay::Dialog(dialog)) = self.overlay.take() {
+            if answer == UiAnswer::Cancelled {
+                self.note("no answer");
+            }
+            self.actions.push(Action::Answer { id: dialog.id, answer });
+        }
+        self.ask_next();
+    }
+
+    /// Called with what the user's editor has made of a text; `None` if there is nothing.
+    pub fn edited(&mut self, id: &str, text: Option<String>) {
+        if matches!(&self.overlay, Some(Overlay::Dialog(dialog)) if dialog.id == id) {
+            self.answer(text.map_or(UiAnswer::Cancelled, UiAnswer::Value));
+        }
+    }
+
+    /// Called when the extension no longer waits.
+    fn withdraw(&mut self, id: &str) {
+        self.questions.retain(|dialog| dialog.id != id);
+        if matches!(&self.overlay, Some(Overlay::Dialog(dialog)) if dialog.id == id) {
+            self.overlay = None;
+            self.say_styled("· the question was withdrawn", theme::dim());
+            self.ask_next();
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A question of an extension: asked in the place of the editor, answered with keys.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+
+use super::editor::Editor;
+use super::picker::{Choice, Picked, Picker};
+use super::text::{Break, Piece, Row, wrap};
+use super::theme;
+
+/// An open question.
+pub struct Dialog {
+    pub id: String,
+    title: String,
+    message: String,
+    pub field: Field,
+}
+
+/// How it is answered.
+pub enum Field {
+    Choice(Picker<String>),
+    /// `y` or `n` and Enter: a letter typed for something else is no consent.
+    Confirm(Editor),
+    Line(Editor),
+    /// A longer text; also in the user's editor.
+    Text(Editor),
+}
+
+impl Dialog {
+    /// Creates the dialog of a question; `None` if it is none. While the user is writing something else, no choice is
+    /// selected at first, so that an Enter meant for that text chooses nothing.
+    pub fn new(request: UiRequest, is_writing: bool) -> Option<Dialog> {
+        let id = request.id;
+        let (title, message, field) = match request.method {
+            UiMethod::Select { title, options, .. } => {
+                let choice = |option: String| Choice { label: option.clone(), detail: String::new(), value: option };
+                let choices: Vec<_> = options.into_iter().map(choice).collect();
+                let picker = Picker::new(&format!("? {title}"), choices, (!is_writing).then_some(0));
+                (title, String::new(), Field::Choice(picker))
+            }
+            UiMethod::Confirm { title, message, .. } => (title, message, Field::Confirm(Editor::of(""))),
+            UiMethod::Input { title, placeholder, .. } => {
+                (title, placeholder.unwrap_or_default(), Field::Line(Editor::of("")))
+            }
+            UiMethod::Editor { title, prefill } => {
+                (title, String::new(), Field::Text(Editor::of(&prefill.unwrap_or_default())))
+            }
+            _ => return None,
+        };
+        Some(Dialog { id, title, message, field })
+    }
+
+    /// Takes a key; returns the answer if it is one.
+    pub fn key(&mut self, key: KeyEvent) -> Option<UiAnswer> {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if key.code == KeyCode::Esc || key.code == KeyCode::Char('c') && is_control {
+            return Some(UiAnswer::Cancelled);
+        }
+        let is_newline = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT)
+            || key.code == KeyCode::Char('j') && is_control;
+        match &mut self.field {
+            Field::Choice(picker) => match picker.key(key) {
+                Picked::Chosen(value) => Some(UiAnswer::Value(value)),
+                Picked::Cancelled => Some(UiAnswer::Cancelled),
+                Picked::Open => None,
+            },
+            Field::Confirm(editor) if key.code == KeyCode::Enter => {
+                let answer = confirmed(&editor.text());
+                if answer.is_none() {
+                    editor.clear();
+                }
+                answer
+            }
+            Field::Text(editor) if is_newline && matches!(key.code, KeyCode::Enter | KeyCode::Char('j')) => {
+                editor.newline();
+                None
+            }
+            Field::Line(editor) | Field::Text(editor) if key.code == KeyCode::Enter => {
+                Some(UiAnswer::Value(editor.text()))
+            }
+            Field::Confirm(editor) | Field::Line(editor) | Field::Text(editor) => {
+                editor.key(key);
+                None
+            }
+        }
+    }
+
+    /// Takes pasted text.
+    pub fn paste(&mut self, text: &str) {
+        match &mut self.field {
+            Field::Choice(picker) => picker.paste(text),
+            Field::Confirm(_) => {}
+            Field::Line(editor) | Field::Text(editor) => editor.paste(text),
+        }
+    }
+
+    /// Takes a line of a terminal without keys; `None` if it is no answer.
+    pub fn line(&self, line: &str) -> Option<UiAnswer> {
+        match &self.field {
+            Field::Choice(picker) => picker.named(line).map(UiAnswer::Value),
+            Field::Confirm(_) => confirmed(line),
+            Field::Line(_) | Field::Text(_) => Some(UiAnswer::Value(line.to_owned())),
+        }
+    }
+
+    /// The question, above the field.
+    pub fn rows(&self, width: usize, max_rows: usize) -> Vec<Row> {
+        if let Field::Choice(picker) = &self.field {
+            return picker.rows(width, max_rows.saturating_sub(2));
+        }
+        let mut rows = wrap(
+            &[Piece::new("? ", theme::accent()), Piece::new(&self.title, theme::bold())],
+            width,
+            Break::Words,
+            &[],
+            &[],
+        );
+        for line in self.message.lines() {
+            rows.extend(wrap(&[Piece::plain(line)], width, Break::Words, &[], &[]));
+        }
+        rows.truncate(max_rows.saturating_sub(2).max(1));
+        let help = match &self.field {
+            Field::Confirm(_) => "[y/n] and Enter, Esc for no answer",
+            Field::Text(_) => "Enter answers, Alt-Enter starts a new line, Esc for no answer",
+            Field::Choice(_) | Field::Line(_) => "Enter answers, Esc for no answer",
+        };
+        rows.push(Row::new(help, theme::dim()).cut(width));
+        rows
+    }
+
+    /// The question in lines, for a terminal that cannot redraw.
+    pub fn lines(&self) -> Vec<String> {
+        if let Field::Choice(picker) = &self.field {
+            return picker.lines();
+        }
+        let help = if matches!(self.field, Field::Confirm(_)) { "[y/n]" } else { "" };
+        let message = if self.message.is_empty() { Vec::new() } else { vec![self.message.clone()] };
+        std::iter::once(format!("? {} {help}", self.title)).chain(message).collect()
+    }
+
+    /// What is being written, if anything is.
+    pub fn editor(&self) -> Option<&Editor> {
+        match &self.field {
+            Field::Choice(_) => None,
+            Field::Confirm(editor) | Field::Line(editor) | Field::Text(editor) => Some(editor),
+        }
+    }
+}
+
+fn confirmed(line: &str) -> Option<UiAnswer> {
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(UiAnswer::Confirmed(true)),
+        "n" | "no" => Some(UiAnswer::Confirmed(false)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dialog(method: UiMethod) -> Dialog {
+        Dialog::new(UiRequest { id: "u1".to_owned(), method }, false).expect("a question")
+    }
+
+    fn typed(dialog: &mut Dialog, keys: &str) -> Option<UiAnswer> {
+        let code = |char| if char == '\n' { KeyCode::Enter } else { KeyCode::Char(char) };
+        keys.chars().find_map(|char| dialog.key(KeyEvent::new(code(char), KeyModifiers::NONE)))
+    }
+
+    #[test]
+    fn consent_is_given_with_a_whole_word() {
+        let confirm = || dialog(UiMethod::Confirm { title: "Sure?".to_owned(), message: String::new(), timeout: None });
+        assert_eq!(typed(&mut confirm(), "y\n"), Some(UiAnswer::Confirmed(true)));
+        assert_eq!(typed(&mut confirm(), "No\n"), Some(UiAnswer::Confirmed(false)));
+        // A sentence that was being typed is none, nor is its Enter.
+        assert_eq!(typed(&mut confirm(), "my\n\n"), None);
+        assert_eq!(typed(&mut confirm(), "what\ny\n"), Some(UiAnswer::Confirmed(true)));
+        let escape = KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE);
+        assert_eq!(confirm().key(escape), Some(UiAnswer::Cancelled));
+    }
+
+    #[test]
+    fn a_text_is_typed() {
+        let mut input = dialog(UiMethod::Input {
+            title: "Who".to_owned(),
+            placeholder: Some("somebody".to_owned()),
+            timeout: None,
+        });
+        assert_eq!(typed(&mut input, "me\n"), Some(UiAnswer::Value("me".to_owned())));
+        let mut text = dialog(UiMethod::Editor { title: "Write".to_owned(), prefill: Some("a".to_owned()) });
+        text.key(KeyEvent::new(KeyCode::Enter, KeyModifiers::ALT));
+        assert_eq!(typed(&mut text, "b\n"), Some(UiAnswer::Value("a\nb".to_owned())));
+    }
+}
