@@ -67,8 +67,8 @@ fn an_extension_of_the_command_line_must_load() {
     ));
     let place = home.agent().join("npm/node_modules/@me/tools");
     run(&home, once(&["-p", "x", "-e", "npm:@me/tools@1"])).refused_in_the_end(&format!(
-        "Error: Failed to load extension \"npm:@me/tools@1\": it is not installed at {}, and pith does not install \
-         packages\n{hint}",
+        "Error: Failed to load extension \"npm:@me/tools@1\": it is not installed at {}; run pith install \
+         npm:@me/tools@1\n{hint}",
         place.display()
     ));
 }
