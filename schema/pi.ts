@@ -969,6 +969,19 @@ export type HostToolFrame = {
   targetId: string;
 };
 
+/** The definition of a tool. One that was read has texts without space around them, and an object as schema. */
+export type HostToolInput = {
+  name: string;
+  /** What the model reads. */
+  description: string;
+  /** A JSON Schema of the arguments. */
+  parameters: Record<string, unknown>;
+  /** For people; the name if there is none. */
+  label?: string | null;
+  /** Known, but not shown to the model. */
+  hidden?: boolean;
+};
+
 /** Answer of `set_host_tools`. */
 export type HostToolNames = {
   toolNames: string[];
@@ -1488,7 +1501,7 @@ export type SetHostToolsCommand = {
   /** Anything; comes back in the response. */
   id?: unknown;
   type: "set_host_tools";
-  tools: unknown[];
+  tools: HostToolInput[];
 };
 
 export type SetHostToolsResponse = {
@@ -1628,7 +1641,7 @@ export type SetTodosCommand = {
   /** Anything; comes back in the response. */
   id?: unknown;
   type: "set_todos";
-  phases: unknown[];
+  phases: TodoPhaseInput[];
 };
 
 export type SetTodosResponse = {
@@ -1787,6 +1800,14 @@ export type TodoPhase = {
   tasks: TodoTask[];
 };
 
+/** A phase as `set_todos` takes it. */
+export type TodoPhaseInput = {
+  /** Filled in by position if there is none. */
+  id?: string | null;
+  name: string;
+  tasks?: TodoTaskInput[];
+};
+
 /** Answer of `set_todos`. */
 export type TodoPhases = {
   todoPhases: TodoPhase[];
@@ -1809,6 +1830,17 @@ export type TodoTask = {
   status: TodoStatus;
   notes?: string;
   details?: string;
+};
+
+/** A task as `set_todos` takes it. */
+export type TodoTaskInput = {
+  /** Filled in by position if there is none. */
+  id?: string | null;
+  content: string;
+  /** `pending` if there is none. */
+  status?: TodoStatus | null;
+  notes?: string | null;
+  details?: string | null;
 };
 
 /** Sums over a session. */

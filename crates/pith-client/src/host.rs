@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use pith_protocol::host::{UiAnswer, UiRequest};
+use pith_protocol::host_tool::HostToolInput;
 use pith_protocol::{Block, HostReply};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -60,13 +61,14 @@ impl HostTool {
     }
 
     /// Returns the tool as `set_host_tools` takes it.
-    pub(crate) fn definition(&self) -> Value {
-        let mut told =
-            json!({"name": self.name, "description": self.description, "parameters": self.parameters.clone()});
-        if let Some(label) = &self.label {
-            told["label"] = Value::from(label.as_str());
+    pub(crate) fn definition(&self) -> HostToolInput {
+        HostToolInput {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            parameters: self.parameters.clone(),
+            label: self.label.clone(),
+            hidden: false,
         }
-        told
     }
 }
 

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::answers::*;
 use crate::fields::{Field, FieldError, Place, read_word};
+use crate::host_tool::HostToolInput;
+use crate::todos::TodoPhaseInput;
 use crate::{ImageBlock, Model, ThinkingLevel};
 
 /// Ties a command to its name and its answer. It is written as hosts send it, without an id.
@@ -206,8 +208,8 @@ commands! {
     "export_html" => ExportHtml { output_path as "outputPath": Option<String> } -> Exported;
 
     // what xcsh hosts add
-    "set_todos" => SetTodos { phases: Vec<Value> } -> TodoPhases;
-    "set_host_tools" => SetHostTools { tools: Vec<Value> } -> HostToolNames;
+    "set_todos" => SetTodos { phases: Vec<TodoPhaseInput> } -> TodoPhases;
+    "set_host_tools" => SetHostTools { tools: Vec<HostToolInput> } -> HostToolNames;
     "set_locale" => SetLocale { locale: String } -> ();
     "get_integrations" => GetIntegrations {} -> Integrations;
 }

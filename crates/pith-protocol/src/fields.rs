@@ -15,6 +15,9 @@ pub enum FieldError {
     Missing { command: &'static str, path: String },
     #[error("Invalid field \"{path}\" for command \"{command}\": {why}")]
     Invalid { command: &'static str, path: String, why: String },
+    /// The tools of the host have texts and a code of their own.
+    #[error("{0}")]
+    HostTool(String),
 }
 
 impl FieldError {
@@ -23,6 +26,7 @@ impl FieldError {
         match self {
             FieldError::Missing { .. } => ErrorCode::MissingField,
             FieldError::Invalid { .. } => ErrorCode::InvalidField,
+            FieldError::HostTool(_) => ErrorCode::HostTool,
         }
     }
 }
@@ -93,6 +97,14 @@ pub fn type_name(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
+    }
+}
+
+/// Reads the members of an object that stands inside a field.
+pub fn read_object(value: Value, place: &Place) -> Result<Map<String, Value>, FieldError> {
+    match value {
+        Value::Object(object) => Ok(object),
+        other => Err(place.expected("object", &other)),
     }
 }
 
@@ -203,10 +215,7 @@ impl Field for Vec<ImageBlock> {
 }
 
 fn read_image(value: Value, place: &Place) -> Result<ImageBlock, FieldError> {
-    let mut object = match value {
-        Value::Object(object) => object,
-        other => return Err(place.expected("object", &other)),
-    };
+    let mut object = read_object(value, place)?;
     match required_string(&mut object, "type", place)?.as_str() {
         "image" => {}
         other => return Err(place.member("type").invalid(format!("expected one of \"image\", got \"{other}\""))),

@@ -13,6 +13,7 @@ pub mod events;
 pub mod fields;
 pub mod frame;
 pub mod host;
+pub mod host_tool;
 pub mod inbound;
 pub mod json;
 pub mod live;

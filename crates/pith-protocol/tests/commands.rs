@@ -68,7 +68,9 @@ const COMMANDS: &str = r#"
 {"type":"export_html"}
 {"type":"export_html","outputPath":"/a.html"}
 {"type":"set_todos","phases":[{"name":"a","tasks":[{"content":"b"}]}]}
+{"type":"set_todos","phases":[{"id":"a","name":"b","colour":1},{"name":"c","tasks":[{"id":"d","content":"e","status":"in_progress","notes":"f","details":"g","colour":2}]}]}
 {"type":"set_host_tools","tools":[{"name":"a","description":"b","parameters":{"type":"object"}}]}
+{"type":"set_host_tools","tools":[{"name":"a","description":"b","parameters":{},"label":"c","hidden":true}]}
 {"type":"set_locale","locale":"de"}
 {"type":"get_integrations"}
 "#;

@@ -21,6 +21,7 @@ from .types import (
     ForkMessages,
     Forked,
     Greeting,
+    HostToolInput,
     HostToolNames,
     ImageBlock,
     Integrations,
@@ -42,6 +43,7 @@ from .types import (
     StreamUpdates,
     StreamingBehavior,
     ThinkingLevel,
+    TodoPhaseInput,
     TodoPhases,
     Tree,
 )
@@ -198,7 +200,7 @@ class CommandMethods:
         """See ``docs/protocol.md``."""
         self.ask('set_follow_up_mode', mode=mode)
 
-    def set_host_tools(self, tools: list[Any]) -> HostToolNames:
+    def set_host_tools(self, tools: list[HostToolInput]) -> HostToolNames:
         """See ``docs/protocol.md``."""
         return cast("HostToolNames", self.ask('set_host_tools', tools=tools))
 
@@ -234,7 +236,7 @@ class CommandMethods:
         """See ``docs/protocol.md``."""
         self.ask('set_thinking_level', level=level)
 
-    def set_todos(self, phases: list[Any]) -> TodoPhases:
+    def set_todos(self, phases: list[TodoPhaseInput]) -> TodoPhases:
         """See ``docs/protocol.md``."""
         return cast("TodoPhases", self.ask('set_todos', phases=phases))
 
@@ -398,7 +400,7 @@ class AsyncCommandMethods:
         """See ``docs/protocol.md``."""
         await self.ask('set_follow_up_mode', mode=mode)
 
-    async def set_host_tools(self, tools: list[Any]) -> HostToolNames:
+    async def set_host_tools(self, tools: list[HostToolInput]) -> HostToolNames:
         """See ``docs/protocol.md``."""
         return cast("HostToolNames", await self.ask('set_host_tools', tools=tools))
 
@@ -434,7 +436,7 @@ class AsyncCommandMethods:
         """See ``docs/protocol.md``."""
         await self.ask('set_thinking_level', level=level)
 
-    async def set_todos(self, phases: list[Any]) -> TodoPhases:
+    async def set_todos(self, phases: list[TodoPhaseInput]) -> TodoPhases:
         """See ``docs/protocol.md``."""
         return cast("TodoPhases", await self.ask('set_todos', phases=phases))
 

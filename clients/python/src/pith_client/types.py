@@ -1206,6 +1206,19 @@ class HostToolFrameHostToolCancel(TypedDict):
 HostToolFrame: TypeAlias = "Union[HostToolFrameHostToolCall, HostToolFrameHostToolCancel]"
 
 
+class _HostToolInput(TypedDict):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class HostToolInput(_HostToolInput, total=False):
+    """The definition of a tool. One that was read has texts without space around them, and an object as schema."""
+
+    label: Union[str, None]
+    hidden: bool
+
+
 class HostToolNames(TypedDict):
     """Answer of `set_host_tools`."""
 
@@ -1809,7 +1822,7 @@ class SetFollowUpModeResponse(_SetFollowUpModeResponse, total=False):
 
 class _SetHostToolsCommand(TypedDict):
     type: Literal['set_host_tools']
-    tools: list[Any]
+    tools: list[HostToolInput]
 
 
 class SetHostToolsCommand(_SetHostToolsCommand, total=False):
@@ -1986,7 +1999,7 @@ class SetThinkingLevelResponse(_SetThinkingLevelResponse, total=False):
 
 class _SetTodosCommand(TypedDict):
     type: Literal['set_todos']
-    phases: list[Any]
+    phases: list[TodoPhaseInput]
 
 
 class SetTodosCommand(_SetTodosCommand, total=False):
@@ -2176,6 +2189,17 @@ class TodoPhase(TypedDict):
     tasks: list[TodoTask]
 
 
+class _TodoPhaseInput(TypedDict):
+    name: str
+
+
+class TodoPhaseInput(_TodoPhaseInput, total=False):
+    """A phase as `set_todos` takes it."""
+
+    id: Union[str, None]
+    tasks: list[TodoTaskInput]
+
+
 class TodoPhases(TypedDict):
     """Answer of `set_todos`."""
 
@@ -2204,6 +2228,19 @@ class TodoTask(_TodoTask, total=False):
 
     notes: str
     details: str
+
+
+class _TodoTaskInput(TypedDict):
+    content: str
+
+
+class TodoTaskInput(_TodoTaskInput, total=False):
+    """A task as `set_todos` takes it."""
+
+    id: Union[str, None]
+    status: Union[TodoStatus, None]
+    notes: Union[str, None]
+    details: Union[str, None]
 
 
 class TokenTotals(TypedDict):

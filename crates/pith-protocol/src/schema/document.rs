@@ -74,7 +74,8 @@ pub fn document(dialect: Dialect) -> Value {
     definitions.extend(out.0);
     add_tags(&mut definitions);
     // Hosts may write `null` for what they leave out; pith does not.
-    definitions.iter_mut().filter(|(name, _)| !name.ends_with("Command")).for_each(|(_, schema)| without_null(schema));
+    let is_written_by_pith = |name: &str| !name.ends_with("Command") && !name.ends_with("Input");
+    definitions.iter_mut().filter(|(name, _)| is_written_by_pith(name)).for_each(|(_, schema)| without_null(schema));
     definitions.get_mut("Navigated").expect("an answer")["properties"]["leafId"]["type"] = json!(["string", "null"]);
     let mut definitions: Map<String, Value> =
         definitions.into_iter().map(|(name, schema)| (type_name(&name).to_owned(), schema)).collect();

@@ -2,11 +2,10 @@
 
 use std::collections::HashSet;
 
-use pith_protocol::fields::{Field, FieldError, Place, read_word};
-use pith_protocol::todos::{TodoPhase as Phase, TodoStatus as Status, TodoTask as Task};
+use pith_protocol::todos::{TodoPhase as Phase, TodoPhaseInput, TodoStatus as Status, TodoTask as Task, TodoTaskInput};
 use pith_protocol::{CommandError, ErrorCode};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// An ordered list of phases.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,12 +24,9 @@ pub(crate) fn mark(status: Status) -> &'static str {
 }
 
 impl TodoList {
-    /// Reads the phases of `set_todos`; the error is the answer to the command.
-    pub fn read(phases: Vec<Value>) -> Result<TodoList, CommandError> {
-        let place = Place::new("set_todos", "phases");
-        let read = |(index, value)| read_phase(value, &place.element(index));
-        let phases = phases.into_iter().enumerate().map(read).collect::<Result<Vec<_>, FieldError>>();
-        let mut list = TodoList { phases: phases? };
+    /// Makes a list of the phases of `set_todos`; the error is the answer to the command.
+    pub fn of_host(phases: Vec<TodoPhaseInput>) -> Result<TodoList, CommandError> {
+        let mut list = TodoList { phases: phases.into_iter().map(phase).collect() };
         list.name_all()?;
         Ok(list)
     }
@@ -67,6 +63,20 @@ impl TodoList {
     }
 }
 
+/// Takes a phase of the host over; what it left out is empty until all have names.
+fn phase(given: TodoPhaseInput) -> Phase {
+    let TodoPhaseInput { id, name, tasks, extra } = given;
+    let task = |TodoTaskInput { id, content, status, notes, details, extra }| Task {
+        id: id.unwrap_or_default(),
+        content,
+        status: status.unwrap_or(Status::Pending),
+        notes,
+        details,
+        extra,
+    };
+    Phase { id: id.unwrap_or_default(), name, tasks: tasks.into_iter().map(task).collect(), extra }
+}
+
 fn name(kind: &str, ids: Vec<&mut String>) -> Result<(), CommandError> {
     let mut taken = HashSet::new();
     for id in ids.iter().filter(|id| !id.is_empty()) {
@@ -83,45 +93,15 @@ fn name(kind: &str, ids: Vec<&mut String>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn read_phase(value: Value, place: &Place) -> Result<Phase, FieldError> {
-    let mut object = read_object(value, place)?;
-    let tasks = Option::<Vec<Value>>::read(object.remove("tasks"), &place.member("tasks"))?.unwrap_or_default();
-    let read = |(index, value)| read_task(value, &place.member("tasks").element(index));
-    Ok(Phase {
-        id: Option::<String>::read(object.remove("id"), &place.member("id"))?.unwrap_or_default(),
-        name: String::read(object.remove("name"), &place.member("name"))?,
-        tasks: tasks.into_iter().enumerate().map(read).collect::<Result<_, _>>()?,
-        extra: object,
-    })
-}
-
-fn read_task(value: Value, place: &Place) -> Result<Task, FieldError> {
-    let mut object = read_object(value, place)?;
-    let status = match object.remove("status") {
-        None | Some(Value::Null) => Status::Pending,
-        given => read_word(given, &place.member("status"), Status::WORDS)?,
-    };
-    let mut text = |name: &str| Option::<String>::read(object.remove(name), &place.member(name));
-    let (id, notes, details) = (text("id")?.unwrap_or_default(), text("notes")?, text("details")?);
-    let content = String::read(object.remove("content"), &place.member("content"))?;
-    Ok(Task { id, content, status, notes, details, extra: object })
-}
-
-fn read_object(value: Value, place: &Place) -> Result<Map<String, Value>, FieldError> {
-    match value {
-        Value::Object(object) => Ok(object),
-        other => Err(place.expected("object", &other)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pith_protocol::fields::{Field, Place};
     use serde_json::json;
 
     fn read(phases: Value) -> Result<Value, String> {
-        let Value::Array(phases) = phases else { panic!("a list") };
-        TodoList::read(phases).map(|list| json!(list.phases)).map_err(String::from)
+        let phases = Field::read(Some(phases), &Place::new("set_todos", "phases")).expect("readable");
+        TodoList::of_host(phases).map(|list| json!(list.phases)).map_err(String::from)
     }
 
     #[test]
@@ -145,21 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_the_place() {
+    fn an_id_that_is_used_twice_is_refused() {
         let check = |phases: Value, text: &str| assert_eq!(read(phases).expect_err("refused"), text);
-        let field = |path: &str, rest: &str| format!("Invalid field \"{path}\" for command \"set_todos\": {rest}");
-        check(json!([1]), &field("phases[0]", "expected object, got number"));
-        check(json!([{"tasks": []}]), "Missing required field \"phases[0].name\" for command \"set_todos\"");
-        check(json!([{"name": "x", "tasks": {}}]), &field("phases[0].tasks", "expected array, got object"));
-        check(
-            json!([{"name": "x", "tasks": [{"content": "a"}, {}]}]),
-            "Missing required field \"phases[0].tasks[1].content\" for command \"set_todos\"",
-        );
-        let words = "expected one of \"pending\", \"in_progress\", \"completed\", \"abandoned\", got \"done\"";
-        check(
-            json!([{"name": "x", "tasks": [{"content": "a", "status": "done"}]}]),
-            &field("phases[0].tasks[0].status", words),
-        );
         let twice =
             json!([{"name": "x", "tasks": [{"id": "task-1", "content": "a"}, {"id": "task-1", "content": "b"}]}]);
         check(twice, "Duplicate todo id \"task-1\"");

@@ -68,7 +68,7 @@ impl Todos {
 
 impl Session {
     pub(crate) fn set_todos(&mut self, call: SetTodos, reply: Reply<SetTodos>) {
-        let answer = TodoList::read(call.phases).map(|list| {
+        let answer = TodoList::of_host(call.phases).map(|list| {
             self.todos.list = list;
             self.todos.is_hosted = true;
             self.todos.stop_clearing();

@@ -1,7 +1,6 @@
 //! Tools the host offers (`set_host_tools`). The agent loop sees ordinary tools; the host carries out the calls, over
 //! the wire.
 
-mod definition;
 mod pending;
 mod result;
 
@@ -12,6 +11,7 @@ use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_protocol::answers::HostToolNames;
 use pith_protocol::commands::SetHostTools;
 use pith_protocol::host::HostToolFrame;
+use pith_protocol::host_tool::HostToolInput;
 use pith_protocol::{Block, CommandError, ErrorCode, HostReply, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -20,7 +20,6 @@ use super::{FromTool, ToolLink, images};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::{Session, log_line};
-use definition::Definition;
 use pending::PendingCalls;
 pub(crate) use pending::{DISCONNECTED, PendingCall};
 
@@ -104,14 +103,13 @@ impl Session {
         self.answer(reply, answer.map_err(|why| CommandError::new(ErrorCode::HostTool, why)));
     }
 
-    fn take_host_tools(&mut self, definitions: Vec<Value>) -> Result<Vec<String>, String> {
-        let definitions = definition::read(definitions)?;
+    fn take_host_tools(&mut self, definitions: Vec<HostToolInput>) -> Result<Vec<String>, String> {
         if let Some(taken) = definitions.iter().find(|definition| self.tools.is_taken(&definition.name)) {
             return Err(format!("RPC host tool \"{}\" conflicts with an existing tool", taken.name));
         }
         let names = definitions.iter().map(|definition| definition.name.clone()).collect();
         let tools = definitions.into_iter().map(|definition| {
-            let is_hidden = definition.is_hidden;
+            let is_hidden = definition.hidden;
             (self.host_tool(definition), !is_hidden)
         });
         let tools = tools.collect();
@@ -120,15 +118,16 @@ impl Session {
         Ok(names)
     }
 
-    fn host_tool(&self, definition: Definition) -> Arc<dyn Tool> {
+    fn host_tool(&self, definition: HostToolInput) -> Arc<dyn Tool> {
+        let label = definition.label.unwrap_or_else(|| definition.name.clone());
         let spec = ToolSpec {
             name: definition.name.into(),
             description: definition.description.into(),
-            parameters: Arc::new(Value::Object(definition.parameters)),
+            parameters: Arc::new(definition.parameters),
             prefer_strict: false,
         };
         let link = self.host_tools.link.clone();
-        Arc::new(HostTool { spec, label: definition.label, link, timeout: self.options.host_tool_timeout })
+        Arc::new(HostTool { spec, label, link, timeout: self.options.host_tool_timeout })
     }
 
     /// Serves a question of a tool.
