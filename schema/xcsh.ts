@@ -684,7 +684,7 @@ export type Forked = {
 export type FromHost = Command | ExtensionUiResponse | HostToolUpdate | HostToolResult;
 
 /** A line of stdout. */
-export type FromPith = Response | Event | UiRequest | HostToolFrame | Ready | SessionHeader;
+export type FromPith = Response | Event | UiRequest | HostToolFrame | Ready | SessionHeader | ResultRecord;
 
 export type GetAvailableModelsCommand = {
   /** Anything; comes back in the response. */
@@ -1371,6 +1371,38 @@ export type ResourceChange = {
 
 /** The one answer of a command. */
 export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+
+/** Why the work failed. */
+export type ResultError = {
+  /** For people. */
+  message: string;
+  /** Absent if no model call failed: a refused prompt, an answer that does not fit its schema, an interrupt. */
+  kind?: ErrorKind;
+  /** The HTTP status of the provider. */
+  status?: number;
+};
+
+/** What came of all prompts of one command. */
+export type ResultRecord = {
+  type: "result";
+  /** The text of the last answer. */
+  text: string;
+  /** Why the last answer ended; absent if there is none. */
+  stopReason?: StopReason;
+  /** The answer as a value, if `--output-schema` was given and it fits. */
+  output?: unknown;
+  /** The first thing that failed; absent if nothing did. */
+  error?: ResultError;
+  /** Tokens of all answers, of tools that asked models and of compactions. */
+  usage: Usage;
+  /** US dollars, the same as `usage.cost.total`. */
+  cost: number;
+  /** Answers that did not fail. */
+  turns: number;
+  sessionId: string;
+  /** Absent for a session in memory. */
+  sessionFile?: string;
+};
 
 export type RetryFallbackAppliedEvent = {
   type: "retry_fallback_applied";

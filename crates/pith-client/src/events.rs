@@ -36,7 +36,7 @@ impl Told {
             Ok(Frame::UiRequest(request)) => Some(Told::UiRequest(request)),
             Ok(Frame::HostTool(frame)) => Some(Told::HostTool(frame)),
             Ok(Frame::Ready(ready)) => Some(Told::Ready(ready)),
-            Ok(Frame::Response(_) | Frame::Header(_)) | Err(_) => other(line),
+            Ok(Frame::Response(_) | Frame::Header(_) | Frame::Result(_)) | Err(_) => other(line),
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Error, Value};
 use crate::commands::AnyAnswer;
 use crate::events::Ready;
 use crate::host::{HostToolFrame, UiRequest};
-use crate::{Event, Response, SessionHeader, json};
+use crate::{Event, Response, ResultRecord, SessionHeader, json};
 
 /// A frame of stdout.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +24,8 @@ pub enum Frame {
     Ready(Ready<'static>),
     /// The first line of `--mode json`.
     Header(SessionHeader),
+    /// The last line of `--mode json`.
+    Result(Box<ResultRecord>),
 }
 
 impl Frame {
@@ -40,6 +42,7 @@ impl Frame {
             "host_tool_call" | "host_tool_cancel" => Frame::HostTool(serde_json::from_str(line)?),
             "ready" => Frame::Ready(serde_json::from_str(line)?),
             "session" => Frame::Header(serde_json::from_str(line)?),
+            "result" => Frame::Result(serde_json::from_str(line)?),
             _ => Frame::Event(serde_json::from_str(line)?),
         })
     }

@@ -22,6 +22,7 @@ pub mod message;
 pub mod model;
 pub mod partial;
 pub mod response;
+pub mod result;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod todos;
@@ -44,4 +45,5 @@ pub use message::{
 pub use model::{ImageLimits, ImageResize, InputLimits, Model, ModelCost, PriceTier, PromptCache, ThinkingLevel};
 pub use partial::{BadArguments, PartialArguments};
 pub use response::Response;
+pub use result::{ResultError, ResultRecord};
 pub use usage::{Cost, Usage};

@@ -53,6 +53,26 @@ impl Usage {
             self.input + self.output + self.cache_read + self.cache_write
         }
     }
+
+    /// Adds the tokens and the cost of another answer.
+    pub fn add(&mut self, more: &Usage) {
+        self.input += more.input;
+        self.output += more.output;
+        self.cache_read += more.cache_read;
+        self.cache_write += more.cache_write;
+        self.total_tokens += more.context_tokens();
+        self.cost.input += more.cost.input;
+        self.cost.output += more.cost.output;
+        self.cost.cache_read += more.cost.cache_read;
+        self.cost.cache_write += more.cost.cache_write;
+        self.cost.total += more.cost.total;
+        if let Some(hour) = more.cache_write_1h {
+            *self.cache_write_1h.get_or_insert(0) += hour;
+        }
+        if let Some(reasoning) = more.reasoning {
+            *self.reasoning.get_or_insert(0) += reasoning;
+        }
+    }
 }
 
 /// Other agents write counts as floats now and then.

@@ -55,6 +55,7 @@ fn definition(frame: &Value) -> String {
         "host_tool_call" | "host_tool_cancel" => "HostToolFrame".to_owned(),
         "ready" => "Ready".to_owned(),
         "session" => "SessionHeader".to_owned(),
+        "result" => "ResultRecord".to_owned(),
         event => pascal(event) + "Event",
     }
 }

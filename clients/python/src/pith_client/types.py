@@ -804,7 +804,7 @@ FromHost: TypeAlias = "Union[Command, ExtensionUiResponse, HostToolUpdate, HostT
 
 
 #: A line of stdout.
-FromPith: TypeAlias = "Union[Response, Event, UiRequest, HostToolFrame, SessionHeader]"
+FromPith: TypeAlias = "Union[Response, Event, UiRequest, HostToolFrame, SessionHeader, ResultRecord]"
 
 
 class _GetAvailableModelsCommand(TypedDict):
@@ -1671,6 +1671,35 @@ class ResourceChange(_ResourceChange, total=False):
 
 #: The one answer of a command.
 Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+
+
+class _ResultError(TypedDict):
+    message: str
+
+
+class ResultError(_ResultError, total=False):
+    """Why the work failed."""
+
+    kind: ErrorKind
+    status: int
+
+
+class _ResultRecord(TypedDict):
+    type: Literal['result']
+    text: str
+    usage: Usage
+    cost: float
+    turns: int
+    sessionId: str
+
+
+class ResultRecord(_ResultRecord, total=False):
+    """What came of all prompts of one command."""
+
+    stopReason: StopReason
+    output: Any
+    error: ResultError
+    sessionFile: str
 
 
 RetryFallbackAppliedEvent = TypedDict('RetryFallbackAppliedEvent', {'type': "Literal['retry_fallback_applied']", 'from': 'str', 'to': 'str', 'role': 'str'}, total=False)

@@ -8,7 +8,7 @@ use super::CommandShape;
 use crate::Command;
 use crate::events::{Event, Ready};
 use crate::host::{HostToolFrame, UiRequest};
-use crate::{ErrorCode, SessionHeader};
+use crate::{ErrorCode, ResultRecord, SessionHeader};
 
 /// Which hosts a schema is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +65,9 @@ pub fn document(dialect: Dialect) -> Value {
     if dialect == Dialect::Xcsh {
         from_pith.push(generator.subschema_for::<Ready<'_>>().to_value());
     }
-    // Only `--mode json` has one.
+    // Only `--mode json` has these: its first line and its last.
     from_pith.push(generator.subschema_for::<SessionHeader>().to_value());
+    from_pith.push(generator.subschema_for::<ResultRecord>().to_value());
     out.add("FromPith", json!({ "description": "A line of stdout.", "anyOf": from_pith }));
 
     let mut definitions = generator.take_definitions(true);
@@ -136,6 +137,7 @@ const TAGGED: &[(&str, &str, &str)] = &[
     ("compactionSummary", "role", "CompactionSummary"),
     ("branchSummary", "role", "BranchSummary"),
     ("session", "type", "SessionHeader"),
+    ("result", "type", "ResultRecord"),
     ("ready", "type", "Ready"),
     ("extension_ui_request", "type", "UiRequest"),
 ];

@@ -135,7 +135,7 @@ impl Summariser {
                 }
                 return Err(Refusal::Final(SummaryFailure::Cancelled));
             }
-            self.add_usage(&answer.usage);
+            self.usage.add(&answer.usage);
             match retry.after(Some(&answer), &self.retry) {
                 RetryDecision::Wait { attempt, delay } => {
                     let error = answer.error_message.unwrap_or_default();
@@ -208,25 +208,5 @@ impl Summariser {
     fn tell(&self, progress: SummaryProgress) {
         // The receiver is gone only when the process is ending.
         let _ = self.progress.send(progress);
-    }
-
-    fn add_usage(&mut self, more: &Usage) {
-        let sum = &mut self.usage;
-        sum.input += more.input;
-        sum.output += more.output;
-        sum.cache_read += more.cache_read;
-        sum.cache_write += more.cache_write;
-        sum.total_tokens += more.context_tokens();
-        sum.cost.input += more.cost.input;
-        sum.cost.output += more.cost.output;
-        sum.cost.cache_read += more.cost.cache_read;
-        sum.cost.cache_write += more.cost.cache_write;
-        sum.cost.total += more.cost.total;
-        if let Some(hour) = more.cache_write_1h {
-            *sum.cache_write_1h.get_or_insert(0) += hour;
-        }
-        if let Some(reasoning) = more.reasoning {
-            *sum.reasoning.get_or_insert(0) += reasoning;
-        }
     }
 }
