@@ -219,6 +219,16 @@ impl Activity {
         }
     }
 
+    /// Whether the stage of the work was told to stop and has not stopped yet.
+    pub fn is_stopping(&self) -> bool {
+        match self.stage() {
+            Some(Stage::Running(run)) => run.cancel.is_cancelled(),
+            Some(Stage::Compacting(compaction, _)) => compaction.cancel.is_cancelled(),
+            Some(Stage::BeforeSettling { cancel } | Stage::Settling { cancel, .. }) => cancel.is_cancelled(),
+            Some(Stage::Retrying(_)) | None => false,
+        }
+    }
+
     /// Waits for the next message of the active run; for ever without one. Cancel safe.
     pub async fn next_from_run(&mut self) -> Option<FromRun> {
         match self.run_mut() {
@@ -266,11 +276,11 @@ impl Activity {
         })
     }
 
-    /// Ends the stage in which extensions handle `agent_before_settle`; `true` if the work was aborted meanwhile. The
+    /// Ends the stage in which extensions handle `agent_before_settle`; the token tells whether it was cut short. The
     /// caller continues the work.
-    pub fn end_before_settling(&mut self) -> Option<(Box<Work>, bool)> {
+    pub fn end_before_settling(&mut self) -> Option<(Box<Work>, CancellationToken)> {
         self.end_if(|state| match state {
-            State::Working { work, stage: Stage::BeforeSettling { cancel } } => Ok((work, cancel.is_cancelled())),
+            State::Working { work, stage: Stage::BeforeSettling { cancel } } => Ok((work, cancel)),
             other => Err(Box::new(other)),
         })
     }

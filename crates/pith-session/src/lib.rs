@@ -18,6 +18,7 @@ mod activity;
 mod admission;
 mod compaction;
 mod jobs;
+mod limits;
 mod navigation;
 mod replace;
 mod run;
@@ -37,6 +38,7 @@ pub use extensions::{
     ExtensionSetup, FindExtensions, LoadingExtensions, RunningExtensions, answer_from_registry, model_auth,
     register_provider, serve_fetch,
 };
+pub use limits::{LimitScope, WorkLimits};
 pub use outbox::{Outbox, Room};
 pub use parts::{SessionOptions, SessionParts, SessionPlaces};
 pub use project::{Contributed, LoadProject, ProjectFiles, ReloadReason};

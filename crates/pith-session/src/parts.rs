@@ -14,6 +14,7 @@ use pith_store::SessionStore;
 use pith_tools::Workbench;
 
 use crate::extensions::ExtensionSetup;
+use crate::limits::WorkLimits;
 use crate::outbox::Outbox;
 use crate::project::{LoadProject, ProjectFiles};
 use crate::run::RetryPolicy;
@@ -60,7 +61,8 @@ pub struct SessionOptions {
     pub stream_updates: StreamUpdates,
     pub auto_compaction: bool,
     pub retry: RetryPolicy,
-    pub max_turns: Option<u32>,
+    /// What the user allows.
+    pub limits: WorkLimits,
     pub block_images: bool,
     pub cache: CacheRetention,
     /// Who user messages are attributed to, where hosts expect that.

@@ -23,6 +23,7 @@ use crate::admission::{Admission, Queues};
 use crate::compaction::{SummaryEvents, SummaryProgress};
 use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
+use crate::limits::Spending;
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
@@ -61,6 +62,8 @@ pub struct Session {
     /// Decides which command may be served now.
     pub(crate) admission: Admission,
     pub(crate) activity: Activity,
+    /// What was used of what the user allows.
+    pub(crate) spending: Spending,
     /// Commands that are carried out, in order, once the activity has ended.
     pub(crate) after_settled: Vec<AfterSettled>,
     /// Set while another session is taking the place of this one.
@@ -99,6 +102,8 @@ enum Event {
     Extension(FromExtension),
     /// The time that extensions have to show something before the first command is read is over.
     InputDelayOver,
+    /// The time for the work is up.
+    Deadline,
     Rest,
     Job(Box<EndedJob>),
     Close,
@@ -146,6 +151,7 @@ impl Session {
             extensions: Extensions::new(parts.extensions),
             admission: Admission::default(),
             activity: Activity::default(),
+            spending: Spending::default(),
             after_settled: Vec::new(),
             replacement: None,
             summaries: SummaryEvents::default(),
@@ -172,6 +178,7 @@ impl Session {
         self.begin_extensions();
         while !(self.is_closing && self.activity.is_idle() && self.jobs.is_empty()) {
             let reads_input = self.reads_input() && !self.admission.is_input_delayed();
+            let deadline = self.deadline();
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled(), if !self.is_closing => Event::Close,
@@ -183,6 +190,7 @@ impl Session {
                 Some(progress) = self.summaries.next() => Event::Summary(progress),
                 Some(request) = self.extensions.next() => Event::Extension(request),
                 () = self.admission.input_delay(), if self.admission.is_input_delayed() => Event::InputDelayOver,
+                () = until(deadline), if deadline.is_some() => Event::Deadline,
                 () = until(self.rest.at), if self.rest.at.is_some() => Event::Rest,
                 Some(unanswered) = self.unanswered.receiver.recv() => Event::Unanswered(unanswered),
                 Some(ended) = self.jobs.next() => Event::Job(Box::new(ended)),
@@ -205,6 +213,7 @@ impl Session {
             Event::Unanswered(unanswered) => self.answer_for(&unanswered),
             Event::Extension(request) => self.on_extension(request),
             Event::InputDelayOver => self.admission.end_input_delay(),
+            Event::Deadline => self.on_deadline(),
             Event::Rest => self.on_rest_due(),
             Event::Job(ended) => self.on_job_end(*ended),
             Event::Close => self.close(),

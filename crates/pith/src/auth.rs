@@ -7,7 +7,7 @@ use pith_config::{Environment, settings};
 use pith_protocol::json;
 use serde::Serialize;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, duration};
 use crate::open::agent_dir;
 use crate::program::Program;
 use crate::{rpc, show};
@@ -82,7 +82,7 @@ impl AuthArguments {
             match name {
                 "--provider" => wanted.provider = Some(value()?),
                 "--model" => wanted.model = Some(value()?),
-                "--min-expiry" => wanted.min_expiry = duration(&value()?)?,
+                "--min-expiry" => wanted.min_expiry = duration(name, &value()?)?,
                 "--json" => wanted.json = true,
                 "--credentials" => wanted.credentials = true,
                 // Tokens are never refreshed here.
@@ -160,29 +160,9 @@ fn secret(registry: &Registry, wanted: &AuthArguments, provider: &str, kind: Sec
     Ok(secret)
 }
 
-/// Parses `90s`, `30m`, `2h`, or seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("Invalid --min-expiry \"{text}\": expected a duration such as 30m");
-    let (number, unit) = match text.chars().last() {
-        Some('s') => (&text[..text.len() - 1], 1),
-        Some('m') => (&text[..text.len() - 1], 60),
-        Some('h') => (&text[..text.len() - 1], 3600),
-        _ => (text, 1),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(unit).map(Duration::from_secs).ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn min_expiry_accepts_seconds_minutes_and_hours() {
-        assert_eq!(duration("30m"), Ok(Duration::from_secs(1800)));
-        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
-        assert!(duration("soon").is_err() && duration("").is_err() && duration("99999999999999999999h").is_err());
-    }
 
     #[test]
     fn bad_arguments_are_named() {

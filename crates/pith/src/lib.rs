@@ -97,7 +97,10 @@ fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     match cli.mode {
         Some(Mode::Json) => modes::json(cli, dialect),
         _ if cli.print || !is_attended() => modes::print(cli, dialect),
-        _ => modes::chat(cli, dialect),
+        _ => {
+            cli.refuse_output_flags("the chat").map_err(anyhow::Error::msg)?;
+            modes::chat(cli, dialect)
+        }
     }
 }
 

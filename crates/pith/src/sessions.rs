@@ -31,6 +31,14 @@ pub struct SessionFlags {
     pub is_unsaved: bool,
 }
 
+/// Which session it is.
+#[derive(Clone, Debug)]
+pub struct SessionName {
+    pub id: String,
+    /// `None` for a session in memory.
+    pub file: Option<String>,
+}
+
 /// An error that is the whole line on stderr, because scripts compare it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

@@ -247,6 +247,7 @@ impl Session {
         let mut prompts = vec![Arc::new(Message::User(message))];
         prompts.extend(self.queues.deferred.take_for_prompt());
         let start = RunStart { opening: Opening::Prompts(prompts), prompted, input: Some(id) };
+        self.begin_allowance();
         self.compact_or_start(Box::new(Work { accepted, ..Work::default() }), start);
     }
 

@@ -62,7 +62,7 @@ impl Session {
             return self.after_activity();
         }
         if let Some((mut work, compaction, after)) = self.activity.end_compaction() {
-            let was_cancelled = compaction.cancel.is_cancelled();
+            let was_cancelled = self.was_aborted(&compaction.cancel);
             let is_done = self.tell_compaction(compaction).is_ok();
             work.recovery.has_failed = !is_done;
             return self.go_on_after_compaction(work, after, is_done, was_cancelled);
@@ -86,7 +86,10 @@ impl Session {
                 }
             }
             AfterCompaction::GoOn | AfterCompaction::Retry if was_cancelled => self.settle(work, true),
-            AfterCompaction::Retry if is_done => self.start_run(work, RunStart::with(Opening::Continue)),
+            // If the time is up, the run ends at once with an answer that says so.
+            AfterCompaction::Retry if is_done || self.is_time_up() => {
+                self.start_run(work, RunStart::with(Opening::Continue))
+            }
             AfterCompaction::GoOn | AfterCompaction::Retry => self.go_on(work),
         }
     }
@@ -135,6 +138,7 @@ impl Session {
             let why = format!("an extension keeps entry {}, which is not on this branch", kept.first_entry);
             return Err(SummaryFailure::Failed(why));
         }
+        self.note_summary(&summary.usage);
         let usage = (summary.usage != Usage::default()).then(|| summary.usage.clone());
         let entry = self.store.append_compaction(&CompactionEntry {
             summary: summary.text.clone(),

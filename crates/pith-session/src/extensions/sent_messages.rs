@@ -66,6 +66,7 @@ impl Session {
         self.flush_deferred();
         self.answer_when_idle(answer);
         let opening = Opening::Prompts(vec![Arc::new(Message::Custom(message))]);
+        self.begin_allowance();
         self.compact_or_start(Box::new(Work::default()), RunStart::with(opening));
     }
 

@@ -210,7 +210,7 @@ impl SessionOptions {
         let is_enabled = self.retry.is_enabled;
         self.retry = read.retry.clone();
         self.retry.is_enabled = is_enabled;
-        self.max_turns = read.max_turns;
+        self.limits = read.limits;
         self.block_images = read.block_images;
         self.fsync = read.fsync;
     }

@@ -21,7 +21,7 @@ use crate::session::{Session, log_line};
 impl Session {
     pub(super) fn on_agent_end(&mut self, messages: &[Arc<Message>]) {
         let Some((mut work, run)) = self.activity.end_run() else { return };
-        let was_aborted = run.cancel.is_cancelled() || self.is_closing;
+        let was_aborted = self.was_aborted(&run.cancel) || self.is_closing;
         let answer = messages.iter().rev().find_map(|message| message.as_assistant());
         let next = if was_aborted { RetryDecision::Settle } else { work.retry.after(answer, &self.options.retry) };
         let error = answer.and_then(|answer| answer.error_message.as_deref()).unwrap_or_default();
@@ -49,7 +49,11 @@ impl Session {
 
     /// Starts the next run if something is queued or left to do; ends the work otherwise.
     pub(crate) fn go_on(&mut self, work: Box<Work>) {
-        match self.continuation().or_else(|| self.reminder()) {
+        if let Some(opening) = self.continuation() {
+            self.begin_allowance();
+            return self.start_run(work, RunStart::with(opening));
+        }
+        match self.reminder() {
             Some(opening) => self.start_run(work, RunStart::with(opening)),
             None => self.settle(work, false),
         }
@@ -68,9 +72,10 @@ impl Session {
         }
     }
 
-    /// Ends the work, unless extensions continue it. They are not asked about aborted work.
+    /// Ends the work, unless extensions continue it. They are not asked about aborted work, nor if there is no time.
     pub(crate) fn settle(&mut self, work: Box<Work>, was_aborted: bool) {
-        let handle = self.listeners(EventName::AgentBeforeSettle).filter(|_| !was_aborted && !self.is_closing);
+        let is_asked = !was_aborted && !self.is_closing && !self.is_time_up();
+        let handle = self.listeners(EventName::AgentBeforeSettle).filter(|_| is_asked);
         let Some(handle) = handle else { return self.end_work(work, was_aborted) };
         let last = self.store.messages().iter().rev().find_map(|message| message.as_assistant());
         let payload = json!({ "outcome": outcome(last.map(|answer| answer.stop_reason)) });
@@ -94,11 +99,16 @@ impl Session {
 
     fn on_before_settle_handled(&mut self, boundary: Boundary) {
         let is_continued = self.apply_boundary(EventName::AgentBeforeSettle, boundary);
-        let Some((work, was_aborted)) = self.activity.end_before_settling() else { return };
+        let Some((work, cancel)) = self.activity.end_before_settling() else { return };
+        let was_aborted = self.was_aborted(&cancel);
         let opening = match self.continuation() {
             _ if was_aborted || self.is_closing => None,
-            Some(opening) => Some(opening),
-            None => is_continued.then_some(Opening::Continue),
+            Some(opening) => {
+                self.begin_allowance();
+                Some(opening)
+            }
+            // Otherwise an extension that always goes on would do so for ever.
+            None => (is_continued && !self.ended_at_limit()).then_some(Opening::Continue),
         };
         match opening {
             Some(opening) => self.start_run(work, RunStart::with(opening)),
@@ -110,8 +120,8 @@ impl Session {
     fn end_work(&mut self, work: Box<Work>, was_aborted: bool) {
         self.flush_deferred();
         let cancel = CancellationToken::new();
-        if was_aborted {
-            // The client that aborted waits for this, so handlers get little time.
+        if was_aborted || self.is_time_up() {
+            // Somebody waits for this, so handlers get little time.
             cancel.cancel();
         }
         self.activity.enter(work, Stage::Settling { cancel: cancel.clone(), was_aborted });

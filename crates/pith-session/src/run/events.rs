@@ -22,7 +22,7 @@ impl Session {
         }
         match event {
             RunEvent::AgentStart => self.out.event(&Event::AgentStart),
-            RunEvent::TurnStart => self.on_turn_start(),
+            RunEvent::TurnStart => self.out.event(&Event::TurnStart),
             RunEvent::MessageStart(message) => {
                 if matches!(*message, Message::User(_)) {
                     self.queues.delivered(&mut *self.out);
@@ -50,13 +50,6 @@ impl Session {
         }
     }
 
-    fn on_turn_start(&mut self) {
-        if let Some(run) = self.activity.run_mut() {
-            run.n_turns += 1;
-        }
-        self.out.event(&Event::TurnStart);
-    }
-
     /// Stores the message, then announces it: a host that sees the event may rely on the file.
     pub(super) fn on_message_end(&mut self, message: &Arc<Message>, written: Option<oneshot::Sender<EntryId>>) {
         let is_user = matches!(**message, Message::User(_));
@@ -69,6 +62,7 @@ impl Session {
         self.out.event(&Event::MessageEnd { message: Cow::Borrowed(message) });
         self.note_retry_success(message);
         self.note_progress(message);
+        self.note_spending(message);
         if let Some(answer) = message.as_assistant() {
             self.report_late_failure(answer);
         }

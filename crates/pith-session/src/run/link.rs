@@ -6,12 +6,13 @@ use std::sync::Arc;
 use pith_agent::link::Limits;
 use pith_agent::{Link, Opening, Queue, RunEvent, Toolset, Turn};
 use pith_ext::{AgentStart, Boundary};
-use pith_protocol::{AssistantEvent, AssistantMessage, Message};
+use pith_protocol::{AssistantEvent, AssistantMessage, Message, StopReason};
 use pith_store::EntryId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::extensions::{Observer, Prompted};
+use crate::limits::limited;
 use crate::outbox::Room;
 use crate::rules::RuleGuard;
 use crate::tools::images;
@@ -29,6 +30,8 @@ pub(crate) enum FromRun {
     BeforeTurn(oneshot::Sender<()>),
     /// The system prompt as extensions changed it.
     Prompted(AgentStart, oneshot::Sender<()>),
+    /// Asks which limit has stopped the answer, if one has.
+    StoppedBy(oneshot::Sender<Option<String>>),
     /// The answer breaks these rules and was stopped.
     RulesBroken(Vec<usize>),
     /// What extensions propose at the end of a turn; the answer says whether the run continues for it.
@@ -89,6 +92,16 @@ impl SessionLink {
         }
     }
 
+    /// Lets an answer that was cut off say which limit did it.
+    async fn tell_limit(&mut self, message: Arc<Message>) -> Arc<Message> {
+        let cut = message.as_assistant().filter(|answer| answer.stop_reason == StopReason::Aborted);
+        let Some(answer) = cut else { return message };
+        match self.ask(FromRun::StoppedBy).await.flatten() {
+            Some(why) => limited(answer, why),
+            None => message,
+        }
+    }
+
     async fn tell(&mut self, event: RunEvent) {
         let _ = self.to_session.send(FromRun::Event(event, None)).await;
     }
@@ -129,6 +142,7 @@ impl Link for SessionLink {
     }
 
     async fn conclude(&mut self, message: Arc<Message>) -> Arc<Message> {
+        let message = self.tell_limit(message).await;
         let message = match &self.rules {
             Some(rules) => rules.conclude(message),
             None => message,

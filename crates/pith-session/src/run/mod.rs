@@ -39,7 +39,6 @@ pub(crate) struct Run {
     pub cancel: CancellationToken,
     /// Closed when the run has ended.
     pub events: mpsc::Receiver<FromRun>,
-    n_turns: u32,
     open: OpenEvents,
     /// The store's records of user messages that are not stored yet, in order.
     inputs: VecDeque<InputId>,
@@ -99,7 +98,7 @@ impl Session {
             JobEnd::Done
         };
         self.jobs.spawn(Job::Run, run.instrument(span));
-        let run = Run { cancel, events, n_turns: 0, open: OpenEvents::default(), inputs, compaction: None };
+        let run = Run { cancel, events, open: OpenEvents::default(), inputs, compaction: None };
         self.activity.enter(work, Stage::Running(run));
     }
 
@@ -115,6 +114,7 @@ impl Session {
                 self.take_run_prompt(start);
                 ignore(answer.send(()));
             }
+            FromRun::StoppedBy(answer) => ignore(answer.send(self.stopped_by())),
             FromRun::RulesBroken(rules) => self.on_rules_broken(rules),
             FromRun::Boundary(boundary, answer) => {
                 ignore(answer.send(self.apply_boundary(EventName::TurnEnd, boundary)));

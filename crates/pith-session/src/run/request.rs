@@ -21,10 +21,10 @@ impl Session {
             timestamp: now_ms(),
             ..AssistantMessage::default()
         });
-        let call = match (model, self.turn_limit()) {
+        let call = match (model, self.limit_reached()) {
             (_, Some(limit)) => {
                 blank.error = Some(pith_ai::failure(ErrorKind::Limit));
-                Err(format!("The run was stopped: it reached the limit of {limit} turns (maxTurns)."))
+                Err(limit)
             }
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
@@ -47,11 +47,6 @@ impl Session {
             block_images: self.options.block_images,
             hooks: self.extension_handle().and_then(request_hooks),
         }
-    }
-
-    fn turn_limit(&self) -> Option<u32> {
-        let run = self.activity.run()?;
-        self.options.max_turns.filter(|limit| run.n_turns > *limit)
     }
 
     /// The system prompt of the next request.

@@ -14,6 +14,7 @@ mod model;
 mod session;
 mod tools;
 
+pub use builder::Builder;
 pub use frames::{Frames, describe, is_like};
 pub use harness::{Harness, Surroundings};
 pub use model::{Script, Turn, is_summary};

@@ -20,7 +20,7 @@ use pith_protocol::{
 use pith_resources::{ResourceOptions, Resources};
 use pith_session::{
     ExtensionSetup, Outbox, ProjectFiles, Room, RunningExtensions, Session, SessionParts, SessionPlaces, StreamRules,
-    ToolChoice,
+    ToolChoice, WorkLimits,
 };
 use pith_store::{NewSession, SessionStore};
 use pith_testkit::schema::{self, Dialect};
@@ -175,7 +175,7 @@ pub fn options(settings: &Settings) -> SessionOptions {
         stream_updates: StreamUpdates::Delta,
         auto_compaction: settings.compaction.enabled,
         retry: RetryPolicy::default(),
-        max_turns: None,
+        limits: WorkLimits::default(),
         block_images: false,
         cache: CacheRetention::Short,
         attribution: None,
@@ -197,16 +197,15 @@ pub fn options(settings: &Settings) -> SessionOptions {
 }
 
 fn provider(window: u64) -> ProviderConfig {
-    let model = |id: &str| ModelConfig {
-        id: id.to_owned(),
-        fields: ModelFields {
-            reasoning: Some(true),
-            context_window: Some(window),
-            max_tokens: Some(4096),
-            ..ModelFields::default()
-        },
-        ..ModelConfig::default()
+    let mut fields = ModelFields {
+        reasoning: Some(true),
+        context_window: Some(window),
+        max_tokens: Some(4096),
+        ..ModelFields::default()
     };
+    // A thousand tokens of a request cost a dollar.
+    fields.cost.input = Some(1000.0);
+    let model = |id: &str| ModelConfig { id: id.to_owned(), fields: fields.clone(), ..ModelConfig::default() };
     ProviderConfig {
         id: PROVIDER.to_owned(),
         // Nothing ever connects to it; the registry requires an address.

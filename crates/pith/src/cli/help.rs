@@ -21,7 +21,7 @@ Examples:
   pith -p \"What does this project do?\"        the answer goes to stdout
   git diff | pith -p \"Review this change\"     text from a pipe comes first
   pith -p @screenshot.png \"What is wrong?\"    files: text and images
-  pith --mode json -p \"Fix the tests\"         every event as a line of JSON
+  pith --json \"Fix the tests\"                 every event as a line of JSON
   echo '{\"type\":\"get_state\"}' | pith --mode rpc
 
 Exit codes: 0 done, 1 failed, 2 not possible, 130 interrupted.

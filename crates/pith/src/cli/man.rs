@@ -30,7 +30,7 @@ const REST: &str = "\
 The work is done.
 .TP
 .B 1
-It failed: bad arguments, a refused prompt, or an answer that ended in an error.
+It failed: bad arguments, a refused prompt, an answer that ended in an error, was cut off, or does not fit its schema.
 .TP
 .B 2
 pith does not do that.

@@ -26,7 +26,7 @@ pub use extension_flags::{ExtensionFlags, ResolvedFlags, UnknownFlags};
 pub use help::help;
 pub use man::man;
 pub use subcommand::{PackageVerb, Shell};
-pub use values::{dialect_named, stream_updates};
+pub use values::{dialect_named, duration, stream_updates};
 
 /// The parsed command line.
 #[derive(Debug, Default)]
@@ -34,6 +34,13 @@ pub struct Cli {
     pub action: Action,
     pub mode: Option<Mode>,
     pub print: bool,
+    /// `--json`: the same as `--mode json`, once the flags are known.
+    pub json: bool,
+    pub output: OutputFlags,
+    pub max_turns: Option<u32>,
+    /// US dollars.
+    pub max_cost: Option<f64>,
+    pub timeout: Option<Duration>,
     /// The search term of `--list-models`.
     pub search: Option<String>,
     pub provider: Option<String>,
@@ -79,6 +86,17 @@ pub struct Cli {
     pub warnings: Vec<String>,
     /// Unknown options with one dash.
     unknown: Vec<String>,
+}
+
+/// Where the answer goes and what it has to look like; only for the modes that answer once.
+#[derive(Clone, Debug, Default)]
+pub struct OutputFlags {
+    /// `--output`.
+    pub file: Option<PathBuf>,
+    /// `--output-schema`.
+    pub schema: Option<PathBuf>,
+    /// `--output-tries`.
+    pub n_tries: Option<u32>,
 }
 
 /// What the process is to do.

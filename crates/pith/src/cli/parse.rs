@@ -7,7 +7,7 @@ use pith_protocol::ThinkingLevel;
 
 use super::flags::{Effect, Flag, Takes};
 use super::subcommand::{self, Subcommand};
-use super::{Action, Cli, Mode};
+use super::{Action, Cli, Mode, OutputFlags};
 
 /// The arguments that have not been parsed yet.
 type Rest = Peekable<vec::IntoIter<String>>;
@@ -122,7 +122,7 @@ impl Cli {
         }
         // A document with front matter is a message although it begins with dashes.
         let is_message = |next: &String| !next.starts_with(['-', '@']) || next.starts_with("---");
-        if flag.long == "--print"
+        if ["--print", "--json"].contains(&flag.long)
             && let Some(message) = rest.next_if(is_message)
         {
             self.messages.push(message);
@@ -137,6 +137,30 @@ impl Cli {
             let valid = ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ");
             self.warnings.push(format!("Invalid thinking level \"{value}\". Valid values: {valid}"));
         }
+    }
+
+    /// Resolves `--json`, and refuses flags about an answer in a mode that serves a host.
+    fn check_output(&mut self) -> Result<(), String> {
+        match self.mode {
+            Some(Mode::Rpc) if self.json => self.warnings.push("--json has no effect in rpc mode".to_owned()),
+            Some(Mode::Text) if self.json => return Err("--json cannot be combined with --mode text".to_owned()),
+            None if self.json => self.mode = Some(Mode::Json),
+            None | Some(Mode::Text | Mode::Json | Mode::Rpc) => {}
+        }
+        if self.mode == Some(Mode::Rpc) {
+            self.refuse_output_flags("rpc mode")?;
+        }
+        Ok(())
+    }
+
+    /// Refuses flags about an answer where there is not one answer.
+    pub fn refuse_output_flags(&self, place: &str) -> Result<(), String> {
+        let flag = match &self.output {
+            OutputFlags { schema: Some(_), .. } => "--output-schema",
+            OutputFlags { file: Some(_), .. } => "--output",
+            OutputFlags { schema: None, file: None, .. } => return Ok(()),
+        };
+        Err(format!("{flag} has no meaning in {place}; use it with -p or --json"))
     }
 
     fn check(&mut self) -> Result<(), String> {
@@ -157,6 +181,7 @@ impl Cli {
             }
             _ => return Ok(()),
         }
+        self.check_output()?;
         self.sessions.check()?;
         // Other agents create directories for their hosts, too.
         self.sessions.serves_host = is_rpc;

@@ -110,6 +110,47 @@ pub const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        title: "Scripts",
+        flags: &[
+            switch("--json", None, "short for -p --mode json; the last line is the result", |cli| {
+                cli.print = true;
+                cli.json = true;
+            }),
+            value("--output", None, "FILE", "write what stdout would get to a file", |cli, value| {
+                cli.output.file = Some(value.into())
+            })
+            .needing("--output requires a file"),
+            value(
+                "--output-schema",
+                None,
+                "FILE",
+                "the answer must be JSON that fits this JSON Schema",
+                |cli, value| cli.output.schema = Some(value.into()),
+            )
+            .needing("--output-schema requires a file"),
+            checked("--output-tries", None, "N", "how often the model may mend it (default 3)", |cli, value| {
+                cli.output.n_tries = Some(values::count("--output-tries", &value)?);
+                Ok(())
+            })
+            .needing("--output-tries requires a number"),
+            checked("--max-turns", None, "N", "end the work after so many answers of the model", |cli, value| {
+                cli.max_turns = Some(values::count("--max-turns", &value)?);
+                Ok(())
+            })
+            .needing("--max-turns requires a number"),
+            checked("--max-cost", None, "USD", "end the work when it has cost so much", |cli, value| {
+                cli.max_cost = Some(values::dollars(&value)?);
+                Ok(())
+            })
+            .needing("--max-cost requires an amount"),
+            checked("--timeout", None, "TIME", "end the work after 90s, 30m, 2h, ...", |cli, value| {
+                cli.timeout = Some(values::timeout(&value)?);
+                Ok(())
+            })
+            .needing("--timeout requires a duration"),
+        ],
+    },
+    Group {
         title: "Tools",
         flags: &[
             value("--tools", Some("-t"), "LIST", "exactly these tools, comma-separated", |cli, value| {

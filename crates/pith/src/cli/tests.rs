@@ -28,7 +28,25 @@ fn refusals_say_what_is_wrong() {
     check("--mode rpc @x", "@file arguments are not supported in RPC mode");
     check("--host-tool-timeout-ms 0", "Invalid --host-tool-timeout-ms \"0\": expected a positive number");
     check("--name", "--name requires a value");
+    check("--mode rpc --output x", "--output has no meaning in rpc mode; use it with -p or --json");
+    check("--mode text --json x", "--json cannot be combined with --mode text");
     check("--mode rpc --fork a -c", "--fork cannot be combined with --continue");
+}
+
+#[test]
+fn durations_have_units() {
+    let check = |text: &str, wanted: Option<u64>| {
+        let parsed = duration("--timeout", text).ok();
+        assert_eq!(parsed, wanted.map(std::time::Duration::from_millis), "{text}");
+    };
+    check("90", Some(90_000));
+    check("90s", Some(90_000));
+    check("1.5h", Some(5_400_000));
+    check("30m", Some(1_800_000));
+    check("250ms", Some(250));
+    for wrong in ["", "s", "soon", "-1", "1e9", "inf", "1h30m", "99999999999999999999h"] {
+        check(wrong, None);
+    }
 }
 
 #[test]

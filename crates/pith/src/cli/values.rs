@@ -47,6 +47,40 @@ pub(super) fn host_tool_timeout(value: &str) -> Result<Duration, String> {
     parsed.ok_or_else(|| format!("Invalid --host-tool-timeout-ms \"{value}\": expected a positive number"))
 }
 
+/// Parses `1.5h`, `30m`, `90s`, `500ms`, or seconds; the error names the flag.
+pub fn duration(flag: &str, text: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
+    let (number, seconds) = units
+        .iter()
+        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))
+        .expect("any text ends in nothing");
+    let number = Some(number).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'));
+    let parsed = number.and_then(|number| number.parse::<f64>().ok());
+    let parsed = parsed.and_then(|number| Duration::try_from_secs_f64(number * seconds).ok());
+    parsed.ok_or_else(|| format!("Invalid {flag} \"{text}\": expected a duration such as 90s, 30m or 2h"))
+}
+
+pub(super) fn timeout(value: &str) -> Result<Duration, String> {
+    let parsed = duration("--timeout", value)?;
+    if parsed.is_zero() {
+        Err(format!("Invalid --timeout \"{value}\": expected a duration above 0, such as 90s"))
+    } else {
+        Ok(parsed)
+    }
+}
+
+/// Parses a number of turns or tries.
+pub(super) fn count(flag: &str, value: &str) -> Result<u32, String> {
+    let parsed = value.parse().ok().filter(|count| *count > 0);
+    parsed.ok_or_else(|| format!("Invalid {flag} \"{value}\": expected a whole number above 0"))
+}
+
+/// Parses an amount of US dollars.
+pub(super) fn dollars(value: &str) -> Result<f64, String> {
+    let parsed = value.trim_start_matches('$').parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
+    parsed.ok_or_else(|| format!("Invalid --max-cost \"{value}\": expected US dollars above 0, such as 0.50"))
+}
+
 /// Parses the display name of a session.
 pub(super) fn name(value: &str) -> Result<String, String> {
     let name = value.trim();

@@ -2,7 +2,7 @@
 
 use pith_protocol::host::UiAnswer;
 use pith_protocol::inbound::decode;
-use pith_protocol::{Inbound, Response};
+use pith_protocol::{self as protocol, ErrorKind, Inbound, Response, StopReason, Usage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -20,25 +20,48 @@ pub enum Notice {
 pub struct Settled {
     /// Text of the last answer.
     pub text: String,
+    /// Why the last answer ended; `None` if there is none.
+    pub stop_reason: Option<StopReason>,
     /// Why there is no last answer.
     pub failure: Option<Failure>,
+    /// What everything so far has taken.
+    pub totals: Totals,
+}
+
+/// What the answers of a session have taken.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    pub usage: Usage,
+    /// Answers that did not fail.
+    pub n_turns: u32,
 }
 
 /// Why there is no answer.
 #[derive(Clone, Debug)]
-pub enum Failure {
-    /// It was stopped on purpose: an extension aborted the run, or a limit of the user was reached.
-    Stopped(String),
-    /// Something went wrong.
-    Failed(String),
+pub struct Failure {
+    /// For people.
+    pub text: String,
+    /// Whether it was stopped on purpose: an extension aborted the run, or a limit of the user was reached.
+    pub is_on_purpose: bool,
+    /// What the provider said, or which kind of limit it was.
+    pub cause: Option<protocol::Failure>,
 }
 
 impl Failure {
+    /// A failure of which only the text is known.
+    #[cfg(test)]
+    pub fn failed(text: &str) -> Self {
+        Failure { text: text.to_owned(), is_on_purpose: false, cause: None }
+    }
+
     /// The text to show.
     pub fn into_text(self) -> String {
-        match self {
-            Failure::Stopped(text) | Failure::Failed(text) => text,
-        }
+        self.text
+    }
+
+    /// Whether a limit of the user was reached.
+    pub fn is_limit(&self) -> bool {
+        self.cause.as_ref().is_some_and(|cause| cause.kind == ErrorKind::Limit)
     }
 }
 

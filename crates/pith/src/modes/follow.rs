@@ -1,9 +1,9 @@
 //! Remembers the last answer, so that the end of the work can be reported with it.
 
-use pith_protocol::{AssistantMessage, Block, ErrorKind, Event, Response, StopReason};
+use pith_protocol::{AssistantMessage, Block, ErrorKind, Event, Message, Response, StopReason};
 use tokio::sync::mpsc;
 
-use super::client::{Failure, Notice, Settled, answered};
+use super::client::{Failure, Notice, Settled, Totals, answered};
 
 /// Turns frames into notices for the client.
 pub struct Follower {
@@ -27,19 +27,33 @@ impl Follower {
 
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
-            Event::AgentStart => self.last = Settled::default(),
-            Event::MessageEnd { message } => {
-                if let Some(answer) = message.as_assistant() {
-                    self.last = settled(answer);
-                }
+            Event::AgentStart => self.last = Settled { totals: self.last.totals.clone(), ..Settled::default() },
+            Event::MessageEnd { message } => self.note(message),
+            Event::CompactionEnd { result: Some(result), .. } => {
+                result.usage.iter().for_each(|usage| self.last.totals.usage.add(usage));
             }
             Event::AgentSettled { aborted } => {
                 let mut settled = self.last.clone();
                 // An abort during a retry delay leaves the failure as the last answer.
-                if *aborted {
-                    settled.failure = settled.failure.map(|failure| Failure::Stopped(failure.into_text()));
+                if let Some(failure) = settled.failure.as_mut().filter(|_| *aborted) {
+                    failure.is_on_purpose = true;
                 }
                 let _ = self.notices.send(Notice::Settled(settled));
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, message: &Message) {
+        match message {
+            Message::Assistant(answer) => {
+                let mut totals = std::mem::take(&mut self.last.totals);
+                totals.usage.add(&answer.usage);
+                totals.n_turns += u32::from(!answer.failed());
+                self.last = Settled { totals, ..settled(answer) };
+            }
+            Message::ToolResult(result) => {
+                result.usage.iter().for_each(|usage| self.last.totals.usage.add(usage));
             }
             _ => {}
         }
@@ -48,15 +62,20 @@ impl Follower {
 
 /// How the work ended, if this was its last answer.
 pub fn settled(answer: &AssistantMessage) -> Settled {
-    let text = |usual: &str| answer.error_message.clone().unwrap_or_else(|| usual.to_owned());
     let is_limit = answer.error.as_ref().is_some_and(|failure| failure.kind == ErrorKind::Limit);
+    let failure = |usual: &str, is_on_purpose| Failure {
+        text: answer.error_message.clone().unwrap_or_else(|| usual.to_owned()),
+        is_on_purpose,
+        cause: answer.error.clone(),
+    };
     Settled {
         text: answer.content.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
+        stop_reason: Some(answer.stop_reason),
         failure: match answer.stop_reason {
-            StopReason::Error if is_limit => Some(Failure::Stopped(text("Limit reached"))),
-            StopReason::Error => Some(Failure::Failed(text("Request error"))),
-            StopReason::Aborted => Some(Failure::Stopped(text("Request aborted"))),
+            StopReason::Error => Some(failure("Request error", is_limit)),
+            StopReason::Aborted => Some(failure("Request aborted", true)),
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => None,
         },
+        totals: Totals::default(),
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! Each is a client of the same session that serves hosts: commands go in as lines, frames come back through an outbox.
 
+mod answer_schema;
+mod ask;
 mod attach;
 mod chat;
 mod client;
 mod follow;
 mod markdown;
 mod one_shot;
+mod output_file;
 pub mod questions;
 mod screen;
 mod screen_outbox;

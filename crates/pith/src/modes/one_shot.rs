@@ -2,18 +2,21 @@
 
 use std::io::IsTerminal;
 
-use pith_ai::{NO_KEY, NO_MODEL};
-use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
+use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates, json};
 use pith_session::{Outbox, Room};
 use pith_tools::image::Rules;
+use pith_visible::visible;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use super::answer_schema::AnswerSchema;
+use super::ask::{Outcome, Problem, ProblemKind, ask_all};
 use super::attach::{Draft, piped, resolve};
-use super::client::{Client, Failure, Notice, Settled, is_busy, is_handled};
+use super::client::Notice;
 use super::drive;
 use super::follow::Follower;
+use super::output_file::{OutputFile, RecordFile};
 use super::screen::{Screen, Show, Streams};
 use super::screen_outbox::ScreenOutbox;
 use super::terminal::Abilities;
@@ -22,31 +25,30 @@ use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
 use crate::open::{OpenRequest, OpenedSession, Shared};
 use crate::outbox::WireOutbox;
-use crate::sessions::in_use_advice;
 use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
 use crate::{open, warn};
 
 /// `-p`: prints the answer on stdout, and progress on stderr if that is a terminal.
-pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
-    let asked_for = cli.print;
-    let input = CommandLineInput::of(&cli);
-    let has_messages = !input.messages.is_empty();
+pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    let assignment = Assignment::of(&mut cli)?;
     let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let start = runtime
         .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Print)?))?;
-    let prompts = input.prompts(start.image_rules())?;
+    let prompts = assignment.input.prompts(start.image_rules())?;
     if prompts.is_empty() {
-        return nothing_to_do(asked_for, has_messages);
+        return assignment.nothing_to_do();
     }
     let problems = start.resource_problems();
     let ending = Ending::default();
     let on_broken = ending.clone();
+    // An answer for a program is shown when it is known to be right.
+    let is_streamed = assignment.schema.is_none() && assignment.output.is_none() && abilities.0.is_terminal;
     let (screen, painter) = Screen::start(Streams {
         answers: Box::new(stdout),
-        answers_on: abilities.0,
+        answers_on: if is_streamed { abilities.0 } else { Abilities::default() },
         activity_on: abilities.1,
         on_broken: Box::new(move |error| {
             // A reader that has closed the pipe is no error worth a message.
@@ -59,74 +61,94 @@ pub fn print(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
     let (follower, notices) = Follower::new();
     let outbox = ScreenOutbox::new(screen.clone(), follower);
-    let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
-    if let Ok(settled) = &outcome
-        && !abilities.0.is_terminal
-        && !settled.text.is_empty()
-    {
-        screen.show(Show::Say(settled.text.clone()));
+    let n_prompts = prompts.len();
+    let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts, assignment.schema.as_ref());
+    let answer = final_answer(&outcome, assignment.schema.is_some());
+    let mut written = Ok(());
+    match (answer, assignment.output) {
+        (Some(text), Some(file)) => written = file.write(&format!("{text}\n")),
+        (Some(text), None) if !is_streamed => {
+            screen.show(Show::Say(if abilities.0.is_terminal { visible(text).into_owned() } else { text.to_owned() }));
+        }
+        (Some(_), None) | (None, _) => {}
     }
     screen.show(Show::Totals);
     drop(screen);
     finish(painter);
-    end_process(&ending, outcome.err().map(NotDone::into_text))
+    written?;
+    end_process(&ending, failures(&outcome, n_prompts))
 }
 
-/// `--mode json`: prints the session's header, then every event, one per line.
-pub fn json(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
-    let asked_for = cli.print;
-    let input = CommandLineInput::of(&cli);
-    let has_messages = !input.messages.is_empty();
+/// The text to print; `None` if the last prompt has no answer, or not the one that was asked for.
+fn final_answer(outcome: &Outcome, has_schema: bool) -> Option<&str> {
+    let is_right = outcome.last.failure.is_none() && (!has_schema || outcome.value.is_some());
+    Some(outcome.last.text.as_str()).filter(|text| is_right && !text.is_empty())
+}
+
+/// What to print on stderr about prompts that failed; `None` if none did.
+fn failures(outcome: &Outcome, n_prompts: usize) -> Option<String> {
+    let describe = |problem: &Problem| {
+        let text = match &problem.kind {
+            kind @ ProblemKind::Cut => format!("Error: {}", kind.text()),
+            kind @ ProblemKind::Misfit(_) => {
+                format!("Error: {}\nThe last answer was:\n{}", kind.text(), outcome.last.text)
+            }
+            kind => kind.text().to_owned(),
+        };
+        let is_one_of_many = n_prompts > 1 && !text.is_empty();
+        if is_one_of_many { format!("message {}: {text}", problem.n_prompt) } else { text }
+    };
+    let texts: Vec<String> = outcome.problems.iter().map(describe).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// `--mode json`: prints the session's header, then every event, one per line, then the result.
+pub fn json(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
+    let mut assignment = Assignment::of(&mut cli)?;
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let start = runtime
         .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Json)?))?;
-    let prompts = input.prompts(start.image_rules())?;
+    let prompts = assignment.input.prompts(start.image_rules())?;
     let ending = Ending::default();
     let on_broken = ending.clone();
-    let (queue, writer) = FrameQueue::start(stdout, move || on_broken.host_gone())?;
+    let records = match assignment.output.take() {
+        Some(file) => file.into_records()?,
+        None => RecordFile::stdout(stdout),
+    };
+    let (queue, writer) = FrameQueue::start(records, move || on_broken.host_gone())?;
     let (follower, notices) = Follower::new();
     let outbox = EventOutbox { wire: WireOutbox::without_greeting(queue.clone(), dialect), follower };
     queue.push(|out| out.extend_from_slice(start.header()));
-    if prompts.is_empty() {
-        queue.close();
-        finish(writer);
-        return nothing_to_do(asked_for, has_messages);
-    }
-    let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts);
+    let opened = start.session_name();
+    let outcome = if prompts.is_empty() {
+        Outcome::default()
+    } else {
+        run(&runtime, start, Box::new(outbox), notices, &ending, prompts.clone(), assignment.schema.as_ref())
+    };
+    queue.push(|out| json::append(out, &outcome.record(&opened)));
     queue.close();
     finish(writer);
-    end_process(
-        &ending,
-        match outcome {
-            // The events say what stopped the run. It did what it was told, which benchmarks with a limit on turns rely
-            // on.
-            Ok(_) | Err(NotDone::Failed(Failure::Stopped(_))) => None,
-            Err(NotDone::Failed(Failure::Failed(_)) | NotDone::Ended) => Some(String::new()),
-            // There is no event for that.
-            Err(NotDone::Refused(text)) => Some(text),
-        },
-    )
-}
-
-/// Why the work was not completed.
-enum NotDone {
-    /// A prompt was refused.
-    Refused(String),
-    /// The last answer says why.
-    Failed(Failure),
-    /// The session has ended.
-    Ended,
-}
-
-impl NotDone {
-    fn into_text(self) -> String {
-        match self {
-            NotDone::Refused(text) => text,
-            NotDone::Failed(failure) => failure.into_text(),
-            NotDone::Ended => String::new(),
-        }
+    if prompts.is_empty() {
+        return assignment.nothing_to_do();
     }
+    end_process(&ending, silent_failures(&outcome))
+}
+
+/// What stderr says of a failed run whose events were printed; `None` if it counts as a success.
+///
+/// The events say what stopped the run. It did what it was told, which benchmarks with a limit on turns rely on; an
+/// answer that was cut off is an answer.
+fn silent_failures(outcome: &Outcome) -> Option<String> {
+    let texts = outcome.problems.iter().filter_map(|problem| match &problem.kind {
+        ProblemKind::Failed(failure) if failure.is_on_purpose => None,
+        ProblemKind::Cut => None,
+        ProblemKind::Failed(_) | ProblemKind::Ended => Some(String::new()),
+        // There is no event for these.
+        ProblemKind::Refused(text) => Some(text.clone()),
+        kind @ ProblemKind::Misfit(_) => Some(format!("Error: {}", kind.text())),
+    });
+    texts.reduce(|all, text| if all.is_empty() { text } else { all })
 }
 
 fn run(
@@ -136,48 +158,49 @@ fn run(
     notices: mpsc::UnboundedReceiver<Notice>,
     ending: &Ending,
     prompts: Vec<Value>,
-) -> Result<Settled, NotDone> {
+    schema: Option<&AnswerSchema>,
+) -> Outcome {
     runtime.block_on(async {
         ending.watch_signals();
         let parts = start.into_parts(outbox);
-        drive(parts, notices, ending, async |client| ask_all(client, prompts).await).await
+        drive(parts, notices, ending, async |client| ask_all(client, prompts, schema).await).await
     })
 }
 
-/// Sends the prompts in turn; the last answer decides. A prompt that cannot be sent ends the run.
-async fn ask_all(client: &mut Client, prompts: Vec<Value>) -> Result<Settled, NotDone> {
-    let mut last = Ok(Settled::default());
-    for prompt in prompts {
-        last = ask(client, prompt).await;
-        if matches!(last, Err(NotDone::Refused(_) | NotDone::Ended)) {
-            break;
-        }
-    }
-    last
+/// What the command line asks for.
+struct Assignment {
+    input: CommandLineInput,
+    /// Whether `-p` was given.
+    is_asked_for: bool,
+    schema: Option<AnswerSchema>,
+    output: Option<OutputFile>,
 }
 
-async fn ask(client: &mut Client, prompt: Value) -> Result<Settled, NotDone> {
-    let sent = client.send(prompt).await;
-    // Set after an extension has handled the prompt: it may have started a run.
-    let mut asked = None;
-    while let Some(notice) = client.next().await {
-        match notice {
-            Notice::Answer { result: Err(text), .. } if text == NO_MODEL => {
-                return Err(NotDone::Refused(NO_KEY.to_owned()));
-            }
-            Notice::Answer { result: Err(text), .. } => return Err(NotDone::Refused(in_use_advice(&text))),
-            Notice::Answer { id, result: Ok(data) } if id == sent && is_handled(&data) => {
-                asked = Some(client.send(json!({"type": "get_state"})).await);
-            }
-            Notice::Answer { id, result: Ok(state) } if Some(id) == asked && !is_busy(&state) => {
-                return Ok(Settled::default());
-            }
-            Notice::Answer { result: Ok(_), .. } => {}
-            Notice::Settled(Settled { failure: Some(failure), .. }) => return Err(NotDone::Failed(failure)),
-            Notice::Settled(settled) => return Ok(settled),
-        }
+impl Assignment {
+    /// Reads the schema and prepares the file, before anything else is done.
+    fn of(cli: &mut Cli) -> anyhow::Result<Self> {
+        let output = std::mem::take(&mut cli.output);
+        let schema = output.schema.map(|path| AnswerSchema::load(&path, output.n_tries)).transpose()?;
+        cli.append_system_prompt.extend(schema.as_ref().map(AnswerSchema::instruction));
+        Ok(Assignment {
+            input: CommandLineInput { messages: cli.messages.clone(), files: cli.files.clone() },
+            is_asked_for: cli.print,
+            schema,
+            output: output.file.as_deref().map(OutputFile::prepare).transpose()?,
+        })
     }
-    Err(NotDone::Ended)
+
+    /// Nothing to do is no failure, but possibly a mistake; an empty message is probably an unset variable of a script.
+    fn nothing_to_do(&self) -> anyhow::Result<u8> {
+        anyhow::ensure!(
+            self.input.messages.is_empty(),
+            "the message is empty; give some text, as in pith -p \"What is this?\", or pipe it"
+        );
+        if !self.is_asked_for {
+            warn("nothing to do: give a message, pipe some text, or use --mode rpc; see pith --help");
+        }
+        Ok(0)
+    }
 }
 
 /// Prints the failure, if any, and ends the process, because a blocked read of stdin would keep it alive.
@@ -192,15 +215,6 @@ fn end_process(ending: &Ending, failure: Option<String>) -> anyhow::Result<u8> {
     Ok(1)
 }
 
-/// Nothing to do is no failure, but possibly a mistake; an empty message is probably an unset variable of a script.
-fn nothing_to_do(asked_for: bool, has_messages: bool) -> anyhow::Result<u8> {
-    anyhow::ensure!(!has_messages, "the message is empty; give some text, as in pith -p \"What is this?\", or pipe it");
-    if !asked_for {
-        warn("nothing to do: give a message, pipe some text, or use --mode rpc; see pith --help");
-    }
-    Ok(0)
-}
-
 /// The messages and files of the command line.
 struct CommandLineInput {
     messages: Vec<String>,
@@ -208,12 +222,8 @@ struct CommandLineInput {
 }
 
 impl CommandLineInput {
-    fn of(cli: &Cli) -> Self {
-        CommandLineInput { messages: cli.messages.clone(), files: cli.files.clone() }
-    }
-
     /// Makes the prompts; piped text, files and the first message make the first one.
-    fn prompts(self, rules: Rules) -> anyhow::Result<Vec<Value>> {
+    fn prompts(&self, rules: Rules) -> anyhow::Result<Vec<Value>> {
         let cwd = crate::current_dir()?;
         let home = std::env::home_dir().unwrap_or_default();
         let mut first = Draft::default();
@@ -223,8 +233,8 @@ impl CommandLineInput {
         for file in &self.files {
             first.attach(&resolve(file, &cwd, &home), rules)?;
         }
-        let mut messages = self.messages.into_iter();
-        first.push(&messages.next().unwrap_or_default());
+        let mut messages = self.messages.iter();
+        first.push(messages.next().map_or("", String::as_str));
         let rest = messages.map(|message| json!({"type": "prompt", "message": message}));
         Ok(first.into_prompt().into_iter().chain(rest).collect())
     }

@@ -34,7 +34,7 @@ use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
 use crate::project::{Ask, Project, TrustDecisions};
-use crate::sessions;
+use crate::sessions::{self, SessionName};
 use crate::warn;
 use options::Choices;
 
@@ -145,7 +145,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         cli.extension_flags.resolve(flags, unknown_flags).map_err(anyhow::Error::msg)?;
     warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
-    let choices = Choices::new(&cli, dialect, &environment)?;
+    let choices = Choices::new(&cli, dialect, &environment, mode)?;
     let files = project.read_with_settings(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
@@ -344,6 +344,14 @@ impl OpenedSession {
     /// The first line of the session's file.
     pub fn header(&self) -> &[u8] {
         &self.store.tree().header().line
+    }
+
+    /// The id of the session, and its file unless it is kept in memory.
+    pub fn session_name(&self) -> SessionName {
+        SessionName {
+            id: self.store.id().to_owned(),
+            file: self.store.path().map(|path| path.to_string_lossy().into_owned()),
+        }
     }
 
     /// The directory the session works in.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pith_config::{Environment, Settings};
 use pith_protocol::answers::Wire;
 use pith_protocol::{CacheRetention, StreamUpdates};
-use pith_session::{RetryPolicy, SessionOptions};
+use pith_session::{LimitScope, RetryPolicy, SessionOptions, WorkLimits};
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
@@ -19,11 +19,17 @@ pub(super) struct Choices {
     cache: CacheRetention,
     name: Option<String>,
     host_tool_timeout: Option<Duration>,
+    limits: WorkLimits,
     wire: Wire,
 }
 
 impl Choices {
-    pub fn new(cli: &Cli, dialect: &'static Dialect, environment: &Environment) -> anyhow::Result<Self> {
+    pub fn new(
+        cli: &Cli,
+        dialect: &'static Dialect,
+        environment: &Environment,
+        mode: pith_ext::Mode,
+    ) -> anyhow::Result<Self> {
         Ok(Choices {
             dialect,
             stream_updates: stream_updates(cli, environment)?,
@@ -34,6 +40,15 @@ impl Choices {
             },
             name: cli.name.clone(),
             host_tool_timeout: cli.host_tool_timeout,
+            limits: WorkLimits {
+                turns: cli.max_turns,
+                cost: cli.max_cost,
+                time: cli.timeout,
+                scope: match mode {
+                    pith_ext::Mode::Print | pith_ext::Mode::Json => LimitScope::Session,
+                    pith_ext::Mode::Tui | pith_ext::Mode::Rpc => LimitScope::Prompt,
+                },
+            },
             wire: Wire {
                 dialect: dialect.name,
                 hidden_events: dialect.hidden_events,
@@ -43,6 +58,7 @@ impl Choices {
     }
 
     pub fn options(&self, settings: &Settings) -> SessionOptions {
+        let max_turns = settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
         SessionOptions {
             steering_mode: settings.steering_mode,
             follow_up_mode: settings.follow_up_mode,
@@ -56,7 +72,7 @@ impl Choices {
                 max_delay: settings.retry.max_agent_delay,
                 max_server_delay: Some(settings.retry.provider.max_retry_delay).filter(|delay| *delay > Duration::ZERO),
             },
-            max_turns: settings.max_turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+            limits: WorkLimits { turns: self.limits.turns.or(max_turns), ..self.limits },
             block_images: settings.images.block_images,
             cache: self.cache,
             attribution: self.dialect.attribution,

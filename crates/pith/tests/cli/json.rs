@@ -1,4 +1,4 @@
-//! `--mode json`: a header, then every event, and an exit code that tells the outcome.
+//! `--mode json`: a header, every event, the result, and an exit code that tells the outcome.
 
 use pith_testkit::{TempHome, Turn};
 use serde_json::{Value, json};
@@ -16,7 +16,10 @@ fn json_mode_prints_a_header_and_then_the_events() {
     assert_eq!((output.stderr.as_str(), output.code), ("", 0));
     let frames = frames(&output);
     let kinds: Vec<&str> = frames.iter().map(|frame| frame["type"].as_str().expect("a type")).collect();
-    assert_eq!((kinds[0], kinds[1], kinds[kinds.len() - 1]), ("session", "agent_start", "agent_settled"));
+    assert_eq!(
+        (kinds[0], kinds[1], &kinds[kinds.len() - 2..]),
+        ("session", "agent_start", &["agent_settled", "result"][..])
+    );
     assert!(!kinds.contains(&"response"), "{kinds:?}");
     let work = home.work().canonicalize().expect("work directory");
     assert_eq!((frames[0]["cwd"].as_str(), &frames[0]["version"]), (work.to_str(), &3.into()));
@@ -56,5 +59,5 @@ fn failures_show_in_the_exit_code() {
 
     let refused = run(&TempHome::new(), ["--mode", "json", "hi"]);
     assert!(refused.code == 1 && refused.stderr.starts_with("No API key found"), "{}", refused.stderr);
-    assert_eq!(frames(&refused).len(), 1, "only the header: {}", refused.stdout);
+    assert_eq!(frames(&refused).len(), 2, "only the header and the result: {}", refused.stdout);
 }

@@ -9,4 +9,5 @@ mod mistakes;
 mod packages;
 mod print;
 mod scenes;
+mod scripts;
 mod support;

@@ -339,7 +339,7 @@ fn an_extension_can_run_pith_itself() {
         ),
     );
     let ran = run(&home, once(&["-p", "/sub", "-e", "sub.ts"]));
-    assert!(ran.code == 0 && ran.stderr.contains("<pith --provider 0 session agent_settled>"), "{}", ran.stderr);
+    assert!(ran.code == 0 && ran.stderr.contains("<pith --provider 0 session result>"), "{}", ran.stderr);
     assert_eq!(server.requests().len(), 1);
     assert_eq!(home.sessions().len(), 0);
 }

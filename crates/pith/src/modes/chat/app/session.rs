@@ -89,7 +89,7 @@ impl App {
         self.tools.retain(|tool| tool.id == SHELL);
         self.work = None;
         match self.failure.take() {
-            Some(Failure::Failed(text)) if !aborted => self.complain(&text),
+            Some(failure) if !failure.is_on_purpose && !aborted => self.complain(&failure.into_text()),
             Some(failure) => self.complain(&format!("stopped: {}", failure.into_text())),
             None if aborted => self.complain("stopped"),
             None => {}

@@ -200,12 +200,12 @@ fn many_calls_and_long_lines_leave_room() {
 fn a_failure_is_told_once_the_work_is_over() {
     let mut screen = Screen::new();
     screen.frame(Frame::WorkStarted);
-    screen.frame(Frame::Answered(Some(Failure::Failed("overloaded".to_owned()))));
+    screen.frame(Frame::Answered(Some(Failure::failed("overloaded"))));
     let delay = Duration::from_secs(4);
     screen.frame(Frame::Retrying { attempt: 1, max_attempts: 3, delay, error: "overloaded".to_owned() });
     screen.check(&["trying again in 4s (1/3): overloaded"]);
     assert!(!screen.text().contains("✗"));
-    screen.frame(Frame::RetryOver).frame(Frame::Answered(Some(Failure::Failed("no".to_owned()))));
+    screen.frame(Frame::RetryOver).frame(Frame::Answered(Some(Failure::failed("no"))));
     screen.frame(Frame::Settled { aborted: false }).check(&["✗ no"]);
 }
 

@@ -1,0 +1,208 @@
+//! What the user allows: turns, money and time. This module counts and decides; `run/request.rs` asks it before each
+//! answer, and the session's loop watches the deadline.
+//!
+//! Work that reaches a limit ends with an answer of kind `limit`. The conversation stays valid, so a further prompt can
+//! continue it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pith_agent::Opening;
+use pith_ai::failure;
+use pith_protocol::{AssistantMessage, ErrorKind, Message, StopReason, Usage};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::activity::RunStart;
+use crate::session::Session;
+
+/// The limits, from flags and settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkLimits {
+    /// How many answers of the model.
+    pub turns: Option<u32>,
+    /// US dollars. Checked before each answer, so the last one may pass it.
+    pub cost: Option<f64>,
+    pub time: Option<Duration>,
+    pub scope: LimitScope,
+}
+
+/// What the limits apply to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitScope {
+    /// Each prompt has the full allowance.
+    #[default]
+    Prompt,
+    /// All prompts of the session share one, for commands that ask several things.
+    Session,
+}
+
+/// What has been used since the allowance began.
+#[derive(Debug, Default)]
+pub(crate) struct Spending {
+    n_turns: u32,
+    cost: f64,
+    /// `None` before the first work, without a limit of time, and when it has passed.
+    deadline: Option<Instant>,
+    has_begun: bool,
+    /// Whether the deadline stopped the work.
+    is_time_up: bool,
+}
+
+impl Spending {
+    /// Called when an input starts a run.
+    fn begin(&mut self, limits: &WorkLimits) {
+        if self.has_begun && limits.scope == LimitScope::Session {
+            return;
+        }
+        let deadline = limits.time.map(|time| Instant::now() + time);
+        *self = Spending { deadline, has_begun: true, ..Spending::default() };
+    }
+
+    /// Counts a message. Answers that failed are not turns, so that retries do not use them up.
+    fn note(&mut self, message: &Message) {
+        match message {
+            Message::Assistant(answer) => {
+                self.n_turns += u32::from(!answer.failed());
+                self.add(&answer.usage);
+            }
+            Message::ToolResult(result) => result.usage.iter().for_each(|usage| self.add(usage)),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, usage: &Usage) {
+        self.cost += usage.cost.total;
+    }
+
+    /// Says which limit allows no further answer.
+    fn reached(&self, limits: &WorkLimits) -> Option<String> {
+        if let Some(time) = limits.time.filter(|_| self.is_time_up) {
+            return Some(format!("The run was stopped: it reached the time limit of {time:?} (--timeout)."));
+        }
+        if let Some(turns) = limits.turns.filter(|turns| self.n_turns >= *turns) {
+            return Some(format!("The run was stopped: it reached the limit of {turns} turns (maxTurns)."));
+        }
+        let cost = limits.cost.filter(|limit| self.cost >= *limit)?;
+        Some(format!("The run was stopped: it has cost ${:.4}, and the limit is ${cost} (--max-cost).", self.cost))
+    }
+}
+
+impl Session {
+    /// Called when an input starts a run: a prompt, or one that was queued.
+    pub(crate) fn begin_allowance(&mut self) {
+        self.spending.begin(&self.options.limits);
+    }
+
+    /// Counts a message of the work.
+    pub(crate) fn note_spending(&mut self, message: &Message) {
+        self.spending.note(message);
+    }
+
+    /// Counts the tokens of a summary.
+    pub(crate) fn note_summary(&mut self, usage: &Usage) {
+        self.spending.add(usage);
+    }
+
+    /// Says why no further answer is allowed.
+    pub(crate) fn limit_reached(&self) -> Option<String> {
+        self.spending.reached(&self.options.limits)
+    }
+
+    /// Whether the last answer is one that says which limit was reached.
+    pub(crate) fn ended_at_limit(&self) -> bool {
+        let last = self.store.messages().iter().rev().find_map(|message| message.as_assistant());
+        last.and_then(|answer| answer.error.as_ref()).is_some_and(|failure| failure.kind == ErrorKind::Limit)
+    }
+
+    /// Whether the work was stopped because its time is up.
+    pub(crate) fn is_time_up(&self) -> bool {
+        self.spending.is_time_up
+    }
+
+    /// Whether somebody stopped what the token belongs to; the deadline does not count.
+    pub(crate) fn was_aborted(&self, cancel: &CancellationToken) -> bool {
+        cancel.is_cancelled() && !self.is_time_up()
+    }
+
+    /// When the work has to end; `None` while it is ending.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.spending.deadline.filter(|_| self.activity.is_working() && !self.activity.is_stopping())
+    }
+
+    /// Called at the deadline. Stops what runs; its last answer says why.
+    pub(crate) fn on_deadline(&mut self) {
+        self.spending.deadline = None;
+        info!(target: "pith::run", "time is up");
+        self.spending.is_time_up = true;
+        match self.activity.end_retry_wait() {
+            Some((work, wait)) => {
+                wait.abort();
+                // The model is not asked: the run ends at once with an answer that says why.
+                self.start_run(work, RunStart::with(Opening::Continue));
+            }
+            None => self.stop_activity(),
+        }
+    }
+
+    /// Why an answer that was cut off was stopped, if a limit did it.
+    pub(crate) fn stopped_by(&self) -> Option<String> {
+        self.limit_reached().filter(|_| self.is_time_up())
+    }
+}
+
+/// Turns an answer that the deadline has cut off into one that says so.
+pub(crate) fn limited(answer: &AssistantMessage, why: String) -> Arc<Message> {
+    Arc::new(Message::Assistant(AssistantMessage {
+        stop_reason: StopReason::Error,
+        raw_stop_reason: None,
+        error_message: Some(why),
+        error: Some(failure(ErrorKind::Limit)),
+        ..answer.clone()
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(cost: f64, stop_reason: StopReason) -> Message {
+        let mut answer = AssistantMessage { stop_reason, ..AssistantMessage::default() };
+        answer.usage.cost.total = cost;
+        Message::Assistant(answer)
+    }
+
+    #[test]
+    fn answers_use_up_turns_and_money_and_failed_ones_only_money() {
+        let limits = WorkLimits { turns: Some(2), cost: Some(1.0), ..WorkLimits::default() };
+        let mut spending = Spending::default();
+        spending.begin(&limits);
+        spending.note(&answer(0.25, StopReason::ToolUse));
+        spending.note(&answer(0.25, StopReason::Error));
+        assert_eq!(spending.reached(&limits), None);
+        spending.note(&answer(0.25, StopReason::ToolUse));
+        let text = spending.reached(&limits).expect("two turns");
+        assert_eq!(text, "The run was stopped: it reached the limit of 2 turns (maxTurns).");
+        let limits = WorkLimits { turns: None, ..limits };
+        assert_eq!(spending.reached(&limits), None);
+        spending.note(&answer(0.5, StopReason::Aborted));
+        let text = spending.reached(&limits).expect("too much");
+        assert_eq!(text, "The run was stopped: it has cost $1.2500, and the limit is $1 (--max-cost).");
+    }
+
+    #[test]
+    fn an_allowance_is_for_a_prompt_or_for_all_of_them() {
+        let reached_by_the_second = |scope| {
+            let limits = WorkLimits { turns: Some(2), scope, ..WorkLimits::default() };
+            let mut spending = Spending::default();
+            for _ in 0..2 {
+                spending.begin(&limits);
+                spending.note(&answer(0.0, StopReason::Stop));
+            }
+            spending.reached(&limits).is_some()
+        };
+        assert!(!reached_by_the_second(LimitScope::Prompt));
+        assert!(reached_by_the_second(LimitScope::Session));
+    }
+}
