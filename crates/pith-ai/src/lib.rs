@@ -20,6 +20,7 @@ mod secrets;
 // How they are spoken to: from a call to a request body, over HTTP, back to events.
 mod assemble;
 mod client;
+mod explain;
 mod failure;
 mod hooks;
 mod http;
@@ -42,10 +43,14 @@ pub use assemble::MessageBuilder;
 pub use auth_file::Stored;
 pub use client::{ClientOptions, Notice, Providers};
 pub use credentials::{CredentialSource, Credentials};
+pub use explain::explain;
 pub use failure::{Fault, failure, is_overflow, is_retryable};
 pub use http::{Clients, Redirect, Tape, Timeouts, Web, WebRequest};
 pub use limits::{message_tokens, safety_tokens};
 pub use models_file::{ModelConfig, ModelFields, ProviderConfig};
 pub use prepare::{as_model_sees, bash_text};
-pub use registry::{Answers, AuthStatus, Logins, NO_KEY, NO_MODEL, Registry, Service, Visibility, model_table};
+pub use registry::{
+    Answers, AuthStatus, Logins, NO_KEY, NO_MODEL, Registry, Service, Visibility, key_variable, model_catalogue,
+    model_table,
+};
 pub use scripted::Scripts;

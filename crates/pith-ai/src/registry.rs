@@ -30,8 +30,8 @@ use crate::models_file::ProviderConfig;
 use crate::network;
 use crate::secrets::Secrets;
 
-pub use auth::{NO_KEY, NO_MODEL};
-pub use listing::model_table;
+pub use auth::{NO_KEY, NO_MODEL, key_variable};
+pub use listing::{model_catalogue, model_table};
 pub use logins::Logins;
 pub use provider::Visibility;
 use provider::{Provider, Registered};

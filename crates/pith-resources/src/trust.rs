@@ -166,13 +166,25 @@ impl TrustFile {
 
     /// Saves a decision for a directory, keeping all others.
     pub fn save(&self, cwd: &Path, trusted: bool) -> Result<(), TrustError> {
+        self.update(cwd, Some(trusted))
+    }
+
+    /// Forgets the decision for a directory, keeping all others.
+    pub fn forget(&self, cwd: &Path) -> Result<(), TrustError> {
+        self.update(cwd, None)
+    }
+
+    fn update(&self, cwd: &Path, decision: Option<bool>) -> Result<(), TrustError> {
         let real = canonical(cwd);
         let Some(key) = real.to_str() else { return Err(TrustError::NotUnicode(real)) };
         let failed = |error| TrustError::Io { path: self.path.clone(), error };
         self.path.parent().map_or(Ok(()), pith_config::create_private_directory).map_err(failed)?;
         let _lock = FileLock::acquire(&self.path).map_err(failed)?;
         let mut decisions = if self.path.exists() { self.read()? } else { Decisions::new() };
-        decisions.insert(key.to_owned(), Some(trusted));
+        match decision {
+            Some(trusted) => drop(decisions.insert(key.to_owned(), Some(trusted))),
+            None => drop(decisions.remove(key)),
+        }
         let mut text = serde_json::to_vec_pretty(&decisions).expect("a map of texts always serializes");
         text.push(b'\n');
         pith_config::replace(&self.path, &text).map_err(failed)

@@ -1,4 +1,6 @@
-//! `pith auth`: reports whether a provider is ready, and prints its secret. For scripts.
+//! `pith auth`: reports whether a provider is ready, and prints, stores and removes its secret.
+
+mod keys;
 
 use std::time::{Duration, SystemTime};
 
@@ -11,13 +13,17 @@ use crate::cli::{Cli, duration};
 use crate::open::agent_dir;
 use crate::program::Program;
 use crate::{rpc, show};
+use keys::KeyChange;
 
 const USAGE: &str = "\
 Usage:
+  pith auth set PROVIDER
+  pith auth remove PROVIDER
   pith auth check [--json] [--credentials] (--provider NAME | --model PATTERN)
   pith auth print-api-key (--provider NAME | --model PATTERN)
   pith auth print-bearer-token [--min-expiry 30m] (--provider NAME | --model PATTERN)
 
+set reads the key from the terminal, without showing it, or from stdin, and stores it in auth.json.
 check prints ready, not_ready or invalid, and exits with 0, 1 or 2.
 ";
 
@@ -48,11 +54,15 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return show(USAGE);
     }
-    let wanted = AuthArguments::parse(arguments).map_err(anyhow::Error::msg)?;
+    let change = KeyChange::of(arguments).map_err(anyhow::Error::msg)?;
     let environment = Environment::of_process();
     let agent_dir = agent_dir(rpc::dialect(&Cli::default(), program)?, &environment);
     let settings = settings::load(&agent_dir, &crate::current_dir()?, false).settings;
     let registry = Registry::load(&agent_dir, environment, &settings);
+    if let Some(change) = change {
+        return change.carry_out(&registry);
+    }
+    let wanted = AuthArguments::parse(arguments).map_err(anyhow::Error::msg)?;
     let provider = match wanted.provider(&registry) {
         Ok(provider) => provider,
         // `check` must always print a status, even for an unknown provider.
@@ -94,7 +104,9 @@ impl AuthArguments {
             }
         }
         match (wanted.verb.is_empty(), wanted.provider.is_none() && wanted.model.is_none()) {
-            (true, _) => Err(format!("auth requires check, print-api-key or print-bearer-token\n\n{USAGE}")),
+            (true, _) => {
+                Err(format!("auth requires set, remove, check, print-api-key or print-bearer-token\n\n{USAGE}"))
+            }
             (_, true) => Err(format!("auth {} requires --provider or --model", wanted.verb)),
             (false, false) => Ok(wanted),
         }
@@ -168,7 +180,7 @@ mod tests {
     fn bad_arguments_are_named() {
         let parse = |line: &str| AuthArguments::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         assert!(parse("check").expect_err("no provider").contains("requires --provider or --model"));
-        assert!(parse("--provider x").expect_err("no verb").contains("auth requires check"));
+        assert!(parse("--provider x").expect_err("no verb").contains("auth requires set"));
         assert!(parse("check --provider").expect_err("no value").contains("--provider requires a value"));
         assert!(parse("check --frob --provider x").expect_err("unknown").contains("--frob"));
     }

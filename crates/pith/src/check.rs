@@ -5,7 +5,7 @@ mod names;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use pith_ai::model_table;
+use pith_ai::{model_catalogue, model_table};
 use pith_config::{AgentDir, DiagnosticKind, Environment};
 use pith_resources::TrustFile;
 
@@ -45,7 +45,8 @@ pub fn list_models(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     if let Some(errors) = registry.models_error() {
         warn(&format!("Warning: errors loading models.json:\n{errors}"));
     }
-    show(&format!("{}\n", model_table(&registry, cli.search.as_deref())))
+    let table = if cli.lists_all { model_catalogue } else { model_table };
+    show(&format!("{}\n", table(&registry, cli.search.as_deref())))
 }
 
 /// `config check`: lists every file and every problem with it. Project files are checked whether trusted or not.

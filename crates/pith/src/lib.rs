@@ -24,6 +24,7 @@ mod schema;
 mod sessions;
 mod tour;
 mod transport;
+mod trust;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -75,6 +76,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::ListModels => check::list_models(&cli, rpc::dialect(&cli, program)?),
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
+        Action::Trust(arguments) => trust::run(arguments, program),
         Action::Schema(arguments) => schema::print(arguments, program),
         Action::Packages(verb, arguments) => packages::run(*verb, arguments, program),
         Action::Conformance(arguments) => conformance::run(arguments, program),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pith_config::settings::{self, LoadedSettings, Settings};
+use pith_config::settings::{self, LoadedSettings, Settings, UnknownKey};
 use pith_config::{AgentDir, Diagnostic, Environment};
 use pith_ext::TrustDecision;
 use pith_resources::{
@@ -232,6 +232,22 @@ impl Project {
     /// Returns what was decided about a directory whose settings have been read.
     pub fn trusts(&self, cwd: &Path) -> bool {
         self.trust_decisions.of(cwd).unwrap_or(false)
+    }
+
+    /// Keys of settings that are probably meant to be others, for the user.
+    pub fn mistyped_keys(&self, cwd: &Path) -> Vec<String> {
+        let own = self.trusts(cwd).then(|| self.agent_dir.project_settings_file(cwd));
+        let files = [self.agent_dir.settings_file()].into_iter().chain(own);
+        let keys = files.flat_map(|file| settings::unknown_keys(&file).into_iter().map(move |key| (file.clone(), key)));
+        let text = |(file, key): (PathBuf, UnknownKey)| {
+            Some(format!("{}: unknown key {}; did you mean \"{}\"?", file.display(), key.path, key.near?))
+        };
+        keys.filter_map(text).collect()
+    }
+
+    /// Whether the project brings anything that needs trust.
+    pub fn has_own_files(&self, cwd: &Path) -> bool {
+        !GatedResources::find(cwd, self.agent_dir.layout().project_name(), Some(&self.home)).is_empty()
     }
 
     fn is_trusted(

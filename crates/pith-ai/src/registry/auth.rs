@@ -79,12 +79,18 @@ pub const NO_MODEL: &str = "No model selected.\n\n\
 
 /// What print mode says when there is nothing to send a prompt to.
 pub const NO_KEY: &str = "No API key found for the selected model.\n\n\
-    Set an API key environment variable, log in, or add a provider to models.json.";
+    Set an API key environment variable, run pith auth set PROVIDER, or add a provider to models.json.\n\
+    pith --list-models --all shows which key each model needs; --model scripted/tour needs none.";
+
+/// Returns the variable that the key of a built-in provider usually stands in.
+pub fn key_variable(provider: &str) -> Option<String> {
+    let variable = crate::catalogue::provider(provider)?.variables.last()?;
+    Some(variable.replace('+', " and "))
+}
 
 fn no_key(provider: &str) -> String {
-    let variable = crate::catalogue::provider(provider).and_then(|built_in| built_in.variables.last());
-    let first = match variable {
-        Some(name) => format!("Set {}", name.replace('+', " and ")),
+    let first = match key_variable(provider) {
+        Some(name) => format!("Set {name}"),
         None => "Set an API key environment variable".to_owned(),
     };
     format!(

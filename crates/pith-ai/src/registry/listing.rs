@@ -1,5 +1,7 @@
 //! The table of `--list-models`.
 
+use std::sync::Arc;
+
 use pith_protocol::Model;
 
 use super::Registry;
@@ -7,23 +9,56 @@ use super::Registry;
 /// Returns the usable models as a table, filtered by a search term. Ends without a newline.
 pub fn model_table(registry: &Registry, search: Option<&str>) -> String {
     let mut models = registry.available();
+    if models.is_empty() {
+        return "No models available. Set an API key environment variable, run pith auth set PROVIDER, or add a provider \
+                to models.json; --list-models --all lists every model."
+            .into();
+    }
+    if !search_in(&mut models, search) {
+        return format!("No models matching \"{}\"", search.unwrap_or_default());
+    }
+    let head = ["provider", "model", "context", "max-out", "thinking", "images"].map(str::to_owned);
+    let rows = std::iter::once(head).chain(models.iter().map(|model| row(model)));
+    align(&rows.collect::<Vec<_>>())
+}
+
+/// Returns every model of the catalogue and of `models.json` as a table that says what each needs. Ends without a
+/// newline.
+pub fn model_catalogue(registry: &Registry, search: Option<&str>) -> String {
+    let mut models = registry.models();
+    if !search_in(&mut models, search) {
+        return format!("No models matching \"{}\"", search.unwrap_or_default());
+    }
+    let head = ["provider", "model", "context", "max-out", "thinking", "images", "key"].map(str::to_owned);
+    let rows = models.iter().map(|model| {
+        let [provider, id, context, max_out, thinking, images] = row(model);
+        [provider, id, context, max_out, thinking, images, need(registry, model)]
+    });
+    align(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
+}
+
+/// What is needed to use a model.
+fn need(registry: &Registry, model: &Model) -> String {
+    if registry.check_support(model).is_err() {
+        return "not supported".to_owned();
+    }
+    if registry.is_usable(model) {
+        return "ready".to_owned();
+    }
+    super::key_variable(&model.provider).unwrap_or_else(|| "in models.json or auth.json".to_owned())
+}
+
+/// Keeps what matches the search and sorts it; `false` if nothing is left.
+fn search_in(models: &mut Vec<Arc<Model>>, search: Option<&str>) -> bool {
     if let Some(search) = search {
         let tokens: Vec<String> = search.to_lowercase().split(['/', ' ', '\t', '\n']).map(str::to_owned).collect();
         models.retain(|model| {
             let text = format!("{} {}", model.provider, model.id).to_lowercase();
             tokens.iter().all(|token| is_subsequence(token, &text))
         });
-        if models.is_empty() {
-            return format!("No models matching \"{search}\"");
-        }
-    }
-    if models.is_empty() {
-        return "No models available. Set an API key environment variable, or add a provider to models.json.".into();
     }
     models.sort_by(|a, b| (&a.provider, &a.id).cmp(&(&b.provider, &b.id)));
-    let head = ["provider", "model", "context", "max-out", "thinking", "images"].map(str::to_owned);
-    let rows = std::iter::once(head).chain(models.iter().map(|model| row(model)));
-    align(&rows.collect::<Vec<_>>())
+    !models.is_empty()
 }
 
 fn row(model: &Model) -> [String; 6] {
@@ -38,9 +73,9 @@ fn row(model: &Model) -> [String; 6] {
     ]
 }
 
-fn align(rows: &[[String; 6]]) -> String {
+fn align<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; N] = std::array::from_fn(width);
     let lines = rows.iter().map(|row| {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()

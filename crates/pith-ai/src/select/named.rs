@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pith_config::{near, suggestion};
 use pith_protocol::{Model, ThinkingLevel};
 
 use super::level::valid_levels;
@@ -44,12 +45,32 @@ pub fn by_name(registry: &Registry, provider: Option<&str>, model: Option<&str>)
 }
 
 fn known(registry: &Registry, provider: &str) -> Result<String, String> {
-    let unknown = || format!("Unknown provider \"{provider}\". Use --list-models to see available providers/models.");
+    let unknown = || {
+        let ids = registry.provider_ids();
+        let near = hint(provider, ids.iter().map(String::as_str));
+        format!("Unknown provider \"{provider}\"{near} Use --list-models to see available providers/models.")
+    };
     registry.provider_named(provider.trim()).ok_or_else(unknown)
 }
 
-fn not_found(text: &str) -> String {
-    format!("Model \"{text}\" not found. Use --list-models to see available models.")
+/// Returns `; did you mean "x"?`, or a full stop.
+fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    Some(suggestion(name, known)).filter(|near| !near.is_empty()).unwrap_or_else(|| ".".to_owned())
+}
+
+/// Says that there is no such model, and which one may be meant.
+fn not_found(text: &str, near: &str) -> String {
+    format!("Model \"{text}\" not found{near} Use --list-models to see available models.")
+}
+
+/// Suggests a model for a name that no provider has: the provider may be mistyped, or the id.
+fn nearest_anywhere(registry: &Registry, all: &[Arc<Model>], text: &str) -> String {
+    let ids = registry.provider_ids();
+    let named = text.split_once('/').and_then(|(head, rest)| Some((near(head, ids.iter().map(String::as_str))?, rest)));
+    match named {
+        Some((provider, rest)) => format!("; did you mean \"{provider}/{rest}\"?"),
+        None => hint(text, all.iter().map(|model| &*model.id)),
+    }
 }
 
 fn provider_default(registry: &Registry, provider: &str) -> Result<Arc<Model>, String> {
@@ -124,7 +145,7 @@ fn without_provider(registry: &Registry, text: &str) -> Result<Choice, String> {
     match fuzzy(registry, &all, text) {
         Match::Found(found) => Ok(found.into()),
         Match::BadLevel { suffix, .. } => Err(bad_level(&suffix, text)),
-        Match::Nothing => Err(not_found(text)),
+        Match::Nothing => Err(not_found(text, &nearest_anywhere(registry, &all, text))),
     }
 }
 
@@ -185,10 +206,14 @@ fn custom(registry: &Registry, provider: &str, text: &str) -> Result<Choice, Str
     let (id, level) = split_level(text);
     let like = provider_default(registry, provider).ok().or_else(|| registry.blank_model(provider, id));
     let Some(like) = like.filter(|_| !id.is_empty() && registry.is_listed(provider)) else {
-        return Err(not_found(&format!("{provider}/{text}")));
+        let models = registry.models_of(provider);
+        let near = hint(text, models.iter().map(|model| &*model.id));
+        return Err(not_found(&format!("{provider}/{text}"), &near));
     };
     let thinks = level.is_some_and(|level| level != ThinkingLevel::Off);
     let model = Model { id: id.into(), name: id.into(), reasoning: like.reasoning || thinks, ..Model::clone(&like) };
-    let warning = format!("Model \"{id}\" not found for provider \"{provider}\". Using custom model id.");
+    let models = registry.models_of(provider);
+    let near = hint(id, models.iter().map(|model| &*model.id));
+    let warning = format!("Model \"{id}\" not found for provider \"{provider}\"{near} Using custom model id.");
     Ok(Choice { model: Arc::new(model), level, is_custom: true, warning: Some(warning) })
 }

@@ -43,6 +43,8 @@ pub struct Cli {
     pub timeout: Option<Duration>,
     /// The search term of `--list-models`.
     pub search: Option<String>,
+    /// `--all`: `--list-models` lists also what cannot be used now.
+    pub lists_all: bool,
     pub provider: Option<String>,
     pub model: Option<String>,
     pub models: Option<String>,
@@ -117,6 +119,8 @@ pub enum Action {
     ConfigCheck,
     /// `auth`, with its own arguments.
     Auth(Vec<String>),
+    /// `trust`, with its own arguments.
+    Trust(Vec<String>),
     /// `schema`, with its own arguments.
     Schema(Vec<String>),
     /// `install` and its kin, with their own arguments.

@@ -27,9 +27,15 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
     SubcommandRow { name: "doctor", usage: "doctor", help: "the same as config check", words: &[] },
     SubcommandRow {
         name: "auth",
-        usage: "auth <check|print-api-key|...>",
-        help: "is a provider ready, and with which secret (pith auth --help)",
-        words: &["check", "print-api-key", "print-bearer-token"],
+        usage: "auth <set|remove|check|...>",
+        help: "store, remove and look at the keys of providers (pith auth --help)",
+        words: &["set", "remove", "check", "print-api-key", "print-bearer-token"],
+    },
+    SubcommandRow {
+        name: "trust",
+        usage: "trust [--no|--forget|--show] [DIR]",
+        help: "whether a project's settings, extensions and skills are used",
+        words: &["--no", "--forget", "--show"],
     },
     SubcommandRow {
         name: "install",
@@ -82,6 +88,7 @@ pub enum Subcommand {
     /// Another name for `config check`.
     Doctor,
     Auth,
+    Trust,
     Schema,
     Packages(PackageVerb),
     Conformance,
@@ -117,6 +124,7 @@ impl Subcommand {
             ("man", _) => Subcommand::Man,
             ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,
+            ("trust", _) => Subcommand::Trust,
             ("schema", _) => Subcommand::Schema,
             ("conformance", _) => Subcommand::Conformance,
             ("config", Some("check")) => Subcommand::ConfigCheck,

@@ -33,6 +33,9 @@ pub const GROUPS: &[Group] = &[
                 cli.action = Action::ListModels;
                 cli.search = Some(value).filter(|search| !search.trim().is_empty());
             }),
+            switch("--all", None, "with --list-models: every model, and which key it needs", |cli| {
+                cli.lists_all = true
+            }),
             value(
                 "--export",
                 None,

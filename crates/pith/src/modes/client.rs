@@ -1,5 +1,6 @@
 //! The client of a session: sends commands, receives answers and the ends of work.
 
+use pith_ai::explain;
 use pith_protocol::host::UiAnswer;
 use pith_protocol::inbound::decode;
 use pith_protocol::{self as protocol, ErrorKind, Inbound, Response, StopReason, Usage};
@@ -39,8 +40,10 @@ pub struct Totals {
 /// Why there is no answer.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// For people.
+    /// What hosts are told.
     pub text: String,
+    /// Who was asked.
+    pub provider: String,
     /// Whether it was stopped on purpose: an extension aborted the run, or a limit of the user was reached.
     pub is_on_purpose: bool,
     /// What the provider said, or which kind of limit it was.
@@ -51,12 +54,12 @@ impl Failure {
     /// A failure of which only the text is known.
     #[cfg(test)]
     pub fn failed(text: &str) -> Self {
-        Failure { text: text.to_owned(), is_on_purpose: false, cause: None }
+        Failure { text: text.to_owned(), provider: String::new(), is_on_purpose: false, cause: None }
     }
 
-    /// The text to show.
+    /// The text to show to people.
     pub fn into_text(self) -> String {
-        self.text
+        explain(&self.provider, &self.text, self.cause.as_ref())
     }
 
     /// Whether a limit of the user was reached.

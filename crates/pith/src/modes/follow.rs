@@ -65,6 +65,7 @@ pub fn settled(answer: &AssistantMessage) -> Settled {
     let is_limit = answer.error.as_ref().is_some_and(|failure| failure.kind == ErrorKind::Limit);
     let failure = |usual: &str, is_on_purpose| Failure {
         text: answer.error_message.clone().unwrap_or_else(|| usual.to_owned()),
+        provider: answer.provider.clone(),
         is_on_purpose,
         cause: answer.error.clone(),
     };

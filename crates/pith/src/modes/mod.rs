@@ -14,12 +14,14 @@ mod output_file;
 pub mod questions;
 mod screen;
 mod screen_outbox;
+mod secret;
 mod styled;
 mod terminal;
 mod tool_line;
 
 pub use chat::{chat, tour};
 pub use one_shot::{json, print};
+pub use secret::read_secret;
 
 use pith_protocol::Inbound;
 use pith_session::{Session, SessionExit, SessionParts};

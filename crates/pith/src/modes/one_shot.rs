@@ -32,6 +32,7 @@ use crate::{open, warn};
 /// `-p`: prints the answer on stdout, and progress on stderr if that is a terminal.
 pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let assignment = Assignment::of(&mut cli)?;
+    let is_verbose = cli.verbose;
     let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -61,6 +62,7 @@ pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     problems.into_iter().for_each(|problem| screen.show(Show::Note(problem)));
     let (follower, notices) = Follower::new();
     let outbox = ScreenOutbox::new(screen.clone(), follower);
+    let outbox = if abilities.1.is_terminal { outbox } else { outbox.warning_on_pipe() };
     let n_prompts = prompts.len();
     let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts, assignment.schema.as_ref());
     let answer = final_answer(&outcome, assignment.schema.is_some());
@@ -76,7 +78,7 @@ pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     drop(screen);
     finish(painter);
     written?;
-    end_process(&ending, failures(&outcome, n_prompts))
+    end_process(&ending, failures(&outcome, n_prompts, is_verbose))
 }
 
 /// The text to print; `None` if the last prompt has no answer, or not the one that was asked for.
@@ -86,12 +88,16 @@ fn final_answer(outcome: &Outcome, has_schema: bool) -> Option<&str> {
 }
 
 /// What to print on stderr about prompts that failed; `None` if none did.
-fn failures(outcome: &Outcome, n_prompts: usize) -> Option<String> {
+fn failures(outcome: &Outcome, n_prompts: usize, is_verbose: bool) -> Option<String> {
     let describe = |problem: &Problem| {
         let text = match &problem.kind {
             kind @ ProblemKind::Cut => format!("Error: {}", kind.text()),
             kind @ ProblemKind::Misfit(_) => {
                 format!("Error: {}\nThe last answer was:\n{}", kind.text(), outcome.last.text)
+            }
+            ProblemKind::Failed(failure) => {
+                let text = failure.clone().into_text();
+                if is_verbose && text != failure.text { format!("{text}\n{}", failure.text) } else { text }
             }
             kind => kind.text().to_owned(),
         };

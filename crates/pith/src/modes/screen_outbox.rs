@@ -1,5 +1,6 @@
 //! Shows a session's frames on the screen.
 
+use pith_ai::explain;
 use pith_protocol::host::{UiMethod, UiRequest};
 use pith_protocol::{
     AssistantEvent, AssistantMessage, Block, CommandError, ErrorCode, Event, Id, Response, StreamUpdates,
@@ -9,16 +10,30 @@ use pith_session::{Outbox, Room};
 use super::follow::Follower;
 use super::screen::{Screen, Show};
 use super::tool_line::{describe, first_line};
+use crate::warn;
 
 /// The outbox of print mode.
 pub struct ScreenOutbox {
     screen: Screen,
     follower: Follower,
+    /// Why the last answer failed, in words for people.
+    failure: Option<String>,
+    /// Where warnings go: the screen shows its notes on terminals only.
+    warns_on_pipe: bool,
 }
 
 impl ScreenOutbox {
     pub fn new(screen: Screen, follower: Follower) -> Self {
-        ScreenOutbox { screen, follower }
+        ScreenOutbox { screen, follower, failure: None, warns_on_pipe: false }
+    }
+
+    /// Writes warnings to stderr although it is no terminal.
+    pub fn warning_on_pipe(self) -> Self {
+        ScreenOutbox { warns_on_pipe: true, ..self }
+    }
+
+    fn warn(&self, text: String) {
+        if self.warns_on_pipe { warn(&format!("pith: {text}")) } else { self.note(text) }
     }
 
     fn note(&self, text: String) {
@@ -41,6 +56,8 @@ impl Outbox for ScreenOutbox {
             Event::TurnStart => self.screen.show(Show::Asking),
             Event::MessageEnd { message } => {
                 if let Some(answer) = message.as_assistant() {
+                    let text = answer.error_message.as_deref();
+                    self.failure = text.map(|text| explain(&answer.provider, text, answer.error.as_ref()));
                     self.screen.show(Show::Answered(Box::new(answer.usage.clone())));
                 }
             }
@@ -54,10 +71,8 @@ impl Outbox for ScreenOutbox {
             }
             Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
                 let seconds = delay_ms.div_ceil(1000);
-                self.note(format!(
-                    "trying again in {seconds}s ({attempt}/{max_attempts}): {}",
-                    first_line(error_message)
-                ));
+                let why = self.failure.take().unwrap_or_else(|| first_line(error_message));
+                self.warn(format!("trying again in {seconds}s ({attempt}/{max_attempts}): {why}"));
             }
             Event::CompactionStart { .. } => self.note("summarising the conversation".to_owned()),
             Event::CompactionEnd { error_message: Some(error), .. } => self.note(format!("not summarised: {error}")),

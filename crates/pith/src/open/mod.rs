@@ -38,6 +38,9 @@ use crate::sessions::{self, SessionName};
 use crate::warn;
 use options::Choices;
 
+/// Said where files of a project are left out.
+const REFUSED: &str = "this project's own settings, extensions and skills are not used: it is not trusted (pith trust)";
+
 /// The id of the model that plays `--script FILE`.
 const SCRIPT_FILE: &str = "file";
 
@@ -364,13 +367,16 @@ impl OpenedSession {
         image::Rules { auto_resize: self.files.settings.images.auto_resize, limits: image::Limits::default() }
     }
 
-    /// Problems with the resources, for the user.
+    /// Problems with the resources, and what is not used of them, for the user.
     pub fn resource_problems(&self) -> Vec<String> {
         let one = |found: &pith_config::Diagnostic| match &found.path {
             Some(path) => format!("{}: {}", path.display(), found.message),
             None => found.message.clone(),
         };
-        self.files.resources.diagnostics().iter().map(one).collect()
+        let is_refused = !self.files.is_trusted && self.project.has_own_files(self.store.cwd());
+        let refused = is_refused.then(|| REFUSED.to_owned());
+        let mistyped = self.project.mistyped_keys(self.store.cwd());
+        self.files.resources.diagnostics().iter().map(one).chain(mistyped).chain(refused).collect()
     }
 }
 

@@ -11,3 +11,4 @@ mod print;
 mod scenes;
 mod scripts;
 mod support;
+mod words;

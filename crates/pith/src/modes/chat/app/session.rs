@@ -9,7 +9,6 @@ use super::{Action, App, Overlay, Retry, Work};
 use crate::modes::chat::dialog::{Dialog, Field};
 use crate::modes::chat::frames::{Frame, is_question};
 use crate::modes::chat::theme;
-use crate::modes::client::Failure;
 use crate::modes::screen::count;
 use crate::modes::tool_line::first_line;
 
