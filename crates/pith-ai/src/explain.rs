@@ -37,7 +37,9 @@ fn words(text: &str, status: Option<u16>) -> String {
     if is_page(text) {
         return String::new();
     }
-    let body = text.find(['{', '[', '"']).and_then(|at| Some((at, first_value(&text[at..])?)));
+    // A quotation mark inside a sentence is part of it.
+    let at = if text.starts_with('"') { Some(0) } else { text.find(['{', '[']) };
+    let body = at.and_then(|at| Some((at, first_value(&text[at..])?)));
     let said = match &body {
         Some((_, Value::String(said))) => said,
         Some((at, body)) => message(body).unwrap_or(&text[..*at]),
@@ -181,6 +183,13 @@ mod tests {
     fn texts_of_pith_itself_stay() {
         assert_eq!(explain("x", "enough", Some(&failure(ErrorKind::Limit))), "enough");
         assert_eq!(explain("x", "Request was aborted.", None), "Request was aborted.");
+    }
+
+    #[test]
+    fn quotation_marks_are_part_of_a_sentence() {
+        let text = "Cannot connect to 127.0.0.1; check \"baseUrl\" of the provider";
+        let shown = explain("x", text, Some(&failure(ErrorKind::Network)));
+        assert!(shown.starts_with(&format!("x: {text}. Check the network")), "{shown}");
     }
 
     #[test]
