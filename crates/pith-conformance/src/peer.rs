@@ -73,10 +73,16 @@ impl Peer {
         Ok(Peer { child, stdin, seen, patience })
     }
 
-    /// Writes bytes. Scenarios are small, so the pipe takes them at once.
+    /// Writes bytes. Scenarios are small, so the pipe takes them at once. A program that has ended is noticed by the
+    /// answer that does not come, whether it ended before this or after.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
         let stdin = self.stdin.as_mut().ok_or("stdin is closed already")?;
-        stdin.write_all(bytes).map_err(|error| format!("the program does not read: {error}{}", self.last_words()))
+        match stdin.write_all(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => {
+                written.map_err(|error| format!("the program cannot be written to: {error}{}", self.last_words()))
+            }
+        }
     }
 
     pub(crate) fn close(&mut self) {
