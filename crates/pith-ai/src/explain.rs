@@ -14,6 +14,10 @@ pub fn explain(provider: &str, text: &str, failure: Option<&Failure>) -> String 
     let Some(failure) = failure.filter(|failure| failure.kind != ErrorKind::Limit && !provider.is_empty()) else {
         return text.to_owned();
     };
+    // No server was asked: the text is pith's own, and says what to change.
+    if failure.kind == ErrorKind::InvalidRequest && failure.status.is_none() {
+        return text.to_owned();
+    }
     let said = match failure.kind {
         // Without a status nothing was sent, and the text speaks of commands that only other agents have.
         ErrorKind::Auth if text.starts_with("No API key found") => "there is no API key".to_owned(),
@@ -183,6 +187,12 @@ mod tests {
     fn texts_of_pith_itself_stay() {
         assert_eq!(explain("x", "enough", Some(&failure(ErrorKind::Limit))), "enough");
         assert_eq!(explain("x", "Request was aborted.", None), "Request was aborted.");
+    }
+
+    #[test]
+    fn what_no_server_has_refused_is_said_as_it_is() {
+        let text = "Invalid baseUrl \"gateway.test/v1\" of provider x: it must begin with http:// or https://";
+        assert_eq!(explain("x", text, Some(&failure(ErrorKind::InvalidRequest))), text);
     }
 
     #[test]
