@@ -2,8 +2,9 @@
 //!
 //! Starting up runs code that serving never uses again, and every page of it brings in its neighbours; a request with a
 //! long history is made of many small pieces, whose room the allocator keeps. All of it counts as this process's memory
-//! while the process waits for its host, which is most of the time. Pages of code belong to the program's file and are
-//! never written, so they can be dropped: pages that are needed again are mapped again from the page cache.
+//! while the process waits for its host, which is most of the time. Pages of code and of constants belong to the
+//! program's file and are never written, so they can be dropped: pages that are needed again are mapped again from the
+//! page cache.
 
 use std::fs;
 use std::io;
@@ -17,7 +18,7 @@ const TOP_PAD: usize = 256 << 10;
 pub fn release() {
     trim_heap();
     // If the kernel refuses, the pages stay mapped.
-    let _ = release_text();
+    let _ = release_program();
 }
 
 #[allow(unsafe_code, reason = "the C library has no safe name for it")]
@@ -29,24 +30,27 @@ fn trim_heap() {
     }
 }
 
-/// Releases all program text that is mapped now.
-fn release_text() -> io::Result<()> {
+/// Releases the pages of the program's file that are mapped now.
+fn release_program() -> io::Result<()> {
     let program = fs::read_link("/proc/self/exe")?;
     let maps = fs::read_to_string("/proc/self/maps")?;
     let program = program.to_string_lossy();
-    for range in maps.lines().filter_map(|line| text_of(line, &program)) {
+    for range in maps.lines().filter_map(|line| unwritten(line, &program)) {
         release_range(range)?;
     }
     Ok(())
 }
 
-/// The addresses of a mapping, if it is text of the program: executable and not writable.
-fn text_of(line: &str, program: &str) -> Option<Range<usize>> {
+/// The addresses of a mapping, if it is a part of the program that was never written: its code, or its constants, with
+/// which the file begins. Other parts that cannot be written any more hold addresses that the loader has put in.
+fn unwritten(line: &str, program: &str) -> Option<Range<usize>> {
     // Five columns, then a path that may contain spaces.
     let mut columns = line.splitn(6, ' ');
-    let (addresses, rights) = (columns.next()?, columns.next()?);
-    let path = columns.nth(3)?.trim_start();
-    if rights != "r-xp" || path != program {
+    let (addresses, rights, offset) = (columns.next()?, columns.next()?, columns.next()?);
+    let path = columns.nth(2)?.trim_start();
+    let code = rights == "r-xp";
+    let constants = rights == "r--p" && offset.bytes().all(|digit| digit == b'0');
+    if !(code || constants) || path != program {
         return None;
     }
     let (start, end) = addresses.split_once('-')?;
@@ -70,19 +74,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_mappings_of_program_text_are_found() {
+    fn only_code_and_constants_of_the_program_are_found() {
         let check =
-            |line: &str, range: Option<Range<usize>>| assert_eq!(text_of(line, "/opt/a b/pith"), range, "{line}");
+            |line: &str, range: Option<Range<usize>>| assert_eq!(unwritten(line, "/opt/a b/pith"), range, "{line}");
         check("1000-3000 r-xp 00002000 fe:00 77                         /opt/a b/pith", Some(0x1000..0x3000));
+        check("1000-3000 r--p 00000000 fe:00 77                         /opt/a b/pith", Some(0x1000..0x3000));
         check("1000-3000 r--p 00002000 fe:00 77                         /opt/a b/pith", None);
+        check("1000-3000 rw-p 00000000 fe:00 77                         /opt/a b/pith", None);
         check("1000-3000 rwxp 00002000 fe:00 77                         /opt/a b/pith", None);
         check("1000-3000 r-xp 00002000 fe:00 77                         /lib/libc.so.6", None);
         check("1000-3000 r-xp 00000000 00:00 0", None);
     }
 
     #[test]
-    fn the_program_runs_after_releasing_its_text() {
-        release_text().expect("its own mappings");
+    fn the_program_runs_after_releasing_its_pages() {
+        release_program().expect("its own mappings");
         assert_eq!("still here".to_uppercase(), "STILL HERE");
     }
 }
