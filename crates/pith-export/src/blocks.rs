@@ -2,13 +2,13 @@
 
 use std::io;
 
+use pith_highlight::by_name;
 use pith_protocol::{Block, Content, ThinkingBlock};
 use serde::Serialize;
 
 use crate::highlight::code;
 use crate::html::Html;
 use crate::image::image;
-use crate::languages::by_name;
 use crate::markdown::markdown;
 
 /// Writes the content of a prompt or an extension's message.

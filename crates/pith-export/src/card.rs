@@ -2,6 +2,7 @@
 
 use std::io;
 
+use pith_highlight::{by_name, by_path};
 use pith_protocol::{BashExecution, Block, ToolCall, ToolResultMessage};
 use serde_json::{Map, Value};
 
@@ -11,7 +12,6 @@ use crate::call::{Shape, command, gist, path};
 use crate::diff::{Form, diff, replacement};
 use crate::highlight::code;
 use crate::html::Html;
-use crate::languages::{by_name, by_path};
 use crate::words::{body, count, excerpt};
 
 /// Bodies up to this many lines are shown unfolded.

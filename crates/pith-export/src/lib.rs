@@ -23,7 +23,6 @@ mod ansi;
 mod diff;
 mod highlight;
 mod image;
-mod languages;
 mod link;
 mod markdown;
 mod words;

@@ -3,13 +3,13 @@
 
 use std::io;
 
+use pith_highlight::by_name;
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
 use crate::diff::{Form, diff};
 use crate::highlight::code;
 use crate::html::Html;
 use crate::image::{data_url, image};
-use crate::languages::by_name;
 use crate::link::safe_link;
 
 /// Longer text is shown as it is.

@@ -1,31 +1,33 @@
 //! What the highlighter knows of programming languages: a table, nothing more.
 
 /// The lexical shape of a language.
-pub(crate) struct Language {
+#[derive(Debug)]
+pub struct Language {
     /// Names in code fences and file extensions, lower case.
-    pub names: &'static [&'static str],
-    pub line_comments: &'static [&'static str],
-    pub block_comment: Option<(&'static str, &'static str)>,
+    pub(crate) names: &'static [&'static str],
+    pub(crate) line_comments: &'static [&'static str],
+    pub(crate) block_comment: Option<(&'static str, &'static str)>,
     /// Quotes of strings; longer ones first.
-    pub quotes: &'static [Quote],
+    pub(crate) quotes: &'static [Quote],
     /// Separated by blanks.
-    pub keywords: &'static str,
+    pub(crate) keywords: &'static str,
     /// Characters that make a name special: variables, decorators, directives.
-    pub sigils: &'static str,
+    pub(crate) sigils: &'static str,
     /// The character behind the name of a member.
-    pub member_mark: Option<char>,
+    pub(crate) member_mark: Option<char>,
     /// What the rest of the syntax is like.
-    pub family: Family,
+    pub(crate) family: Family,
 }
 
 /// How the text of a string is delimited.
+#[derive(Debug)]
 pub(crate) struct Quote {
     pub mark: &'static str,
     pub spans_lines: bool,
 }
 
 /// Rules beyond the table.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Family {
     Code,
     /// Quotes also start lifetimes and labels.
@@ -39,13 +41,13 @@ pub(crate) enum Family {
 }
 
 /// Returns the language of a code fence or file extension.
-pub(crate) fn by_name(name: &str) -> Option<&'static Language> {
+pub fn by_name(name: &str) -> Option<&'static Language> {
     let name = name.to_ascii_lowercase();
     LANGUAGES.iter().find(|language| language.names.contains(&name.as_str()))
 }
 
 /// Returns the language of a file.
-pub(crate) fn by_path(path: &str) -> Option<&'static Language> {
+pub fn by_path(path: &str) -> Option<&'static Language> {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     match file.rsplit_once('.') {
         Some((_, extension)) => by_name(extension),
