@@ -96,12 +96,11 @@
     found.textContent = words.length ? hits + (hits === 1 ? ' entry' : ' entries') : '';
   };
 
-  const download = (button) => {
-    const text = atob(get('raw').textContent);
-    const bytes = new Uint8Array(text.length);
-    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  const download = async (button) => {
+    const packed = Uint8Array.from(atob(get('raw').textContent), (char) => char.charCodeAt(0));
+    const lines = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
     const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([bytes], { type: 'application/x-ndjson' }));
+    link.href = URL.createObjectURL(await new Response(lines, { headers: { 'content-type': 'application/x-ndjson' } }).blob());
     link.download = button.dataset.name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
@@ -120,7 +119,7 @@
     // The same fragment again changes nothing, so nobody would hear of it.
     if (line && line.hash === location.hash) follow();
   });
-  // The first click leaves what the system wants; the choice lasts as long as the page.
+  // The colours are the system's until the reader chooses others; the choice lasts as long as the page is open.
   get('theme').addEventListener('click', () => {
     const dark = get('dark');
     const isDark = matchMedia(dark.media).matches;

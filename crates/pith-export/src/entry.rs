@@ -116,13 +116,17 @@ impl Section<'_> {
             match block {
                 Block::Text(block) => markdown(html, &block.text)?,
                 Block::ToolCall(call) => {
-                    html.markup("<div class=call data-call=\"")?;
-                    html.number(self.position)?;
-                    html.markup(".")?;
-                    html.number(n_calls)?;
-                    html.markup(if outline.is_answered(self.position, n_calls) { "\" hidden>" } else { "\">" })?;
-                    lone_call(html, call)?;
-                    html.markup("</div>")?;
+                    let is_answered = outline.is_answered(self.position, n_calls);
+                    // On the only branch the card of the result always stands for it.
+                    if !is_answered || outline.has_branches {
+                        html.markup("<div class=call data-call=\"")?;
+                        html.number(self.position)?;
+                        html.markup(".")?;
+                        html.number(n_calls)?;
+                        html.markup(if is_answered { "\" hidden>" } else { "\">" })?;
+                        lone_call(html, call)?;
+                        html.markup("</div>")?;
+                    }
                     n_calls += 1;
                 }
                 other => any_block(html, other)?,

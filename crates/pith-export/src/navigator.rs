@@ -57,5 +57,6 @@ fn line(html: &mut Html<'_>, position: usize, depth: usize, row: &Row<'_>, label
         html.element("<mark>", label, "</mark> ")?;
     }
     let excerpt = if row.excerpt.is_empty() { "(empty)" } else { &row.excerpt };
-    html.element("<bdi>", excerpt, "</bdi></a>\n")
+    html.text(excerpt)?;
+    html.markup("</a>\n")
 }

@@ -21,6 +21,8 @@ pub(crate) struct Outline<'t> {
     pub order: Vec<(usize, usize)>,
     /// Positions from the root to the leaf.
     pub branch: Vec<usize>,
+    /// Whether there are entries on other branches.
+    pub has_branches: bool,
     /// Models that answered, in order of first use.
     pub models: Vec<String>,
     /// Calls that are shown with their result, as position of the message and number of the call.
@@ -86,7 +88,8 @@ impl<'t> Outline<'t> {
             rows[position].is_on_branch = true;
         }
         let order = reading_order(&rows);
-        let mut outline = Outline { rows, order, branch, models, answered: HashSet::new() };
+        let has_branches = branch.len() < rows.len();
+        let mut outline = Outline { rows, order, branch, has_branches, models, answered: HashSet::new() };
         outline.match_results(&calls, &results);
         outline
     }

@@ -19,7 +19,7 @@ const STYLE: &str = include_str!("../assets/page.css");
 const DARK: &str = include_str!("../assets/dark.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 /// The SHA-256 of [`SCRIPT`] in base64, as content policies name it. A test prints it when the script has changed.
-const SCRIPT_DIGEST: &str = "aqAv+iUEE7uHfFY7O0YjxH/97b2xbKRsWT01+/Fj8do=";
+const SCRIPT_DIGEST: &str = "RNCgciEj/hjmjpj4xjnZfD9aPnaO+0hpz9fY5jM7KbM=";
 
 /// What a page shows.
 #[derive(Clone, Copy)]
@@ -50,9 +50,7 @@ pub fn render(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
     let outline = Outline::read(page.tree, page.leaf);
     let html = &mut Html::new(out);
     head(html, page, &outline)?;
-    html.markup("<body>\n")?;
-    navigator(html, page.tree, &outline)?;
-    html.markup("<div id=page>")?;
+    html.markup("<body>\n<div id=page>")?;
     header(html, page, &outline)?;
     bar(html, page)?;
     html.markup("<main id=stream>\n")?;
@@ -62,6 +60,8 @@ pub fn render(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     html.markup("</main>\n")?;
     html.element("<footer>Exported by pith ", page.app_version, "</footer></div>\n")?;
+    // Behind the conversation, though it stands beside it: a browser shows what it has read.
+    navigator(html, page.tree, &outline)?;
     // Other branches stand in a template, which browsers neither show, load nor search.
     html.markup("<template id=elsewhere>\n")?;
     for position in 0..outline.rows.len() {

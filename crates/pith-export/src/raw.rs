@@ -1,26 +1,29 @@
 //! Data for the script: the session file itself and the shape of its tree.
 
-use std::io;
+use std::io::{self, Write as _};
 
+use flate2::{Compression, write::GzEncoder};
 use pith_store::EntryTree;
 
 use crate::html::Html;
 use crate::outline::Outline;
 
-/// Writes every line of the session, byte for byte, in base64.
+/// Writes every line of the session, byte for byte, packed and in base64: a browser reads past it before the page is
+/// complete.
 pub(crate) fn session_file(html: &mut Html<'_>, tree: &EntryTree) -> io::Result<()> {
     html.markup("<script type=\"application/octet-stream\" id=raw>")?;
     html.base64(|out| {
-        out.write_all(&tree.header().line)?;
-        out.write_all(b"\n")?;
+        let mut packed = GzEncoder::new(out, Compression::fast());
+        packed.write_all(&tree.header().line)?;
+        packed.write_all(b"\n")?;
         let mut reader = tree.reader();
         for position in 0..tree.len() {
             // The entry's section says that it cannot be read.
             let Ok(entry) = reader.read(position) else { continue };
-            out.write_all(entry.line)?;
-            out.write_all(b"\n")?;
+            packed.write_all(entry.line)?;
+            packed.write_all(b"\n")?;
         }
-        Ok(())
+        packed.finish().map(|_| ())
     })?;
     html.markup("</script>\n")
 }

@@ -158,6 +158,7 @@ fn the_navigator_filters_searches_and_shows_other_branches() {
         URL.createObjectURL = (object) => { blob = object; return '#'; };
         HTMLAnchorElement.prototype.click = function () { name = this.download; };
         document.getElementById('download').click();
+        await wait(() => name);
         report.download = [name, await blob.text()];
         return report;
         ",

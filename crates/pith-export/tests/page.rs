@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::io::Read as _;
+
 use base64::Engine;
 use pith_export::Page;
 use pith_protocol::ToolSpec;
@@ -43,7 +45,7 @@ fn check_tool(name: &str, arguments: Value, result: Value, expected: &[&str]) {
     for part in expected {
         assert!(section.contains(part), "no {part} in {section}");
     }
-    assert!(between(&page, "data-call=\"1.0\"", ">").contains("hidden"), "the result stands for its call");
+    assert!(!page.contains("data-call=\""), "the result stands for its call");
 }
 
 fn text(text: &str) -> Value {
@@ -141,7 +143,9 @@ fn the_session_file_can_be_had_back_byte_for_byte() {
     for path in [ledger(), write_session(directory.path(), &hostile_session("http://127.0.0.1:9"))] {
         let page = page_of(&path);
         let raw = between(&page, "id=raw>", "</script>");
-        let bytes = base64::engine::general_purpose::STANDARD.decode(raw).unwrap();
+        let packed = base64::engine::general_purpose::STANDARD.decode(raw).unwrap();
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
         assert!(bytes == std::fs::read(&path).unwrap(), "{}", path.display());
     }
 }
@@ -216,8 +220,8 @@ fn the_navigator_shows_branches_side_by_side() {
     assert_eq!(class("a4f773aa"), "u d1");
     assert_eq!(class("b0f773b0"), "u on d1");
     assert_eq!(class("8b73ce37"), "s on");
-    assert!(rows.contains("<mark>fixed</mark> <bdi>The totals are exact now."));
-    assert!(rows.contains("<bdi>bash cargo test --workspace --quiet</bdi>"));
+    assert!(rows.contains("<mark>fixed</mark> The totals are exact now."));
+    assert!(rows.contains(">bash cargo test --workspace --quiet</a>"));
 }
 
 #[test]

@@ -184,7 +184,7 @@ pub fn assert_harmless(html: &str) {
     assert_eq!(n_scripts, 3, "the tree, the file and the one script");
 }
 
-const TAGS: &str = "html head meta link title style body nav div input button p a mark bdi header h1 h2 h3 h4 h5 h6 dl dt dd details \
+const TAGS: &str = "html head meta link title style body nav div input button p a mark header h1 h2 h3 h4 h5 h6 dl dt dd details \
     summary span pre code i b strong em del ul ol li blockquote hr br table thead tbody tr th td img section main footer template script";
 
 const ATTRIBUTES: &str = "lang media charset http-equiv content name rel href class id data-n data-call data-result data-filter data-name target \
