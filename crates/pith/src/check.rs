@@ -76,7 +76,7 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     }
     check_extensions(&survey, &mut report);
     let tools: Vec<String> = survey.loaded.iter().flat_map(|extension| extension.tools.clone()).collect();
-    if let Err(text) = check_tools(cli.tools.as_deref().unwrap_or_default(), &tools, !survey.loaded.is_empty()) {
+    if let Err(text) = check_tools(cli, &tools, !survey.loaded.is_empty()) {
         report.problem(None, &text);
     }
     names::Known { agent_dir: &agent_dir, cwd: &cwd, settings: &loaded.settings, registry: &registry, tools: &tools }

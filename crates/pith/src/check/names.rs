@@ -8,6 +8,7 @@ use pith_config::{AgentDir, near, suggestion};
 use pith_tools::BUILTINS;
 
 use super::Report;
+use crate::cli::Cli;
 
 /// Implemented by the session, so not among the built-in tools.
 const TODO_WRITE: &str = "todo_write";
@@ -127,17 +128,19 @@ impl Known<'_> {
     }
 }
 
-/// Refuses a name in `--tools` that no tool has. Extensions may register more tools later, so if there are any only a
-/// typo is refused.
-pub fn check_tools(names: &[String], extension_tools: &[String], has_extensions: bool) -> Result<(), String> {
-    for name in names.iter().filter(|name| !is_tool(name, extension_tools)) {
+/// Refuses a name in `--tools` or `--exclude-tools` that no tool has: a mistyped one would leave the model with too few
+/// tools, or with one too many. Extensions may register more tools later, so if there are any only a typo is refused.
+pub fn check_tools(cli: &Cli, extension_tools: &[String], has_extensions: bool) -> Result<(), String> {
+    let chosen = cli.tools.iter().flatten().map(|name| ("--tools", name));
+    let excluded = cli.exclude_tools.iter().map(|name| ("--exclude-tools", name));
+    for (flag, name) in chosen.chain(excluded).filter(|(_, name)| !is_tool(name, extension_tools)) {
         let near = suggestion(name, tool_names(extension_tools));
         if !near.is_empty() {
-            return Err(format!("--tools: there is no tool \"{name}\"{near}"));
+            return Err(format!("{flag}: there is no tool \"{name}\"{near}"));
         }
         if !has_extensions {
             let known = tool_names(extension_tools).collect::<Vec<_>>().join(", ");
-            return Err(format!("--tools: there is no tool \"{name}\". There are {known}"));
+            return Err(format!("{flag}: there is no tool \"{name}\". There are {known}"));
         }
     }
     Ok(())

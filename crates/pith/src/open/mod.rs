@@ -136,11 +136,9 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let loaded = decide_trust_and_load(&extensions, &mut loader, &mut project, &cwd).await;
     loader.check()?;
     // Hosts may name tools that they register later.
-    if cli.mode != Some(Mode::Rpc)
-        && let Some(names) = &cli.tools
-    {
+    if cli.mode != Some(Mode::Rpc) {
         let tools: Vec<String> = loader.loaded().iter().flat_map(|extension| extension.tools.clone()).collect();
-        check_tools(names, &tools, !loader.loaded().is_empty()).map_err(anyhow::Error::msg)?;
+        check_tools(&cli, &tools, !loader.loaded().is_empty()).map_err(anyhow::Error::msg)?;
     }
     let registered = loader.registry();
     let flags = registered.as_deref().map_or(&[][..], |registry| &registry.flags);

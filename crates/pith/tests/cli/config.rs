@@ -148,6 +148,8 @@ fn unknown_tools_are_refused() {
     run(&home, arguments("deploy"))
         .refused(&format!("Error: --tools: there is no tool \"deploy\". There are {known}\n"));
     assert_eq!(run(&home, arguments("read,grep")).quiet(), "fine\n");
+    run(&home, [&["--exclude-tools", "bsah"][..], &model(), &["-p", "go"]].concat())
+        .refused("Error: --exclude-tools: there is no tool \"bsah\"; did you mean \"bash\"?\n");
     let output = run(&home, ["config", "check", "--tools", "raed"]);
     assert!(output.code == 1 && output.stdout.contains("did you mean \"read\"?"), "{}", output.stdout);
 }
