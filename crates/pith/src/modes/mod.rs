@@ -7,6 +7,7 @@ mod ask;
 mod attach;
 mod chat;
 mod client;
+mod confirm;
 mod follow;
 mod markdown;
 mod one_shot;
@@ -20,6 +21,7 @@ mod terminal;
 mod tool_line;
 
 pub use chat::{chat, tour};
+pub use confirm::confirm;
 pub use one_shot::{json, print};
 pub use secret::read_secret;
 

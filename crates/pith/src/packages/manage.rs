@@ -3,19 +3,19 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use pith_config::{Environment, Layout, locked_file, suggestion};
 use pith_resources::Scope;
-use pith_visible::write_stderr;
 use serde_json::{Map, Value, json};
 
 use super::programs::{InstallScripts, Programs};
 use super::source::Source;
 use super::{Entry, PackageDirs};
 use crate::cli::{Cli, PackageVerb};
+use crate::modes::confirm;
 use crate::open::agent_dir;
 use crate::program::Program;
 use crate::project::Project;
@@ -137,7 +137,7 @@ impl Packages<'_> {
         let source = self.resolve(written, scope)?;
         // A settings file that cannot be changed is found before anything is fetched.
         self.entries(scope)?;
-        if !is_confirmed && !confirm(written) {
+        if !is_confirmed && !is_wanted(written) {
             warn("nothing was installed");
             return Ok(1);
         }
@@ -322,14 +322,9 @@ fn written_as<'a>(source: &'a Source, written: &'a str) -> &'a str {
 }
 
 /// Asks at a terminal whether to go on. Without one the command itself is the answer.
-fn confirm(source: &str) -> bool {
-    if !io::stdin().is_terminal() {
-        return true;
-    }
-    write_stderr(&format!("The code of {source} will run with all your rights. Install it? [y/N] "));
-    let mut answer = String::new();
-    let is_read = io::stdin().lock().read_line(&mut answer).is_ok();
-    is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+fn is_wanted(source: &str) -> bool {
+    let question = format!("The code of {source} will run with all your rights. Install it?");
+    !io::stdin().is_terminal() || confirm(&question) == Some(true)
 }
 
 /// Deletes a clone, and the directories above it that are then empty.

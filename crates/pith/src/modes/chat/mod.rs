@@ -21,7 +21,6 @@ mod surface;
 mod table;
 mod text;
 mod theme;
-mod trust;
 mod view;
 
 use std::path::Path;
@@ -42,6 +41,7 @@ use self::interface::{Channels, Interface};
 use self::keyboard::Keyboard;
 use self::surface::Looks;
 use super::attach::{Draft, resolve};
+use super::confirm::confirm;
 use super::serve;
 use super::terminal::Abilities;
 use crate::cli::Cli;
@@ -77,8 +77,11 @@ fn open_chat(cli: Cli, dialect: &'static Dialect, mut opening: Opening) -> anyho
     let environment = Environment::of_process();
     let agent_dir = open::agent_dir(dialect, &environment);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ask = |question: &pith_resources::Question| {
+        confirm(&format!("{}\n{}\n\nTrust it from now on?", question.title, question.message))
+    };
     let request =
-        OpenRequest { ask: Some(Box::new(trust::ask)), ..OpenRequest::of_process(cli, dialect, pith_ext::Mode::Tui)? };
+        OpenRequest { ask: Some(Box::new(ask)), ..OpenRequest::of_process(cli, dialect, pith_ext::Mode::Tui)? };
     let start = runtime.block_on(open::open(&Shared::default(), request))?;
     let home = environment.home().to_owned();
     opening.problems = start.resource_problems();
