@@ -243,7 +243,9 @@ impl SessionStore {
             return;
         }
         let path = self.path().unwrap_or(Path::new("")).display().to_string();
-        let message = format!("session file {path}: cannot write: {error}");
+        let message = format!(
+            "session file {path}: cannot write: {error}; the conversation goes on and is saved when that works again"
+        );
         self.reports.push(StoreReport { kind: ReportKind::Write, message: message.clone() });
         self.write_error = Some(message);
     }

@@ -128,6 +128,7 @@ impl Session {
     }
 
     fn tell_load_errors(&mut self) {
+        let has_errors = !self.extensions.errors.is_empty();
         for error in self.extensions.errors.clone() {
             log_line(&error.in_full());
             self.out.event(&Event::ExtensionError {
@@ -135,6 +136,9 @@ impl Session {
                 event: "load".into(),
                 error: error.error.into(),
             });
+        }
+        if has_errors {
+            log_line("the session goes on without it: mend it and /reload, or start without extensions (pith -ne)");
         }
     }
 
