@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -100,6 +100,41 @@ impl Terminal {
         }
     }
 
+    /// Types keys and returns how long it takes until the terminal is sent a text that it was not sent before.
+    #[track_caller]
+    pub fn time_until(&mut self, keys: &str, text: &str) -> Duration {
+        let from = self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let start = Instant::now();
+        self.type_keys(keys);
+        self.wait_bytes(text, from);
+        start.elapsed()
+    }
+
+    /// Waits until the bytes of a text, without control sequences between them, are written after a place.
+    #[track_caller]
+    pub fn wait_bytes(&self, text: &str, mut from: usize) {
+        let deadline = Instant::now() + timeout();
+        let mut bytes = self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        while !bytes[from..].windows(text.len()).any(|part| part == text.as_bytes()) {
+            from = from.max(bytes.len().saturating_sub(text.len()));
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{text:?} was never written");
+            bytes = self.shown.more.wait_timeout(bytes, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Whether a text is among the last bytes that were written.
+    pub fn has_written(&self, text: &str) -> bool {
+        const LAST: usize = 64 << 10;
+        let bytes = self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        bytes[bytes.len().saturating_sub(LAST)..].windows(text.len()).any(|part| part == text.as_bytes())
+    }
+
+    /// The id of the process: `setsid` becomes the program.
+    pub fn pid(&self) -> i32 {
+        self.child.id().cast_signed()
+    }
+
     /// Everything shown so far, without control sequences.
     pub fn screen(&self) -> String {
         plain(&self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -117,7 +152,7 @@ impl Terminal {
         loop {
             match self.child.try_wait().expect("a child can be waited for") {
                 Some(status) => return status.code().unwrap_or(-1),
-                None if Instant::now() < deadline => thread::sleep(std::time::Duration::from_millis(5)),
+                None if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
                 None => panic!("still running; the screen: {}", self.screen()),
             }
         }

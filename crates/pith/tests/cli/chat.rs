@@ -3,7 +3,7 @@
 use pith_testkit::{TempHome, Terminal, Turn, eventually};
 use serde_json::json;
 
-use super::support::{PITH, model, scene};
+use super::support::{PITH, PIXEL, model, scene};
 
 fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
     Terminal::chat(PITH, arguments, home)
@@ -216,4 +216,21 @@ fn the_tour_on_a_terminal_is_a_chat_that_plays_itself() {
     raw.wait("> {\"id\":\"1\",\"type\":\"prompt\"");
     raw.wait("< {\"type\":\"agent_settled\"");
     assert_eq!(raw.exit_code(), 0);
+}
+
+#[test]
+fn a_picture_is_drawn_where_the_terminal_can_and_named_everywhere() {
+    let (home, _server) = scene([Turn::text("a pixel"), Turn::text("a pixel")]);
+    home.write_file("pixel.png", PIXEL);
+    for (term, is_drawn) in [("xterm-kitty", true), ("xterm", false)] {
+        let mut terminal = Terminal::spawn_with(PITH, &model(), &home, &[("TERM", term)]);
+        terminal.wait("/help lists commands");
+        terminal.type_keys("what is @pixel.png ?\r");
+        terminal.wait("[picture image/png, 1 kB]");
+        terminal.wait("a pixel");
+        terminal.type_keys("/quit\r");
+        assert_eq!(terminal.exit_code(), 0);
+        let text = String::from_utf8_lossy(&terminal.bytes()).into_owned();
+        assert_eq!(text.contains("\x1b_Ga=T,f=100,r=1,C=1,q=2,m=0;iVBOR"), is_drawn, "{text:?}");
+    }
 }

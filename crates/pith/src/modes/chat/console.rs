@@ -2,7 +2,7 @@
 //! process ends.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, Once, PoisonError};
@@ -17,6 +17,9 @@ const ENTER: &str = "\x1b[?2004h";
 
 /// Ends what may be open: paste mode, a hidden cursor, a style, an unfinished drawing.
 const LEAVE: &str = "\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
+
+/// A longer line of stderr is shown as several.
+const MAX_PRINTED: u64 = 8 << 10;
 
 /// What has to be put back; `None` while the terminal is as it was.
 static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
@@ -89,7 +92,7 @@ pub fn collect_stderr(happenings: Sender<Happening>) -> io::Result<()> {
     std::thread::Builder::new().name("stderr".to_owned()).spawn(move || {
         let mut reader = BufReader::new(File::from(reader));
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).is_ok_and(|n_bytes| n_bytes > 0) {
+        while (&mut reader).take(MAX_PRINTED).read_until(b'\n', &mut line).is_ok_and(|n_bytes| n_bytes > 0) {
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             if happenings.send(Happening::Printed(text)).is_err() {
                 break;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use pith_protocol::host::{UiMethod, UiRequest};
 use pith_protocol::{
-    AssistantEvent, AssistantMessage, Block, CommandError, ErrorCode, Event, Id, Message, Response, StreamUpdates,
+    AssistantEvent, AssistantMessage, Block, CommandError, ErrorCode, Event, Id, ImageBlock, Message, Response,
+    StreamUpdates,
 };
 use pith_session::{Outbox, Room};
 use serde_json::{Map, Value};
@@ -21,11 +22,14 @@ const MAX_BEHIND: usize = 64 << 10;
 /// Progress of a tool call is shown in a few lines; more is not passed on.
 const MAX_PROGRESS: usize = 4 << 10;
 
+/// A longer piece of an answer is passed on in several: no key waits until all of it is shown.
+const MAX_DELTA: usize = 8 << 10;
+
 /// Something the interface reacts to.
 pub enum Happening {
     Frame(Frame),
-    /// A key, pasted text.
-    Input(crossterm::event::Event),
+    /// A key or pasted text waits in the channel of the keyboard.
+    Typed,
     /// A line of a terminal that has no keys; `None` at its end.
     Line(Option<String>),
     Resized,
@@ -55,7 +59,7 @@ pub enum Frame {
     /// A message of the user, or of an extension that speaks to the user, joined the conversation.
     Said {
         text: String,
-        n_images: usize,
+        pictures: Vec<ImageBlock>,
         is_user: bool,
     },
     /// An answer of the model is complete.
@@ -74,6 +78,7 @@ pub enum Frame {
         id: String,
         text: String,
         difference: Option<String>,
+        pictures: Vec<ImageBlock>,
         is_error: bool,
     },
     /// A shell command of the user has written more.
@@ -188,8 +193,12 @@ impl Outbox for ChatOutbox {
 
     fn stream(&mut self, event: &AssistantEvent) {
         match event {
-            AssistantEvent::TextDelta { delta, .. } => self.send(Frame::Text(delta.clone())),
-            AssistantEvent::ThinkingDelta { delta, .. } => self.send(Frame::Thinking(delta.clone())),
+            AssistantEvent::TextDelta { delta, .. } => {
+                pieces(delta, MAX_DELTA).for_each(|piece| self.send(Frame::Text(piece.to_owned())));
+            }
+            AssistantEvent::ThinkingDelta { delta, .. } => {
+                pieces(delta, MAX_DELTA).for_each(|piece| self.send(Frame::Thinking(piece.to_owned())));
+            }
             AssistantEvent::ToolCallStart { name, .. } => self.send(Frame::Calling(name.clone())),
             _ => {}
         }
@@ -224,6 +233,7 @@ fn frame_of(event: &Event<'_>) -> Option<Frame> {
                 .and_then(|details| details.get("diff"))
                 .and_then(Value::as_str)
                 .map(str::to_owned),
+            pictures: pictures_of(&result.content),
             is_error: *is_error,
         },
         Event::BashExecutionUpdate { delta, .. } => Frame::ShellOutput(delta.to_string()),
@@ -262,38 +272,48 @@ fn said(message: &Message) -> Option<Frame> {
     match message {
         Message::Assistant(answer) => Some(Frame::Answered(settled(answer).failure)),
         Message::User(message) => {
-            let n_images = match &message.content {
-                pith_protocol::Content::Text(_) => 0,
-                pith_protocol::Content::Blocks(blocks) => {
-                    blocks.iter().filter(|block| matches!(block, Block::Image(_))).count()
-                }
+            let pictures = match &message.content {
+                pith_protocol::Content::Text(_) => Vec::new(),
+                pith_protocol::Content::Blocks(blocks) => pictures_of(blocks),
             };
-            Some(Frame::Said { text: message.content.text(), n_images, is_user: true })
+            Some(Frame::Said { text: message.content.text(), pictures, is_user: true })
         }
         Message::Custom(message) if message.display => {
-            Some(Frame::Said { text: message.content.text(), n_images: 0, is_user: false })
+            Some(Frame::Said { text: message.content.text(), pictures: Vec::new(), is_user: false })
         }
         _ => None,
     }
 }
 
-/// The text of a result; pictures are named.
+fn pictures_of(blocks: &[Block]) -> Vec<ImageBlock> {
+    let one = |block: &Block| match block {
+        Block::Image(picture) => Some(picture.clone()),
+        _ => None,
+    };
+    blocks.iter().filter_map(one).collect()
+}
+
+/// The text of a result.
 fn text_of(blocks: &[Block]) -> String {
     let one = |block: &Block| match block {
         Block::Text(text) => Some(text.text.clone()),
-        Block::Image(image) => Some(format!("[picture {}]", image.mime_type)),
         _ => None,
     };
     blocks.iter().filter_map(one).collect::<Vec<_>>().join("\n")
 }
 
+/// Splits a text into pieces of at most so many bytes.
+fn pieces(mut text: &str, max: usize) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(max));
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
 /// Returns the end of a text, at most so many bytes.
 pub fn tail(text: &str, max: usize) -> &str {
-    let mut start = text.len().saturating_sub(max);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    &text[start..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max))..]
 }
 
 /// Whether a request is a question that somebody has to answer.

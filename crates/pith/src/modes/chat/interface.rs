@@ -1,4 +1,5 @@
-//! The loop that owns the terminal: what happens changes the state, the state is drawn, at most sixty times a second.
+//! The loop that owns the terminal: what happens changes the state, the state is drawn, at most sixty times a second, and
+//! at once when a key was pressed. However much the session says, no key waits for more than one piece of it.
 
 use std::io::{self, Stdout, Write};
 use std::process::Command;
@@ -16,16 +17,21 @@ use super::surface::{Looks, Surface, encode_row};
 use super::view;
 use crate::modes::client::{answer_frame, line_of};
 
-/// Drawn at most this often; a key after a pause is shown at once.
+/// Drawn at most this often, unless a key was pressed or many rows wait.
 const FRAME: Duration = Duration::from_millis(16);
 
 /// What has gathered is taken in for this long before it is drawn.
 const BATCH: Duration = Duration::from_millis(8);
 
+/// Characters for the scrollback that are written at once: a key that comes meanwhile waits for the terminal to read them.
+const MAX_WRITTEN: usize = 16 << 10;
+
 /// The ends of the channels between the chat and the session.
 pub struct Channels {
     /// From the outbox, the keyboard and signals.
     pub happenings: Receiver<Happening>,
+    /// From the keyboard. Keys overtake frames: the user has pressed them for what is on the screen.
+    pub inputs: Receiver<crossterm::event::Event>,
     pub backlog: Backlog,
     /// To the session; closing it ends the session.
     pub session: mpsc::Sender<Inbound>,
@@ -38,6 +44,8 @@ pub struct Interface {
     keyboard: Keyboard,
     channels: Channels,
     looks: Looks,
+    /// Whether a key was pressed whose effect is not drawn.
+    is_urgent: bool,
     /// Whether the signal that continued the process has been dealt with before it was heard of.
     has_continued: bool,
 }
@@ -47,7 +55,8 @@ impl Interface {
     pub fn start(setup: Setup, channels: Channels, keyboard: Keyboard, looks: Looks) -> io::Result<Self> {
         console::enter()?;
         let surface = Surface::new(io::stdout(), looks);
-        Ok(Interface { app: App::new(setup), surface, keyboard, channels, looks, has_continued: false })
+        let app = App::new(setup);
+        Ok(Interface { app, surface, keyboard, channels, looks, is_urgent: false, has_continued: false })
     }
 
     /// Serves the user until they leave or the session ends, then puts the terminal back.
@@ -69,9 +78,13 @@ impl Interface {
                 return Ok(());
             }
             let due = drawn_at.map_or(Duration::ZERO, |at| FRAME.saturating_sub(at.elapsed()));
-            if is_changed && due.is_zero() {
+            // Keys that have gathered are drawn together.
+            if !due.is_zero() && self.take_key() {
+                continue;
+            }
+            if is_changed && due.is_zero() || self.is_urgent || self.app.n_rows() > self.max_rows() {
                 self.draw()?;
-                (drawn_at, is_changed) = (Some(Instant::now()), false);
+                (drawn_at, is_changed) = (Some(Instant::now()), self.app.n_rows() > 0);
                 continue;
             }
             let wait =
@@ -107,12 +120,7 @@ impl Interface {
                     self.channels.backlog.done(&frame);
                     self.app.frame(frame);
                 }
-                Happening::Input(event) => {
-                    self.app.input(event);
-                    // A key may need something done before the next one.
-                    return Next::Go;
-                }
-                Happening::Resized => {}
+                Happening::Resized | Happening::Typed => {}
                 Happening::Continued if std::mem::take(&mut self.has_continued) => {}
                 Happening::Continued => {
                     self.surface.forget();
@@ -124,9 +132,24 @@ impl Interface {
                 // Keys are read one by one; this signal is not from the keyboard.
                 Happening::Line(Some(_)) | Happening::Interrupted => {}
             }
-            next = if began.elapsed() < BATCH { self.channels.happenings.try_recv().ok() } else { None };
+            let is_enough = self.take_key() || self.app.n_rows() > self.max_rows() || began.elapsed() >= BATCH;
+            next = if is_enough { None } else { self.channels.happenings.try_recv().ok() };
         }
         Next::Go
+    }
+
+    /// Takes one key, if any waits: it may need something done before the next one.
+    fn take_key(&mut self) -> bool {
+        let Ok(event) = self.channels.inputs.try_recv() else { return false };
+        self.app.now = Instant::now();
+        self.app.input(event);
+        self.is_urgent = true;
+        true
+    }
+
+    /// Finished rows that are written at once.
+    fn max_rows(&self) -> usize {
+        MAX_WRITTEN / self.app.width()
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -136,7 +159,8 @@ impl Interface {
             self.surface.resized(size.0);
             self.app.setup.size = size;
         }
-        let rows = self.app.take_rows();
+        self.is_urgent = false;
+        let rows = self.app.take_first_rows(self.max_rows().max(1));
         self.surface.draw(&rows, &view::draw(&self.app))
     }
 

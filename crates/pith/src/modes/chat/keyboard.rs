@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use crossterm::event;
+use crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::frames::Happening;
@@ -22,10 +22,10 @@ pub struct Keyboard {
 
 impl Keyboard {
     /// Starts to read.
-    pub fn start(happenings: Sender<Happening>) -> io::Result<Keyboard> {
+    pub fn start(inputs: Sender<Event>, happenings: Sender<Happening>) -> io::Result<Keyboard> {
         let (woken, wake) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let ((say_paused, paused), (resume, resumed)) = (mpsc::channel(), mpsc::channel());
-        let reader = Reader { happenings, woken, say_paused, resumed };
+        let reader = Reader { inputs, happenings, woken, say_paused, resumed };
         std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             if reader.run().is_err() {
                 // The terminal is gone.
@@ -47,6 +47,8 @@ impl Keyboard {
 }
 
 struct Reader {
+    inputs: Sender<Event>,
+    /// Wakes the interface.
     happenings: Sender<Happening>,
     woken: OwnedFd,
     say_paused: Sender<()>,
@@ -78,7 +80,9 @@ impl Reader {
             }
             // With no time at all crossterm does not look.
             while event::poll(Duration::from_millis(1))? {
-                if self.happenings.send(Happening::Input(event::read()?)).is_err() {
+                let is_heard =
+                    self.inputs.send(event::read()?).is_ok() && self.happenings.send(Happening::Typed).is_ok();
+                if !is_heard {
                     return Ok(());
                 }
             }

@@ -71,7 +71,7 @@ pub fn run(setup: Setup, channels: &Channels) -> io::Result<()> {
             Happening::Interrupted => app.interrupted(),
             Happening::Printed(line) => app.printed(&line),
             Happening::Ended => return Ok(()),
-            Happening::Input(_) | Happening::Resized | Happening::Continued => {}
+            Happening::Typed | Happening::Resized | Happening::Continued => {}
         }
     }
 }

@@ -49,7 +49,10 @@ impl Menu {
             if is_hidden || !is_typable || !name.to_lowercase().starts_with(&start.to_lowercase()) {
                 continue;
             }
-            let end = if entry.path().is_dir() { "/" } else { " " };
+            // Links are followed, other entries say what they are.
+            let is_directory =
+                entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink() && entry.path().is_dir());
+            let end = if is_directory { "/" } else { " " };
             items.push((format!("@{directory}{name}{end}"), String::new()));
         }
         items.sort();

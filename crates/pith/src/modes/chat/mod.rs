@@ -16,6 +16,7 @@ mod lines;
 mod markdown;
 mod menu;
 mod picker;
+mod picture;
 mod stream;
 mod surface;
 mod table;
@@ -39,6 +40,7 @@ use self::frames::{Backlog, ChatOutbox, Happening};
 use self::history::History;
 use self::interface::{Channels, Interface};
 use self::keyboard::Keyboard;
+use self::picture::Protocol;
 use self::surface::Looks;
 use super::attach::{Draft, resolve};
 use super::confirm::confirm;
@@ -96,6 +98,7 @@ fn open_chat(cli: Cli, dialect: &'static Dialect, mut opening: Opening) -> anyho
         size: console::size(),
         has_keys: abilities.can_redraw,
         has_editor: interface::editor().is_some(),
+        pictures: Protocol::of(|name| std::env::var(name).ok()).filter(|_| abilities.can_redraw),
         opening,
     };
     let ending = Ending::default();
@@ -118,11 +121,12 @@ fn serve_chat(
     ending: &Ending,
 ) -> anyhow::Result<()> {
     let (sender, happenings) = std::sync::mpsc::channel();
+    let (typed, inputs) = std::sync::mpsc::channel();
     let (session, inbox) = mpsc::channel(BACKLOG);
     let backlog = Backlog::default();
     let parts = start.into_parts(Box::new(ChatOutbox::new(sender.clone(), backlog.clone())));
     let parts = SessionParts { on_rest: release_memory, ..parts };
-    let channels = Channels { happenings, backlog, session };
+    let channels = Channels { happenings, inputs, backlog, session };
     let keys = sender.clone();
     let lost = ending.clone();
     let interface = move || {
@@ -130,7 +134,7 @@ fn serve_chat(
             let has_links = std::env::var("TERM").is_ok_and(|term| term != "linux");
             let looks = Looks { has_colour: abilities.has_colour, has_links };
             console::collect_stderr(keys.clone())
-                .and_then(|()| Keyboard::start(keys))
+                .and_then(|()| Keyboard::start(typed, keys))
                 .and_then(|keyboard| Interface::start(setup, channels, keyboard, looks)?.run())
         } else {
             lines::read(keys).and_then(|()| lines::run(setup, &channels))

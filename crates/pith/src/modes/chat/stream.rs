@@ -27,6 +27,8 @@ pub struct AnswerStream {
     code: Option<OpenCode>,
     /// Whether anything of the answer is in the scrollback.
     has_begun: bool,
+    /// Whether the beginning of the block is there as well.
+    is_cut: bool,
     /// Whether the last piece ended with a carriage return, which may be half of a line's end.
     has_return: bool,
 }
@@ -85,7 +87,7 @@ impl AnswerStream {
                 let is_cut = end.len() < self.open.len();
                 let start = end.find('\n').filter(|_| is_cut).map_or(0, |at| at + 1);
                 let mut rows = markdown::render(&end[start..], width);
-                if self.has_begun && !rows.is_empty() {
+                if self.has_begun && !self.is_cut && !rows.is_empty() {
                     rows.insert(0, Row::default());
                 }
                 rows
@@ -136,7 +138,8 @@ impl AnswerStream {
     fn commit(&mut self, n_bytes: usize, width: usize, out: &mut Vec<Row>) {
         let rows = markdown::render(&self.open[..n_bytes], width);
         if !rows.is_empty() {
-            if std::mem::replace(&mut self.has_begun, true) {
+            let is_new = !std::mem::take(&mut self.is_cut);
+            if std::mem::replace(&mut self.has_begun, true) && is_new {
                 out.push(Row::default());
             }
             out.extend(rows);
@@ -145,22 +148,27 @@ impl AnswerStream {
         self.line = self.line.saturating_sub(n_bytes);
     }
 
-    /// Gives up on the end of a very long block, or line of code.
+    /// Shows the beginning of a very long block, or line of code, for good. A list goes on after a line of it, a
+    /// paragraph after a word.
     fn cut(&mut self, width: usize, out: &mut Vec<Row>) {
-        let mut text = std::mem::take(&mut self.open);
-        let at = text.rfind(char::is_whitespace).filter(|at| *at > MAX_OPEN / 2).unwrap_or(text.len());
-        let rest = text.split_off(at);
-        self.line = 0;
-        match &self.code {
-            Some(_) => out.extend(wrap(&[Piece::new(&text, theme::code())], width, Break::Anywhere, &[], &[])),
+        let after_last = |mark: char| self.open.rfind(mark).map(|at| at + 1).filter(|at| *at > MAX_OPEN / 2);
+        let at = after_last('\n').or_else(|| after_last(' ')).unwrap_or(self.open.len());
+        match &mut self.code {
+            Some(code) => {
+                out.extend(wrap(&code.highlighter.line(&self.open[..at]), width, Break::Anywhere, &[], &[]));
+                self.open.drain(..at);
+                self.line = 0;
+            }
             None => {
-                for line in text.lines() {
-                    out.extend(wrap(&[Piece::plain(line)], width, Break::Words, &[], &[]));
+                let (text, n_rows) = (self.open[..at].to_owned(), out.len());
+                self.commit(at, width, out);
+                // Marks without a word between them are shown as they are.
+                if out.len() == n_rows {
+                    out.extend(wrap(&[Piece::plain(&text)], width, Break::Anywhere, &[], &[]));
                 }
+                self.is_cut = true;
             }
         }
-        self.open = rest.trim_start().to_owned();
-        self.has_begun = true;
     }
 }
 
@@ -248,6 +256,16 @@ mod tests {
             let shown: usize = out.iter().map(|row| row.text().len()).sum();
             assert!(shown > 0 && stream.open.is_empty(), "{piece}");
         }
+    }
+
+    #[test]
+    fn a_long_list_stays_a_list() {
+        let (mut stream, mut out) = (AnswerStream::default(), Vec::new());
+        for _ in 0..5000 {
+            stream.push("- an **item**\n", 80, &mut out);
+        }
+        stream.finish(80, &mut out);
+        assert!(out.len() == 5000 && out.iter().all(|row| row.text() == "• an item"), "{}", out.len());
     }
 
     #[test]

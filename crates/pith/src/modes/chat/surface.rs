@@ -12,6 +12,7 @@ use pith_visible::visible;
 use ratatui::buffer::{Buffer, CellWidth as _};
 use ratatui::style::{Color, Modifier, Style};
 
+use super::picture::Drawing;
 use super::text::Row;
 use super::view::Drawn;
 
@@ -21,6 +22,8 @@ const END: &str = "\x1b[?2026l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const CLEAR_BELOW: &str = "\x1b[J";
 const CLEAR_REST: &str = "\x1b[K";
+const SAVE_CURSOR: &str = "\x1b7";
+const RESTORE_CURSOR: &str = "\x1b8";
 const PLAIN: &str = "\x1b[0m";
 
 /// What the terminal can do.
@@ -182,6 +185,9 @@ fn encode_cells(buffer: &Buffer, row: u16, looks: Looks) -> (String, usize) {
 pub fn encode_row(row: &Row, looks: Looks) -> String {
     let mut text = String::new();
     for piece in &row.0 {
+        if let Some(drawing) = piece.drawing() {
+            draw_picture(&mut text, drawing);
+        }
         let is_styled = piece.style != Style::default();
         let link = piece.link().filter(|link| looks.has_links && is_safe(link));
         if let Some(link) = link {
@@ -199,6 +205,18 @@ pub fn encode_row(row: &Row, looks: Looks) -> String {
         }
     }
     text
+}
+
+/// Writes a picture into rows that are there before it, so that nothing scrolls while it is drawn; the cursor ends in the
+/// last of them.
+fn draw_picture(text: &mut String, drawing: &Drawing) {
+    let n_below = u16::try_from(drawing.n_rows.saturating_sub(1)).unwrap_or(u16::MAX);
+    text.push_str(&"\r\n".repeat(usize::from(n_below)));
+    move_by(text, n_below, 'A');
+    text.push_str(SAVE_CURSOR);
+    text.push_str(&drawing.sequence);
+    text.push_str(RESTORE_CURSOR);
+    move_by(text, n_below, 'B');
 }
 
 /// Whether a terminal may be told to open it.
@@ -301,6 +319,8 @@ mod tests {
         assert_eq!(encode_row(&link, LOOKS), "\x1b]8;;https://a/b\x1b\\x\x1b]8;;\x1b\\");
         let red = Row::new("x", theme::bad());
         assert_eq!(encode_row(&red, Looks { has_colour: false, has_links: false }), "\x1b[0mx\x1b[0m");
+        let picture = Row::drawing(Drawing { sequence: "PICTURE".to_owned(), n_rows: 3 });
+        assert_eq!(encode_row(&picture, LOOKS), "\r\n\r\n\x1b[2A\x1b7PICTURE\x1b8\x1b[2B");
         let file = Row(vec![Piece::plain("x").linked(Some("file:///etc/passwd"))]);
         assert_eq!(encode_row(&file, LOOKS), "x");
     }

@@ -9,6 +9,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::picture::Drawing;
+
 /// Columns of a tab.
 const TAB: &str = "    ";
 
@@ -19,6 +21,8 @@ pub struct Piece {
     pub style: Style,
     /// Where the text leads to; visible as well.
     link: Option<Rc<str>>,
+    /// A picture, in the place of text.
+    drawing: Option<Rc<Drawing>>,
 }
 
 impl Piece {
@@ -28,7 +32,7 @@ impl Piece {
         if text.contains(['\n', '\t']) {
             text = text.replace('\n', " ").replace('\t', TAB);
         }
-        Piece { text, style, link: None }
+        Piece { text, style, ..Piece::default() }
     }
 
     /// Creates a piece without a style.
@@ -50,9 +54,13 @@ impl Piece {
         self.link.as_deref()
     }
 
+    pub fn drawing(&self) -> Option<&Drawing> {
+        self.drawing.as_deref()
+    }
+
     /// Like this piece, with a part of its text.
     fn part(&self, text: &str) -> Piece {
-        Piece { text: text.to_owned(), style: self.style, link: self.link.clone() }
+        Piece { text: text.to_owned(), style: self.style, link: self.link.clone(), drawing: None }
     }
 }
 
@@ -69,6 +77,11 @@ impl Row {
     /// Creates a row without a style.
     pub fn plain(text: &str) -> Self {
         Row::new(text, Style::default())
+    }
+
+    /// Creates a row for the scrollback that is as high as a picture.
+    pub fn drawing(drawing: Drawing) -> Self {
+        Row(vec![Piece { drawing: Some(Rc::new(drawing)), ..Piece::default() }])
     }
 
     /// Appends a piece.

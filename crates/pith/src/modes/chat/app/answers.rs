@@ -214,9 +214,12 @@ impl App {
     }
 
     fn list_commands(&mut self) {
-        let one = |(name, about): &(String, String)| format!("  {:<26} {about}", format!("/{name}"));
-        let lines: Vec<String> = self.session_commands.iter().map(one).collect();
-        self.say_lines(&lines, "No extension commands, prompt templates or skills.");
+        if self.session_commands.is_empty() {
+            self.say("No extension commands, prompt templates or skills.");
+        }
+        for (name, about) in self.session_commands.clone() {
+            self.say_term(&format!("/{name}"), &about);
+        }
     }
 
     fn show_stats(&mut self, stats: &Value) {

@@ -205,11 +205,11 @@ impl App {
     }
 
     fn help(&mut self) {
-        let command =
-            |(name, arguments, help): &(&str, &str, &str)| format!("  {:<26} {help}", format!("/{name} {arguments}"));
-        let key = |(name, help): &(&str, &str)| format!("  {name:<26} {help}");
-        let lines: Vec<String> = COMMANDS.iter().map(command).chain(KEYS.iter().map(key)).collect();
-        self.say(&lines.join("\n"));
+        let commands = COMMANDS.iter().map(|(name, arguments, help)| (format!("/{name} {arguments}"), *help));
+        let keys = KEYS.iter().map(|(name, help)| ((*name).to_owned(), *help));
+        for (name, help) in commands.chain(keys) {
+            self.say_term(&name, help);
+        }
     }
 
     /// Sends any command of the protocol and shows its answer.

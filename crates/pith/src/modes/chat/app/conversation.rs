@@ -1,5 +1,6 @@
 //! The conversation: what the user and the model say, live and from an earlier session.
 
+use pith_protocol::ImageBlock;
 use serde_json::Value;
 
 use super::App;
@@ -14,6 +15,10 @@ const KEPT_THINKING: usize = 3;
 
 /// Thinking that is kept to be shown in full.
 const MAX_THINKING: usize = 256 << 10;
+
+/// Lines and bytes of a message that are shown.
+const SAID_LINES: usize = 20;
+const SAID_BYTES: usize = 8 << 10;
 
 /// How many of the user's messages of an earlier session are shown again, and how long an answer may be.
 const RECALLED: usize = 2;
@@ -89,21 +94,37 @@ impl App {
     }
 
     /// Shows a message that joined the conversation.
-    pub fn said(&mut self, text: &str, n_images: usize, is_user: bool) {
+    pub fn said(&mut self, text: &str, pictures: &[ImageBlock], is_user: bool) {
         self.end_answer();
         self.keep_distance();
         let (mark, style) = if is_user { ("› ", theme::accent()) } else { ("» ", theme::dim()) };
         let (first, rest) = ([Piece::new(mark, theme::accent())], [Piece::plain("  ")]);
-        for (at, line) in text.trim_end().split('\n').enumerate() {
+        let text = text.trim_end();
+        let shown = &text[..text.floor_char_boundary(SAID_BYTES)];
+        for (at, line) in shown.split('\n').take(SAID_LINES).enumerate() {
             let first = if at == 0 { &first } else { &rest };
             self.rows.extend(wrap(&[Piece::new(line, style)], self.width(), Break::Words, first, &rest));
         }
-        match n_images {
-            0 => {}
-            1 => self.rows.push(Row::new("  [1 picture]", theme::dim())),
-            n_images => self.rows.push(Row::new(&format!("  [{n_images} pictures]"), theme::dim())),
+        let n_lines = text.split('\n').count();
+        if n_lines > SAID_LINES || shown.len() < text.len() {
+            let number = self.folds.add("message", text, false);
+            let hidden = format!("  {n_lines} lines in all, /show {number}");
+            self.rows.push(Row::new(&hidden, theme::dim()).cut(self.width()));
         }
+        self.show_pictures(pictures);
         self.rows.push(Row::default());
+    }
+
+    /// Names pictures, and draws them where the terminal can.
+    pub fn show_pictures(&mut self, pictures: &[ImageBlock]) {
+        for picture in pictures {
+            // Four characters of base64 are three bytes.
+            let kilobytes = (picture.data.len() * 3 / 4).div_ceil(1000);
+            let name = format!("  [picture {}, {kilobytes} kB]", picture.mime_type);
+            self.rows.push(Row::new(&name, theme::dim()).cut(self.width()));
+            let drawing = self.setup.pictures.and_then(|protocol| protocol.draw(picture, self.width()));
+            self.rows.extend(drawing.map(Row::drawing));
+        }
     }
 
     /// Shows the end of an earlier conversation.
@@ -116,7 +137,7 @@ impl App {
         }
         for message in &messages[first..] {
             match message["role"].as_str() {
-                Some("user") => self.said(&content_text(&message["content"]), 0, true),
+                Some("user") => self.said(&content_text(&message["content"]), &[], true),
                 Some("assistant") => self.recall_answer(message),
                 _ => {}
             }

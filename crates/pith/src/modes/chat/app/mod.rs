@@ -29,6 +29,7 @@ use super::dialog::Dialog;
 use super::editor::Editor;
 use super::menu::Menu;
 use super::picker::Picker;
+use super::picture::Protocol;
 use super::stream::AnswerStream;
 use super::text::{Break, Piece, Row, wrap};
 use super::theme;
@@ -70,6 +71,8 @@ pub struct Setup {
     pub has_keys: bool,
     /// Whether a longer text is written in an editor of the user's.
     pub has_editor: bool,
+    /// How the terminal draws pictures, if it can.
+    pub pictures: Option<Protocol>,
     pub opening: Opening,
 }
 
@@ -188,6 +191,17 @@ impl App {
         std::mem::take(&mut self.rows)
     }
 
+    /// Takes the first of the rows that are finished.
+    pub fn take_first_rows(&mut self, most: usize) -> Vec<Row> {
+        let rest = self.rows.split_off(most.min(self.rows.len()));
+        std::mem::replace(&mut self.rows, rest)
+    }
+
+    /// How many finished rows wait.
+    pub fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Takes what is to be done.
     pub fn take_actions(&mut self) -> Vec<Action> {
         std::mem::take(&mut self.actions)
@@ -224,6 +238,16 @@ impl App {
             let indent = [Piece::plain(&indent)];
             self.rows.extend(wrap(&[piece], self.width(), Break::Words, &indent, &indent));
         }
+    }
+
+    /// Shows a name and, beside it, what it means.
+    fn say_term(&mut self, name: &str, meaning: &str) {
+        const COLUMN: usize = 26;
+        self.end_answer();
+        let column = COLUMN.min(self.width() / 2);
+        let name = format!("  {name:<column$} ");
+        let rest = [Piece::plain(&" ".repeat(column + 3))];
+        self.rows.extend(wrap(&[Piece::plain(meaning)], self.width(), Break::Words, &[Piece::plain(&name)], &rest));
     }
 
     fn note(&mut self, text: &str) {

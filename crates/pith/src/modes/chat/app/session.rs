@@ -29,7 +29,7 @@ impl App {
                 self.end_answer();
                 self.set_doing(&format!("writing a call of {tool}"));
             }
-            Frame::Said { text, n_images, is_user } => self.said(&text, n_images, is_user),
+            Frame::Said { text, pictures, is_user } => self.said(&text, &pictures, is_user),
             Frame::Answered(failure) => {
                 self.end_answer();
                 self.failure = failure;
@@ -45,9 +45,10 @@ impl App {
                 }
             }
             Frame::ToolProgress { id, tail } => self.tool_output(&id, &tail, true),
-            Frame::ToolEnded { id, text, difference, is_error } => {
+            Frame::ToolEnded { id, text, difference, pictures, is_error } => {
                 let end = if is_error { ToolEnd::Failed } else { ToolEnd::Done };
                 self.end_tool(&id, &text, difference.as_deref(), end);
+                self.show_pictures(&pictures);
             }
             Frame::ShellOutput(delta) => self.tool_output(SHELL, &delta, false),
             Frame::Queue { steering, follow_up } => (self.steering, self.follow_up) = (steering, follow_up),

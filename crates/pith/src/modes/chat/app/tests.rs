@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use pith_protocol::ImageBlock;
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use pith_tools::image::{Limits, Rules};
 use serde_json::{Map, Value, json};
@@ -36,6 +37,7 @@ impl Screen {
             size: (columns, rows),
             has_keys: true,
             has_editor: false,
+            pictures: None,
             opening: Opening::default(),
         });
         let mut screen = Screen { app, scrollback: Vec::new() };
@@ -154,7 +156,7 @@ fn tool_calls_show_their_last_lines_and_can_be_shown_in_full() {
     screen.frame(Frame::ToolProgress { id: "a".to_owned(), tail: output.clone() });
     screen.check(&["⋯ $ make", "  line 26\n  line 27", "line 30"]);
     let text = format!("{output}\nCommand exited with code 2");
-    screen.frame(Frame::ToolEnded { id: "a".to_owned(), text, difference: None, is_error: true });
+    screen.frame(Frame::ToolEnded { id: "a".to_owned(), text, difference: None, pictures: Vec::new(), is_error: true });
     screen.check(&["✗ $ make", "+22 lines, /show 1", "Command exited with code 2"]);
     assert!(!screen.text().contains("  line 3\n"));
     screen.press(KeyCode::Char('o'), KeyModifiers::CONTROL).check(&["command: make\nline 1\nline 2\nline 3\n"]);
@@ -164,7 +166,13 @@ fn tool_calls_show_their_last_lines_and_can_be_shown_in_full() {
         arguments: arguments(json!({"path": "a.rs"})),
     });
     let difference = Some("-3 old\n+3 new".to_owned());
-    screen.frame(Frame::ToolEnded { id: "b".to_owned(), text: "done".to_owned(), difference, is_error: false });
+    screen.frame(Frame::ToolEnded {
+        id: "b".to_owned(),
+        text: "done".to_owned(),
+        difference,
+        pictures: Vec::new(),
+        is_error: false,
+    });
     screen.check(&["✓ edit a.rs\n  -3 old\n  +3 new\n"]);
 }
 
@@ -189,6 +197,7 @@ fn many_calls_and_long_lines_leave_room() {
             id: number.to_string(),
             text: "y".repeat(1 << 20),
             difference: None,
+            pictures: Vec::new(),
             is_error: false,
         });
     }
@@ -277,6 +286,27 @@ fn the_end_of_an_earlier_session_is_shown() {
     screen.answer(3, json!({"messages": messages}));
     screen.check(&["2 earlier messages", "› two", "2\n", "› three", "3\n", "· read x"]);
     assert!(!screen.text().contains("› one"));
+}
+
+#[test]
+fn a_long_message_is_shown_in_part_and_a_picture_is_named() {
+    let mut screen = Screen::new();
+    let picture = ImageBlock { data: "AAAA".repeat(1000), mime_type: "image/png\x1b".to_owned() };
+    screen.frame(Frame::Said { text: "a line\n".repeat(5000), pictures: vec![picture], is_user: true });
+    screen.check(&["› a line", "5000 lines in all, /show 1", "[picture image/png␛, 3 kB]"]);
+    assert_eq!(screen.text().matches("a line").count(), 20);
+    screen.type_text("/show 1\n");
+    assert_eq!(screen.text().matches("a line").count(), 5020);
+}
+
+#[test]
+fn finished_rows_are_taken_in_their_order() {
+    let mut screen = Screen::new();
+    screen.app.take_rows();
+    screen.frame(Frame::Note("one".to_owned())).frame(Frame::Note("two".to_owned()));
+    let texts = |rows: Vec<Row>| rows.iter().map(Row::text).collect::<Vec<_>>();
+    assert_eq!((texts(screen.app.take_first_rows(1)), screen.app.n_rows()), (vec!["· one".to_owned()], 1));
+    assert_eq!((texts(screen.app.take_first_rows(9)), screen.app.n_rows()), (vec!["· two".to_owned()], 0));
 }
 
 #[test]

@@ -91,7 +91,9 @@ impl App {
             Some(difference) => self.folds.add(&tool.title, difference, true),
             None => self.folds.add(&tool.title, &tool.in_full(text), false),
         };
-        let lines: Vec<&str> = whole.lines().collect();
+        let mut lines: Vec<&str> = whole.lines().collect();
+        // One blank line says as much as several.
+        lines.dedup_by(|line, before| line.trim().is_empty() && before.trim().is_empty());
         let (n_shown, from_start) = match (&end, difference) {
             (_, Some(_)) => (DIFFERENCE_LINES, true),
             (ToolEnd::Failed, None) => (2 * KEPT_LINES, false),
