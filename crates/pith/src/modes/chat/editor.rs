@@ -202,10 +202,10 @@ impl Editor {
 
     /// The number of rows for a width, at most `max`.
     pub fn height(&self, width: u16, max: u16) -> u16 {
-        // The rows are known after drawing in that width.
-        let space = Rect::new(0, 0, width, 1);
-        (&self.area).render(space, &mut Buffer::empty(space));
+        // The rows are known after drawing in that width. Drawing scrolls, so a copy is drawn.
         let mut probe = self.area.clone();
+        let space = Rect::new(0, 0, width, 1);
+        (&probe).render(space, &mut Buffer::empty(space));
         probe.move_cursor(CursorMove::Bottom);
         probe.move_cursor(CursorMove::End);
         let n_rows = u16::try_from(probe.screen_cursor().row).unwrap_or(u16::MAX).saturating_add(1);
@@ -241,6 +241,16 @@ fn area(text: String) -> TextArea<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_lines_are_drawn_where_there_is_room() {
+        let editor = Editor::of("one\ntwo\nthree");
+        let n_rows = editor.height(10, 5);
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 10, n_rows));
+        let cursor = editor.draw(buffer.area, &mut buffer);
+        assert_eq!(buffer, Buffer::with_lines(["one       ", "two       ", "three     "]));
+        assert_eq!((cursor.x, cursor.y), (5, 2));
+    }
 
     fn press(editor: &mut Editor, keys: &str) {
         for char in keys.chars() {

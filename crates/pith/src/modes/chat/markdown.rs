@@ -83,6 +83,7 @@ impl Renderer {
             Tag::BlockQuote(_) => {
                 self.gap();
                 self.nest(None, "│ ");
+                self.is_after_mark = true;
             }
             Tag::CodeBlock(kind) => {
                 self.gap();
@@ -280,6 +281,7 @@ mod tests {
         check("3. x\n4. y y y", 6, &["3. x", "4. y y", "   y"]);
         check("- a\n\n- b", 80, &["• a", "• b"]);
         check("> said\n> more", 80, &["│ said more"]);
+        check("before\n\n> said\n>\n> more", 80, &["before", "", "│ said", "│", "│ more"]);
         check("```rs\nlet  x;\n```", 80, &["```rs", "let  x;", "```"]);
         check("a  \nb", 80, &["a", "b"]);
         check("<b>x</b>", 80, &["<b>x</b>"]);
