@@ -14,7 +14,6 @@ use pith_visible::visible;
 use super::markdown::Markdown;
 use super::styled::Styled;
 use super::terminal::{self, Abilities};
-use super::tool_line::cut;
 
 const TICK: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -155,7 +154,7 @@ impl Painter {
                 self.end_answer();
                 self.totals.add(&usage);
             }
-            Show::Note(text) => self.note(&cut(&text)),
+            Show::Note(text) => self.note(text.lines().next().unwrap_or_default()),
             Show::Say(text) => self.say(&text),
             Show::Totals => self.show_totals(),
             Show::Idle => {
