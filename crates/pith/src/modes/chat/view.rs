@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::Widget;
 
-use super::app::{App, Overlay};
+use super::app::{App, Overlay, WidgetLines};
 use super::text::Row;
 use super::theme;
 use crate::modes::screen::duration;
@@ -42,6 +42,7 @@ pub fn draw(app: &App) -> Drawn {
     let room = columns.saturating_sub(PROMPT_WIDTH).max(1);
     let n_field = field.map_or(0, |editor| editor.height(room, u16::try_from(most / 2).unwrap_or(u16::MAX).max(1)));
     let mut bottom: Vec<Row> = app.menu.iter().flat_map(|menu| menu.rows(width)).collect();
+    bottom.extend(widgets(app, width, |widget| widget.is_below));
     let n_queued = app.steering.len() + app.follow_up.len();
     bottom.extend(app.footer.rows(width, n_queued, app.statuses.values().map(String::as_str)));
     bottom.truncate(most.saturating_sub(usize::from(n_field)));
@@ -77,8 +78,7 @@ fn above(app: &App, width: usize, most: usize) -> Vec<Row> {
     let mut rows = app.live_rows();
     rows.extend(app.tool_rows(most / 2));
     rows.extend(status(app, width));
-    let widgets: Vec<Row> = app.widgets.values().flatten().map(|line| Row::plain(line).cut(width)).collect();
-    rows.extend(widgets.into_iter().take(MAX_WIDGET_ROWS));
+    rows.extend(widgets(app, width, |widget| !widget.is_below));
     let queued = app.steering.iter().map(|text| ("joins next", text));
     let queued = queued.chain(app.follow_up.iter().map(|text| ("follows", text)));
     rows.extend(queued.take(5).map(|(when, text)| {
@@ -91,6 +91,12 @@ fn above(app: &App, width: usize, most: usize) -> Vec<Row> {
         None => rows.push(Row::new(&"─".repeat(width), theme::dim())),
     }
     rows
+}
+
+/// The widgets of a place.
+fn widgets(app: &App, width: usize, is_here: impl Fn(&WidgetLines) -> bool) -> Vec<Row> {
+    let lines = app.widgets.values().filter(|widget| is_here(widget)).flat_map(|widget| &widget.lines);
+    lines.take(MAX_WIDGET_ROWS).map(|line| Row::plain(line).cut(width)).collect()
 }
 
 /// What is going on.

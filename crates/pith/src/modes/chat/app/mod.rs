@@ -95,6 +95,13 @@ pub enum Overlay {
     Dialog(Box<Dialog>),
 }
 
+/// Lines of an extension.
+pub struct WidgetLines {
+    pub lines: Vec<String>,
+    /// Whether they stand below the input line, not above it.
+    pub is_below: bool,
+}
+
 /// What the session is doing.
 pub struct Work {
     pub since: Instant,
@@ -126,7 +133,7 @@ pub struct App {
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
     pub statuses: BTreeMap<String, String>,
-    pub widgets: BTreeMap<String, Vec<String>>,
+    pub widgets: BTreeMap<String, WidgetLines>,
     /// Commands to complete, with their explanations.
     commands: Vec<(String, String)>,
     /// Commands of the session, known after the first answer.

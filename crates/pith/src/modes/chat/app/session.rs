@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::answers::Expected;
 use super::tools::{SHELL, ToolEnd};
-use super::{Action, App, Overlay, Retry, Work};
+use super::{Action, App, Overlay, Retry, WidgetLines, Work};
 use crate::modes::chat::dialog::{Dialog, Field};
 use crate::modes::chat::frames::{Frame, is_question};
 use crate::modes::chat::theme;
@@ -138,8 +138,11 @@ impl App {
                 Some(text) => drop(self.statuses.insert(status_key, text.trim().replace('\n', " "))),
                 None => drop(self.statuses.remove(&status_key)),
             },
-            UiMethod::SetWidget { widget_key, widget_lines, .. } => match widget_lines {
-                Some(lines) => drop(self.widgets.insert(widget_key, lines)),
+            UiMethod::SetWidget { widget_key, widget_lines, widget_placement } => match widget_lines {
+                Some(lines) => {
+                    let is_below = widget_placement.as_deref() == Some("belowEditor");
+                    self.widgets.insert(widget_key, WidgetLines { lines, is_below });
+                }
                 None => drop(self.widgets.remove(&widget_key)),
             },
             UiMethod::SetTitle { title } => self.actions.push(Action::Title(title)),

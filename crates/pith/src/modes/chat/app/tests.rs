@@ -249,9 +249,14 @@ fn extensions_have_a_place_for_status_widgets_and_texts() {
     screen.frame(question(status(Some("3 todos\u{9b}2J"))));
     let widget_lines = Some(vec!["one".to_owned(), "two".to_owned()]);
     screen.frame(question(UiMethod::SetWidget { widget_key: "w".to_owned(), widget_lines, widget_placement: None }));
+    screen.frame(question(UiMethod::SetWidget {
+        widget_key: "b".to_owned(),
+        widget_lines: Some(vec!["three".to_owned()]),
+        widget_placement: Some("belowEditor".to_owned()),
+    }));
     screen.frame(question(UiMethod::SetEditorText { text: "draft\x1b".to_owned() }));
     screen.frame(question(UiMethod::Notify { message: "told".to_owned(), notify_type: Some("error".to_owned()) }));
-    screen.check(&["one\ntwo\n", "› draft␛", "3 todos\\u{9b}2J", "✗ told"]);
+    screen.check(&["one\ntwo\n", "› draft␛\nthree\n", "3 todos\\u{9b}2J", "✗ told"]);
     screen.frame(question(status(None)));
     assert!(!screen.text().contains("todos"));
 }
