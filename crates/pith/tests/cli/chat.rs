@@ -219,6 +219,19 @@ fn the_tour_on_a_terminal_is_a_chat_that_plays_itself() {
 }
 
 #[test]
+fn ctrl_j_begins_a_new_line() {
+    let (home, server) = scene([Turn::text("both read")]);
+    let mut terminal = open(&home, &model());
+    terminal.type_keys("one\ntwo");
+    terminal.wait("two");
+    assert!(server.requests().is_empty());
+    terminal.type_keys("\r");
+    terminal.wait("both read");
+    assert!(server.requests()[0].body.to_string().contains("one\\ntwo"));
+    terminal.leave();
+}
+
+#[test]
 fn a_picture_is_drawn_where_the_terminal_can_and_named_everywhere() {
     let (home, _server) = scene([Turn::text("a pixel"), Turn::text("a pixel")]);
     home.write_file("pixel.png", PIXEL);

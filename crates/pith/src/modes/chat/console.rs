@@ -40,6 +40,8 @@ pub fn enter() -> io::Result<()> {
         let modes = tcgetattr(stdin)?;
         *kept = Some(Kept { modes, stderr: redirect_stderr() });
     }
+    // crossterm takes Ctrl-J for Enter unless it has set raw mode itself. What counts is set below, and put back by `leave`.
+    crossterm::terminal::enable_raw_mode()?;
     let mut modes = kept.as_ref().expect("kept above").modes.clone();
     modes.make_raw();
     // Line ends keep their meaning for whatever else is written.
