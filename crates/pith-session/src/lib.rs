@@ -36,7 +36,7 @@ mod extensions;
 
 pub use extensions::{
     ExtensionSetup, FindExtensions, LoadingExtensions, RunningExtensions, answer_from_registry, model_auth,
-    register_provider, serve_fetch,
+    register_provider, serve_fetch, serve_model_request, serve_tool,
 };
 pub use limits::{LimitScope, WorkLimits};
 pub use outbox::{Outbox, Room};

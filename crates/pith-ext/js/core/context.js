@@ -59,7 +59,8 @@ function makeContext(ext) {
         (result) => options?.onComplete?.(result),
         (error) => {
           if (options?.onError) options.onError(error);
-          else owners.report(ext.path, "compact", error);
+          // Whoever compacts without `onError` does not want to hear of it; the log does.
+          else host.log(`${ext.path}: compact: ${owners.text(error)}\n`);
         },
       );
     },
@@ -111,8 +112,13 @@ exports.commandContext = (ext) => {
     },
     newSession: async (options = {}) => {
       live();
-      const entries = [];
-      if (typeof options?.setup === "function") await options.setup(require("internal/session").makeDraft(entries));
+      // What `setup` writes is sent with the request that creates the session.
+      let entries = [];
+      if (typeof options?.setup === "function") {
+        const draft = require("internal/session-manager").SessionManager.inMemory(state.config.cwd);
+        await options.setup(draft);
+        entries = draft.getEntries();
+      }
       return replace(ext, "new_session", { parentSession: options?.parentSession ?? null, entries }, options?.withSession);
     },
     fork: (entryId, options = {}) => {

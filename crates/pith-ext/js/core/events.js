@@ -238,7 +238,7 @@ const composed = {
   turn_end: boundary,
   agent_before_settle: boundary,
 
-  tool_call(event, done) {
+  tool_call(event, done, _call, context) {
     let verdict = null;
     let decision = null;
     const handlers = handlersOf("tool_call").map(({ ext, fn }) => ({
@@ -266,10 +266,10 @@ const composed = {
       if (!isDisabled) owners.report(ext.path, "tool_call", error);
       return true;
     };
-    sequence("tool_call", event, { onResult, onError, handlers }, () => done(verdict ?? { block: false, input: event.input }));
+    sequence("tool_call", event, { onResult, onError, handlers, context }, () => done(verdict ?? { block: false, input: event.input }));
   },
 
-  tool_result(event, done) {
+  tool_result(event, done, _call, context) {
     const { content: usable } = require("internal/tools");
     const shown = () => ({ content: event.content, details: event.details, isError: event.isError, usage: event.usage });
     const isSame = unchanged(shown);
@@ -284,7 +284,7 @@ const composed = {
       }
     };
     // Handlers may also edit the result in place.
-    sequence("tool_result", event, { onResult }, () => {
+    sequence("tool_result", event, { onResult, context }, () => {
       if (!changed && isSame()) return done(null);
       try {
         usable("A tool_result handler", event.content);
@@ -341,10 +341,10 @@ const optional = [
   "customInstructions", "errorMessage", "usage", "details", "reason", "label", "summaryEntry",
 ];
 
-function deliver(call, event, budget, done) {
+function deliver(call, event, budget, done, context) {
   for (const name of optional) if (event[name] === null) event[name] = undefined;
   const special = composed[event.type];
-  if (special) return special(event, done, call);
+  if (special) return special(event, done, call, context);
   sequence(event.type, event, { budget }, () => {
     const [old] = event.type === "session_start" ? legacy(event) : [];
     if (!old) return done(null);
@@ -405,8 +405,8 @@ exports.update = (event) => {
 exports.emitLocal = (event) => sequence(event.type, event, {}, () => {});
 exports.listens = (name) => state.extensions().some((ext) => ext.handlers.get(name)?.length);
 
-// Runs the handlers of an event that the JavaScript side raises.
-exports.compose = (event, done, call) => {
+// Runs the handlers of an event that the JavaScript side raises; `context` makes the one that handlers get.
+exports.compose = (event, done, call, context) => {
   if (!exports.listens(event.type)) return done(event);
-  deliver(call, event, state.limits.handlerMs, (result) => done(result ?? event));
+  deliver(call, event, state.limits.handlerMs, (result) => done(result ?? event), context);
 };

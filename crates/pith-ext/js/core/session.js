@@ -70,30 +70,75 @@ function contextEntries(path) {
 
 exports.contextEntries = contextEntries;
 
-exports.toMessages = (entries) => {
-  const messages = [];
-  for (const entry of entries) {
-    const timestamp = Date.parse(entry.timestamp) || 0;
-    if (entry.type === "message") messages.push(entry.message);
-    if (entry.type === "custom_message") {
+// The message that an entry is for the model, if it is one.
+function messageOf(entry) {
+  const timestamp = Date.parse(entry.timestamp) || 0;
+  switch (entry.type) {
+    case "message":
+      return entry.message;
+    case "custom_message": {
       const { customType, content, display, details } = entry;
-      messages.push({ role: "custom", customType, content, display, details, timestamp });
+      return { role: "custom", customType, content, display, details, timestamp };
     }
-    if (entry.type === "compaction") {
-      messages.push({ role: "compactionSummary", summary: entry.summary, tokensBefore: entry.tokensBefore, timestamp });
-    }
-    if (entry.type === "branch_summary") {
-      messages.push({ role: "branchSummary", summary: entry.summary, fromId: entry.fromId, timestamp });
-    }
+    case "compaction":
+      return { role: "compactionSummary", summary: entry.summary, tokensBefore: entry.tokensBefore, timestamp };
+    case "branch_summary":
+      return { role: "branchSummary", summary: entry.summary, fromId: entry.fromId, timestamp };
+    default:
+      return undefined;
   }
-  return messages;
+}
+
+// Entries with their messages. A `context_edit` replaces the content of an earlier message, or takes it out.
+function projected(entries) {
+  const edits = new Map(entries.filter(({ type }) => type === "context_edit").map((entry) => [entry.targetId, entry.replacement]));
+  return entries.map((sourceEntry) => {
+    const message = messageOf(sourceEntry);
+    const edit = edits.get(sourceEntry.id);
+    if (!message || edit === null) return { sourceEntry, messages: [] };
+    return { sourceEntry, messages: [edit ? { ...message, content: edit.content } : message] };
+  });
+}
+
+exports.toMessages = (entries) => projected(entries).flatMap(({ messages }) => messages);
+
+// The model and thinking level that the entries of a branch name last.
+exports.choices = (path) => {
+  let thinkingLevel = "off";
+  let model = null;
+  for (const entry of path) {
+    if (entry.type === "thinking_level_change") ({ thinkingLevel } = entry);
+    if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
+    if (entry.type === "message" && entry.message.role === "assistant") model = { provider: entry.message.provider, modelId: entry.message.model };
+  }
+  return { thinkingLevel, model };
 };
 
-exports.makeView = (live) =>
-  exports.viewOf(() => {
+exports.projection = (path) => {
+  const entries = projected(contextEntries(path));
+  return { entries, messages: entries.flatMap(({ messages }) => messages), ...exports.choices(path) };
+};
+
+// The session itself, as its extensions see it.
+exports.makeView = (live) => {
+  const view = exports.viewOf(() => {
     live();
     return look();
   });
+  view.buildSessionContext = () => {
+    const now = ops.query("state");
+    const model = now.model ? { provider: now.model.provider, modelId: now.model.id } : null;
+    return { messages: view.buildSessionProjection().messages, thinkingLevel: now.thinkingLevel, model };
+  };
+  view.usesDefaultSessionDir = () => view.getSessionDir() === require("internal/session-manager").defaultDirectory(view.getCwd());
+  // Writes the branch to a file of its own; this session stays where it is.
+  view.createBranchedSession = (leafId) => {
+    const { SessionManager } = require("internal/session-manager");
+    const entries = [view.getHeader(), ...view.getEntries()].filter(Boolean);
+    return SessionManager.copyOf(entries, view.getCwd(), view.getSessionDir(), view.getSessionFile()).createBranchedSession(leafId);
+  };
+  return view;
+};
 
 // The reading functions over the session that `see` returns.
 exports.viewOf = (see) => {
@@ -117,43 +162,10 @@ exports.viewOf = (see) => {
     getSessionName: () => see().name ?? undefined,
     isPersisted: () => !!see().sessionFile,
     buildContextEntries: () => contextEntries(branch(see())),
+    buildSessionProjection: () => exports.projection(branch(see())),
     buildSessionContext: () => {
-      const session = see();
-      const now = ops.query("state");
-      const model = now.model ? { provider: now.model.provider, modelId: now.model.id } : null;
-      return { messages: exports.toMessages(contextEntries(branch(session))), thinkingLevel: now.thinkingLevel, model };
+      const { messages, thinkingLevel, model } = exports.projection(branch(see()));
+      return { messages, thinkingLevel, model };
     },
-    buildSessionProjection: () => {
-      const entries = contextEntries(branch(see()));
-      return { entries, messages: exports.toMessages(entries) };
-    },
-  };
-};
-
-// A new session: what `setup` writes is sent with the request that creates it.
-exports.makeDraft = (entries) => {
-  const uuid = () => host.uuid().replace(/-/g, "").slice(0, 8);
-  let leafId = null;
-  const append = (entry) => {
-    const id = uuid();
-    entries.push({ ...entry, id, parentId: leafId, timestamp: new Date().toISOString() });
-    leafId = id;
-    return id;
-  };
-  return {
-    appendMessage: (message) => append({ type: "message", message }),
-    appendCustomEntry: (customType, data) => append({ type: "custom", customType, data }),
-    appendCustomMessageEntry: (customType, content, display, details) => append({ type: "custom_message", customType, content, display, details }),
-    appendThinkingLevelChange: (thinkingLevel) => append({ type: "thinking_level_change", thinkingLevel }),
-    appendModelChange: (provider, modelId) => append({ type: "model_change", provider, modelId }),
-    appendSessionInfo: (name) => append({ type: "session_info", name }),
-    appendLabelChange: (targetId, label) => append({ type: "label", targetId, label }),
-    appendCompaction: (summary, firstKeptEntryId, tokensBefore, details) => append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, details }),
-    getLeafId: () => leafId,
-    getEntries: () => [...entries],
-    getEntry: (id) => entries.find((entry) => entry.id === id),
-    getBranch: () => [...entries],
-    getSessionFile: () => undefined,
-    getSessionId: () => undefined,
   };
 };

@@ -1,4 +1,4 @@
-// SettingsManager and SessionManager, for reading files.
+// Credentials from `auth.json`, and the registry of models.
 
 const owners = require("internal/owners");
 const state = require("internal/state");
@@ -7,81 +7,9 @@ const readJson = (path) => {
   try {
     return JSON.parse(require("fs").readFileSync(path, "utf8").replace(/^\ufeff/, ""));
   } catch {
-    // Missing and unreadable settings count as empty.
+    // A missing or unreadable file counts as empty.
     return {};
   }
-};
-
-const merge = (base, over) => {
-  const result = { ...base };
-  for (const [key, value] of Object.entries(over)) {
-    const both = [base[key], value].every((part) => part !== null && typeof part === "object" && !Array.isArray(part));
-    result[key] = both ? { ...base[key], ...value } : value;
-  }
-  return result;
-};
-
-// Settings as they are in the files. Any `getSomeKey()` reads the key `someKey`.
-function settings(global, project) {
-  const overrides = {};
-  const known = {
-    getGlobalSettings: () => structuredClone(global),
-    getProjectSettings: () => structuredClone(project),
-    getSettings: () => merge(merge(global, project), overrides),
-    applyOverrides: (more) => void Object.assign(overrides, more),
-    reload: async () => {},
-    flush: async () => {},
-    drainErrors: () => [],
-  };
-  return new Proxy(known, {
-    get(target, name) {
-      if (name in target || typeof name !== "string") return target[name];
-      const [, verb, key] = /^(get|is|set)([A-Z]\w*)$/.exec(name) ?? [];
-      if (verb === "set") return () => {
-        throw new Error(`SettingsManager.${name} is not available in pith: settings are read-only for extensions`);
-      };
-      return verb ? () => known.getSettings()[key[0].toLowerCase() + key.slice(1)] : undefined;
-    },
-  });
-}
-
-const SettingsManager = {
-  create: (cwd = state.config.cwd, agentDir = state.config.agentDir) => {
-    const { join } = require("path");
-    return settings(readJson(join(agentDir, "settings.json")), readJson(join(cwd, state.config.configDirName, "settings.json")));
-  },
-  inMemory: (given = {}) => settings(given, {}),
-};
-
-// A session file, read once.
-function open(path) {
-  const session = require("internal/session");
-  const text = require("fs").readFileSync(path, "utf8");
-  const lines = text.split("\n").flatMap((line) => {
-    try {
-      return line.trim() ? [JSON.parse(line)] : [];
-    } catch {
-      return [];
-    }
-  });
-  const header = lines.find((line) => line.type === "session") ?? null;
-  const entries = lines.filter((line) => line.type !== "session" && line.id);
-  const named = entries.findLast((entry) => entry.type === "session_info");
-  const data = {
-    sessionId: header?.id, sessionFile: path, sessionDir: require("path").dirname(path), cwd: header?.cwd, name: named?.name, leafId: entries.at(-1)?.id ?? null,
-    header, entries, byId: new Map(entries.map((entry) => [entry.id, entry])),
-  };
-  return session.viewOf(() => data);
-}
-
-const missing = (name) => () => {
-  throw new Error(`SessionManager.${name} is not available to extensions in pith`);
-};
-
-const SessionManager = {
-  open,
-  inMemory: () => require("internal/session").makeDraft([]),
-  ...Object.fromEntries(["create", "continueRecent", "list", "listAll", "forkFrom"].map((name) => [name, missing(name)])),
 };
 
 const authFile = () => require("path").join(state.config.agentDir, "auth.json");
@@ -91,22 +19,88 @@ const readStoredCredential = (provider, path = authFile()) => {
   return Object.hasOwn(found, provider) ? found[provider] : undefined;
 };
 
-// Credentials from `auth.json`; only the agent writes them.
+// Where credentials are: `withLock` hands out the text and takes `{ result, next }`.
+class InMemoryAuthStorageBackend {
+  constructor(text) {
+    this.text = text;
+  }
+  withLock(change) {
+    const { result, next } = change(this.text);
+    if (next !== undefined) this.text = next;
+    return result;
+  }
+  async withLockAsync(change) {
+    const { result, next } = await change(this.text);
+    if (next !== undefined) this.text = next;
+    return result;
+  }
+}
+
+// The file belongs to the agent, which keeps tokens fresh in it: extensions read it.
+class FileAuthStorageBackend {
+  constructor(path = authFile()) {
+    this.path = path;
+  }
+  #check({ result, next }) {
+    if (next !== undefined) throw owners.unavailable("Writing credentials", 'is not available to extensions in pith: use "pith auth"');
+    return result;
+  }
+  #text() {
+    return require("fs").existsSync(this.path) ? require("fs").readFileSync(this.path, "utf8") : undefined;
+  }
+  withLock(change) {
+    return this.#check(change(this.#text()));
+  }
+  async withLockAsync(change) {
+    return this.#check(await change(this.#text()));
+  }
+}
+
+// Credentials; those in `auth.json` are written by the agent only.
 class AuthStorage {
-  constructor(read) {
-    this.readAll = read;
+  constructor(backend) {
+    this.backend = backend;
     this.given = new Map();
-    for (const name of ["set", "remove", "modify", "delete", "login", "logout"]) {
+    for (const name of ["login", "logout"]) {
       this[name] = () => {
-        throw owners.unavailable(`AuthStorage.${name}`, "is not available to extensions in pith: use \"pith auth\"");
+        throw owners.unavailable(`AuthStorage.${name}`, 'is not available to extensions in pith: use "pith auth"');
       };
     }
   }
   static create(path = authFile()) {
-    return new AuthStorage(() => readJson(path));
+    return new AuthStorage(new FileAuthStorageBackend(path));
+  }
+  static fromStorage(backend) {
+    return new AuthStorage(backend);
   }
   static inMemory(data = {}) {
-    return new AuthStorage(() => data);
+    return new AuthStorage(new InMemoryAuthStorageBackend(JSON.stringify(data)));
+  }
+  readAll() {
+    return this.backend.withLock((text) => {
+      try {
+        return { result: text ? JSON.parse(text) : {} };
+      } catch {
+        return { result: {} };
+      }
+    });
+  }
+  set(provider, credential) {
+    this.backend.withLock((text) => ({ next: JSON.stringify({ ...JSON.parse(text || "{}"), [provider]: credential }, null, 2) }));
+  }
+  remove(provider) {
+    this.backend.withLock((text) => {
+      const { [provider]: _, ...rest } = JSON.parse(text || "{}");
+      return { next: JSON.stringify(rest, null, 2) };
+    });
+  }
+  async modify(provider, change) {
+    const next = await change(this.get(provider));
+    if (next !== undefined) this.set(provider, next);
+    return next ?? this.get(provider);
+  }
+  async delete(provider) {
+    this.remove(provider);
   }
   getAll() {
     return { ...this.readAll() };
@@ -126,6 +120,15 @@ class AuthStorage {
   list() {
     return Object.keys(this.getAll());
   }
+  getAuthStatus(provider) {
+    return { configured: this.hasAuth(provider), source: this.given.has(provider) ? "runtime" : this.has(provider) ? "stored" : undefined };
+  }
+  getOAuthProviders() {
+    return require("pi-ai/oauth").getOAuthProviders();
+  }
+  setFallbackResolver(resolve) {
+    this.fallback = resolve;
+  }
   setRuntimeApiKey(provider, key) {
     this.given.set(provider, key);
   }
@@ -133,7 +136,7 @@ class AuthStorage {
     this.given.delete(provider);
   }
   async getApiKey(provider) {
-    return this.given.get(provider) ?? (await require("internal/ops").ask("model_auth", { provider, model: null })).apiKey;
+    return this.given.get(provider) ?? (await require("internal/ops").ask("model_auth", { provider, model: null })).apiKey ?? this.fallback?.(provider);
   }
   reload() {}
   drainErrors() {
@@ -154,4 +157,4 @@ class ModelRegistry {
   }
 }
 
-module.exports = { SettingsManager, SessionManager, AuthStorage, ModelRegistry, readStoredCredential };
+module.exports = { AuthStorage, FileAuthStorageBackend, InMemoryAuthStorageBackend, ModelRegistry, readStoredCredential };

@@ -93,10 +93,13 @@ for (const [name, wire, suffix] of [
 }
 
 Object.assign(exports, {
-  registerApiProvider: (provider) => providers.registerApi(provider.api, provider),
-  unregisterApiProviders: () => {},
-  resetApiProviders: () => {},
-  clearApiProviders: () => {},
+  registerApiProvider: (provider, sourceId) => providers.registerApi(provider.api, { ...provider, sourceId }),
+  unregisterApiProviders: (sourceId) => {
+    for (const name of providers.apis()) if (providers.apiOf(name).sourceId === sourceId) providers.unregisterApi(name);
+  },
+  resetApiProviders: () => providers.apis().forEach(providers.unregisterApi),
+  clearApiProviders: () => providers.apis().forEach(providers.unregisterApi),
+  // The agent's own are always there.
   registerBuiltInApiProviders: () => {},
   getApiProvider: (name) => providers.apiOf(name) ?? api(name),
   getApiProviders: () => providers.apis().map((name) => providers.apiOf(name)),
@@ -185,9 +188,32 @@ Object.assign(exports, {
   isRecoverableLength: (message) => message?.stopReason === "length",
   isRetryableAssistantError: (message) => message?.stopReason === "error" && transient.test(message.errorMessage ?? ""),
   DEFAULT_MAX_AGENT_RETRY_DELAY_MS: 60000,
-  retryDelayMs: (attempt, base = 2000) => Math.min(base * 2 ** attempt, 60000),
-  retryAssistantCall: (call) => call(),
+  retryDelayMs: ({ baseDelayMs, maxAgentDelayMs = 60000 }, attempt) => Math.min(baseDelayMs * 2 ** Math.max(0, attempt - 1), maxAgentDelayMs),
+  retryAssistantCall,
 });
+
+// Repeats a call whose failure may pass, as often and as late as the policy says.
+async function retryAssistantCall(produce, policy, signal, callbacks) {
+  for (let attempt = 0; ; ) {
+    const answer = await produce();
+    const isAgain = attempt < (policy?.enabled ? policy.maxRetries : 0) && !signal?.aborted && exports.isRetryableAssistantError(answer);
+    if (!isAgain) {
+      if (attempt) await callbacks?.onRetryFinished?.(!["error", "aborted"].includes(answer.stopReason), attempt, answer.errorMessage);
+      return answer;
+    }
+    attempt++;
+    const delay = exports.retryDelayMs(policy, attempt);
+    await callbacks?.onRetryScheduled?.(attempt, policy.maxRetries, delay, answer.errorMessage || "Unknown error");
+    const isAborted = await new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), delay);
+      signal?.addEventListener("abort", () => (clearTimeout(timer), resolve(true)), { once: true });
+    });
+    if (isAborted) {
+      await callbacks?.onRetryFinished?.(false, attempt);
+      return { ...answer, stopReason: "aborted", errorMessage: "Aborted" };
+    }
+  }
+}
 
 exports.validateToolArguments = (tool, toolCall) => {
   const { Value } = require("typebox/value");
@@ -211,14 +237,29 @@ Object.assign(exports, { ANTHROPIC_API_KEY_ENV: "ANTHROPIC_API_KEY", ANTHROPIC_A
 const fauxMessage = (content, extra = {}) => ({ role: "assistant", content: typeof content === "string" ? [{ type: "text", text: content }] : [content].flat(), api: "faux", provider: "faux", model: "faux", usage: models.emptyUsage(), stopReason: "stop", timestamp: Date.now(), ...extra });
 Object.assign(exports, { fauxAssistantMessage: fauxMessage, fauxText: (text) => ({ type: "text", text }), fauxThinking: (thinking) => ({ type: "thinking", thinking }), fauxToolCall: (name, args = {}, id = host.uuid()) => ({ type: "toolCall", id, name, arguments: args }) });
 
+const cleanups = new Set();
+
 const formatThrownValue = (value) => require("internal/owners").text(value);
 Object.assign(exports, {
   formatThrownValue,
   extractDiagnosticError: (error) => ({ name: error?.name, message: formatThrownValue(error), code: error?.code }),
   createAssistantMessageDiagnostic: (kind, error) => ({ kind, message: formatThrownValue(error), timestamp: Date.now() }),
   appendAssistantMessageDiagnostic: (message, diagnostic) => void (message.diagnostics = [...(message.diagnostics ?? []), diagnostic]),
-  registerSessionResourceCleanup: () => () => {},
-  cleanupSessionResources: async () => {},
+  registerSessionResourceCleanup: (cleanup) => {
+    cleanups.add(cleanup);
+    return () => cleanups.delete(cleanup);
+  },
+  cleanupSessionResources: (sessionId) => {
+    const errors = [];
+    for (const cleanup of cleanups) {
+      try {
+        cleanup(sessionId);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length) throw new AggregateError(errors, "Failed to cleanup session resources");
+  },
   lazyApi: (load) => ({ stream: (...args) => lazyStream(load, "stream", args), streamSimple: (...args) => lazyStream(load, "streamSimple", args) }),
   lazyStream: (load) => (...args) => lazyStream(load, "stream", args),
   lazyOAuth: (load) => ({ login: async (...args) => (await load()).login(...args), refreshToken: async (...args) => (await load()).refreshToken(...args) }),
@@ -238,8 +279,14 @@ function lazyStream(load, name, args) {
   return outer;
 }
 
+for (const name of ["ModelsError", "InMemoryCredentialStore", "InMemoryModelsStore", "envApiKeyAuth", "defaultProviderAuthContext", "createProvider"]) {
+  Object.defineProperty(exports, name, { get: () => require("internal/provider-kit")[name], enumerable: true, configurable: true });
+}
+// The agent's models, with its credentials.
+exports.createModels = () => new (require("internal/model-runtime").ModelRuntime)();
+
 fill(
   exports,
-  ["AssistantMessageFrameEncoder", "InMemoryCredentialStore", "InMemoryModelsStore", "ModelsError", "createFauxCore", "createImagesModels", "createImagesProvider", "createModels", "createProvider", "defaultProviderAuthContext", "envApiKeyAuth", "fauxProvider", "registerFauxProvider", "reduceAssistantMessageFrames", "generateImages", "generateImagesOpenRouter", "getImageModel", "getImageModels", "getImageProviders", "getImagesApiProvider", "registerImagesApiProvider", "registerBuiltInImagesApiProviders", "setBedrockProviderModule", "piMessagesApi"],
+  ["AssistantMessageFrameEncoder", "createFauxCore", "createImagesModels", "createImagesProvider", "fauxProvider", "registerFauxProvider", "reduceAssistantMessageFrames", "generateImages", "generateImagesOpenRouter", "getImageModel", "getImageModels", "getImageProviders", "getImagesApiProvider", "registerImagesApiProvider", "registerBuiltInImagesApiProviders", "setBedrockProviderModule", "piMessagesApi"],
   "is not available in pith",
 );

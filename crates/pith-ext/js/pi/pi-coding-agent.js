@@ -6,17 +6,16 @@ const truncate = require("internal/truncate");
 const tools = require("internal/native-tools");
 const components = require("internal/components");
 const { Theme, theme } = require("internal/theme");
-const { fill } = require("internal/stubs");
+const { fill, headless } = require("internal/stubs");
 
 Object.assign(exports, truncate, tools);
-for (const name of ["convertToLlm", "serializeConversation", "estimateTokens", "calculateContextTokens", "getLastAssistantUsage", "shouldCompact", "DEFAULT_COMPACTION_SETTINGS"]) exports[name] = core[name];
+for (const name of ["convertToLlm", "serializeConversation", "estimateTokens", "calculateContextTokens", "getLastAssistantUsage"]) exports[name] = core[name];
 
 const lazy = (name, get) => Object.defineProperty(exports, name, { get, enumerable: true, configurable: true });
 lazy("CONFIG_DIR_NAME", () => state.config.configDirName);
 lazy("VERSION", () => state.config.version);
 Object.assign(exports, {
   APP_NAME: "pi",
-  CURRENT_SESSION_VERSION: 3,
   getAgentDir: () => state.config.agentDir,
   getPackageDir: () => require("path").dirname(process.execPath),
   getReadmePath: () => require("path").join(exports.getPackageDir(), "README.md"),
@@ -25,7 +24,6 @@ Object.assign(exports, {
   defineTool: (tool) => tool,
   Theme,
   theme,
-  initTheme: () => {},
   DynamicBorder: components.DynamicBorder,
   BorderedLoader: components.BorderedLoader,
   CustomEditor: class CustomEditor extends components.Editor {
@@ -40,7 +38,24 @@ Object.assign(exports, {
   },
 });
 
-for (const name of ["SettingsManager", "SessionManager", "AuthStorage", "ModelRegistry", "readStoredCredential"]) lazy(name, () => require("internal/files")[name]);
+headless(exports, { initTheme: () => {}, highlightCode: (code) => String(code).split("\n"), renderDiff: (diff) => String(diff) });
+
+// Most extensions need few of these: each module is evaluated when one of its names is first used.
+const from = (module, ...names) => {
+  for (const name of names) lazy(name, () => require(module)[name]);
+};
+from("internal/files", "AuthStorage", "FileAuthStorageBackend", "InMemoryAuthStorageBackend", "ModelRegistry", "readStoredCredential");
+from("internal/settings-manager", "SettingsManager");
+from("internal/session-manager", "SessionManager");
+from("internal/agent-session", "AgentSession");
+from("internal/agent-sessions", "AgentSessionRuntime", "createAgentSession", "createAgentSessionFromServices", "createAgentSessionRuntime", "createAgentSessionServices");
+from("internal/model-runtime", "ModelRuntime", "CredentialSynchronizationError", "resolveCliModel", "resolveModelScopeWithDiagnostics");
+from("internal/packages", "DefaultPackageManager", "ProjectTrustStore", "hasTrustRequiringProjectResources");
+from("internal/resources", "DefaultResourceLoader", "formatSkillsForPrompt", "loadProjectContextFiles", "loadSkills", "loadSkillsFromDir");
+from("internal/compaction", "DEFAULT_COMPACTION_SETTINGS", "collectEntriesForBranchSummary", "compact", "findCutPoint", "findTurnStartIndex", "generateBranchSummary", "generateSummary", "generateSummaryWithUsage", "prepareBranchEntries", "shouldCompact");
+from("internal/media", "detectSupportedImageMimeTypeFromFile", "formatDimensionNote", "generateDiffString", "generateUnifiedPatch");
+from("internal/rpc-client", "RpcClient");
+lazy("CURRENT_SESSION_VERSION", () => require("internal/session-manager").VERSION);
 
 // Tells which tool an event is about.
 const isTool = (...names) => (event) => names.includes(event?.toolName);
@@ -104,8 +119,6 @@ Object.assign(exports, {
   rawKeyHint: (key, description) => theme.fg("dim", key) + theme.fg("muted", ` ${description}`),
   appKeyHint: (_, name, description) => theme.fg("dim", keyText(name)) + theme.fg("muted", ` ${description}`),
   editorKey: keyText,
-  highlightCode: (code) => String(code).split("\n"),
-  renderDiff: (diff) => String(diff),
   truncateToVisualLines: (text, maxLines, width) => {
     const lines = require("internal/text").wrapTextWithAnsi(text, width);
     return { visualLines: lines.slice(-maxLines), skippedCount: Math.max(0, lines.length - maxLines) };
@@ -125,22 +138,15 @@ const pathTo = (entries, leafId) => {
 };
 Object.assign(exports, {
   buildContextEntries: (entries, leafId) => session().contextEntries(pathTo(entries, leafId)),
+  buildSessionProjection: (entries, leafId) => session().projection(pathTo(entries, leafId)),
   buildSessionContext: (entries, leafId) => {
-    const path = pathTo(entries, leafId);
-    const last = (type) => path.findLast((entry) => entry.type === type);
-    const model = last("model_change");
-    return { messages: session().toMessages(session().contextEntries(path)), thinkingLevel: last("thinking_level_change")?.thinkingLevel ?? "off", model: model ? { provider: model.provider, modelId: model.modelId } : null };
+    const { messages, thinkingLevel, model } = session().projection(pathTo(entries, leafId));
+    return { messages, thinkingLevel, model };
   },
   sessionEntryToContextMessages: (entry) => session().toMessages([entry]),
   getLatestCompactionEntry: (entries) => [...entries].reverse().find((entry) => entry.type === "compaction") ?? null,
-  parseSessionEntries: (content) => String(content).split("\n").flatMap((line) => {
-    try {
-      return line.trim() ? [JSON.parse(line)] : [];
-    } catch {
-      return [];
-    }
-  }),
-  migrateSessionEntries: () => false,
+  parseSessionEntries: (content) => require("internal/session-manager").parse(content),
+  migrateSessionEntries: (entries) => void require("internal/session-manager").migrate(entries),
   parseSkillBlock: (text) => {
     const match = /^<skill name="([^"]*)" location="([^"]*)">\n([\s\S]*?)\n<\/skill>(?:\n\n([\s\S]*))?$/.exec(text);
     return match ? { name: match[1], location: match[2], content: match[3], userMessage: match[4] } : null;
@@ -179,11 +185,17 @@ exports.copyToClipboard = async (text) => {
   throw new Error("No clipboard program was found");
 };
 
-fill(
-  exports,
-  ["AgentSession", "AgentSessionRuntime", "createAgentSession", "createAgentSessionFromServices", "createAgentSessionRuntime", "createAgentSessionServices", "FileAuthStorageBackend", "InMemoryAuthStorageBackend", "ModelRuntime", "DefaultPackageManager", "DefaultResourceLoader", "ExtensionRunner", "discoverAndLoadExtensions", "createExtensionRuntime", "wrapRegisteredTool", "wrapRegisteredTools", "loadProjectContextFiles", "loadSkills", "loadSkillsFromDir", "formatSkillsForPrompt", "ProjectTrustStore", "hasTrustRequiringProjectResources", "compact", "generateSummary", "generateSummaryWithUsage", "generateBranchSummary", "findCutPoint", "findTurnStartIndex", "prepareBranchEntries", "collectEntriesForBranchSummary", "resolveCliModel", "resolveModelScopeWithDiagnostics", "CredentialSynchronizationError", "main", "parseArgs", "RpcClient", "runPrintMode", "runRpcMode", "convertToPng", "resizeImage", "formatDimensionNote", "detectSupportedImageMimeTypeFromFile", "generateDiffString", "generateUnifiedPatch", "createLocalPowerShellOperations", "createPowerShellTool", "createPowerShellToolDefinition", "getPowerShellConfig"],
-  "is not available to extensions in pith",
-);
+// A tool of an extension as the agent loop takes it.
+exports.wrapRegisteredTool = ({ definition, extensionPath }) => {
+  const ext = state.extensions().find((known) => known.path === extensionPath) ?? require("internal/owners").now();
+  return { ...definition, execute: (id, params, signal, onUpdate) => definition.execute(id, params, signal, onUpdate, state.contextFor(ext)) };
+};
+exports.wrapRegisteredTools = (tools) => tools.map((tool) => exports.wrapRegisteredTool(tool));
+
+fill(exports, ["ExtensionRunner", "discoverAndLoadExtensions", "createExtensionRuntime"], "is not available to extensions in pith: extensions are loaded by the agent");
+fill(exports, ["main", "parseArgs", "runPrintMode", "runRpcMode"], 'is not available in pith: start process.execPath, for example with "--mode json -p"');
+fill(exports, ["convertToPng", "resizeImage"], "is not available in pith: the agent resizes pictures before it sends them");
+fill(exports, ["createLocalPowerShellOperations", "createPowerShellTool", "createPowerShellToolDefinition", "getPowerShellConfig"], "is not available in pith: there is no PowerShell tool");
 fill(
   exports,
   ["InteractiveMode", "ArminComponent", "AssistantMessageComponent", "BashExecutionComponent", "BranchSummaryMessageComponent", "CompactionSummaryMessageComponent", "CustomMessageComponent", "ExtensionEditorComponent", "ExtensionInputComponent", "ExtensionSelectorComponent", "FooterComponent", "LoginDialogComponent", "ModelSelectorComponent", "OAuthSelectorComponent", "SessionSelectorComponent", "SettingsSelectorComponent", "ShowImagesSelectorComponent", "SkillInvocationMessageComponent", "ThemeSelectorComponent", "ThinkingSelectorComponent", "ToolExecutionComponent", "TreeSelectorComponent", "UserMessageComponent", "UserMessageSelectorComponent"],

@@ -3,7 +3,7 @@
 const keys = require("internal/keys");
 const text = require("internal/text");
 const components = require("internal/components");
-const { fill } = require("internal/stubs");
+const { fill, headless } = require("internal/stubs");
 
 const { DynamicBorder, BorderedLoader, ...drawn } = components;
 
@@ -11,9 +11,8 @@ Object.assign(exports, drawn, keys);
 for (const name of ["visibleWidth", "truncateToWidth", "wrapTextWithAnsi", "sliceByColumn", "stripTerminalSequences", "fuzzyMatch", "fuzzyFilter", "hyperlink"]) exports[name] = text[name];
 Object.defineProperty(exports, "Markdown", { get: () => require("internal/markdown").Markdown, enumerable: true });
 
-Object.assign(exports, {
-  CURSOR_MARKER: "\u001b_pi:c\u0007",
-  isFocusable: (component) => component !== null && typeof component === "object" && "focused" in component,
+exports.CURSOR_MARKER = "\u001b_pi:c\u0007";
+headless(exports, {
   isViewportTUI: () => false,
   getCapabilities: () => ({ images: null, trueColor: false, hyperlinks: false }),
   detectCapabilities: () => ({ images: null, trueColor: false, hyperlinks: false }),
@@ -22,11 +21,14 @@ Object.assign(exports, {
   setCapabilityOverrides: () => {},
   getCellDimensions: () => ({ widthPx: 9, heightPx: 18 }),
   setCellDimensions: () => {},
-  imageFallback: (mimeType, dimensions, filename) => `[Image: ${[filename, mimeType, dimensions && `${dimensions.widthPx}x${dimensions.heightPx}`].filter(Boolean).join(" ")}]`,
   renderImage: () => null,
   renderLatex: (source) => source,
   getOsc8LinkAtColumn: () => undefined,
   getNativeClipboard: () => undefined,
+});
+Object.assign(exports, {
+  isFocusable: (component) => component !== null && typeof component === "object" && "focused" in component,
+  imageFallback: (mimeType, dimensions, filename) => `[Image: ${[filename, mimeType, dimensions && `${dimensions.widthPx}x${dimensions.heightPx}`].filter(Boolean).join(" ")}]`,
 });
 
 fill(

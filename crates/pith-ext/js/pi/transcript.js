@@ -50,6 +50,15 @@ function getToolStateChanges(before, now) {
   return { toolsAdded, toolsRemoved: before.filter((tool) => !kept.has(tool.name)).map(({ name }) => ({ name })) };
 }
 
+const toolsOf = (message) => [...(message.tools ?? []), ...(message.toolsAdded ?? [])];
+
+// Whether a tool was removed or declared again, so that additions alone do not tell the story.
+function hasNonAdditiveToolChanges(messages) {
+  const system = messages.filter(isSystem);
+  const names = system.flatMap(toolsOf).map(({ name }) => name);
+  return system.some(({ toolsRemoved }) => toolsRemoved?.length > 0) || new Set(names).size !== names.length;
+}
+
 const SUMMARY = ["Earlier parts of this conversation were compacted. This summary stands for them:\n\n<summary>\n", "\n</summary>"];
 const BRANCH = ["The conversation has returned from another branch. This is what happened there:\n\n<summary>\n", "</summary>"];
 
@@ -128,13 +137,27 @@ const calculateContextTokens = (usage) => usage.totalTokens || usage.input + usa
 module.exports = {
   textOf, createInitialSystemMessage, getInitialSystemMessage, getCurrentTools, getCurrentSystemPrompt, getCurrentSystemMessage, collapseSystemMessages, normalizeContext, toToolDeclaration, declarationsEqual, getToolStateChanges,
   withoutInitialSystemMessage: (messages) => (getInitialSystemMessage(messages) ? messages.slice(1) : messages),
-  resolveTranscript: (context) => collapseSystemMessages(context),
-  resolveTranscriptTools: (context) => getCurrentTools(context.messages),
+  resolveTranscript: (context, supportsLaterSystemMessages) => (supportsLaterSystemMessages ? context : collapseSystemMessages(context)),
+  resolveTranscriptTools: (messages, supportsAdditions) => {
+    const anchorsAdditions = !!supportsAdditions && !hasNonAdditiveToolChanges(messages);
+    const first = getInitialSystemMessage(messages);
+    return { requestTools: anchorsAdditions ? toolsOf(first ?? {}) : getCurrentTools(messages), anchorsAdditions };
+  },
   getDeclaredTools: (messages) => getCurrentTools(messages.map((message) => ({ ...message, toolsRemoved: [] }))),
   getSystemMessageText: (message) => textOf(message?.content),
-  hasNonAdditiveToolChanges: () => false,
-  hasToolRedefinitions: () => false,
-  renderSystemMessageUpdate: (message) => textOf(message?.content),
+  hasNonAdditiveToolChanges,
+  hasToolRedefinitions: (messages) => {
+    const known = new Map();
+    return messages.filter(isSystem).flatMap(toolsOf).some((tool) => {
+      const before = known.get(tool.name);
+      known.set(tool.name, tool);
+      return before !== undefined && !declarationsEqual(before, tool);
+    });
+  },
+  renderSystemMessageUpdate: (message) => {
+    const sections = Object.entries(message?.sections ?? {}).map(([name, text]) => (text === null ? `The section "${name}" of the system prompt was removed.` : `The section "${name}" of the system prompt is now:\n\n${text}`));
+    return [textOf(message?.content), ...sections].filter(Boolean).join("\n\n");
+  },
   COMPACTION_SUMMARY_PREFIX: SUMMARY[0], COMPACTION_SUMMARY_SUFFIX: SUMMARY[1], BRANCH_SUMMARY_PREFIX: BRANCH[0], BRANCH_SUMMARY_SUFFIX: BRANCH[1],
   bashExecutionToText, convertToLlm, serializeConversation, estimateTokens, calculateContextTokens,
 };

@@ -35,7 +35,7 @@ pub(crate) use providers::RefreshedModels;
 pub use providers::register_provider;
 pub use registry_questions::{answer_from_registry, model_auth};
 pub(crate) use reload::{Reload, ReloadReply};
-pub use services::serve_fetch;
+pub use services::{serve_fetch, serve_model_request, serve_tool};
 pub(crate) use summary_questions::CompactionQuestion;
 pub(crate) use user_bash::HostCommand;
 

@@ -1,11 +1,9 @@
 //! Models that extensions select and call, and providers they register.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use pith_agent::ModelClient;
 use pith_ai::{Answers, Registry, Service};
-use pith_ext::outgoing::{Answer, ModelAuth, ModelReply, ModelRequest, ProviderRegistration};
+use pith_ext::outgoing::{Answer, ModelAuth, ProviderRegistration};
 use pith_ext::{ExtensionError, ExtensionHandle, ProviderAction};
 use pith_protocol::ThinkingLevel;
 use serde_json::{Value, json};
@@ -129,8 +127,9 @@ impl Session {
 
     pub(crate) fn on_models_refreshed(&mut self, models: RefreshedModels) {
         for (name, path, outcome) in models.refreshed {
+            // The models known so far stay, so no host needs to be told; the log is.
             if let Err(error) = outcome {
-                self.tell_provider_error(&path, format!("Provider {name}: {error}"));
+                log_line(&format!("{path}: Provider {name}: its models could not be refreshed: {error}"));
             }
             self.on_models_changed(&name);
         }
@@ -189,22 +188,6 @@ impl Session {
     pub(crate) fn on_models_discovered(&mut self, answer: Answer<()>) {
         let names = self.extensions.providers.keys().cloned().collect();
         self.refresh_provider_models(names, Some(answer));
-    }
-
-    pub(crate) fn stream_for_extension(&mut self, request: ModelRequest, mut reply: ModelReply) {
-        let (mut call, overrides) = match model_request::read(&request, self.models.registry()) {
-            Ok(read) => read,
-            Err(error) => return reply.fail(error),
-        };
-        call.block_images = self.options.block_images;
-        let router = self.models.router();
-        let client = if request.native { router.native().clone() } else { router.clone() as Arc<dyn ModelClient> };
-        self.serve_extension(async move {
-            let mut events = client.stream_with(call, overrides, reply.cancel().clone());
-            while let Some(event) = events.recv().await {
-                reply.event(&event);
-            }
-        });
     }
 }
 

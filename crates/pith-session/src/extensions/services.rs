@@ -1,17 +1,18 @@
-//! What pith does for extensions outside the session: HTTP requests and built-in tools.
+//! What pith does for extensions outside the session: HTTP requests, model calls and built-in tools.
 
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pith_agent::{ToolContext, ToolOutput};
-use pith_ai::{Redirect, Web, WebRequest};
-use pith_ext::outgoing::{FetchHead, FetchReply, FetchRequest, ToolReply, ToolRequest};
+use pith_agent::{ModelClient, ToolContext, ToolOutput};
+use pith_ai::{Redirect, Registry, Web, WebRequest};
+use pith_ext::outgoing::{FetchHead, FetchReply, FetchRequest, ModelReply, ModelRequest, ToolReply, ToolRequest};
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, builtin_tool};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use super::model_request;
 use crate::jobs::{Job, JobEnd};
 use crate::session::Session;
 
@@ -46,6 +47,54 @@ async fn transfer(web: &Web, request: FetchRequest, reply: &FetchReply) -> Resul
     Ok(())
 }
 
+/// Sends an extension's request to a model, and the answer back.
+pub async fn serve_model_request(
+    registry: &Registry,
+    client: Arc<dyn ModelClient>,
+    block_images: bool,
+    request: ModelRequest,
+    mut reply: ModelReply,
+) {
+    let (mut call, overrides) = match model_request::read(&request, registry) {
+        Ok(read) => read,
+        Err(error) => return reply.fail(error),
+    };
+    call.block_images = block_images;
+    let mut events = client.stream_with(call, overrides, reply.cancel().clone());
+    while let Some(event) = events.recv().await {
+        reply.event(&event);
+    }
+}
+
+/// Runs a built-in tool that an extension calls, to its end or until the extension aborts it.
+pub async fn serve_tool(workbench: &Workbench, request: ToolRequest, reply: ToolReply) {
+    let workbench = workbench_for(workbench, &request);
+    let Some(tool) = builtin_tool(&request.name, &workbench) else {
+        return reply.finish(&ToolOutput::error(format!("Tool {} not found", request.name)));
+    };
+    let (sender, mut updates) = mpsc::unbounded_channel();
+    let context = ToolContext {
+        call_id: request.call_id,
+        cancel: reply.cancel().clone(),
+        // The receiver is gone once the call has ended.
+        update: Arc::new(move |output| drop(sender.send(output))),
+    };
+    let arguments = tool.adapt(request.arguments);
+    let running = tool.run(arguments, context);
+    tokio::pin!(running);
+    let output = loop {
+        tokio::select! {
+            biased;
+            Some(output) = updates.recv() => reply.update(&output),
+            output = &mut running => break output,
+        }
+    };
+    while let Ok(output) = updates.try_recv() {
+        reply.update(&output);
+    }
+    reply.finish(&output);
+}
+
 impl Session {
     pub(crate) fn fetch_for_extension(&mut self, request: FetchRequest, reply: FetchReply) {
         let web = self.extensions.web.clone();
@@ -53,32 +102,16 @@ impl Session {
     }
 
     pub(crate) fn run_tool_for_extension(&mut self, request: ToolRequest, reply: ToolReply) {
-        let workbench = workbench_for(self.workbench(), &request);
-        let Some(tool) = builtin_tool(&request.name, &workbench) else {
-            return reply.finish(&ToolOutput::error(format!("Tool {} not found", request.name)));
-        };
+        let workbench = self.workbench().clone();
+        self.serve_extension(async move { serve_tool(&workbench, request, reply).await });
+    }
+
+    pub(crate) fn stream_for_extension(&mut self, request: ModelRequest, reply: ModelReply) {
+        let router = self.models.router();
+        let client = if request.native { router.native().clone() } else { router.clone() as Arc<dyn ModelClient> };
+        let (registry, block_images) = (self.models.registry().clone(), self.options.block_images);
         self.serve_extension(async move {
-            let (sender, mut updates) = mpsc::unbounded_channel();
-            let context = ToolContext {
-                call_id: request.call_id,
-                cancel: reply.cancel().clone(),
-                // The receiver is gone once the call has ended.
-                update: Arc::new(move |output| drop(sender.send(output))),
-            };
-            let arguments = tool.adapt(request.arguments);
-            let running = tool.run(arguments, context);
-            tokio::pin!(running);
-            let output = loop {
-                tokio::select! {
-                    biased;
-                    Some(output) = updates.recv() => reply.update(&output),
-                    output = &mut running => break output,
-                }
-            };
-            while let Ok(output) = updates.try_recv() {
-                reply.update(&output);
-            }
-            reply.finish(&output);
+            serve_model_request(&registry, client, block_images, request, reply).await;
         });
     }
 

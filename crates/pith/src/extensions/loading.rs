@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_ai::{ClientOptions, Clients, Registry, Web};
+use pith_agent::ModelClient;
+use pith_ai::{ClientOptions, Clients, Providers, Registry, Scripts, Web};
 use pith_config::{AgentDir, Environment, Settings};
 use pith_ext::outgoing::Answer;
 use pith_ext::{
@@ -16,13 +17,17 @@ use pith_ext::{
 use pith_protocol::host::UiAnswer;
 use pith_session::{
     LoadingExtensions, RunningExtensions, answer_from_registry, model_auth, register_provider, serve_fetch,
+    serve_model_request, serve_tool,
 };
+use pith_tools::Workbench;
+use pith_tools::process::Supervisor;
 use pith_visible::write_stderr;
 use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::{Extensions, NAMED, limits};
 use crate::modes::questions::{Questions, Shown};
+use crate::open::tools::early_workbench;
 
 /// How long a host waits for extensions that make no progress.
 const STALL_LIMIT: Duration = Duration::from_millis(50);
@@ -58,22 +63,37 @@ struct Engine {
     web: Web,
     /// Work that factories wait for.
     services: JoinSet<()>,
-    models: OfflineModels,
+    early_services: EarlyServices,
 }
 
-/// What extensions may ask about before there is a session: models and credentials from the files.
-struct OfflineModels {
+/// What extensions may use before there is a session: models and credentials from the files, and built-in tools.
+struct EarlyServices {
+    cwd: PathBuf,
     agent_dir: AgentDir,
     environment: Environment,
+    supervisor: Option<Supervisor>,
     settings: Settings,
+    clients: Arc<Clients>,
     /// Read when it is first needed.
     registry: Option<Arc<Registry>>,
 }
 
-impl OfflineModels {
+impl EarlyServices {
     fn registry(&mut self) -> &Arc<Registry> {
         let load = || Arc::new(Registry::load(&self.agent_dir, self.environment.clone(), &self.settings));
         self.registry.get_or_insert_with(load)
+    }
+
+    /// Makes a client for the models of the registry. Providers of extensions are not registered yet.
+    fn client(&mut self) -> Arc<dyn ModelClient> {
+        let (registry, options) = (self.registry().clone(), ClientOptions::from(&self.settings));
+        Arc::new(Providers::with_clients(registry, options, Scripts::default(), self.clients.clone()))
+    }
+
+    fn workbench(&mut self) -> Arc<Workbench> {
+        let registry = self.registry().clone();
+        let (environment, supervisor) = (&self.environment, self.supervisor.clone());
+        early_workbench(&self.cwd, environment, &self.agent_dir, &self.settings, &registry, supervisor)
     }
 
     /// Replaces the settings, of which there may be more once the project is trusted.
@@ -142,7 +162,7 @@ impl<'a> Loader<'a> {
         }
         let surroundings = self.extensions.surroundings(&self.cwd);
         let engine = self.engine.get_or_insert_with(|| Engine::start(self.extensions, &self.cwd, settings));
-        engine.models.set_settings(settings);
+        engine.early_services.set_settings(settings);
         // An extension that failed once would run and fail again.
         let failed: Vec<&str> = self.errors.iter().map(|error| error.path.as_str()).collect();
         let wanted: Vec<_> =
@@ -233,17 +253,20 @@ impl Engine {
     fn start(extensions: &Extensions, cwd: &Path, settings: &Settings) -> Engine {
         let limits = limits::of(&settings.extension_limits);
         let (handle, requests) = ExtensionHost::start(extensions.config(cwd, limits));
-        let clients = Clients::with_proxy(settings.http_proxy.clone());
-        let web = Web::new(Arc::new(clients), ClientOptions::from(settings).timeouts);
+        let clients = Arc::new(Clients::with_proxy(settings.http_proxy.clone()));
+        let web = Web::new(clients.clone(), ClientOptions::from(settings).timeouts);
         let questions = (extensions.mode == Mode::Tui).then(|| Questions::new(on_stderr));
-        let models = OfflineModels {
+        let early_services = EarlyServices {
+            cwd: cwd.to_owned(),
             agent_dir: extensions.agent_dir.clone(),
             environment: extensions.environment.clone(),
+            supervisor: extensions.supervisor.clone(),
             settings: settings.clone(),
+            clients,
             registry: None,
         };
         let (early, other_errors, asked, services) = Default::default();
-        Engine { handle, requests, early, other_errors, questions, asked, web, services, models }
+        Engine { handle, requests, early, other_errors, questions, asked, web, services, early_services }
     }
 
     /// Awaits a call into the extensions and serves their requests meanwhile.
@@ -276,13 +299,26 @@ impl Engine {
                 // All other queries fail: their replies are dropped.
                 match registry {
                     Some(registry) => answer_from_registry(registry, query),
-                    None => answer_from_registry(self.models.registry(), query),
+                    None => answer_from_registry(self.early_services.registry(), query),
                 };
                 return;
             }
             (FromExtension::ModelAuth { provider, model, answer }, _) => {
-                let registry = self.models.registry().clone();
+                let registry = self.early_services.registry().clone();
                 self.services.spawn(async move { answer.send(model_auth(&registry, provider, model).await) });
+                return;
+            }
+            (FromExtension::Stream { request, reply }, _) => {
+                let (client, registry) = (self.early_services.client(), self.early_services.registry().clone());
+                let block_images = self.early_services.settings.images.block_images;
+                self.services.spawn(async move {
+                    serve_model_request(&registry, client, block_images, request, reply).await;
+                });
+                return;
+            }
+            (FromExtension::RunTool { request, reply }, _) => {
+                let workbench = self.early_services.workbench();
+                self.services.spawn(async move { serve_tool(&workbench, request, reply).await });
                 return;
             }
             (FromExtension::Dialog { request, answer }, Some(questions)) => {

@@ -5,7 +5,7 @@
 //! sessions of one process have in common.
 
 mod options;
-mod tools;
+pub(crate) mod tools;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -31,6 +31,20 @@ pub(super) fn maker(
     })
 }
 
+/// Returns what tools work with before there is a session.
+pub(crate) fn early_workbench(
+    cwd: &Path,
+    environment: &Environment,
+    agent_dir: &AgentDir,
+    settings: &Settings,
+    registry: &Registry,
+    supervisor: Option<Supervisor>,
+) -> Arc<Workbench> {
+    let workbench = Workbench::new(cwd.to_owned(), workbench_options(cwd, environment, settings, supervisor));
+    set_call_options(&workbench, environment, false, agent_dir, settings, registry);
+    workbench
+}
+
 fn workbench_options(
     cwd: &Path,
     environment: &Environment,

@@ -10,6 +10,7 @@ mod examples;
 mod models;
 mod published;
 mod run;
+mod sdk;
 mod services;
 mod session;
 mod stage;

@@ -12,6 +12,11 @@ pub fn with_extension(source: &str, turns: impl IntoIterator<Item = Turn>) -> Sc
     prepared(source, turns, |_, _| {}, |builder| builder)
 }
 
+/// Like [`with_extension`], for a home with further files.
+pub fn prepared_home(source: &str, prepare: impl FnOnce(&TempHome)) -> Scene {
+    prepared(source, [], |home, _| prepare(home), |builder| builder)
+}
+
 fn prepared(
     source: &str,
     turns: impl IntoIterator<Item = Turn>,

@@ -42,7 +42,8 @@ fn an_extension_prepares_the_session_it_asks_for() {
                     sm.appendCustomMessageEntry("hint", "look here", true);
                     sm.appendLabelChange(id, "start");
                     sm.appendSessionInfo("prepared");
-                    sm.appendLabelChange("gone", "nowhere");
+                    try { sm.appendLabelChange("gone", "nowhere"); } catch (error) { console.error("refused: " + error.message); }
+                    sm.appendMessage(7);
                 },
                 withSession: async (next) => next.ui.notify("inside"),
             });
@@ -51,6 +52,7 @@ fn an_extension_prepares_the_session_it_asks_for() {
     };"#;
     let mut scene = scene([], &[("prepares.js", prepares)]);
     scene.slash("/prepare");
+    scene.wait_stderr(|text| text.contains("refused: Entry gone not found"));
     scene.wait_stderr(|text| text.contains("cancelled: false"));
     assert_eq!(notes(&scene.host.frames()), [json!("inside")]);
     assert_eq!(scene.state()["sessionName"], "prepared");
