@@ -57,7 +57,7 @@ async fn a_gate_that_needs_something_missing_refuses_even_if_it_catches_the_erro
         "try { new (require('node:worker_threads').Worker)('x'); } catch {}",
         "await 0; try { require('node:sqlite').DatabaseSync(); } catch {}",
         "try { new WebSocket('ws://localhost'); } catch {}",
-        "try { require('@earendil-works/pi-coding-agent').createAgentSession(); } catch {}",
+        "try { require('@earendil-works/pi-coding-agent').resizeImage(); } catch {}",
         "try { require('node:child_process').fork('x.js'); } catch {}",
     ] {
         let harness = Harness::start();

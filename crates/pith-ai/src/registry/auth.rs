@@ -9,6 +9,7 @@ use pith_protocol::Model;
 use super::address::is_private;
 use super::offers::{Offer, placeholders};
 use super::provider::Provider;
+use super::registration::Service;
 use super::{CredentialOrigin, Registry, Tables};
 use crate::auth_file::{Entries, Stored};
 use crate::config_value::{self, Variables};
@@ -331,7 +332,9 @@ fn variable_source<'a>(provider: &Provider, names: Variables<'_>) -> Option<Sour
 }
 
 fn keyless_source<'a>(provider: &Provider, model: Option<&Model>) -> Option<Source<'a>> {
-    let needs_none = |address: &str| is_private(address) || network::has_credentials(address);
+    // A server of one's own needs none, but a sign-in that leads there does.
+    let has_way = provider.service().is_some_and(Service::needs_credential);
+    let needs_none = |address: &str| (!has_way && is_private(address)) || network::has_credentials(address);
     let keyless = model.is_some_and(|model| needs_none(&model.base_url))
         || provider.configs().any(|config| {
             config.keyless

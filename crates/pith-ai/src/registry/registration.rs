@@ -14,6 +14,15 @@ pub struct Service {
     pub answers: Answers,
     /// Turns a stored login into a key, also an expired one.
     pub logs_in: bool,
+    /// Looks for the key itself and has found none.
+    pub lacks_key: bool,
+}
+
+impl Service {
+    /// Whether calls need a credential wherever the provider is: there is a way to get one.
+    pub fn needs_credential(&self) -> bool {
+        self.logs_in || self.lacks_key
+    }
 }
 
 /// Which calls do not need an API of pith's own.
@@ -57,6 +66,7 @@ impl Registry {
                 entry.extend(object);
                 let service = Service {
                     logs_in: alone.service.logs_in || before.logs_in,
+                    lacks_key: alone.service.lacks_key,
                     answers: if alone.service.answers == Answers::Nothing {
                         before.answers
                     } else {
@@ -131,7 +141,7 @@ fn registered(
     let entry = Value::Object(entry);
     let mut config = models_file::described(id, &entry, problems)?;
     // An extension that answers calls itself and gives no key has one, or needs none.
-    config.keyless |= service.answers != Answers::Nothing && config.api_key.is_none() && !service.logs_in;
+    config.keyless |= service.answers != Answers::Nothing && config.api_key.is_none() && !service.needs_credential();
     let Value::Object(entry) = entry else { unreachable!("made above") };
     Ok(Registered { service, entry: Some(entry), ..Registered::new(config, Visibility::Listed) })
 }

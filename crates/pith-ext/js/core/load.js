@@ -9,12 +9,13 @@ const { methods } = require("internal/calls");
 const { Modules } = require("internal/loader");
 
 class Extension {
-  constructor(generation, { path, file, sourceInfo }) {
+  // `modules` are those of its predecessor in the generation before, if they are kept.
+  constructor(generation, { path, file, sourceInfo }, modules) {
     this.generation = generation;
     this.path = path;
     this.file = file;
     this.sourceInfo = sourceInfo;
-    this.modules = new Modules(this);
+    this.modules = modules?.moveTo(this) ?? new Modules(this);
     this.handlers = new Map();
     this.tools = new Map();
     this.commands = new Map();
@@ -46,8 +47,8 @@ async function evaluate(ext) {
   await factory(api.makeApi(ext));
 }
 
-function loadOne(generation, source, done) {
-  const ext = new Extension(generation, source);
+function loadOne(generation, source, modules, done) {
+  const ext = new Extension(generation, source, modules);
   const settle = (outcome) => {
     ext.isLoading = false;
     if (outcome.ok) {
@@ -83,12 +84,18 @@ function conflicts(generation) {
 }
 
 // Loads sources in order. Loaded extensions are kept, unless a fresh generation is requested.
+//
+// In a fresh generation factories run again. The modules stay evaluated, and with them what they hold in variables,
+// unless they are to be read again (`forget`) or the directory is another one.
 methods.load = (call, { sources, config, fresh, forget }) => {
+  const isElsewhere = config?.cwd !== undefined && config.cwd !== state.config.cwd;
   Object.assign(state.config, config ?? {});
   if (fresh) goStale();
   if (forget) host.forgetModules();
+  const before = fresh ? state.extensions() : [];
+  const kept = new Map(forget || isElsewhere ? [] : before.map((ext) => [ext.path, ext.modules]));
   // New instances use the plain names of their files in stack traces.
-  if (fresh) state.extensions().forEach(owners.forget);
+  before.filter((ext) => !kept.has(ext.path)).forEach(owners.forget);
   const generation = fresh ? state.nextGeneration() : state.generation;
   if (fresh) state.dropProviders?.();
   const present = new Map(generation.extensions.map((ext) => [ext.path, ext]));
@@ -96,12 +103,12 @@ methods.load = (call, { sources, config, fresh, forget }) => {
   const errors = [];
   const next = (index) => {
     if (index === sources.length) return finish();
-    const kept = present.get(sources[index].path);
-    if (kept) {
-      loaded.push(kept);
+    const { path } = sources[index];
+    if (present.has(path)) {
+      loaded.push(present.get(path));
       return next(index + 1);
     }
-    loadOne(generation, sources[index], (ext, error, stack) => {
+    loadOne(generation, sources[index], kept.get(path), (ext, error, stack) => {
       if (error) errors.push({ path: ext.path, error, stack });
       else loaded.push(ext);
       next(index + 1);
@@ -127,9 +134,11 @@ methods.load = (call, { sources, config, fresh, forget }) => {
   next(0);
 };
 
-const flushProviders = (ext) => {
-  for (const registration of ext.providers.splice(0)) require("internal/providers").apply(registration);
-};
+// Returns promises of providers that are still looking for their keys.
+const flushProviders = (ext) => ext.providers.splice(0).flatMap((registration) => require("internal/providers").apply(registration) ?? []);
+
+// How long a start waits for the keys of providers.
+const KEYS_MS = 2000;
 
 // Called when the session exists: actions work from now on.
 methods.bind = (call, { config, flagValues }) => {
@@ -137,10 +146,15 @@ methods.bind = (call, { config, flagValues }) => {
   const { generation } = state;
   for (const [name, value] of Object.entries(flagValues ?? {})) generation.flagValues.set(name, value);
   generation.phase = "bound";
-  generation.extensions.forEach(flushProviders);
+  const waits = generation.extensions.flatMap(flushProviders);
   api.publish();
-  call.reply(null);
-  require("internal/events").bound();
+  const done = () => {
+    call.reply(null);
+    require("internal/events").bound();
+  };
+  if (!waits.length) return done();
+  const limit = new Promise((resolve) => require("internal/timers").setTimeout(resolve, KEYS_MS));
+  Promise.race([Promise.all(waits), limit]).then(done);
 };
 
 function goStale() {

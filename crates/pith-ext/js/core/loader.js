@@ -56,6 +56,15 @@ class Modules {
     this.records = new Map(); // path and query -> record
   }
 
+  // Hands the modules over to the next instance of the extension.
+  moveTo(ext) {
+    owners.replace(this.ext, ext);
+    this.ext = ext;
+    // What failed once is tried again.
+    for (const [key, { state }] of this.records) if (state === "failed") this.records.delete(key);
+    return this;
+  }
+
   // Returns the record of a file, parsed and with its static imports resolved, not yet evaluated. Another query makes
   // another instance.
   record(path, query = "") {

@@ -17,6 +17,11 @@ exports.forget = (ext) => {
   for (const [filename, owner] of files) if (owner === ext) files.delete(filename);
 };
 
+// The files of one instance of an extension belong to the next one.
+exports.replace = (before, ext) => {
+  for (const [filename, owner] of files) if (owner === before) files.set(filename, ext);
+};
+
 // The extension whose code is innermost on a stack.
 exports.ofStack = (stack) => {
   if (typeof stack !== "string" || files.size === 0) return null;

@@ -28,7 +28,19 @@ exports.register = (ext, provider, config) => {
   else exports.apply(registration);
 };
 
+// Registers a provider. Returns a promise if the extension has yet to find the key: until it has, the models are known
+// and cannot be used.
 exports.apply = (registration) => {
+  const { ext, native } = registration;
+  if (!isFunction(native?.auth?.apiKey?.resolve)) return tell(registration, false);
+  tell(registration, true);
+  const settle = (outcome) => {
+    if (outcome.ok && byName.get(registration.name) === registration) tell(registration, false);
+  };
+  return new Promise((resolve) => runs.start(ext, () => nativeAuth(registration, {}), (outcome) => resolve(settle(outcome)), state.limits.handlerMs));
+};
+
+function tell(registration, lacksKey) {
   const { ext, name, config, native } = registration;
   const before = byName.get(name);
   try {
@@ -40,7 +52,8 @@ exports.apply = (registration) => {
     ops.send("register_provider", {
       name,
       extensionPath: ext.path,
-      config: native ? nativeConfig(native) : plainConfig(config),
+      config: native ? nativeConfig(native, lacksKey) : plainConfig(config),
+      lacksKey,
       streams: isFunction(config?.streamSimple) || isFunction(native?.streamSimple) || isFunction(native?.stream) || (config?.api !== undefined && byApi.has(config.api)),
       oauth: oauth ? { name: oauth.name ?? name, isSubscription: oauth.isSubscription === true, modifies: isFunction(oauth.modifyModels) } : null,
       refreshes: isFunction(config?.refreshModels) || isFunction(native?.refreshModels),
@@ -50,16 +63,16 @@ exports.apply = (registration) => {
     else byName.delete(name);
     owners.report(ext.path, "register_provider", error);
   }
-};
+}
 
 const defined = (object) => Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 
 const plainConfig = ({ name, baseUrl, apiKey, api, headers, authHeader, models }) => ({ name, baseUrl, apiKey, api, headers, authHeader, models });
 
 // A native provider that resolves its key itself needs none from the agent.
-const nativeConfig = (provider) => {
+const nativeConfig = (provider, lacksKey) => {
   const models = isFunction(provider.getModels) ? provider.getModels() : provider.models;
-  const auth = provider.auth?.apiKey || !provider.auth?.oauth ? "none" : undefined;
+  const auth = !lacksKey && (provider.auth?.apiKey || !provider.auth?.oauth) ? "none" : undefined;
   return { name: provider.name, baseUrl: provider.baseUrl, headers: provider.headers, auth, models: Array.isArray(models) ? [...models] : undefined };
 };
 
@@ -119,6 +132,8 @@ exports.find = (name) => {
   const found = byName.get(name);
   return found ? (found.native ?? found.config) : undefined;
 };
+
+exports.names = () => [...byName.keys()];
 
 exports.registerApi = (api, functions) => byApi.set(api, functions);
 exports.unregisterApi = (api) => byApi.delete(api);

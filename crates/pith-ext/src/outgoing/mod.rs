@@ -280,6 +280,9 @@ pub struct ProviderRegistration {
     /// Whether the extension implements the models itself; see [`crate::ExtensionModels`].
     pub streams: bool,
     pub oauth: Option<ProviderLogin>,
+    /// Whether the extension looks for the key itself and has found none.
+    #[serde(default)]
+    pub lacks_key: bool,
     /// Whether the extension can fetch a newer list of models.
     pub refreshes: bool,
 }

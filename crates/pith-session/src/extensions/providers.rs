@@ -47,7 +47,7 @@ pub fn register_provider(registry: &Registry, registration: &ProviderRegistratio
         (true, Some(api)) => Answers::Api(api.to_owned()),
         (true, None) => Answers::Everything,
     };
-    let service = Service { answers, logs_in: registration.oauth.is_some() };
+    let service = Service { answers, logs_in: registration.oauth.is_some(), lacks_key: registration.lacks_key };
     let ignored = registry.register_entry(name, &registration.config, service)?;
     if !ignored.is_empty() {
         return Err(format!("Provider {name}: some values were ignored: {}", ignored.join("; ")));

@@ -369,7 +369,7 @@ fn an_api_an_extension_answers_for_is_supported() {
     describe(&registry, "x", entry.clone()).expect("described");
     let model = registry.find("x", "m").expect("model");
     assert_eq!(registry.check(&model), Err("No API provider registered for api: mine".to_owned()));
-    let service = Service { answers: Answers::Api("mine".into()), logs_in: false };
+    let service = Service { answers: Answers::Api("mine".into()), ..Service::default() };
     registry.register_entry("x", &entry, service.clone()).expect("served");
     assert_eq!(registry.check(&model), Ok(()));
     // Laid over, the service stays.
