@@ -18,6 +18,10 @@ pub trait Outbox: Send {
     /// Sends any event but `message_update`.
     fn event(&mut self, event: &Event<'_>);
 
+    /// Names the entry that the message announced next will have in the session file. Does nothing where hosts learn
+    /// ids otherwise.
+    fn entry(&mut self, _id: &str) {}
+
     /// Sends a call of a host tool, or its cancellation. Does nothing where no host can register tools.
     fn host_tool(&mut self, _frame: &HostToolFrame) {}
 

@@ -46,21 +46,31 @@ pub struct BranchSummaryEntry {
 impl SessionStore {
     /// Appends a message. Custom messages become `custom_message` entries.
     pub fn append_message(&mut self, message: &Arc<Message>) -> EntryId {
-        let index = self.add_message(message);
+        self.append_message_as(None, message)
+    }
+
+    /// Appends a message whose entry was named before, see [`SessionStore::new_entry_id`].
+    pub fn append_message_as(&mut self, id: Option<EntryId>, message: &Arc<Message>) -> EntryId {
+        let index = self.add_message(id, message);
         self.finish(index)
     }
 
+    /// Returns the id of an entry that will be appended later: a message is told by it while it grows.
+    pub fn new_entry_id(&self) -> EntryId {
+        new_entry_id(|id| self.tree.contains(id))
+    }
+
     /// Adds a message in memory; the caller finishes it.
-    pub(crate) fn add_message(&mut self, message: &Arc<Message>) -> NodeIndex {
+    pub(crate) fn add_message(&mut self, id: Option<EntryId>, message: &Arc<Message>) -> NodeIndex {
         let index = match &**message {
             // Its time is the entry's time in the file, so both must be the same here.
-            Message::Custom(custom) => self.append("custom_message", custom.timestamp, |line, _| {
+            Message::Custom(custom) => self.append_as(id, "custom_message", custom.timestamp, |line, _| {
                 line.member("customType", &custom.custom_type)
                     .member("content", &custom.content)
                     .member("display", &custom.display)
                     .optional("details", &custom.details)
             }),
-            _ => self.append("message", time::now(), |line, _| line.member("message", &**message)),
+            _ => self.append_as(id, "message", time::now(), |line, _| line.member("message", &**message)),
         };
         self.context.push(index, Arc::clone(message));
         index
@@ -170,11 +180,22 @@ impl SessionStore {
 
     /// Adds an entry below the leaf, in memory. The payload gets the entry's own id.
     fn append(&mut self, kind: &str, timestamp: i64, payload: impl FnOnce(Line, &str) -> Line) -> NodeIndex {
+        self.append_as(None, kind, timestamp, payload)
+    }
+
+    /// Like [`Self::append`], with an id that was chosen before, unless another process has taken it since.
+    fn append_as(
+        &mut self,
+        id: Option<EntryId>,
+        kind: &str,
+        timestamp: i64,
+        payload: impl FnOnce(Line, &str) -> Line,
+    ) -> NodeIndex {
         if let Some(journal) = &mut self.journal {
             journal.begin_append();
         }
         self.refresh();
-        let id = new_entry_id(|id| self.tree.contains(id));
+        let id = id.filter(|id| !self.tree.contains(id)).unwrap_or_else(|| self.new_entry_id());
         let line = payload(Line::entry(kind, &id, self.leaf(), timestamp), &id).finish();
         let mut scratch = Vec::new();
         let sketch = Sketch::read(&line, &mut scratch).expect("lines we build are JSON objects");

@@ -79,7 +79,12 @@ impl SessionStore {
     /// Appends the message an accepted input has become. The input counts as done if and only if the
     /// entry is in the session file.
     pub fn append_input(&mut self, id: InputId, message: &Arc<Message>) -> EntryId {
-        let index = self.add_message(message);
+        self.append_input_as(id, None, message)
+    }
+
+    /// Like [`SessionStore::append_input`], for an entry that was named before.
+    pub fn append_input_as(&mut self, id: InputId, entry: Option<EntryId>, message: &Arc<Message>) -> EntryId {
+        let index = self.add_message(entry, message);
         let entry = Arc::clone(&self.tree.node(index).id);
         self.on_inputs(|inputs, session| inputs.deliver(session, id, &entry));
         self.finish(index)

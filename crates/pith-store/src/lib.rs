@@ -35,6 +35,7 @@ mod resume;
 
 // Many sessions.
 mod listing;
+mod remove;
 mod resolve;
 mod summary;
 
@@ -63,8 +64,9 @@ pub use navigate::Destination;
 pub use paths::{session_directory, sessions_root};
 pub use query::ContextEntry;
 pub use reader::{EntryOutline, EntryReader, StoredEntry};
+pub use remove::remove;
 pub use report::{ReportKind, StoreReport};
-pub use resolve::{FoundSession, Places, find_by_id, find_session};
+pub use resolve::{FoundSession, LocatedSession, Places, find_anywhere, find_by_id, find_session};
 pub use store::{NewSession, SessionStore};
 pub use summary::SessionSummary;
 pub use tally::Tally;

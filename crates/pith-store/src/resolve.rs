@@ -73,6 +73,20 @@ pub(crate) fn find_named(id: &str, session_dir: &Path, cwd: &Path) -> Option<Pat
     found.max().map(|(_, path)| path)
 }
 
+/// Returns the session that has exactly that id, of whichever working directory.
+pub fn find_anywhere(id: &str, root: &Path) -> Option<LocatedSession> {
+    let mut found: Vec<_> = directories(root).iter().flat_map(|directory| candidates(directory, id)).collect();
+    found.retain(|found| found.id == id);
+    best(found, id).map(|found| LocatedSession { path: found.path, cwd: found.cwd })
+}
+
+/// A session file and the working directory it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocatedSession {
+    pub path: PathBuf,
+    pub cwd: String,
+}
+
 struct Candidate {
     path: PathBuf,
     id: String,

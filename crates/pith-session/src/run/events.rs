@@ -27,9 +27,13 @@ impl Session {
                 if matches!(*message, Message::User(_)) {
                     self.queues.delivered(&mut *self.out);
                 }
+                if !matches!(*message, Message::ToolResult(_)) {
+                    self.name_entry();
+                }
                 self.out.event(&Event::MessageStart { message: Cow::Borrowed(&message) });
             }
             RunEvent::AnswerStart(start) => {
+                self.name_entry();
                 self.out.open_answer(self.options.stream_updates, &start);
             }
             RunEvent::Stream(event) => self.out.stream(&event),
@@ -50,13 +54,23 @@ impl Session {
         }
     }
 
+    /// Chooses the id of the message that begins, so that it can be told by it while it grows.
+    fn name_entry(&mut self) {
+        let id = self.store.new_entry_id();
+        self.out.entry(&id);
+        if let Some(run) = self.activity.run_mut() {
+            run.entry = Some(id);
+        }
+    }
+
     /// Stores the message, then announces it: a host that sees the event may rely on the file.
     pub(super) fn on_message_end(&mut self, message: &Arc<Message>, written: Option<oneshot::Sender<EntryId>>) {
         let is_user = matches!(**message, Message::User(_));
         let input = self.activity.run_mut().filter(|_| is_user).and_then(|run| run.inputs.pop_front());
+        let named = self.activity.run_mut().and_then(|run| run.entry.take());
         let entry = match input {
-            Some(input) => self.store.append_input(input, message),
-            None => self.store.append_message(&todos::stored_form(message)),
+            Some(input) => self.store.append_input_as(input, named, message),
+            None => self.store.append_message_as(named, &todos::stored_form(message)),
         };
         self.report_store();
         self.out.event(&Event::MessageEnd { message: Cow::Borrowed(message) });

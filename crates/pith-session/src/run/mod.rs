@@ -14,7 +14,7 @@ use pith_agent::link::Call;
 use pith_agent::{Queue, RunEvent};
 use pith_ext::EventName;
 use pith_protocol::{InterruptMode, Message};
-use pith_store::InputId;
+use pith_store::{EntryId, InputId};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span};
@@ -42,6 +42,8 @@ pub(crate) struct Run {
     open: OpenEvents,
     /// The store's records of user messages that are not stored yet, in order.
     inputs: VecDeque<InputId>,
+    /// The id chosen for the message that has begun.
+    entry: Option<EntryId>,
     /// A compaction before the next turn, and the channel that lets the turn begin.
     pub compaction: Option<(Compaction, oneshot::Sender<()>)>,
 }
@@ -98,7 +100,7 @@ impl Session {
             JobEnd::Done
         };
         self.jobs.spawn(Job::Run, run.instrument(span));
-        let run = Run { cancel, events, open: OpenEvents::default(), inputs, compaction: None };
+        let run = Run { cancel, events, open: OpenEvents::default(), inputs, entry: None, compaction: None };
         self.activity.enter(work, Stage::Running(run));
     }
 
