@@ -12,7 +12,7 @@ use crate::todos::TodoPhaseInput;
 use crate::{ImageBlock, Model, ThinkingLevel};
 
 /// Ties a command to its name and its answer. It is written as hosts send it, without an id.
-pub trait Call: Serialize + 'static {
+pub trait Call: Serialize + Into<Command> + 'static {
     const NAME: &'static str;
     type Answer: Answer;
 }
@@ -116,6 +116,12 @@ macro_rules! commands {
                     command.serialize_entry("type", $wire)?;
                     $(self.$field.write(wire_key!($field $($key)?), &mut command)?;)*
                     command.end()
+                }
+            }
+
+            impl From<$name> for Command {
+                fn from(command: $name) -> Command {
+                    Command::$name(command)
                 }
             }
 

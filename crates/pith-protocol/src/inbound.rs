@@ -42,14 +42,39 @@ impl Id {
     }
 }
 
+/// The id of a command that another part of this program sends.
+impl From<u64> for Id {
+    fn from(number: u64) -> Self {
+        Id(Some(RawValue::from_string(number.to_string()).expect("a number is JSON")))
+    }
+}
+
+/// An object with its id kept apart, or why there is none.
+pub type ReadObject = Result<(Id, Map<String, Value>), NoObject>;
+
+/// Why a line is no JSON object.
+#[derive(Debug)]
+pub enum NoObject {
+    /// It is no JSON, or nested too deeply; the text says where.
+    Syntax(String),
+    /// It is JSON of this kind.
+    Other(&'static str),
+}
+
 /// Decodes one line without its newline; `None` for a blank line.
 pub fn decode(line: &[u8]) -> Option<Inbound> {
+    Some(match read_object(line)? {
+        Ok((id, fields)) => object(id, fields),
+        Err(NoObject::Syntax(why)) => malformed(Id::default(), why),
+        Err(NoObject::Other(kind)) => malformed(Id::default(), format!("expected a JSON object, got {kind}")),
+    })
+}
+
+/// Reads a line as an object, whose `id` is kept apart as it was written; `None` for a blank line.
+pub fn read_object(line: &[u8]) -> Option<ReadObject> {
     let text = String::from_utf8_lossy(line);
     let text = text.trim_matches([' ', '\t', '\r']);
-    if text.is_empty() {
-        return None;
-    }
-    Some(decode_text(text))
+    (!text.is_empty()).then(|| read_text(text))
 }
 
 /// Whether a line says that the host can show dialogs.
@@ -69,18 +94,18 @@ pub fn too_long(limit: usize) -> Inbound {
     malformed(Id::default(), format!("line exceeds {limit} bytes"))
 }
 
-fn decode_text(text: &str) -> Inbound {
+fn read_text(text: &str) -> ReadObject {
     if nesting(text.as_bytes()) > MAX_DEPTH {
-        return malformed(Id::default(), "JSON nested too deeply");
+        return Err(NoObject::Syntax("JSON nested too deeply".to_owned()));
     }
     let parsed = parse(text).or_else(|error| match replace_lone_surrogates(text) {
         Cow::Owned(mended) => parse(&mended),
         Cow::Borrowed(_) => Err(error),
     });
     match parsed {
-        Ok(Envelope::Object { id, fields }) => object(Id(id), fields),
-        Ok(Envelope::Other(kind)) => malformed(Id::default(), format!("expected a JSON object, got {kind}")),
-        Err(error) => malformed(Id::default(), error.to_string()),
+        Ok(Envelope::Object { id, fields }) => Ok((Id(id), fields)),
+        Ok(Envelope::Other(kind)) => Err(NoObject::Other(kind)),
+        Err(error) => Err(NoObject::Syntax(error.to_string())),
     }
 }
 
