@@ -30,7 +30,7 @@ mod trust;
 pub use changes::{Change, ResourceChange};
 pub use commands::{CommandEntry, CommandSource};
 pub use context_files::ContextFile;
-pub use options::{ContributedPath, PackageResources, ResourceOptions};
+pub use options::{ContributedPath, PackageResources, PromptText, ResourceOptions};
 pub use resources::{Expansion, ExpansionFailure, Resources};
 pub use rules::{StreamRule, load_rules};
 pub use skills::Skill;

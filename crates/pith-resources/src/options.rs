@@ -41,10 +41,26 @@ pub struct ResourceOptions {
     pub project_lists: ResourceLists,
     /// Installed packages, in order of precedence.
     pub packages: Vec<PackageResources>,
-    /// `--system-prompt`: a text or the path of a file.
-    pub system_prompt: Option<String>,
-    /// `--append-system-prompt`, each a text or the path of a file.
-    pub append_system_prompt: Vec<String>,
+    /// `--system-prompt`
+    pub system_prompt: Option<PromptText>,
+    /// `--append-system-prompt`
+    pub append_system_prompt: Vec<PromptText>,
+}
+
+/// A text for the system prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptText {
+    /// What a flag says: a text, or the path of a file with it.
+    TextOrFile(String),
+    /// The text itself. It joins what flags or files append, instead of taking their place.
+    Literal(String),
+}
+
+/// The value of a flag.
+impl From<String> for PromptText {
+    fn from(value: String) -> Self {
+        PromptText::TextOrFile(value)
+    }
 }
 
 /// An installed package and which of its resources are wanted: `None` is all, an empty list none.

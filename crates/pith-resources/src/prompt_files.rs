@@ -7,7 +7,7 @@ use std::path::Path;
 use pith_config::Diagnostic;
 
 use crate::notes::Notes;
-use crate::options::ResourceOptions;
+use crate::options::{PromptText, ResourceOptions};
 use crate::text;
 
 /// A prompt beyond this size is a mistake.
@@ -16,7 +16,7 @@ const LIMIT: usize = 512 * 1024;
 /// Returns the prompt that replaces the built-in one. An empty `--system-prompt` asks for the built-in one.
 pub(crate) fn custom(options: &ResourceOptions, notes: &mut Notes) -> Option<String> {
     let text = match &options.system_prompt {
-        Some(value) => text_or_file(value, options, notes),
+        Some(value) => text_of(value, options, notes),
         None => first_file("SYSTEM.md", options, notes),
     };
     text.filter(|text| !text.is_empty())
@@ -24,11 +24,18 @@ pub(crate) fn custom(options: &ResourceOptions, notes: &mut Notes) -> Option<Str
 
 /// Returns texts added to whichever prompt is used.
 pub(crate) fn appended(options: &ResourceOptions, notes: &mut Notes) -> Vec<String> {
-    let texts: Vec<String> = match &options.append_system_prompt[..] {
-        [] => first_file("APPEND_SYSTEM.md", options, notes).into_iter().collect(),
-        values => values.iter().filter_map(|value| text_or_file(value, options, notes)).collect(),
-    };
-    texts.into_iter().filter(|text| !text.is_empty()).collect()
+    let values = &options.append_system_prompt;
+    let has_flag = values.iter().any(|value| matches!(value, PromptText::TextOrFile(_)));
+    let file = if has_flag { None } else { first_file("APPEND_SYSTEM.md", options, notes) };
+    let given = values.iter().filter_map(|value| text_of(value, options, notes));
+    file.into_iter().chain(given).filter(|text| !text.is_empty()).collect()
+}
+
+fn text_of(value: &PromptText, options: &ResourceOptions, notes: &mut Notes) -> Option<String> {
+    match value {
+        PromptText::TextOrFile(value) => text_or_file(value, options, notes),
+        PromptText::Literal(text) => Some(text.trim_end().to_owned()),
+    }
 }
 
 /// Returns the file of a trusted project, else the user's.

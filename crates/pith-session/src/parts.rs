@@ -40,7 +40,7 @@ pub struct SessionParts {
     pub tool_choice: ToolChoice,
     pub extensions: ExtensionSetup,
     /// Called when nothing has happened for a moment after the start or after work.
-    pub on_rest: fn(),
+    pub on_rest: Box<dyn Fn()>,
 }
 
 /// Where sessions are looked for.
@@ -93,6 +93,9 @@ pub struct SessionOptions {
     pub host_tool_timeout: Option<Duration>,
     /// When data must have reached the disk.
     pub fsync: Fsync,
+    /// Whether another session may take the place of this one. Where clients know sessions by their ids, those who ask
+    /// are told that it was cancelled.
+    pub is_replaceable: bool,
     /// The session's display name, from the command line.
     pub name: Option<String>,
 }

@@ -87,7 +87,7 @@ pub(crate) struct UnansweredCommands {
 
 /// Calls `on_rest` once the session has had nothing to do for [`REST`].
 struct Rest {
-    on_rest: fn(),
+    on_rest: Box<dyn Fn()>,
     at: Option<Instant>,
 }
 

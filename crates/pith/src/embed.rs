@@ -64,6 +64,8 @@ impl Embedded {
             mode: pith_ext::Mode::Rpc,
             ask: None,
             supervisor: self.program.map(Supervisor::at),
+            additional_roots: Vec::new(),
+            is_replaceable: true,
         };
         let opened = open::open(shared, request).await?;
         opened.discover();

@@ -1,5 +1,6 @@
 //! The pith program: argv, stdin, stdout, dialects, exit codes. The binary only calls [`main`].
 
+mod acp;
 mod auth;
 mod check;
 mod cli;
@@ -8,6 +9,7 @@ mod dialect;
 pub mod embed;
 mod export;
 mod extensions;
+mod hub;
 mod launcher;
 mod lifecycle;
 mod log;
@@ -92,8 +94,10 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
 
 /// Starts the conversation in the mode that flags and streams select.
 fn converse(cli: Cli, program: &Program) -> anyhow::Result<u8> {
-    if cli.mode == Some(Mode::Rpc) {
-        return rpc::serve(cli, program);
+    match cli.mode {
+        Some(Mode::Rpc) => return rpc::serve(cli, program),
+        Some(Mode::Acp) => return acp::serve(cli, program),
+        None | Some(Mode::Text | Mode::Json) => {}
     }
     let dialect = rpc::dialect(&cli, program)?;
     match cli.mode {

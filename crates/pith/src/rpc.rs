@@ -41,7 +41,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
         let start = open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Rpc)?).await?;
         ending.watch_signals();
         start.discover();
-        let session = Session::new(SessionParts { on_rest: release_memory, ..start.into_parts(outbox) });
+        let session = Session::new(SessionParts { on_rest: Box::new(release_memory), ..start.into_parts(outbox) });
         tokio::spawn(ending.clone().limit_when_stopped());
         let SessionExit { workbench, exit_status } = session.serve(inbox, ending.stop.clone()).await;
         ending.end_with(exit_status);

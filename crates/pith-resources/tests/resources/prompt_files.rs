@@ -24,8 +24,8 @@ fn flags_beat_files_and_may_name_files() {
     let mut world = World::new();
     world.write("@/SYSTEM.md", "user").write("@/APPEND_SYSTEM.md", "user").write("./p.md", "\u{feff}from file\n");
     let mut check = |system: &str, append: &[&str], expected: &str, appended: &[&str]| {
-        world.options.system_prompt = Some(system.into());
-        world.options.append_system_prompt = append.iter().map(|text| (*text).to_owned()).collect();
+        world.options.system_prompt = Some(system.to_owned().into());
+        world.options.append_system_prompt = append.iter().map(|text| (*text).to_owned().into()).collect();
         let appended = appended.iter().map(|text| (*text).to_owned()).collect();
         assert_eq!(prompts(&world), (Some(expected.into()), appended));
     };
@@ -41,7 +41,7 @@ fn flags_beat_files_and_may_name_files() {
 fn an_empty_flag_asks_for_the_built_in_prompt() {
     let mut world = World::new();
     world.write("@/SYSTEM.md", "user");
-    world.options.system_prompt = Some(String::new());
+    world.options.system_prompt = Some(String::new().into());
     assert_eq!(world.load().custom_prompt(), None);
 }
 
@@ -80,7 +80,7 @@ fn unreadable_prompt_files() {
     let denied = "cannot read prompt file: Permission denied (os error 13)";
     assert_eq!(problems, [format!("warning prompt_file_unreadable ./.pi/SYSTEM.md: {denied}")]);
     // One that was asked for is an error, and its path is no prompt.
-    world.options.system_prompt = Some("p.md".into());
+    world.options.system_prompt = Some("p.md".to_owned().into());
     let (custom, problems) = load(&world);
     assert_eq!(custom, None);
     assert_eq!(problems, [format!("error prompt_file_unreadable ./p.md: {denied}")]);
@@ -90,7 +90,7 @@ fn unreadable_prompt_files() {
 #[test]
 fn a_device_is_neither_a_text_nor_a_file() {
     let mut world = World::new();
-    world.options.system_prompt = Some("/dev/zero".into());
+    world.options.system_prompt = Some("/dev/zero".to_owned().into());
     let resources = world.load();
     assert_eq!(resources.custom_prompt(), None);
     let messages: Vec<_> = resources.diagnostics().iter().map(|diagnostic| &*diagnostic.message).collect();

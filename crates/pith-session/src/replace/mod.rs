@@ -25,7 +25,7 @@ use crate::activity::AfterSettled;
 use crate::extensions::StartReason;
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
-use crate::session::Session;
+use crate::session::{Session, log_line};
 pub(crate) use reply::{ReplacementOutcome, ReplacementReply};
 
 /// A replacement under way.
@@ -190,6 +190,10 @@ impl Session {
     pub(crate) fn replace(&mut self, target: Target, reply: ReplacementReply) {
         if self.is_closing {
             return self.end_replacement(reply, Err(failure::closing()));
+        }
+        if !self.options.is_replaceable {
+            log_line(&format!("{} cannot take the place of this session", target.word()));
+            return self.end_replacement(reply, Ok(ReplacementOutcome::Cancelled));
         }
         debug!(target: "pith::session", by = target.word(), "replacement: extensions may object");
         let (event, question) = self.replacement_question(&target);

@@ -128,7 +128,7 @@ fn parts(plan: Plan, recorder: Recorder) -> SessionParts {
         tools,
         tool_choice: ToolChoice { defaults: Some(names), ..ToolChoice::default() },
         extensions: setup(extensions, late),
-        on_rest: || {},
+        on_rest: Box::new(|| {}),
     }
 }
 
@@ -192,6 +192,7 @@ pub fn options(settings: &Settings) -> SessionOptions {
         todo_clear_after: None,
         host_tool_timeout: None,
         fsync: settings.session.fsync,
+        is_replaceable: true,
         name: None,
     }
 }

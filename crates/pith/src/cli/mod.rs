@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pith_protocol::{StreamUpdates, ThinkingLevel};
+use pith_resources::PromptText;
 
 use crate::dialect::Dialect;
 use crate::sessions::SessionFlags;
@@ -29,7 +30,7 @@ pub use subcommand::{PackageVerb, Shell};
 pub use values::{dialect_named, duration, stream_updates};
 
 /// The parsed command line.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cli {
     pub action: Action,
     pub mode: Option<Mode>,
@@ -58,8 +59,8 @@ pub struct Cli {
     pub exclude_tools: Vec<String>,
     pub no_tools: bool,
     pub no_builtin_tools: bool,
-    pub system_prompt: Option<String>,
-    pub append_system_prompt: Vec<String>,
+    pub system_prompt: Option<PromptText>,
+    pub append_system_prompt: Vec<PromptText>,
     pub skill_paths: Vec<String>,
     pub skill_names: Vec<String>,
     pub no_skills: bool,
@@ -150,4 +151,13 @@ pub enum Mode {
     Text,
     Json,
     Rpc,
+    /// The Agent Client Protocol, which editors speak.
+    Acp,
+}
+
+impl Mode {
+    /// Whether a program reads and writes at the other end, instead of a person or a script.
+    pub fn serves_host(self) -> bool {
+        matches!(self, Mode::Rpc | Mode::Acp)
+    }
 }

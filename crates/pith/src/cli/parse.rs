@@ -39,6 +39,10 @@ impl Cli {
                     cli.mode = Some(Mode::Rpc);
                     Action::Serve
                 }
+                Subcommand::Acp => {
+                    cli.mode = Some(Mode::Acp);
+                    Action::Serve
+                }
                 Subcommand::Tour => Action::Tour { raw: arguments.next_if(|next| next == "--raw").is_some() },
                 Subcommand::Man => Action::Man,
                 Subcommand::Doctor => Action::ConfigCheck,
@@ -144,12 +148,15 @@ impl Cli {
     fn check_output(&mut self) -> Result<(), String> {
         match self.mode {
             Some(Mode::Rpc) if self.json => self.warnings.push("--json has no effect in rpc mode".to_owned()),
+            Some(Mode::Acp) if self.json => self.warnings.push("--json has no effect in acp mode".to_owned()),
             Some(Mode::Text) if self.json => return Err("--json cannot be combined with --mode text".to_owned()),
             None if self.json => self.mode = Some(Mode::Json),
-            None | Some(Mode::Text | Mode::Json | Mode::Rpc) => {}
+            None | Some(Mode::Text | Mode::Json | Mode::Rpc | Mode::Acp) => {}
         }
-        if self.mode == Some(Mode::Rpc) {
-            self.refuse_output_flags("rpc mode")?;
+        match self.mode {
+            Some(Mode::Rpc) => self.refuse_output_flags("rpc mode")?,
+            Some(Mode::Acp) => self.refuse_output_flags("acp mode")?,
+            None | Some(Mode::Text | Mode::Json) => {}
         }
         Ok(())
     }
@@ -164,12 +171,28 @@ impl Cli {
         Err(format!("{flag} has no meaning in {place}; use it with -p or --json"))
     }
 
+    /// Refuses what the editor decides in acp mode: which session it is, and what is said in it.
+    fn check_acp(&self) -> Result<(), String> {
+        let sessions = &self.sessions;
+        let flag = match () {
+            () if sessions.open.is_some() => "--session",
+            () if sessions.is_latest => "--continue",
+            () if sessions.resume.is_some() => "--resume",
+            () if sessions.id.is_some() => "--session-id",
+            () if sessions.fork.is_some() => "--fork",
+            () if !self.messages.is_empty() || !self.files.is_empty() => "a message",
+            () => return Ok(()),
+        };
+        Err(format!("{flag} has no meaning in acp mode: the editor chooses the session and sends the prompts"))
+    }
+
     fn check(&mut self) -> Result<(), String> {
         let is_rpc = self.mode == Some(Mode::Rpc);
+        let serves_host = self.mode.is_some_and(Mode::serves_host);
         match self.unknown.as_slice() {
             [] => {}
             // Hosts pass flags written for other agents and other versions.
-            unknown if is_rpc => self.warnings.push(format!("ignoring unknown options: {}", unknown.join(", "))),
+            unknown if serves_host => self.warnings.push(format!("ignoring unknown options: {}", unknown.join(", "))),
             [first, ..] => return Err(format!("Unknown option: {first}")),
         }
         match self.action {
@@ -185,7 +208,10 @@ impl Cli {
         self.check_output()?;
         self.sessions.check()?;
         // Other agents create directories for their hosts, too.
-        self.sessions.serves_host = is_rpc;
+        self.sessions.serves_host = serves_host;
+        if self.mode == Some(Mode::Acp) {
+            return self.check_acp();
+        }
         if is_rpc && !self.files.is_empty() {
             return Err("@file arguments are not supported in RPC mode".to_owned());
         }

@@ -19,6 +19,12 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
     },
     SubcommandRow { name: "rpc", usage: "rpc [options]", help: "the same as --mode rpc", words: &[] },
     SubcommandRow {
+        name: "acp",
+        usage: "acp [options]",
+        help: "the same as --mode acp: serves editors (Agent Client Protocol)",
+        words: &[],
+    },
+    SubcommandRow {
         name: "config",
         usage: "config check",
         help: "check settings, models, keys and resources",
@@ -84,6 +90,7 @@ pub fn usage(name: &str) -> Option<String> {
 pub enum Subcommand {
     Tour,
     Rpc,
+    Acp,
     ConfigCheck,
     /// Another name for `config check`.
     Doctor,
@@ -121,6 +128,7 @@ impl Subcommand {
         Some(match (first, second) {
             ("tour", _) => Subcommand::Tour,
             ("rpc", _) => Subcommand::Rpc,
+            ("acp", _) => Subcommand::Acp,
             ("man", _) => Subcommand::Man,
             ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,

@@ -21,14 +21,14 @@ pub const GROUPS: &[Group] = &[
             checked(
                 "--mode",
                 None,
-                "text|json|rpc",
-                "text prints the answer, json prints events, rpc serves a host",
+                "text|json|rpc|acp",
+                "text prints the answer, json events; rpc serves a host, acp an editor",
                 |cli, value| {
                     cli.mode = Some(values::mode(&value)?);
                     Ok(())
                 },
             )
-            .needing("--mode requires text, json, or rpc"),
+            .needing("--mode requires text, json, rpc, or acp"),
             optional("--list-models", None, "SEARCH", "models you can use now, and leave", |cli, value| {
                 cli.action = Action::ListModels;
                 cli.search = Some(value).filter(|search| !search.trim().is_empty());
@@ -172,14 +172,14 @@ pub const GROUPS: &[Group] = &[
         title: "Instructions",
         flags: &[
             value("--system-prompt", None, "TEXT|FILE", "replaces the built-in system prompt", |cli, value| {
-                cli.system_prompt = Some(value)
+                cli.system_prompt = Some(value.into())
             }),
             value(
                 "--append-system-prompt",
                 None,
                 "TEXT|FILE",
                 "adds to the system prompt; may be repeated",
-                |cli, value| cli.append_system_prompt.push(value),
+                |cli, value| cli.append_system_prompt.push(value.into()),
             ),
             value("--skill", None, "PATH", "a skill file or directory; may be repeated", |cli, value| {
                 cli.skill_paths.push(value)

@@ -21,8 +21,8 @@ fn flags_reach_their_fields() {
 #[test]
 fn refusals_say_what_is_wrong() {
     let check = |line: &str, text: &str| assert_eq!(parse(line).expect_err(line), text);
-    check("--mode", "--mode requires text, json, or rpc");
-    check("--mode bogus", "Invalid mode \"bogus\". Valid values: text, json, rpc");
+    check("--mode", "--mode requires text, json, rpc, or acp");
+    check("--mode bogus", "Invalid mode \"bogus\". Valid values: text, json, rpc, acp");
     check("-z", "Unknown option: -z");
     check("--extension-errors maybe", "Invalid --extension-errors \"maybe\". Valid values: warn, fatal");
     check("--mode rpc @x", "@file arguments are not supported in RPC mode");
@@ -85,6 +85,7 @@ fn subcommands_are_recognised_in_first_position() {
     let action = |line: &str| parse(line).expect(line).action;
     assert_eq!(action("rpc --model m"), Action::Serve);
     assert_eq!(parse("rpc").expect("parses").mode, Some(Mode::Rpc));
+    assert_eq!(parse("acp").expect("parses").mode, Some(Mode::Acp));
     assert_eq!(action("config check"), Action::ConfigCheck);
     assert_eq!(action("completions fish"), Action::Completions(Shell::Fish));
     assert_eq!(

@@ -12,7 +12,8 @@ pub(super) fn mode(value: &str) -> Result<Mode, String> {
         "text" => Ok(Mode::Text),
         "json" => Ok(Mode::Json),
         "rpc" => Ok(Mode::Rpc),
-        other => Err(format!("Invalid mode \"{other}\". Valid values: text, json, rpc")),
+        "acp" => Ok(Mode::Acp),
+        other => Err(format!("Invalid mode \"{other}\". Valid values: text, json, rpc, acp")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates, json};
+use pith_resources::PromptText;
 use pith_session::{Outbox, Room};
 use pith_tools::image::Rules;
 use pith_visible::visible;
@@ -187,7 +188,7 @@ impl Assignment {
     fn of(cli: &mut Cli) -> anyhow::Result<Self> {
         let output = std::mem::take(&mut cli.output);
         let schema = output.schema.map(|path| AnswerSchema::load(&path, output.n_tries)).transpose()?;
-        cli.append_system_prompt.extend(schema.as_ref().map(AnswerSchema::instruction));
+        cli.append_system_prompt.extend(schema.as_ref().map(|schema| PromptText::Literal(schema.instruction())));
         Ok(Assignment {
             input: CommandLineInput { messages: cli.messages.clone(), files: cli.files.clone() },
             is_asked_for: cli.print,

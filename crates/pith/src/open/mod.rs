@@ -57,6 +57,10 @@ pub struct OpenRequest {
     pub ask: Option<Ask>,
     /// Supervises the commands of the session; without one, ending their processes is best effort.
     pub supervisor: Option<Supervisor>,
+    /// Directories that file tools may use beside the working directory, where settings confine them.
+    pub additional_roots: Vec<PathBuf>,
+    /// Whether commands may put another session in the place of this one.
+    pub is_replaceable: bool,
 }
 
 /// What the sessions of one process share. Cheap to clone; everything in it is created when first needed.
@@ -97,6 +101,8 @@ impl OpenRequest {
             mode,
             ask: None,
             supervisor: Supervisor::this_program().ok(),
+            additional_roots: Vec::new(),
+            is_replaceable: true,
         })
     }
 }
@@ -112,13 +118,24 @@ impl Shared {
 
 /// Opens the session; an error means that there is none.
 pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<OpenedSession> {
-    let OpenRequest { cwd, environment, arguments: cli, dialect, mode, ask, supervisor } = request;
+    let OpenRequest {
+        cwd,
+        environment,
+        arguments: cli,
+        dialect,
+        mode,
+        ask,
+        supervisor,
+        additional_roots,
+        is_replaceable,
+    } = request;
     let agent_dir = agent_dir(dialect, &environment);
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
         .with_trust_decisions(shared.trust_decisions.clone());
     let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).supervised_by(supervisor.clone());
-    let unknown_flags = if cli.mode == Some(Mode::Rpc) { UnknownFlags::Warn } else { UnknownFlags::Error };
+    let serves_host = cli.mode.is_some_and(Mode::serves_host);
+    let unknown_flags = if serves_host { UnknownFlags::Warn } else { UnknownFlags::Error };
     if !cli.extension_flags.is_empty() {
         // Flags that no extension can know are refused before anything is opened.
         let found = extensions.find(&cwd, project.inspect(&cwd).user_settings(), Search::Trusted);
@@ -136,7 +153,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let loaded = decide_trust_and_load(&extensions, &mut loader, &mut project, &cwd).await;
     loader.check()?;
     // Hosts may name tools that they register later.
-    if cli.mode != Some(Mode::Rpc) {
+    if !serves_host {
         let tools: Vec<String> = loader.loaded().iter().flat_map(|extension| extension.tools.clone()).collect();
         check_tools(&cli, &tools, !loader.loaded().is_empty()).map_err(anyhow::Error::msg)?;
     }
@@ -146,7 +163,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         cli.extension_flags.resolve(flags, unknown_flags).map_err(anyhow::Error::msg)?;
     warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
-    let choices = Choices::new(&cli, dialect, &environment, mode)?;
+    let choices = Choices::new(&cli, dialect, &environment, mode)?.replaceable(is_replaceable);
     let files = project.read_with_settings(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
@@ -163,7 +180,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let (path, model) = (store.path(), start.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id)));
     info!(target: "pith::session", id = store.id(), ?path, ?cwd, model, dialect = dialect.name, "opened");
-    let make_tools = tools::maker(&environment, &agent_dir, &registry, supervisor, cli.offline);
+    let make_tools = tools::maker(&environment, &agent_dir, &registry, supervisor, additional_roots, cli.offline);
     Ok(OpenedSession {
         cli,
         environment,
@@ -324,7 +341,7 @@ impl OpenedSession {
             }),
             start: self.start,
             extensions,
-            on_rest: || {},
+            on_rest: Box::new(|| {}),
         }
     }
 

@@ -21,6 +21,7 @@ pub(super) struct Choices {
     host_tool_timeout: Option<Duration>,
     limits: WorkLimits,
     wire: Wire,
+    is_replaceable: bool,
 }
 
 impl Choices {
@@ -54,7 +55,13 @@ impl Choices {
                 hidden_events: dialect.hidden_events,
                 max_line_bytes: cli.max_line_bytes.unwrap_or(MAX_LINE) as u64,
             },
+            is_replaceable: true,
         })
+    }
+
+    /// Sets whether another session may take the place of this one.
+    pub fn replaceable(self, is_replaceable: bool) -> Self {
+        Choices { is_replaceable, ..self }
     }
 
     pub fn options(&self, settings: &Settings) -> SessionOptions {
@@ -89,6 +96,7 @@ impl Choices {
             todo_clear_after: settings.tasks.todo_clear_delay,
             host_tool_timeout: self.host_tool_timeout,
             fsync: settings.session.fsync,
+            is_replaceable: self.is_replaceable,
             name: self.name.clone(),
         }
     }

@@ -1,6 +1,6 @@
 //! Makes the tools of a working directory, as the settings configure them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pith_ai::Registry;
@@ -16,11 +16,15 @@ pub(super) fn maker(
     agent_dir: &AgentDir,
     registry: &Arc<Registry>,
     supervisor: Option<Supervisor>,
+    additional_roots: Vec<PathBuf>,
     is_offline: bool,
 ) -> MakeTools {
     let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
     Box::new(move |cwd, settings, before| {
-        let options = workbench_options(cwd, &environment, settings, supervisor.clone());
+        let mut options = workbench_options(cwd, &environment, settings, supervisor.clone());
+        if let Some(roots) = &mut options.roots {
+            roots.extend_from_slice(&additional_roots);
+        }
         let workbench = match before.filter(|before| before.base.cwd == cwd) {
             Some(before) => before.with_options(options),
             None => Workbench::new(cwd.to_owned(), options),

@@ -4,6 +4,8 @@ mod lines;
 pub mod reader;
 pub mod writer;
 
+pub use lines::Line;
+
 use std::fs::File;
 use std::io;
 use std::thread::JoinHandle;

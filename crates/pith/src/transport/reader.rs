@@ -1,4 +1,4 @@
-//! Reads stdin on a thread of its own. Decodes, but decides nothing: bad lines take the same path as good ones, so
+//! Reads the input of a protocol on a thread of its own. Decodes, but decides nothing: bad lines take the same path as good ones, so
 //! answers are sent in the order of the lines. If a host sends commands without reading, no more commands are read
 //! before their answers fill the memory.
 
@@ -10,7 +10,8 @@ use pith_protocol::inbound::{Inbound, announces_ui, decode, too_long};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc;
 
-use super::lines::{Line, LineSplitter};
+use super::Line;
+use super::lines::LineSplitter;
 use super::writer::FrameQueue;
 
 /// How many lines are decoded ahead of the session.
@@ -22,6 +23,19 @@ pub fn start(max_line: usize, answers: Arc<FrameQueue>) -> io::Result<mpsc::Rece
     start_on(io::stdin(), max_line, answers, has_hung_up)
 }
 
+/// Like [`start`], for another protocol: `decode` turns a line into a frame, `None` for a blank one.
+pub fn start_decoding<T: Send + 'static>(
+    max_line: usize,
+    answers: Arc<FrameQueue>,
+    decode: impl Fn(Line<'_>) -> Option<T> + Send + 'static,
+) -> io::Result<mpsc::Receiver<T>> {
+    spawn(io::stdin(), max_line, answers, has_hung_up, move |line, send| {
+        if let Some(frame) = decode(line) {
+            send(frame);
+        }
+    })
+}
+
 /// Like [`start`], for any input. `has_hung_up` returns whether the other end of it is closed.
 pub fn start_on(
     input: impl Read + Send + 'static,
@@ -29,6 +43,29 @@ pub fn start_on(
     answers: Arc<FrameQueue>,
     has_hung_up: fn() -> bool,
 ) -> io::Result<mpsc::Receiver<Inbound>> {
+    let mut is_first = true;
+    spawn(input, max_line, answers, has_hung_up, move |line, send| {
+        if std::mem::take(&mut is_first) && matches!(line, Line::Whole(bytes) if announces_ui(bytes)) {
+            send(Inbound::UiAnnounced);
+        }
+        let inbound = match line {
+            Line::Whole(bytes) => decode(bytes),
+            Line::TooLong => Some(too_long(max_line)),
+        };
+        if let Some(inbound) = inbound {
+            send(inbound);
+        }
+    })
+}
+
+/// Starts the thread that reads. `take` decodes a line and passes on what it found.
+fn spawn<T: Send + 'static>(
+    input: impl Read + Send + 'static,
+    max_line: usize,
+    answers: Arc<FrameQueue>,
+    has_hung_up: fn() -> bool,
+    take: impl FnMut(Line<'_>, &mut dyn FnMut(T)) + Send + 'static,
+) -> io::Result<mpsc::Receiver<T>> {
     let (inbox, lines) = mpsc::channel(BACKLOG);
     let send = move |inbound| {
         let is_backlogged = || inbox.capacity() < inbox.max_capacity() && !inbox.is_closed();
@@ -36,7 +73,7 @@ pub fn start_on(
         // A closed inbox means that the session has ended.
         is_wanted && inbox.blocking_send(inbound).is_ok()
     };
-    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || read(input, max_line, send))?;
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(move || read(input, max_line, send, take))?;
     Ok(lines)
 }
 
@@ -50,23 +87,17 @@ fn has_hung_up() -> bool {
 }
 
 /// Reads until the end of input, or until `send` returns false.
-fn read(mut input: impl Read, max_line: usize, send: impl Fn(Inbound) -> bool) {
+fn read<T>(
+    mut input: impl Read,
+    max_line: usize,
+    send: impl Fn(T) -> bool,
+    mut take: impl FnMut(Line<'_>, &mut dyn FnMut(T)),
+) {
     let mut splitter = LineSplitter::new(max_line);
-    let mut is_first = true;
     let is_over = Cell::new(false);
     let mut take = |line: Line<'_>| {
-        if is_over.get() {
-            return;
-        }
-        if std::mem::take(&mut is_first) && matches!(line, Line::Whole(bytes) if announces_ui(bytes)) {
-            is_over.set(!send(Inbound::UiAnnounced));
-        }
-        let inbound = match line {
-            Line::Whole(bytes) => decode(bytes),
-            Line::TooLong => Some(too_long(max_line)),
-        };
-        if let Some(inbound) = inbound {
-            is_over.set(!send(inbound));
+        if !is_over.get() {
+            take(line, &mut |frame| is_over.set(is_over.get() || !send(frame)));
         }
     };
     let mut chunk = vec![0; CHUNK];

@@ -105,7 +105,7 @@ fn bad_arguments_are_refused() {
     let home = TempHome::new();
     run(&home, ["--modle", "x"]).refused("Error: Unknown option: --modle (did you mean --model?)\n");
     run(&home, ["-z"]).refused("Error: Unknown option: -z\n");
-    run(&home, ["--mode", "bogus"]).refused("Error: Invalid mode \"bogus\". Valid values: text, json, rpc\n");
+    run(&home, ["--mode", "bogus"]).refused("Error: Invalid mode \"bogus\". Valid values: text, json, rpc, acp\n");
     run(&home, ["--mode", "rpc", "@x"]).refused("Error: @file arguments are not supported in RPC mode\n");
     let bad = std::ffi::OsStr::from_bytes(b"caf\xe9");
     run(&home, [std::ffi::OsStr::new("-p"), bad]).refused("Error: argument is not valid UTF-8: caf\u{fffd}\n");

@@ -125,7 +125,7 @@ fn serve_chat(
     let (session, inbox) = mpsc::channel(BACKLOG);
     let backlog = Backlog::default();
     let parts = start.into_parts(Box::new(ChatOutbox::new(sender.clone(), backlog.clone())));
-    let parts = SessionParts { on_rest: release_memory, ..parts };
+    let parts = SessionParts { on_rest: Box::new(release_memory), ..parts };
     let channels = Channels { happenings, inputs, backlog, session };
     let keys = sender.clone();
     let lost = ending.clone();

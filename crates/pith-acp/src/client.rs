@@ -1,0 +1,81 @@
+//! What a client can show and do, and what it is told of pith.
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AgentCapabilities, ClientCapabilities, Implementation, InitializeRequest, InitializeResponse, Meta,
+    PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
+    SessionDeleteCapabilities, SessionForkCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+    SessionStatusCapabilities, SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities,
+    SessionSystemPromptOverrideCapabilities, SessionTitleCapabilities,
+};
+use serde_json::{Value, json};
+
+/// A client as it introduced itself.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    capabilities: ClientCapabilities,
+}
+
+impl Client {
+    /// Takes the client's introduction.
+    pub fn of(request: InitializeRequest) -> Self {
+        Client { capabilities: request.client_capabilities }
+    }
+
+    /// Whether it shows notices beside the conversation.
+    pub fn shows_notices(&self) -> bool {
+        self.capabilities.session.as_ref().is_some_and(|session| session.notices.is_some())
+    }
+
+    /// Whether it shows compactions as such.
+    pub fn shows_compactions(&self) -> bool {
+        self.capabilities.session.as_ref().is_some_and(|session| session.compaction.is_some())
+    }
+
+    /// Whether config options may be switches.
+    pub fn takes_booleans(&self) -> bool {
+        let options = self.capabilities.session.as_ref().and_then(|session| session.config_options.as_ref());
+        options.is_some_and(|options| options.boolean.is_some())
+    }
+
+    /// Whether it shows the output of commands in a terminal of its own, fed by updates (Zed).
+    pub fn shows_terminal_output(&self) -> bool {
+        self.meta("terminal_output") == Some(&Value::Bool(true))
+    }
+
+    fn meta(&self, key: &str) -> Option<&Value> {
+        self.capabilities.meta.as_ref()?.get(key)
+    }
+}
+
+/// Answers `initialize`: constants only.
+pub fn greeting(version: &str) -> InitializeResponse {
+    let system_prompt =
+        SessionSystemPromptModeCapabilities::new().override_(SessionSystemPromptOverrideCapabilities::new());
+    let sessions = SessionCapabilities::new()
+        .list(SessionListCapabilities::new())
+        .resume(SessionResumeCapabilities::new())
+        .close(SessionCloseCapabilities::new())
+        .delete(SessionDeleteCapabilities::new())
+        .additional_directories(SessionAdditionalDirectoriesCapabilities::new())
+        .fork(SessionForkCapabilities::new())
+        .title(SessionTitleCapabilities::new())
+        .status(SessionStatusCapabilities::new())
+        .system_prompt(SessionSystemPromptCapabilities::new().mode(system_prompt));
+    let capabilities = AgentCapabilities::new()
+        .load_session(true)
+        .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+        .session_capabilities(sessions);
+    InitializeResponse::new(ProtocolVersion::V1)
+        .agent_info(Implementation::new("pith", version).title("pith".to_owned()))
+        .agent_capabilities(capabilities)
+        .meta(meta(json!({"steering": {"supported": true}, "pith": {"version": 1, "promptQueueing": true}})))
+}
+
+/// The object as `_meta`.
+pub(crate) fn meta(value: Value) -> Meta {
+    match value {
+        Value::Object(object) => object,
+        _ => Meta::new(),
+    }
+}

@@ -1,0 +1,33 @@
+//! The words of the Agent Client Protocol: what editors send becomes commands of pith, what pith tells becomes updates.
+//!
+//! Everything here is a function of its arguments: no tasks, no files, no sessions. The shapes on the wire are those of
+//! the official crate, re-exported as [`acp`].
+
+pub use agent_client_protocol_schema::v1 as acp;
+
+// Frames and parameters.
+pub mod error;
+pub mod params;
+pub mod wire;
+
+// Who the client is, and what it is told of pith.
+pub mod client;
+pub mod options;
+
+// From the editor to the model.
+pub mod prompt;
+mod uri;
+
+// From the session to the editor.
+mod call;
+mod diff;
+mod live_call;
+pub mod outcome;
+mod plan;
+pub mod replay;
+mod time;
+pub mod updates;
+
+pub use client::Client;
+pub use plan::plan;
+pub use time::iso;

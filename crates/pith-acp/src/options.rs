@@ -1,0 +1,190 @@
+//! Models, thinking levels and switches as the config options and modes of a session.
+
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{
+    Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelectGroup,
+    SessionConfigSelectOption, SessionMode, SessionModeState,
+};
+use pith_protocol::{Model, ThinkingLevel};
+
+use crate::Client;
+use crate::error::invalid_params;
+
+/// The only mode: nothing is asked before a tool runs.
+pub const FULL: &str = "full";
+
+const FULL_NAME: &str = "Full access";
+const FULL_ABOUT: &str = "Tools run without asking. pith has no other mode yet.";
+
+/// What the options show.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    pub model: Option<Arc<Model>>,
+    pub models: Vec<Arc<Model>>,
+    pub level: ThinkingLevel,
+    pub levels: Vec<ThinkingLevel>,
+    pub auto_compact: bool,
+    pub auto_retry: bool,
+}
+
+/// A change that a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Model {
+        provider: String,
+        id: String,
+    },
+    Level(ThinkingLevel),
+    AutoCompact(bool),
+    AutoRetry(bool),
+    /// The mode that it has already.
+    Nothing,
+}
+
+/// The modes of a session.
+pub fn modes() -> SessionModeState {
+    SessionModeState::new(FULL, vec![SessionMode::new(FULL, FULL_NAME).description(FULL_ABOUT.to_owned())])
+}
+
+impl Choices {
+    /// All options.
+    pub fn options(&self, client: &Client) -> Vec<SessionConfigOption> {
+        let mut options = Vec::new();
+        if let Some(model) = &self.model {
+            let select = SessionConfigOption::select("model", "Model", name(model), self.groups(model));
+            options.push(select.category(SessionConfigOptionCategory::Model));
+        }
+        if self.levels.len() > 1 {
+            let levels: Vec<_> = self.levels.iter().map(|level| choice(level.as_str(), level.as_str())).collect();
+            let select = SessionConfigOption::select("thought_level", "Thinking", self.level.as_str(), levels);
+            options.push(select.category(SessionConfigOptionCategory::ThoughtLevel));
+        }
+        let full = vec![choice(FULL, FULL_NAME).description(FULL_ABOUT.to_owned())];
+        options
+            .push(SessionConfigOption::select("mode", "Mode", FULL, full).category(SessionConfigOptionCategory::Mode));
+        if client.takes_booleans() {
+            options.push(SessionConfigOption::boolean("auto_compact", "Summarise when full", self.auto_compact));
+            options.push(SessionConfigOption::boolean("auto_retry", "Retry on failure", self.auto_retry));
+        }
+        options
+    }
+
+    /// Models by provider. The one in use is always there: clients show the current value only if it is a choice.
+    fn groups(&self, current: &Arc<Model>) -> Vec<SessionConfigSelectGroup> {
+        let is_listed = self.models.iter().any(|model| name(model) == name(current));
+        let models = self.models.iter().chain((!is_listed).then_some(current));
+        let mut groups: Vec<SessionConfigSelectGroup> = Vec::new();
+        for model in models {
+            let label = if model.name.is_empty() { &model.id } else { &model.name };
+            let option = choice(&name(model), label);
+            match groups.iter_mut().find(|group| *group.group.0 == *model.provider) {
+                Some(group) => group.options.push(option),
+                None => groups.push(SessionConfigSelectGroup::new(
+                    model.provider.clone(),
+                    model.provider.clone(),
+                    vec![option],
+                )),
+            }
+        }
+        groups
+    }
+
+    /// Reads a change; errors list what there is.
+    pub fn change(&self, id: &str, value: &SessionConfigOptionValue) -> Result<Change, Error> {
+        let text = || match value {
+            SessionConfigOptionValue::ValueId { value } => Ok(value.0.to_string()),
+            _ => Err(invalid_params("value", format!("{id} takes one of its values, not a boolean"))),
+        };
+        let switch = || match value {
+            SessionConfigOptionValue::Boolean { value } => Ok(*value),
+            _ => Err(invalid_params("value", format!("{id} takes a boolean"))),
+        };
+        match id {
+            "model" => self.model_change(&text()?),
+            "thought_level" => {
+                let (word, words) = (text()?, self.levels.iter().map(|level| level.as_str()).collect::<Vec<_>>());
+                let level = ThinkingLevel::parse(&word).filter(|level| self.levels.contains(level));
+                level.map(Change::Level).ok_or_else(|| unknown_value(&word, &words))
+            }
+            "mode" => mode_change(&text()?),
+            "auto_compact" => switch().map(Change::AutoCompact),
+            "auto_retry" => switch().map(Change::AutoRetry),
+            _ => {
+                let known = "model, thought_level, mode, auto_compact, auto_retry";
+                Err(invalid_params("configId", format!("Unknown config option \"{id}\". There are: {known}")))
+            }
+        }
+    }
+
+    /// Reads a model as `provider/id`, or as an id that only one provider has.
+    pub fn model_change(&self, wanted: &str) -> Result<Change, Error> {
+        let found = self.models.iter().find(|model| name(model) == wanted).or_else(|| {
+            let mut same = self.models.iter().filter(|model| model.id == wanted);
+            same.next().filter(|_| same.next().is_none())
+        });
+        match found {
+            Some(model) => Ok(Change::Model { provider: model.provider.clone(), id: model.id.clone() }),
+            None => {
+                let names: Vec<_> = self.models.iter().map(|model| name(model)).collect();
+                Err(unknown_value(wanted, &names.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+        }
+    }
+}
+
+/// Reads a mode: there is only one.
+pub fn mode_change(wanted: &str) -> Result<Change, Error> {
+    if wanted == FULL { Ok(Change::Nothing) } else { Err(unknown_value(wanted, &[FULL])) }
+}
+
+fn unknown_value(value: &str, known: &[&str]) -> Error {
+    invalid_params("value", format!("Unknown value \"{value}\". There are: {}", known.join(", ")))
+}
+
+fn choice(value: &str, name: &str) -> SessionConfigSelectOption {
+    SessionConfigSelectOption::new(value.to_owned(), name)
+}
+
+fn name(model: &Model) -> String {
+    format!("{}/{}", model.provider, model.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choices() -> Choices {
+        let model =
+            |provider: &str, id: &str| Arc::new(Model { provider: provider.into(), id: id.into(), ..Model::default() });
+        Choices {
+            model: Some(model("a", "x")),
+            models: vec![model("a", "x"), model("b", "x"), model("b", "y/z")],
+            level: ThinkingLevel::Off,
+            levels: vec![ThinkingLevel::Off],
+            auto_compact: true,
+            auto_retry: true,
+        }
+    }
+
+    #[test]
+    fn options_fit_the_model_and_the_client() {
+        let ids: Vec<_> = choices().options(&Client::default()).iter().map(|option| option.id.0.to_string()).collect();
+        // A model that does not think has no levels, and this client takes no switches.
+        assert_eq!(ids, ["model", "mode"]);
+    }
+
+    #[test]
+    fn values_are_checked() {
+        let choices = choices();
+        let value = |text: &str| SessionConfigOptionValue::ValueId { value: text.to_owned().into() };
+        let change = |id: &str, text: &str| choices.change(id, &value(text));
+        assert_eq!(change("model", "b/y/z"), Ok(Change::Model { provider: "b".into(), id: "y/z".into() }));
+        assert_eq!(change("model", "y/z"), Ok(Change::Model { provider: "b".into(), id: "y/z".into() }));
+        let refused = |id: &str, text: &str| change(id, text).expect_err("it is refused").message;
+        assert_eq!(refused("model", "x"), "Unknown value \"x\". There are: a/x, b/x, b/y/z");
+        assert_eq!(refused("mode", "ask"), "Unknown value \"ask\". There are: full");
+        assert!(refused("dance", "x").starts_with("Unknown config option \"dance\""));
+        assert_eq!(refused("auto_retry", "x"), "auto_retry takes a boolean");
+    }
+}

@@ -1,0 +1,357 @@
+//! Turns what a live session tells into updates for the editor.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use agent_client_protocol_schema::v1::{
+    CompactionStatus, CompactionUpdate, ContentBlock, ContentChunk, Cost, MessageId, Notice, NoticeSeverity,
+    SessionInfoUpdate, SessionUpdate, TextContent, UsageUpdate,
+};
+use pith_protocol::todos::TodoPhase;
+use pith_protocol::{AssistantEvent, AssistantMessage, Block, Content, Event, Message, ToolResult};
+use serde_json::Value;
+
+use crate::call::content_block;
+use crate::live_call::LiveCall;
+use crate::plan::plan;
+use crate::time::iso;
+use crate::{Client, outcome::Outcome};
+
+/// How much of a prompt may become the title of its session.
+const MAX_TITLE: usize = 80;
+
+/// What a session has told its editor so far, as far as later updates depend on it.
+pub struct Translator {
+    cwd: PathBuf,
+    client: Client,
+    /// The entry that the message being told will have in the session file.
+    entry: Option<MessageId>,
+    calls: Vec<LiveCall>,
+    /// Inputs of the editor that have not appeared as messages yet. The editor shows those itself.
+    n_own_inputs: usize,
+    meter: Meter,
+    has_title: bool,
+    n_compactions: u32,
+    outcome: Outcome,
+}
+
+/// How full the context is and what the session has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Meter {
+    /// Tokens the model can take; 0 if unknown.
+    pub window: u64,
+    /// US dollars so far.
+    pub cost: f64,
+}
+
+/// Something the adapter must look at: an update cannot say it alone.
+#[derive(Debug)]
+pub enum Notable {
+    /// A run has begun.
+    Started,
+    /// All work has ended.
+    Settled(Box<Outcome>),
+    /// A summary was written, or given up.
+    Compacted,
+    /// Model or thinking level may have changed.
+    OptionsChanged,
+    /// Finished todos were removed.
+    TodosCleared,
+}
+
+/// Takes what a translator makes of an event.
+pub trait Sink {
+    /// Sends an update.
+    fn update(&mut self, update: SessionUpdate);
+    /// Sends the state of a running tool call, which replaces earlier ones.
+    fn progress(&mut self, call: &str, update: SessionUpdate);
+    /// Tells the adapter.
+    fn tell(&mut self, notable: Notable);
+    /// Says something to the user where the client cannot show notices.
+    fn log(&mut self, text: &str);
+}
+
+impl Translator {
+    pub fn new(cwd: PathBuf, client: Client) -> Self {
+        Translator {
+            cwd,
+            client,
+            entry: None,
+            calls: Vec::new(),
+            n_own_inputs: 0,
+            meter: Meter::default(),
+            has_title: false,
+            n_compactions: 0,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Takes what is known of the session before it is heard: from its file, and from its model.
+    pub fn set_meter(&mut self, meter: Meter) {
+        self.meter = meter;
+    }
+
+    /// Changes the window after another model was selected.
+    pub fn set_window(&mut self, window: u64) {
+        self.meter.window = window;
+    }
+
+    /// Called when the session has a title already.
+    pub fn set_titled(&mut self) {
+        self.has_title = true;
+    }
+
+    /// Called when the session has accepted an input of the editor.
+    pub fn expect_input(&mut self) {
+        self.n_own_inputs += 1;
+    }
+
+    /// Names the entry of the message that follows.
+    pub fn entry(&mut self, id: &str) {
+        self.entry = Some(MessageId::new(id));
+    }
+
+    /// Takes a piece of an answer.
+    pub fn stream(&mut self, event: &AssistantEvent, sink: &mut impl Sink) {
+        let text = |text: &str| ContentBlock::Text(TextContent::new(text));
+        match event {
+            AssistantEvent::TextDelta { delta, .. } => {
+                sink.update(SessionUpdate::AgentMessageChunk(self.chunk(text(delta))));
+            }
+            AssistantEvent::ThinkingDelta { delta, .. } => {
+                sink.update(SessionUpdate::AgentThoughtChunk(self.chunk(text(delta))));
+            }
+            AssistantEvent::ToolCallStart { index, id, name } => {
+                let has_terminal = self.client.shows_terminal_output();
+                self.calls.push(LiveCall::new(id, name, *index, has_terminal, Instant::now()));
+            }
+            AssistantEvent::ToolCallDelta { index, .. } => {
+                let call = self.calls.iter_mut().rfind(|call| call.index == *index);
+                if let Some(update) = call.and_then(|call| call.grow(Instant::now())) {
+                    sink.update(update);
+                }
+            }
+            AssistantEvent::ToolCallEnd { index, call } => {
+                let at = self.calls.iter().rposition(|live| live.is(&call.id));
+                let at = at.unwrap_or_else(|| self.adopt(&call.id, &call.name, *index));
+                sink.update(self.calls[at].complete(&call.arguments, &self.cwd));
+            }
+            AssistantEvent::Start(_)
+            | AssistantEvent::Meta { .. }
+            | AssistantEvent::TextStart { .. }
+            | AssistantEvent::TextEnd { .. }
+            | AssistantEvent::ThinkingStart { .. }
+            | AssistantEvent::ThinkingEnd { .. }
+            | AssistantEvent::End(_) => {}
+        }
+    }
+
+    /// Takes an event.
+    pub fn event(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
+        match event {
+            Event::AgentStart => sink.tell(Notable::Started),
+            Event::AgentSettled { .. } => {
+                self.abort_calls(sink);
+                self.n_own_inputs = 0;
+                sink.tell(Notable::Settled(Box::new(std::mem::take(&mut self.outcome))));
+            }
+            Event::MessageStart { message } => self.message_start(message, sink),
+            Event::MessageEnd { message } => self.message_end(message, sink),
+            Event::ToolExecutionStart { tool_call_id, tool_name, args } => {
+                let known = self.calls.iter().position(|call| call.is(tool_call_id));
+                let at = known.unwrap_or_else(|| {
+                    let at = self.adopt(tool_call_id, tool_name, usize::MAX);
+                    sink.update(self.calls[at].complete(args, &self.cwd));
+                    at
+                });
+                sink.update(self.calls[at].start());
+            }
+            Event::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
+                let Some(call) = self.calls.iter_mut().find(|call| call.is(tool_call_id)) else { return };
+                let replaces = !call.has_terminal();
+                match call.progress(partial_result) {
+                    Some(update) if replaces => sink.progress(tool_call_id, update),
+                    Some(update) => sink.update(update),
+                    None => {}
+                }
+            }
+            Event::ToolExecutionEnd { tool_call_id, tool_name, result, is_error } => {
+                self.call_end(tool_call_id, tool_name, result, *is_error, sink);
+            }
+            Event::SessionInfoChanged { name } => {
+                self.has_title = name.is_some();
+                let title = name.as_deref().map(str::to_owned);
+                sink.update(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title)));
+            }
+            Event::ThinkingLevelChanged { .. } => sink.tell(Notable::OptionsChanged),
+            Event::TodoAutoClear => sink.tell(Notable::TodosCleared),
+            Event::CompactionStart { .. } | Event::CompactionEnd { .. } => self.compaction(event, sink),
+            _ => self.notice(event, sink),
+        }
+    }
+
+    /// Tells the user something beside the conversation.
+    pub fn say(&self, severity: NoticeSeverity, title: &str, description: Option<String>, sink: &mut impl Sink) {
+        if self.client.shows_notices() && !title.is_empty() {
+            return sink.update(SessionUpdate::Notice(Notice::new(severity, title).description(description)));
+        }
+        sink.log(&description.map_or_else(|| title.to_owned(), |text| format!("{title}: {text}")));
+    }
+
+    fn chunk(&self, content: ContentBlock) -> ContentChunk {
+        ContentChunk::new(content).message_id(self.entry.clone())
+    }
+
+    /// Takes a call whose start was not streamed.
+    fn adopt(&mut self, id: &str, tool: &str, index: usize) -> usize {
+        self.calls.push(LiveCall::new(id, tool, index, self.client.shows_terminal_output(), Instant::now()));
+        self.calls.len() - 1
+    }
+
+    fn message_start(&mut self, message: &Message, sink: &mut impl Sink) {
+        if matches!(message, Message::User(_)) {
+            self.outcome.note_prompt(self.entry.as_ref().map(|id| id.0.to_string()));
+        }
+        match message {
+            Message::User(_) if self.n_own_inputs > 0 => self.n_own_inputs -= 1,
+            Message::User(user) => self.show_user(&user.content, sink),
+            Message::Custom(custom) if custom.display => self.show_user(&custom.content, sink),
+            _ => {}
+        }
+    }
+
+    fn show_user(&self, content: &Content, sink: &mut impl Sink) {
+        for block in user_blocks(content) {
+            sink.update(SessionUpdate::UserMessageChunk(self.chunk(block)));
+        }
+    }
+
+    fn message_end(&mut self, message: &Message, sink: &mut impl Sink) {
+        match message {
+            Message::Assistant(answer) => self.answer_end(answer, sink),
+            Message::User(user) => {
+                let mut info = SessionInfoUpdate::new().updated_at(iso(user.timestamp));
+                if !std::mem::replace(&mut self.has_title, true) {
+                    info = info.title(title_of(&user.content.text()));
+                }
+                sink.update(SessionUpdate::SessionInfoUpdate(info));
+            }
+            _ => {}
+        }
+        self.entry = None;
+    }
+
+    fn answer_end(&mut self, answer: &AssistantMessage, sink: &mut impl Sink) {
+        self.outcome.note(answer);
+        if answer.failed() {
+            self.abort_calls(sink);
+        }
+        self.meter.cost += answer.usage.cost.total;
+        if let Some(update) = usage(self.meter, answer.usage.context_tokens()) {
+            sink.update(update);
+        }
+    }
+
+    fn call_end(&mut self, id: &str, tool: &str, result: &ToolResult<'_>, is_error: bool, sink: &mut impl Sink) {
+        let Some(at) = self.calls.iter().position(|call| call.is(id)) else { return };
+        for update in self.calls.remove(at).end(result, is_error, &self.cwd) {
+            sink.update(update);
+        }
+        if tool == "todo_write"
+            && !is_error
+            && let Some(phases) = result.details.as_deref().and_then(phases_of)
+        {
+            sink.update(SessionUpdate::Plan(plan(&phases)));
+        }
+    }
+
+    /// Calls of an answer that was cut off, and of work that has ended, will not be run any more.
+    fn abort_calls(&mut self, sink: &mut impl Sink) {
+        for update in self.calls.drain(..).filter_map(LiveCall::abort) {
+            sink.update(update);
+        }
+    }
+
+    fn compaction(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
+        let update = match event {
+            Event::CompactionEnd { result, aborted, error_message, .. } => {
+                let id = format!("compaction-{}", self.n_compactions);
+                match (result, error_message) {
+                    (Some(result), _) => CompactionUpdate::new(id, CompactionStatus::Completed)
+                        .summary(vec![ContentBlock::Text(TextContent::new(result.summary.clone()))]),
+                    (None, _) if *aborted => CompactionUpdate::new(id, CompactionStatus::Cancelled),
+                    (None, error) => CompactionUpdate::new(id, CompactionStatus::Failed)
+                        .error(error.as_deref().unwrap_or("the summary was not written").to_owned()),
+                }
+            }
+            _ => {
+                self.n_compactions += 1;
+                CompactionUpdate::new(format!("compaction-{}", self.n_compactions), CompactionStatus::InProgress)
+            }
+        };
+        if matches!(event, Event::CompactionEnd { .. }) {
+            sink.tell(Notable::Compacted);
+        }
+        if self.client.shows_compactions() {
+            sink.update(SessionUpdate::CompactionUpdate(update));
+        } else if let Event::CompactionEnd { error_message: Some(error), .. } = event {
+            sink.log(&format!("the conversation was not summarised: {error}"));
+        }
+    }
+
+    fn notice(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
+        use NoticeSeverity::{Error, Info, Warning};
+        let (severity, title, description) = match event {
+            Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
+                let seconds = delay_ms.div_ceil(1000);
+                (Warning, format!("Trying again in {seconds}s ({attempt}/{max_attempts})"), error_message.to_string())
+            }
+            Event::AutoRetryEnd { success: false, final_error: Some(error), .. } => {
+                (Error, "Gave up trying again".to_owned(), error.to_string())
+            }
+            Event::RetryFallbackApplied { from, to, .. } => {
+                sink.tell(Notable::OptionsChanged);
+                (Warning, format!("Using {to} instead of {from}"), "the first model does not answer".to_owned())
+            }
+            Event::ExtensionError { extension_path, event, error } => {
+                (Error, format!("Extension {extension_path} failed in {event}"), error.to_string())
+            }
+            Event::TtsrTriggered { rules } => {
+                let names: Vec<_> = rules.iter().map(|rule| rule.name.as_str()).collect();
+                (Info, "A rule has stopped the answer".to_owned(), names.join(", "))
+            }
+            _ => return,
+        };
+        self.say(severity, &title, Some(description), sink);
+    }
+}
+
+/// The blocks of a user's message.
+pub(crate) fn user_blocks(content: &Content) -> Vec<ContentBlock> {
+    match content {
+        Content::Text(text) => vec![ContentBlock::Text(TextContent::new(text.clone()))],
+        Content::Blocks(blocks) => blocks.iter().filter(|block| !is_blank(block)).filter_map(content_block).collect(),
+    }
+}
+
+fn is_blank(block: &Block) -> bool {
+    block.as_text().is_some_and(str::is_empty)
+}
+
+/// The update about context and cost; `None` while the model's window is unknown.
+pub(crate) fn usage(meter: Meter, used: u64) -> Option<SessionUpdate> {
+    // A session that has cost nothing has a model without prices.
+    let cost = (meter.cost > 0.0).then(|| Cost::new(meter.cost, "USD"));
+    (meter.window > 0).then(|| SessionUpdate::UsageUpdate(UsageUpdate::new(used, meter.window).cost(cost)))
+}
+
+/// The todo list in the details of a `todo_write` result.
+pub(crate) fn phases_of(details: &Value) -> Option<Vec<TodoPhase>> {
+    serde_json::from_value(details.get("phases")?.clone()).ok()
+}
+
+/// The title of a session without a name: how its first prompt begins.
+pub fn title_of(prompt: &str) -> String {
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("Untitled");
+    line.chars().take(MAX_TITLE).collect()
+}

@@ -1,0 +1,63 @@
+//! The way from one session to its editor.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
+use pith_acp::wire::append_notification;
+use pith_session::Room;
+
+use crate::transport::writer::FrameQueue;
+
+/// Sends updates about one session.
+pub struct Channel {
+    id: SessionId,
+    queue: Arc<FrameQueue>,
+    /// Updates that wait for the answer that names the session: editors drop those of sessions they do not know.
+    held: Mutex<Option<Vec<SessionUpdate>>>,
+}
+
+impl Channel {
+    /// Creates a channel that holds its updates back until [`Channel::release`].
+    pub fn held(id: &str, queue: Arc<FrameQueue>) -> Self {
+        Channel { id: SessionId::new(id), queue, held: Mutex::new(Some(Vec::new())) }
+    }
+
+    /// Sends an update, in its turn.
+    pub fn update(&self, update: SessionUpdate) {
+        match &mut *self.lock() {
+            Some(held) => held.push(update),
+            None => self.send(update),
+        }
+    }
+
+    /// Sends an update at once: part of what the editor waits for.
+    pub fn send(&self, update: SessionUpdate) {
+        let notification = SessionNotification::new(self.id.clone(), update);
+        self.queue.push(|out| append_notification(out, "session/update", &notification));
+    }
+
+    /// Sends the state of a tool call; a newer one takes the place of one that was not sent yet.
+    pub fn progress(&self, call: &str, update: SessionUpdate) {
+        if self.lock().is_some() {
+            return self.update(update);
+        }
+        let notification = SessionNotification::new(self.id.clone(), update);
+        let key = format!("{}/{call}", self.id);
+        self.queue.push_tool_update(&key, |out| append_notification(out, "session/update", &notification));
+    }
+
+    /// Called after the session was named: sends what was held back, and from now on everything at once.
+    pub fn release(&self) {
+        let held = self.lock().take();
+        held.into_iter().flatten().for_each(|update| self.send(update));
+    }
+
+    /// The signal that tells runs to wait while the editor has fallen behind.
+    pub fn room(&self) -> Room {
+        self.queue.room()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<SessionUpdate>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

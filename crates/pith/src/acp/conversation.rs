@@ -1,0 +1,177 @@
+//! A session and the editor that has it open.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pith_acp::acp::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, Error, Notice,
+    NoticeSeverity, SessionConfigOption, SessionUpdate, UnstructuredCommandInput,
+};
+use pith_acp::options::{Change, Choices};
+use pith_acp::replay::Replay;
+use pith_acp::{Client, error, plan};
+use pith_protocol::answers::State;
+use pith_protocol::commands::{
+    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetEntries, GetState, SetAutoCompaction, SetAutoRetry,
+    SetModel, SetThinkingLevel,
+};
+use pith_protocol::{CommandError, ErrorCode};
+use tokio::sync::mpsc;
+
+use super::channel::Channel;
+use super::outbox::{SharedTranslator, lock};
+use super::turns::TurnRequest;
+use crate::hub::Seat;
+use crate::warn;
+
+/// A session that an editor has open.
+pub struct Conversation {
+    pub seat: Rc<Seat>,
+    pub channel: Arc<Channel>,
+    pub translator: SharedTranslator,
+    pub client: Rc<Client>,
+    /// To the task that takes prompts, which ends with the session.
+    pub turns: mpsc::UnboundedSender<TurnRequest>,
+    /// What `set_auto_retry` was told last; the state does not say it.
+    auto_retry: Cell<bool>,
+    /// The editor changes an option and gets all of them with its answer.
+    is_changing: Cell<bool>,
+}
+
+impl Conversation {
+    pub fn new(
+        seat: Rc<Seat>,
+        channel: Arc<Channel>,
+        translator: SharedTranslator,
+        client: Rc<Client>,
+        turns: mpsc::UnboundedSender<TurnRequest>,
+    ) -> Self {
+        let auto_retry = Cell::new(seat.settings.retry.enabled);
+        Conversation { seat, channel, translator, client, turns, auto_retry, is_changing: Cell::new(false) }
+    }
+
+    /// What can be chosen now.
+    pub async fn choices(&self) -> Result<Choices, Error> {
+        let state = self.state().await?;
+        lock(&self.translator).set_window(window(&state));
+        let models = self.seat.ask(GetAvailableModels {}).await.map_err(of_command)?.models;
+        let levels = self.seat.ask(GetAvailableThinkingLevels {}).await.map_err(of_command)?.levels;
+        Ok(Choices {
+            model: state.model,
+            models,
+            level: state.thinking_level,
+            levels,
+            auto_compact: state.auto_compaction_enabled,
+            auto_retry: self.auto_retry.get(),
+        })
+    }
+
+    /// All config options.
+    pub async fn options(&self) -> Result<Vec<SessionConfigOption>, Error> {
+        Ok(self.choices().await?.options(&self.client))
+    }
+
+    /// Carries out a change and returns all options.
+    pub async fn change(
+        &self,
+        change: impl FnOnce(&Choices) -> Result<Change, Error>,
+    ) -> Result<Vec<SessionConfigOption>, Error> {
+        let change = change(&self.choices().await?)?;
+        self.is_changing.set(true);
+        let changed = match change {
+            Change::Model { provider, id } => self.seat.ask(SetModel { provider, model_id: id }).await.map(drop),
+            Change::Level(level) => self.seat.ask(SetThinkingLevel { level }).await,
+            Change::AutoCompact(enabled) => self.seat.ask(SetAutoCompaction { enabled }).await,
+            Change::AutoRetry(enabled) => {
+                self.auto_retry.set(enabled);
+                self.seat.ask(SetAutoRetry { enabled }).await
+            }
+            Change::Nothing => Ok(()),
+        };
+        let options = self.options().await;
+        self.is_changing.set(false);
+        changed.map_err(of_command)?;
+        options
+    }
+
+    /// Tells the editor that options have changed, unless it is changing them itself.
+    pub async fn tell_options(&self) {
+        if !self.is_changing.get()
+            && let Ok(options) = self.options().await
+        {
+            self.channel.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
+        }
+    }
+
+    /// Tells the editor which slash commands there are.
+    pub async fn tell_commands(&self) {
+        let Ok(offered) = self.seat.ask(GetCommands {}).await else { return };
+        let command = |offered: pith_protocol::answers::OfferedCommand| {
+            let description =
+                offered.description.filter(|text| !text.is_empty()).unwrap_or_else(|| offered.name.clone());
+            let input = AvailableCommandInput::Unstructured(UnstructuredCommandInput::new("arguments"));
+            AvailableCommand::new(offered.name, description).input(input)
+        };
+        let commands: Vec<_> = offered.commands.into_iter().map(command).collect();
+        self.channel.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)));
+    }
+
+    /// Tells the editor the plan as it is now.
+    pub async fn tell_plan(&self) {
+        if let Ok(state) = self.state().await {
+            self.channel.update(SessionUpdate::Plan(plan(&state.todo_phases)));
+        }
+    }
+
+    /// Warns the user: beside the conversation where the editor shows such notices, otherwise on stderr.
+    pub fn say(&self, title: &str, description: &str) {
+        if self.client.shows_notices() {
+            let notice = Notice::new(NoticeSeverity::Warning, title).description(description.to_owned());
+            return self.channel.update(SessionUpdate::Notice(notice));
+        }
+        warn(&format!("pith: {title}: {description}"));
+    }
+
+    /// Sends the stored conversation, as fast as the editor reads, if `shows` says so; in any case takes from it what
+    /// later updates depend on.
+    pub async fn replay(&self, shows: bool) -> Result<(), Error> {
+        let state = self.state().await?;
+        let entries = self.seat.ask(GetEntries { since: None }).await.map_err(of_command)?;
+        let replay = Replay::new(&entries, &self.seat.cwd, &self.client);
+        let summary = replay.summary(window(&state), state.session_name.as_deref());
+        {
+            let mut translator = lock(&self.translator);
+            translator.set_meter(summary.meter);
+            if summary.has_title {
+                translator.set_titled();
+            }
+        }
+        if !shows {
+            return Ok(());
+        }
+        for updates in replay.updates() {
+            self.channel.room().wait().await;
+            updates.into_iter().for_each(|update| self.channel.send(update));
+        }
+        summary.updates.into_iter().for_each(|update| self.channel.send(update));
+        Ok(())
+    }
+
+    async fn state(&self) -> Result<State, Error> {
+        self.seat.ask(GetState {}).await.map_err(of_command)
+    }
+}
+
+fn window(state: &State) -> u64 {
+    state.model.as_ref().map_or(0, |model| model.context_window)
+}
+
+/// A refused command as an error of the protocol.
+pub fn of_command(failure: CommandError) -> Error {
+    match failure.code {
+        ErrorCode::NoModel | ErrorCode::ModelUnusable => error::auth_required(failure.text),
+        ErrorCode::MissingField | ErrorCode::InvalidField => error::invalid_params("params", failure.text),
+        _ => error::internal(failure.text),
+    }
+}

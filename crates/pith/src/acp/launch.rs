@@ -1,0 +1,197 @@
+//! How sessions are opened: the command line gives the defaults, the editor the rest.
+
+use std::path::{Path, PathBuf};
+
+use pith_acp::acp::{ContentBlock, Error, McpServer, Meta, SystemPrompt, SystemPromptMode};
+use pith_acp::error::{internal, invalid_params};
+use pith_config::{AgentDir, Environment, settings};
+use pith_protocol::ThinkingLevel;
+use pith_resources::PromptText;
+use pith_session::SessionPlaces;
+use pith_store::StoreError;
+use pith_tools::process::Supervisor;
+use serde_json::Value;
+
+use crate::cli::Cli;
+use crate::dialect::Dialect;
+use crate::open::{OpenRequest, agent_dir};
+use crate::sessions::places;
+
+/// What all sessions of this process begin with.
+pub struct Launch {
+    cli: Cli,
+    dialect: &'static Dialect,
+    environment: Environment,
+    agent_dir: AgentDir,
+    supervisor: Option<Supervisor>,
+    /// Where pith was started; sessions have directories of their own.
+    cwd: PathBuf,
+}
+
+/// What an editor says about a session that it opens.
+#[derive(Default)]
+pub struct Wanted {
+    pub cwd: PathBuf,
+    pub additional_directories: Vec<PathBuf>,
+    pub mcp_servers: Vec<McpServer>,
+    pub system_prompt: Option<SystemPrompt>,
+    pub meta: Option<Meta>,
+}
+
+/// Which session is opened.
+pub enum Which<'a> {
+    New,
+    Saved(&'a Path),
+    CopyOf(&'a Path),
+}
+
+impl Launch {
+    pub fn new(cli: Cli, dialect: &'static Dialect) -> anyhow::Result<Self> {
+        let environment = Environment::of_process();
+        let agent_dir = agent_dir(dialect, &environment);
+        let supervisor = Supervisor::this_program().ok();
+        Ok(Launch { cli, dialect, environment, agent_dir, supervisor, cwd: crate::current_dir()? })
+    }
+
+    /// Where sessions of a directory are kept, and those of all.
+    pub fn places(&self, cwd: Option<&Path>) -> SessionPlaces {
+        let cwd = cwd.unwrap_or(&self.cwd);
+        let setting = settings::session_dir(&self.agent_dir, cwd);
+        places(self.cli.session_dir.clone(), &self.environment, setting.as_deref(), &self.agent_dir, cwd)
+    }
+
+    /// Makes the request that opens a session.
+    pub fn request(&self, wanted: Wanted, which: Which<'_>) -> Result<OpenRequest, Error> {
+        let cwd = directory("cwd", &wanted.cwd)?;
+        let mut cli = self.cli.clone();
+        match which {
+            Which::New => {}
+            Which::Saved(path) => cli.sessions.open = Some(path.to_string_lossy().into_owned()),
+            Which::CopyOf(path) => cli.sessions.fork = Some(path.to_string_lossy().into_owned()),
+        }
+        let mut roots = Vec::new();
+        for (index, path) in wanted.additional_directories.iter().enumerate() {
+            roots.push(directory(&format!("additionalDirectories[{index}]"), path)?);
+        }
+        if !roots.is_empty() {
+            let names: Vec<_> = roots.iter().map(|root| root.display().to_string()).collect();
+            let line = format!("Further directories of this project: {}", names.join(", "));
+            cli.append_system_prompt.push(PromptText::Literal(line));
+        }
+        match wanted.system_prompt {
+            Some(prompt) => set_system_prompt(&mut cli, &prompt)?,
+            None => set_older_system_prompt(&mut cli, wanted.meta.as_ref())?,
+        }
+        set_own(&mut cli, wanted.meta.as_ref())?;
+        Ok(OpenRequest {
+            cwd,
+            environment: self.environment.clone(),
+            arguments: cli,
+            dialect: self.dialect,
+            // Extensions know no other word for a program at the other end.
+            mode: pith_ext::Mode::Rpc,
+            ask: None,
+            supervisor: self.supervisor.clone(),
+            additional_roots: roots,
+            is_replaceable: false,
+        })
+    }
+
+    /// Whether the command line names a model, so that its absence is told by its own error.
+    pub fn names_model(&self) -> bool {
+        self.cli.model.is_some() || self.cli.provider.is_some() || self.cli.script.is_some()
+    }
+}
+
+/// Checks a directory that the editor names.
+fn directory(field: &str, path: &Path) -> Result<PathBuf, Error> {
+    if !path.is_absolute() {
+        return Err(invalid_params(field, format!("{field} must be an absolute path: {}", path.display())));
+    }
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(path.to_owned()),
+        Ok(_) => Err(invalid_params(field, format!("{field} is not a directory: {}", path.display()))),
+        Err(error) => Err(invalid_params(field, format!("{field}: {}: {error}", path.display()))),
+    }
+}
+
+fn set_system_prompt(cli: &mut Cli, prompt: &SystemPrompt) -> Result<(), Error> {
+    let mut text = String::new();
+    for (index, block) in prompt.content.iter().enumerate() {
+        match block {
+            ContentBlock::Text(block) => text.push_str(&block.text),
+            _ => {
+                let field = format!("systemPrompt.content[{index}]");
+                return Err(invalid_params(&field, "The system prompt can only have text"));
+            }
+        }
+    }
+    match &prompt.mode {
+        SystemPromptMode::Append => cli.append_system_prompt.push(PromptText::Literal(text)),
+        SystemPromptMode::Override => cli.system_prompt = Some(PromptText::Literal(text)),
+        other => {
+            let why = format!("Unknown mode of the system prompt: {other:?}. There are: append, override");
+            return Err(invalid_params("systemPrompt.mode", why));
+        }
+    }
+    Ok(())
+}
+
+/// The form in which acpx sends a system prompt: a text that replaces, or `{"append": text}`.
+fn set_older_system_prompt(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Error> {
+    let Some(value) = meta.and_then(|meta| meta.get("systemPrompt")) else { return Ok(()) };
+    match (value, value.get("append")) {
+        (Value::String(text), _) => cli.system_prompt = Some(PromptText::Literal(text.clone())),
+        (_, Some(Value::String(text))) => cli.append_system_prompt.push(PromptText::Literal(text.clone())),
+        _ => {
+            return Err(invalid_params("_meta.systemPrompt", "Expected a string, or an object with the string append"));
+        }
+    }
+    Ok(())
+}
+
+/// What `_meta.pith` may say of a new session.
+fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Error> {
+    let Some(own) = meta.and_then(|meta| meta.get("pith")) else { return Ok(()) };
+    let text = |key: &str| match own.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(invalid_params(&format!("_meta.pith.{key}"), format!("_meta.pith.{key} must be a string"))),
+    };
+    if let Some(model) = text("model")? {
+        cli.model = Some(model);
+        cli.provider = None;
+    }
+    if let Some(word) = text("thinkingLevel")? {
+        let level = ThinkingLevel::parse(&word);
+        let field = "_meta.pith.thinkingLevel";
+        cli.thinking = Some(level.ok_or_else(|| invalid_params(field, format!("Unknown thinking level: {word}")))?);
+    }
+    if let Some(name) = text("name")? {
+        cli.name = Some(name);
+    }
+    if let Some(tools) = own.get("tools") {
+        let names = serde_json::from_value(tools.clone())
+            .map_err(|_| invalid_params("_meta.pith.tools", "_meta.pith.tools must be a list of names"))?;
+        cli.tools = Some(names);
+    }
+    Ok(())
+}
+
+/// The name of an MCP server that the editor wants to be used.
+pub fn server_name(server: &McpServer) -> &str {
+    match server {
+        McpServer::Http(server) => &server.name,
+        McpServer::Sse(server) => &server.name,
+        McpServer::Stdio(server) => &server.name,
+        _ => "?",
+    }
+}
+
+/// Why a session could not be opened.
+pub fn refusal(failure: &anyhow::Error) -> Error {
+    match failure.downcast_ref::<StoreError>() {
+        Some(StoreError::InUse { pid: Some(pid), .. }) => internal(format!("Session is in use by process {pid}")),
+        _ => internal(format!("{failure:#}")),
+    }
+}

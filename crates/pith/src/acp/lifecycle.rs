@@ -1,0 +1,260 @@
+//! Opening, closing and listing sessions for an editor.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use pith_acp::acp::{
+    CloseSessionResponse, DeleteSessionResponse, Error, ForkSessionRequest, ForkSessionResponse, ListSessionsRequest,
+    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
+    ResumeSessionResponse, SessionConfigOption, SessionId, SessionStatus, SessionStatusResponse,
+    SetSessionTitleRequest, SetSessionTitleResponse,
+};
+use pith_acp::error::{auth_required, cancelled, internal, invalid_params};
+use pith_acp::updates::Translator;
+use pith_acp::{options, params};
+use pith_protocol::commands::SetSessionName;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::agent::Agent;
+use super::channel::Channel;
+use super::conversation::{Conversation, of_command};
+use super::launch::{Wanted, Which, refusal, server_name};
+use super::outbox::AcpOutbox;
+use super::responder::Responder;
+use super::{saved, turns};
+
+/// What an editor is told when no model can be used.
+const NO_KEY: &str = "No model has a key. Set one with `pith auth set PROVIDER`, or in the environment, \
+                      such as ANTHROPIC_API_KEY or OPENAI_API_KEY, and try again";
+
+impl Agent {
+    pub(super) async fn new_session(self: Rc<Self>, params: Value, responder: Responder) {
+        let opened = async {
+            let request: NewSessionRequest = params::read(params)?;
+            let wanted = Wanted {
+                cwd: request.cwd,
+                additional_directories: request.additional_directories,
+                mcp_servers: request.mcp_servers,
+                system_prompt: request.system_prompt,
+                meta: request.meta,
+            };
+            self.open(wanted, Which::New, Shown::No).await
+        };
+        self.answer_opened(responder, opened, |id, options| {
+            NewSessionResponse::new(id).modes(options::modes()).config_options(options)
+        })
+        .await;
+    }
+
+    pub(super) async fn load_session(self: Rc<Self>, params: Value, responder: Responder) {
+        let opened = async {
+            let request: LoadSessionRequest = params::read(params)?;
+            let wanted = Wanted {
+                cwd: request.cwd,
+                additional_directories: request.additional_directories,
+                mcp_servers: request.mcp_servers,
+                system_prompt: request.system_prompt,
+                meta: request.meta,
+            };
+            self.open_saved(&request.session_id, wanted, Shown::Replayed).await
+        };
+        self.answer_opened(responder, opened, |_, options| {
+            LoadSessionResponse::new().modes(options::modes()).config_options(options)
+        })
+        .await;
+    }
+
+    pub(super) async fn resume_session(self: Rc<Self>, params: Value, responder: Responder) {
+        let opened = async {
+            let request: ResumeSessionRequest = params::read(params)?;
+            let wanted = Wanted {
+                cwd: request.cwd,
+                additional_directories: request.additional_directories,
+                mcp_servers: request.mcp_servers,
+                system_prompt: request.system_prompt,
+                meta: request.meta,
+            };
+            self.open_saved(&request.session_id, wanted, Shown::No).await
+        };
+        self.answer_opened(responder, opened, |_, options| {
+            ResumeSessionResponse::new().modes(options::modes()).config_options(options)
+        })
+        .await;
+    }
+
+    pub(super) async fn fork_session(self: Rc<Self>, params: Value, responder: Responder) {
+        let opened = async {
+            let request: ForkSessionRequest = params::read(params)?;
+            let source = self.find(request.session_id.clone()).await?;
+            let wanted = Wanted {
+                cwd: request.cwd,
+                additional_directories: request.additional_directories,
+                mcp_servers: request.mcp_servers,
+                system_prompt: request.system_prompt,
+                meta: request.meta,
+            };
+            self.open(wanted, Which::CopyOf(&source), Shown::No).await
+        };
+        self.answer_opened(responder, opened, |id, options| {
+            ForkSessionResponse::new(id).modes(options::modes()).config_options(options)
+        })
+        .await;
+    }
+
+    pub(super) async fn list_sessions(self: Rc<Self>, params: Value) -> Result<impl Serialize, Error> {
+        let request: ListSessionsRequest = params::read(params)?;
+        let places = self.launch.places(request.cwd.as_deref());
+        blocking(move || saved::list(&request, &places)).await
+    }
+
+    /// Closes a session: everything of it has ended when this is answered.
+    pub(super) async fn close_session(self: Rc<Self>, id: SessionId) -> Result<CloseSessionResponse, Error> {
+        self.conversation(&id)?.seat.close().await;
+        Ok(CloseSessionResponse::new())
+    }
+
+    pub(super) async fn delete_session(self: Rc<Self>, id: SessionId) -> Result<DeleteSessionResponse, Error> {
+        if let Ok(conversation) = self.conversation(&id) {
+            conversation.seat.close().await;
+        }
+        let places = self.launch.places(None);
+        blocking(move || saved::remove(&id.0, &places)).await?;
+        Ok(DeleteSessionResponse::new())
+    }
+
+    pub(super) async fn set_title(self: Rc<Self>, params: Value) -> Result<SetSessionTitleResponse, Error> {
+        let SetSessionTitleRequest { session_id, title, .. } = params::read(params)?;
+        let title = title.trim().to_owned();
+        if title.is_empty() {
+            return Err(invalid_params("title", "The title is empty"));
+        }
+        let Ok(conversation) = self.conversation(&session_id) else {
+            let places = self.launch.places(None);
+            return blocking(move || saved::set_title(&session_id.0, &title, &places)).await;
+        };
+        conversation.seat.ask(SetSessionName { name: title.clone() }).await.map_err(of_command)?;
+        Ok(SetSessionTitleResponse::new(title))
+    }
+
+    pub(super) async fn session_status(self: Rc<Self>, id: SessionId) -> Result<SessionStatusResponse, Error> {
+        if self.conversation(&id).is_ok() {
+            return Ok(SessionStatusResponse::new(SessionStatus::Open));
+        }
+        self.find(id).await?;
+        Ok(SessionStatusResponse::new(SessionStatus::Saved))
+    }
+
+    /// The file of a session, open or not.
+    async fn find(&self, id: SessionId) -> Result<PathBuf, Error> {
+        let places = self.launch.places(None);
+        Ok(blocking(move || saved::find(&id.0, &places)).await?.path)
+    }
+
+    /// Opens a session that exists. One that is open already is only shown again.
+    async fn open_saved(self: &Rc<Self>, id: &SessionId, wanted: Wanted, shown: Shown) -> Result<Opened, Error> {
+        if let Ok(conversation) = self.conversation(id) {
+            if shown == Shown::Replayed {
+                conversation.replay(true).await?;
+            }
+            let options = conversation.options().await?;
+            return Ok(Opened { conversation, options });
+        }
+        let (places, cwd, id) = (self.launch.places(Some(&wanted.cwd)), wanted.cwd.clone(), id.clone());
+        let path = blocking(move || saved::find_in(&id.0, &places, &cwd)).await?;
+        self.open(wanted, Which::Saved(&path), shown).await
+    }
+
+    async fn open(self: &Rc<Self>, wanted: Wanted, which: Which<'_>, shown: Shown) -> Result<Opened, Error> {
+        // This is where the MCP client of the session gets them, once there is one.
+        let servers: Vec<String> = wanted.mcp_servers.iter().map(|server| server_name(server).to_owned()).collect();
+        let request = self.launch.request(wanted, which)?;
+        let client = self.client();
+        let (notices, heard) = mpsc::unbounded_channel();
+        let mut parts = None;
+        let seat = self.hub.open(request, |opened| {
+            let channel = Arc::new(Channel::held(&opened.session_name().id, self.queue.clone()));
+            let translator = Translator::new(opened.cwd().to_owned(), (*client).clone());
+            let translator = Arc::new(Mutex::new(translator));
+            parts = Some((channel.clone(), translator.clone()));
+            AcpOutbox::new(translator, channel, notices)
+        });
+        let seat = seat.await.map_err(|failure| refusal(&failure))?;
+        let (channel, translator) = parts.ok_or_else(|| internal("Internal error: the session has no outbox"))?;
+        let (turns, requests) = mpsc::unbounded_channel();
+        let conversation = Rc::new(Conversation::new(seat, channel, translator, client, turns));
+        let guard = CloseUnlessKept(Some(conversation.clone()));
+        tokio::task::spawn_local(turns::serve(conversation.clone(), requests, heard));
+        conversation.replay(shown == Shown::Replayed).await?;
+        let choices = conversation.choices().await?;
+        if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
+            return Err(auth_required(NO_KEY));
+        }
+        for server in servers {
+            conversation.say(&format!("MCP server {server} is not available"), "pith has no MCP client yet");
+        }
+        self.keep(conversation.clone());
+        guard.keep();
+        Ok(Opened { options: choices.options(&conversation.client), conversation })
+    }
+
+    /// Answers a request that opens a session; its updates follow the answer.
+    async fn answer_opened<T: Serialize>(
+        &self,
+        responder: Responder,
+        opened: impl Future<Output = Result<Opened, Error>>,
+        response: impl FnOnce(SessionId, Vec<SessionConfigOption>) -> T,
+    ) {
+        let cancel = responder.cancel.clone();
+        let opened = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(cancelled()),
+            opened = opened => opened,
+        };
+        match opened {
+            Ok(Opened { conversation, options }) => {
+                responder.succeed(&response(SessionId::new(conversation.seat.id.clone()), options));
+                conversation.channel.release();
+                conversation.tell_commands().await;
+            }
+            Err(error) => responder.fail(&error),
+        }
+    }
+}
+
+/// A session that was opened, with what its answer says.
+struct Opened {
+    conversation: Rc<Conversation>,
+    options: Vec<SessionConfigOption>,
+}
+
+/// What the editor gets of the conversation so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    No,
+    Replayed,
+}
+
+/// Closes a session whose opening failed or was withdrawn.
+struct CloseUnlessKept(Option<Rc<Conversation>>);
+
+impl CloseUnlessKept {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CloseUnlessKept {
+    fn drop(&mut self) {
+        if let Some(conversation) = self.0.take() {
+            tokio::task::spawn_local(async move { conversation.seat.close().await });
+        }
+    }
+}
+
+/// Runs what reads or writes files on a thread that may block.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(internal(format!("Internal error: {error}"))))
+}

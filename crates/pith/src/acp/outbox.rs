@@ -1,0 +1,134 @@
+//! The outbox of a session that an editor watches: turns events into updates.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pith_acp::acp::{NoticeSeverity, SessionUpdate};
+use pith_acp::updates::{Notable, Sink, Translator};
+use pith_protocol::answers::{Disposition, PromptDisposition};
+use pith_protocol::host::{UiMethod, UiRequest};
+use pith_protocol::{AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, Response, StreamUpdates};
+use pith_session::{Outbox, Room};
+use tokio::sync::mpsc;
+
+use super::channel::Channel;
+use crate::warn;
+
+/// What the session tells the conversation beside the updates. Their order is that of the frames.
+#[derive(Debug)]
+pub enum Notice {
+    /// A prompt was accepted or refused.
+    Prompted(Result<Disposition, CommandError>),
+    /// A run has begun, settled, or changed something.
+    Happened(Notable),
+    /// An extension asks the user.
+    Asked(UiRequest),
+}
+
+/// The translator of a session: used by its outbox, set up by its conversation.
+pub type SharedTranslator = Arc<Mutex<Translator>>;
+
+/// The session's outbox in acp mode.
+pub struct AcpOutbox {
+    translator: SharedTranslator,
+    out: Out,
+    /// The model of the last answer, to notice when an extension has selected another.
+    model: Option<(String, String)>,
+}
+
+/// Where translated events go.
+struct Out {
+    channel: Arc<Channel>,
+    /// To the conversation, which may have ended.
+    notices: mpsc::UnboundedSender<Notice>,
+}
+
+impl AcpOutbox {
+    pub fn new(translator: SharedTranslator, channel: Arc<Channel>, notices: mpsc::UnboundedSender<Notice>) -> Self {
+        AcpOutbox { translator, out: Out { channel, notices }, model: None }
+    }
+}
+
+/// Locks a translator for a few lines.
+pub fn lock(translator: &SharedTranslator) -> MutexGuard<'_, Translator> {
+    translator.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sink for Out {
+    fn update(&mut self, update: SessionUpdate) {
+        self.channel.update(update);
+    }
+
+    fn progress(&mut self, call: &str, update: SessionUpdate) {
+        self.channel.progress(call, update);
+    }
+
+    fn tell(&mut self, notable: Notable) {
+        let _ = self.notices.send(Notice::Happened(notable));
+    }
+
+    fn log(&mut self, text: &str) {
+        warn(&format!("pith: {text}"));
+    }
+}
+
+impl Outbox for AcpOutbox {
+    fn respond(&mut self, response: &Response<'_>) {
+        if !["prompt", "steer"].contains(&&*response.command) {
+            return;
+        }
+        let data = response.data.as_ref().and_then(|data| serde_json::from_str::<PromptDisposition>(data.get()).ok());
+        let result = match data {
+            Some(placed) if response.success => Ok(placed.disposition),
+            _ => {
+                let text = response.error.as_deref().unwrap_or("The prompt was not accepted");
+                Err(CommandError::new(response.code.unwrap_or(ErrorCode::Internal), text))
+            }
+        };
+        if matches!(result, Ok(Disposition::Started | Disposition::Queued)) {
+            lock(&self.translator).expect_input();
+        }
+        if response.command == "prompt" {
+            let _ = self.out.notices.send(Notice::Prompted(result));
+        }
+    }
+
+    fn respond_unknown(&mut self, _id: &Id, _name: &str) {}
+
+    fn event(&mut self, event: &Event<'_>) {
+        lock(&self.translator).event(event, &mut self.out);
+    }
+
+    fn entry(&mut self, id: &str) {
+        lock(&self.translator).entry(id);
+    }
+
+    fn ui_request(&mut self, request: &UiRequest) {
+        if let UiMethod::Notify { message, notify_type } = &request.method {
+            let severity = match notify_type.as_deref() {
+                Some("error") => NoticeSeverity::Error,
+                Some("warning") => NoticeSeverity::Warning,
+                _ => NoticeSeverity::Info,
+            };
+            return lock(&self.translator).say(severity, message, None, &mut self.out);
+        }
+        let _ = self.out.notices.send(Notice::Asked(request.clone()));
+    }
+
+    fn open_answer(&mut self, _mode: StreamUpdates, start: &AssistantMessage) {
+        let model = Some((start.provider.clone(), start.model.clone()));
+        if self.model != model {
+            if self.model.is_some() {
+                self.out.tell(Notable::OptionsChanged);
+            }
+            self.model = model;
+        }
+    }
+
+    fn stream(&mut self, event: &AssistantEvent) {
+        lock(&self.translator).stream(event, &mut self.out);
+    }
+
+    fn room(&self) -> Room {
+        self.out.channel.room()
+    }
+}

@@ -1,0 +1,68 @@
+//! An open session, as those see it who talk to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pith_config::Settings;
+use pith_protocol::{Call, Command, CommandError, ErrorCode, Inbound};
+use pith_tools::Workbench;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::answers::Answers;
+
+/// An open session.
+pub struct Seat {
+    pub id: String,
+    /// The directory it works in.
+    pub cwd: PathBuf,
+    /// As they were when it was opened.
+    pub settings: Arc<Settings>,
+    pub workbench: Arc<Workbench>,
+    /// To the session; it ends when all senders are gone.
+    pub(super) inbox: mpsc::Sender<Inbound>,
+    /// Who waits for which answer.
+    pub(super) answers: Arc<Answers>,
+    /// Closes the session.
+    pub(super) stop: CancellationToken,
+    /// Fired when nothing of the session runs any more.
+    pub(super) ended: CancellationToken,
+}
+
+impl Seat {
+    /// Sends a command and waits for its answer.
+    pub async fn ask<C: Call>(&self, call: C) -> Result<C::Answer, CommandError> {
+        let (id, answered) = self.answers.expect();
+        self.send(Inbound::Command(id, call.into())).await;
+        let data = answered.await.unwrap_or_else(|_| Err(closed()))?;
+        serde_json::from_str(&data).map_err(|error| {
+            CommandError::new(ErrorCode::Internal, format!("Internal error: the answer of {}: {error}", C::NAME))
+        })
+    }
+
+    /// Sends a command whose answer only the outbox looks at.
+    pub async fn tell(&self, command: impl Into<Command>) {
+        self.send(Inbound::Command(self.answers.unwanted(), command.into())).await;
+    }
+
+    /// Sends anything else that a host may send.
+    pub async fn send(&self, inbound: Inbound) {
+        // A session that has ended answers nothing; those who wait are told by its outbox.
+        let _ = self.inbox.send(inbound).await;
+    }
+
+    /// Closes the session, and returns when nothing of it is left.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        self.ended.cancelled().await;
+    }
+
+    /// Waits for the end of the session, whoever closes it.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+}
+
+fn closed() -> CommandError {
+    CommandError::new(ErrorCode::Closing, "The session is closed")
+}

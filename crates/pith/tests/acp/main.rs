@@ -1,0 +1,10 @@
+//! The binary as an editor sees it: the Agent Client Protocol on stdin and stdout, a scripted model behind it. Every
+//! frame is held against the published schema.
+
+mod bad_input;
+mod options;
+mod prompts;
+mod schema;
+mod sessions;
+mod support;
+mod updates;

@@ -1,0 +1,162 @@
+//! Turns: how they end, how they are cancelled, and what happens to prompts while one runs.
+
+use pith_testkit::{Fault, Turn, process, timeout};
+use serde_json::json;
+
+use crate::support::{Editor, text_of};
+
+#[test]
+fn a_prompt_is_answered_when_its_turn_is_over() {
+    let mut editor = Editor::new([Turn::text("Hello there")]);
+    let session = editor.new_session();
+    let id = editor.send_prompt(&session, "hi");
+    let result = editor.result(id);
+    assert_eq!(result["stopReason"], "end_turn");
+    assert_eq!(result["_meta"]["pith"]["turns"], 1, "{result}");
+    assert!(result["usage"]["totalTokens"].as_u64().is_some_and(|total| total > 0), "{result}");
+    let updates = editor.updates(&session);
+    assert_eq!(text_of(&updates, "agent_message_chunk"), "Hello there");
+    // The editor shows its own prompt itself.
+    assert_eq!(text_of(&updates, "user_message_chunk"), "");
+    let frames = editor.finish();
+    let last_chunk =
+        frames.iter().rposition(|frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    assert!(last_chunk < frames.iter().position(|frame| frame["id"] == id && frame.get("result").is_some()));
+}
+
+#[test]
+fn ends_of_turns_have_their_reasons() {
+    let mut editor = Editor::new([
+        Turn::text("cut").stop("length"),
+        Turn::text("no").stop("refusal"),
+        Turn::text("after the refusal"),
+    ]);
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "long"), "max_tokens");
+    assert_eq!(editor.prompt(&session, "forbidden words"), "refusal");
+    assert_eq!(editor.prompt(&session, "fine"), "end_turn");
+    // What was refused is no longer part of the conversation.
+    let request = editor.server.requests().last().expect("a request").body.to_string();
+    assert!(request.contains("long") && !request.contains("forbidden words"), "{request}");
+    editor.finish();
+}
+
+#[test]
+fn a_failed_turn_is_an_error_with_the_providers_words() {
+    let body = json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}});
+    let mut editor = Editor::new([Turn::failing(Fault::Http { status: 401, body, headers: serde_json::Map::new() })]);
+    let session = editor.new_session();
+    let id = editor.send_prompt(&session, "hi");
+    let error = editor.answer(id)["error"].clone();
+    assert_eq!(error["code"], -32000, "{error}");
+    assert_eq!(error["data"]["status"], 401, "{error}");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("invalid x-api-key")), "{error}");
+    editor.finish();
+}
+
+#[test]
+fn a_cancel_ends_the_command_that_runs() {
+    let sleep = format!("sleep 4711.{}", std::process::id());
+    let command = format!("echo started; {sleep}");
+    let mut editor = Editor::new([Turn::call("bash", json!({"command": command})), Turn::text("fine")]);
+    let session = editor.new_session();
+    let id = editor.send_prompt(&session, "go");
+    editor
+        .wait_update(|update| update["sessionUpdate"] == "tool_call_update" && update.to_string().contains("started"));
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.result(id)["stopReason"], "cancelled");
+    let updates = editor.updates(&session);
+    let last = updates.iter().rfind(|update| update["toolCallId"].is_string()).expect("a call");
+    assert_eq!(last["status"], "failed", "{last}");
+    process::no_process_with(&sleep, timeout());
+    // A cancel that comes too late does nothing to the next turn.
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.prompt(&session, "again"), "end_turn");
+    editor.finish();
+}
+
+#[test]
+fn a_second_prompt_waits_for_the_first() {
+    let mut editor = Editor::new([Turn::text("one two").chunk(3).hold_after(1), Turn::text("three")]);
+    let session = editor.new_session();
+    let first = editor.send_prompt(&session, "first");
+    editor.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    let second = editor.send_prompt(&session, "second");
+    // A request that is answered at once shows that the second prompt was taken, and waits.
+    editor.ask("session/status", json!({"sessionId": session}));
+    assert!(!editor.host.frames().iter().any(|frame| frame["id"] == second));
+    editor.server.release(0);
+    assert_eq!(editor.result(first)["stopReason"], "end_turn");
+    assert_eq!(editor.result(second)["stopReason"], "end_turn");
+    assert_eq!(text_of(&editor.updates(&session), "agent_message_chunk"), "one twothree");
+    editor.finish();
+}
+
+#[test]
+fn a_cancel_drops_the_prompts_that_wait() {
+    let mut editor = Editor::new([Turn::text("one two").chunk(3).hold_after(1)]);
+    let session = editor.new_session();
+    let first = editor.send_prompt(&session, "first");
+    editor.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    let second = editor.send_prompt(&session, "second");
+    let third = editor.send_prompt(&session, "third");
+    editor.notify("$/cancel_request", json!({"requestId": third}));
+    assert_eq!(editor.result(third)["stopReason"], "cancelled");
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.result(first)["stopReason"], "cancelled");
+    assert_eq!(editor.result(second)["stopReason"], "cancelled");
+    assert_eq!(editor.server.requests().len(), 1);
+    editor.finish();
+}
+
+#[test]
+fn steering_joins_the_turn_that_runs() {
+    let mut editor = Editor::new([Turn::text("one two").chunk(3).hold_after(1), Turn::text("steered")]);
+    let session = editor.new_session();
+    let steering = |text: &str| {
+        json!({"sessionId": session, "prompt": [{"type": "text", "text": text}],
+        "_meta": {"steering": {"idleBehavior": "promptRequired"}}})
+    };
+    let idle = editor.ask("_session/steering", steering("nobody listens"));
+    assert_eq!(idle, json!({"outcome": "promptRequired", "reason": "noRunningTurn"}));
+    let first = editor.send_prompt(&session, "first");
+    editor.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    assert_eq!(editor.ask("_session/steering", steering("listen")), json!({"outcome": "injected"}));
+    editor.server.release(0);
+    assert_eq!(editor.result(first)["stopReason"], "end_turn");
+    assert_eq!(text_of(&editor.updates(&session), "agent_message_chunk"), "one twosteered");
+    assert!(editor.server.requests().last().expect("a request").body.to_string().contains("listen"));
+    editor.finish();
+}
+
+#[test]
+fn the_end_of_input_cancels_what_runs() {
+    let mut editor = Editor::new([Turn::text("one two").chunk(3).hold_after(1)]);
+    let session = editor.new_session();
+    let id = editor.send_prompt(&session, "go");
+    editor.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    let frames = editor.finish();
+    let answer = frames.iter().find(|frame| frame["id"] == id).expect("an answer");
+    assert_eq!(answer["result"]["stopReason"], "cancelled", "{answer}");
+}
+
+#[test]
+fn every_kind_of_block_reaches_the_model() {
+    let mut editor = Editor::new([Turn::text("seen")]);
+    let session = editor.new_session();
+    let uri = format!("file://{}/src/a.rs#L5:15", editor.home.work().display());
+    let prompt = json!([
+        {"type": "text", "text": "look at "},
+        {"type": "resource_link", "name": "a.rs", "uri": uri},
+        {"type": "resource", "resource": {"uri": "zed:///agent/untitled-buffer", "text": "let x;"}},
+        {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}
+    ]);
+    editor.ask("session/prompt", json!({"sessionId": session, "prompt": prompt}));
+    let body = editor.server.requests().last().expect("a request").body.to_string();
+    assert!(body.contains("look at [@a.rs](src/a.rs#L5-15)"), "{body}");
+    assert!(body.contains("let x;") && body.contains("image/png"), "{body}");
+    let audio = json!([{"type": "audio", "mimeType": "audio/wav", "data": "AAAA"}]);
+    let refused = editor.refusal("session/prompt", json!({"sessionId": session, "prompt": audio}));
+    assert_eq!(refused, (-32602, "This agent takes no audio".to_owned()));
+    editor.finish();
+}

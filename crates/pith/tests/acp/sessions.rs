@@ -1,0 +1,189 @@
+//! Opening, listing, copying, closing and deleting sessions; several of them at once.
+
+use pith_testkit::{Turn, eventually, process};
+use serde_json::{Value, json};
+
+use crate::support::{Editor, text_of};
+
+#[test]
+fn initialize_says_what_there_is() {
+    let mut editor = Editor::new([]);
+    let greeting = editor.ask("initialize", json!({"protocolVersion": 99}));
+    assert_eq!(greeting["protocolVersion"], 1);
+    assert_eq!(greeting["agentInfo"]["name"], "pith");
+    assert_eq!(greeting["agentCapabilities"]["loadSession"], true);
+    assert_eq!(greeting["agentCapabilities"]["promptCapabilities"]["image"], true);
+    for capability in ["list", "resume", "close", "delete", "fork", "title", "status"] {
+        assert!(
+            greeting["agentCapabilities"]["sessionCapabilities"][capability].is_object(),
+            "{capability}: {greeting}"
+        );
+    }
+    editor.finish();
+}
+
+#[test]
+fn two_sessions_work_at_once_in_two_directories() {
+    let turns = [Turn::text("aaaa").chunk(1).hold_after(1), Turn::text("bbbb").chunk(1).hold_after(1)];
+    let mut editor = Editor::new(turns);
+    editor.home.write_file("other/AGENTS.md", "You are in the other directory.");
+    let other = editor.home.work().join("other");
+    let first = editor.new_session();
+    let second = editor.ask("session/new", json!({"cwd": other, "mcpServers": []}));
+    let second = second["sessionId"].as_str().expect("an id").to_owned();
+    let one = editor.send_prompt(&first, "one");
+    editor.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    let two = editor.send_prompt(&second, "two");
+    editor.wait_update(|update| update["content"]["text"] == "b");
+    editor.server.release(0);
+    editor.server.release(1);
+    assert_eq!(editor.result(one)["stopReason"], "end_turn");
+    assert_eq!(editor.result(two)["stopReason"], "end_turn");
+    assert_eq!(text_of(&editor.updates(&first), "agent_message_chunk"), "aaaa");
+    assert_eq!(text_of(&editor.updates(&second), "agent_message_chunk"), "bbbb");
+    let requests = editor.server.requests();
+    assert!(!requests[0].body.to_string().contains("the other directory"));
+    assert!(requests[1].body.to_string().contains("the other directory"));
+    editor.finish();
+}
+
+#[test]
+fn sessions_are_listed_named_copied_and_deleted() {
+    let mut editor = Editor::new([Turn::text("one"), Turn::text("two")]);
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "remember me"), "end_turn");
+    let cwd = editor.home.work();
+    let listed = editor.ask("session/list", json!({"cwd": cwd}));
+    assert_eq!(listed["sessions"][0]["sessionId"], session.as_str(), "{listed}");
+    assert_eq!(listed["sessions"][0]["title"], "remember me");
+    assert_eq!(editor.ask("session/status", json!({"sessionId": session})), json!({"status": "open"}));
+    let named = editor.ask("session/set_title", json!({"sessionId": session, "title": " Memory "}));
+    assert_eq!(named["title"], "Memory");
+    let copy = editor.ask("session/fork", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    let copy = copy["sessionId"].as_str().expect("an id").to_owned();
+    assert_ne!(copy, session);
+    assert_eq!(editor.prompt(&copy, "and me"), "end_turn");
+    assert!(editor.server.requests().last().expect("a request").body.to_string().contains("remember me"));
+    editor.ask("session/close", json!({"sessionId": session}));
+    assert_eq!(editor.ask("session/status", json!({"sessionId": session})), json!({"status": "saved"}));
+    let renamed = editor.ask("session/set_title", json!({"sessionId": session, "title": "Old memory"}));
+    assert_eq!(renamed["title"], "Old memory");
+    let titles: Vec<Value> = editor.ask("session/list", json!({}))["sessions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|session| session["title"].clone())
+        .collect();
+    assert!(titles.contains(&json!("Old memory")) && titles.len() == 2, "{titles:?}");
+    for id in [&session, &copy, &session] {
+        editor.ask("session/delete", json!({"sessionId": id}));
+    }
+    assert_eq!(editor.ask("session/list", json!({}))["sessions"], json!([]));
+    assert_eq!(editor.home.sessions().len(), 0);
+    let gone = editor.refusal("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    assert_eq!(gone, (-32002, format!("Session not found: {session}")));
+    editor.finish();
+}
+
+#[test]
+fn a_long_list_comes_in_pages() {
+    let mut editor = Editor::new([]);
+    let directory = editor.home.agent().join("sessions/--x--");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let cwd = editor.home.work();
+    for n in 0..60 {
+        let header = json!({"type": "session", "version": 3, "id": format!("s{n:02}"),
+            "timestamp": format!("2026-11-15T06:{n:02}:00.000Z"), "cwd": cwd});
+        let message = json!({"type": "message", "id": "a", "parentId": null,
+            "timestamp": format!("2026-11-15T06:{n:02}:01.000Z"),
+            "message": {"role": "user", "content": format!("prompt {n}"), "timestamp": 1_763_000_000_000_i64 + n}});
+        let path = directory.join(format!("2026_s{n:02}.jsonl"));
+        std::fs::write(path, format!("{header}\n{message}\n")).expect("a file");
+    }
+    let first = editor.ask("session/list", json!({}));
+    assert_eq!(first["sessions"].as_array().map(Vec::len), Some(50));
+    assert_eq!(first["sessions"][0]["sessionId"], "s59");
+    let second = editor.ask("session/list", json!({"cursor": first["nextCursor"]}));
+    assert_eq!(second["sessions"].as_array().map(Vec::len), Some(10));
+    assert_eq!(second["sessions"][9]["sessionId"], "s00");
+    assert!(second.get("nextCursor").is_none_or(Value::is_null));
+    assert_eq!(editor.refusal("session/list", json!({"cursor": "?"})).0, -32602);
+    editor.finish();
+}
+
+#[test]
+fn a_resumed_session_goes_on_without_being_shown_again() {
+    let mut editor = Editor::new([Turn::text("one"), Turn::text("two")]);
+    let session = editor.new_session();
+    editor.prompt(&session, "remember me");
+    editor.ask("session/close", json!({"sessionId": session}));
+    let before = editor.updates(&session).len();
+    let cwd = editor.home.work();
+    editor.ask("session/resume", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    assert_eq!(text_of(&editor.updates(&session)[before..], "user_message_chunk"), "");
+    assert_eq!(editor.prompt(&session, "what did I say?"), "end_turn");
+    assert!(editor.server.requests().last().expect("a request").body.to_string().contains("remember me"));
+    editor.finish();
+}
+
+#[test]
+fn a_session_that_another_program_wrote_is_loaded() {
+    let mut editor = Editor::new([]);
+    let cwd = editor.home.work();
+    let lines = [
+        json!({"type": "session", "version": 3, "id": "01a1ddfa-f8d7-76a9-a3c8-c75ac8adcc1e", "timestamp": "2026-11-15T06:52:54.872Z", "cwd": cwd}),
+        json!({"type": "message", "id": "a1", "parentId": null, "timestamp": "2026-11-15T06:52:55.000Z", "message": {"role": "user", "content": "one", "timestamp": 1}}),
+        json!({"type": "message", "id": "b2", "parentId": "a1", "timestamp": "2026-11-15T06:52:56.000Z", "message": {"role": "assistant", "content": [{"type": "text", "text": "two"}, {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "sleep 9"}}], "api": "x", "provider": "x", "model": "x", "usage": {}, "stopReason": "aborted", "timestamp": 2}}),
+        json!({"type": "message", "id": "c3", "parentId": "b2", "timestamp": "2026-11-15T06:52:57.000Z", "message": {"role": "bashExecution", "command": "ls", "output": "a.txt\n", "exitCode": 0, "cancelled": false, "truncated": false, "timestamp": 3}}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    editor.home.write_agent_file("sessions/--x--/2026_01a1ddfa-f8d7-76a9-a3c8-c75ac8adcc1e.jsonl", text);
+    let id = "01a1ddfa-f8d7-76a9-a3c8-c75ac8adcc1e";
+    editor.ask("session/load", json!({"sessionId": id, "cwd": cwd, "mcpServers": []}));
+    let updates = editor.updates(id);
+    assert_eq!((updates[0]["messageId"].as_str(), updates[0]["content"]["text"].as_str()), (Some("a1"), Some("one")));
+    assert_eq!(text_of(&updates, "agent_message_chunk"), "two");
+    let calls: Vec<_> = updates.iter().filter(|update| update["sessionUpdate"] == "tool_call").collect();
+    assert_eq!((calls[0]["status"].as_str(), calls[1]["status"].as_str()), (Some("failed"), Some("completed")));
+    assert_eq!(calls[1]["title"], "ls");
+    // A session belongs to its directory.
+    let other = editor.home.work().join("sub");
+    std::fs::create_dir_all(&other).expect("a directory");
+    editor.ask("session/close", json!({"sessionId": id}));
+    let (code, message) = editor.refusal("session/load", json!({"sessionId": id, "cwd": other, "mcpServers": []}));
+    assert!(code == -32602 && message.contains(&*other.display().to_string()), "{code} {message}");
+    editor.finish();
+}
+
+#[test]
+fn nothing_is_left_of_closed_sessions() {
+    let mut editor = Editor::new([]);
+    let warm = editor.new_session();
+    editor.ask("session/close", json!({"sessionId": warm}));
+    let pid = editor.host.pid();
+    let count = |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
+    let before = count("fd");
+    for _ in 0..50 {
+        let session = editor.new_session();
+        editor.ask("session/close", json!({"sessionId": session}));
+        assert_eq!(editor.refusal("session/close", json!({"sessionId": session})).0, -32002);
+    }
+    eventually("descriptors are closed", || count("fd") <= before);
+    let left = process::with_marker(editor.host.marker());
+    assert!(left.iter().all(|process| process.pid == pid), "{left:?}");
+    editor.finish();
+}
+
+#[test]
+fn a_session_cannot_be_opened_without_any_key() {
+    let server = pith_testkit::ModelServer::start(pith_testkit::Script::of([]));
+    let home = pith_testkit::TempHome::new();
+    let host = pith_testkit::Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).arg("acp").spawn();
+    let mut editor = Editor::of(host, home, server);
+    editor.ask("initialize", json!({"protocolVersion": 1}));
+    let cwd = editor.home.work();
+    let (code, message) = editor.refusal("session/new", json!({"cwd": cwd, "mcpServers": []}));
+    assert!(code == -32000 && message.starts_with("No model has a key."), "{code} {message}");
+    assert_eq!(editor.ask("session/list", json!({}))["sessions"], json!([]));
+    editor.finish();
+}

@@ -1,0 +1,162 @@
+//! What an editor is told while the model works, and that it is told the same when it loads the session later.
+
+use pith_testkit::{Block, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Editor, fold, text_of, updates};
+
+/// An answer with reasoning, text and one call.
+fn working(name: &str, arguments: Value) -> Turn {
+    Turn::blocks([Block::thinking("Let me see."), Block::text("Working."), Block::call(name, arguments)])
+}
+
+/// A session that uses every tool an editor shows in its own way.
+fn tour() -> Vec<Turn> {
+    vec![
+        working("write", json!({"path": "a.txt", "content": "one\ntwo\nthree\n"})),
+        working("edit", json!({"path": "a.txt", "edits": [{"oldText": "two", "newText": "TWO"}]})),
+        working("read", json!({"path": "a.txt", "offset": 2, "limit": 1})),
+        working("bash", json!({"command": "echo out; exit 3"})),
+        working("grep", json!({"pattern": "TWO"})),
+        Turn::text("Done."),
+    ]
+}
+
+fn tourist() -> Editor {
+    Editor::with(tour(), json!({}), |builder| builder.args(["--tools", "read,write,edit,bash,grep"]))
+}
+
+#[test]
+fn tool_calls_have_kinds_titles_places_and_changes() {
+    let mut editor = tourist();
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "Make a file\nplease"), "end_turn");
+    let file = editor.home.work().join("a.txt");
+    let shown = fold(&editor.updates(&session));
+    let calls: Vec<&Value> = shown
+        .as_object()
+        .expect("an object")
+        .iter()
+        .filter(|(key, _)| key.starts_with("call "))
+        .map(|(_, call)| call)
+        .collect();
+    let [write, edit, read, bash, grep] = calls[..] else { panic!("five calls: {shown:#}") };
+    let about =
+        |call: &Value| (call["title"].as_str().unwrap_or("").to_owned(), call["kind"].clone(), call["status"].clone());
+    let expected = |title: &str, kind: &str, status: &str| (title.to_owned(), json!(kind), json!(status));
+    assert_eq!(about(write), expected("Write a.txt", "edit", "completed"));
+    assert_eq!(about(edit), expected("Edit a.txt", "edit", "completed"));
+    assert_eq!(about(read), expected("Read a.txt (2–2)", "read", "completed"));
+    assert_eq!(about(bash), expected("echo out; exit 3", "execute", "failed"));
+    assert_eq!(about(grep), expected("Search \"TWO\"", "search", "completed"));
+    assert_eq!(write["content"], json!([{"type": "diff", "path": file, "newText": "one\ntwo\nthree\n"}]));
+    let change = json!({"type": "diff", "path": file, "oldText": "one\ntwo\nthree\n", "newText": "one\nTWO\nthree\n"});
+    assert_eq!(edit["content"], json!([change]));
+    assert_eq!(edit["locations"], json!([{"path": file, "line": 1}]));
+    assert_eq!(read["locations"], json!([{"path": file, "line": 2}]));
+    assert_eq!(read["rawInput"], json!({"path": "a.txt", "offset": 2, "limit": 1}));
+    assert_eq!(bash["rawOutput"]["exitCode"], 3);
+    assert_eq!(bash["content"][0]["content"]["text"], "```\nout\n\n\nCommand exited with code 3\n```");
+    assert_eq!(
+        calls.iter().map(|call| call["name"].as_str()).collect::<Vec<_>>(),
+        [Some("write"), Some("edit"), Some("read"), Some("bash"), Some("grep")]
+    );
+    assert_eq!(shown["info"]["title"], "Make a file");
+    assert!(shown["usage_update"]["size"].as_u64().is_some_and(|size| size > 0), "{shown:#}");
+    let thoughts = text_of(&editor.updates(&session), "agent_thought_chunk");
+    assert!(thoughts.starts_with("Let me see."), "{thoughts}");
+    editor.finish();
+}
+
+#[test]
+fn a_loaded_session_shows_what_was_shown_live() {
+    let mut editor = tourist();
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "Make a file\nplease"), "end_turn");
+    let live = fold(&editor.updates(&session));
+    let cwd = editor.home.work();
+    // While it is open it is shown again; after it was closed it is read from its file.
+    for closes in [false, true] {
+        if closes {
+            editor.ask("session/close", json!({"sessionId": session}));
+        }
+        let start = editor.host.frames().len();
+        let id = editor.send("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+        editor.result(id);
+        let frames = editor.host.frames().split_off(start);
+        let answered = frames.iter().position(|frame| frame["id"] == id).expect("the answer");
+        let replayed = updates(&frames[..answered], &session);
+        assert_eq!(replayed[0]["sessionUpdate"], "user_message_chunk");
+        let mut loaded = fold(&replayed);
+        // The prompt itself is shown by the editor when it is live.
+        let prompts: Vec<String> = loaded
+            .as_object()
+            .expect("an object")
+            .keys()
+            .filter(|key| key.starts_with("user_message"))
+            .cloned()
+            .collect();
+        assert_eq!(prompts.len(), 1);
+        loaded.as_object_mut().expect("an object").shift_remove(&prompts[0]);
+        for (key, value) in live.as_object().expect("an object") {
+            assert_eq!(loaded.get(key), Some(value), "{key}, closed: {closes}");
+        }
+        assert_eq!(loaded.as_object().map(|shown| shown.len()), live.as_object().map(|shown| shown.len()));
+    }
+    editor.finish();
+}
+
+#[test]
+fn an_editor_with_terminals_gets_the_output_as_it_comes() {
+    let turns = [Turn::call("bash", json!({"command": "echo one; exit 2"})), Turn::text("Done.")];
+    let mut editor = Editor::with(turns, json!({"_meta": {"terminal_output": true}}), |builder| builder);
+    let session = editor.new_session();
+    editor.prompt(&session, "go");
+    let updates = editor.updates(&session);
+    let call = updates.iter().find(|update| update["sessionUpdate"] == "tool_call").expect("a call");
+    let id = &call["toolCallId"];
+    assert_eq!(call["content"], json!([{"type": "terminal", "terminalId": id}]));
+    assert_eq!(call["_meta"]["terminal_info"]["terminal_id"], *id);
+    let output: String =
+        updates.iter().filter_map(|update| update["_meta"]["terminal_output"]["data"].as_str()).collect();
+    assert!(output.starts_with("one\n"), "{output}");
+    let exit = updates.iter().find_map(|update| update["_meta"].get("terminal_exit")).expect("an exit");
+    assert_eq!(exit["exit_code"], 2);
+    editor.finish();
+}
+
+#[test]
+fn todos_are_a_plan() {
+    let ops = json!({"ops": [{"op": "replace", "phases": [{"name": "P", "tasks": [
+        {"content": "first", "status": "in_progress"}, {"content": "second"}]}]}]});
+    let turns = [Turn::call("todo_write", ops), Turn::text("Done.")];
+    let mut editor = Editor::with(turns, json!({}), |builder| builder.args(["--dialect", "xcsh"]));
+    let session = editor.new_session();
+    editor.prompt(&session, "plan");
+    let updates = editor.updates(&session);
+    let plan =
+        updates.iter().find(|update| update["sessionUpdate"] == "plan").unwrap_or_else(|| panic!("{updates:#?}"));
+    assert_eq!(plan["entries"][0], json!({"content": "first", "priority": "high", "status": "in_progress"}));
+    assert_eq!(plan["entries"][1]["status"], "pending");
+    editor.finish();
+}
+
+#[test]
+fn updates_follow_the_answer_that_names_the_session() {
+    let mut editor = Editor::new([]);
+    editor.home.write_agent_file("prompts/greet.md", "---\ndescription: Say hello\n---\nHello $1");
+    let session = editor.new_session();
+    let commands = editor.wait_update(|update| update["sessionUpdate"] == "available_commands_update");
+    assert!(
+        commands["availableCommands"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|command| { command["name"] == "greet" && command["description"] == "Say hello" }),
+        "{commands}"
+    );
+    let frames = editor.finish();
+    let named = frames.iter().position(|frame| frame["result"]["sessionId"] == session.as_str()).expect("the answer");
+    let first = frames.iter().position(|frame| frame["method"] == "session/update").expect("an update");
+    assert!(named < first);
+}
