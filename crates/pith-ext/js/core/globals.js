@@ -30,6 +30,7 @@ lazy("process", () => require("process"));
 lazy("console", () => require("console"));
 lazy("crypto", () => require("crypto").webcrypto);
 lazy("performance", () => require("perf_hooks").performance);
+lazy("WebAssembly", () => require("internal/wasm"));
 lazy("Intl", () => require("internal/intl"));
 lazy("navigator", () => ({ userAgent: "pith", hardwareConcurrency: require("os").cpus().length, language: "en-US" }));
 from("buffer", "Buffer", "Blob", "File", "atob", "btoa");

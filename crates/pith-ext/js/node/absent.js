@@ -4,11 +4,8 @@
 const owners = require("internal/owners");
 
 const shapes = {
-  net: ["createServer", "createConnection", "connect", "Socket", "Server", "isIP", "isIPv4", "isIPv6"],
   tls: ["connect", "createServer", "createSecureContext", "TLSSocket"],
   dgram: ["createSocket"],
-  dns: ["lookup", "resolve", "resolve4", "resolve6", "reverse", "promises"],
-  "dns/promises": ["lookup", "resolve", "resolve4", "resolve6", "reverse"],
   worker_threads: ["Worker", "parentPort", "workerData", "isMainThread", "threadId", "resourceLimits", "SHARE_ENV", "MessageChannel", "MessagePort", "BroadcastChannel", "markAsUntransferable", "moveMessagePortToContext", "receiveMessageOnPort", "getEnvironmentData", "setEnvironmentData"],
   vm: ["runInNewContext", "runInContext", "runInThisContext", "createContext", "Script", "SourceTextModule"],
   v8: ["getHeapStatistics", "serialize", "deserialize", "setFlagsFromString"],
@@ -16,21 +13,16 @@ const shapes = {
   cluster: ["fork", "isMaster", "isPrimary"],
   inspector: ["Session", "open", "url"],
   http2: ["connect", "createServer", "createSecureServer", "getDefaultSettings", "getPackedSettings", "getUnpackedSettings", "Http2ServerRequest", "Http2ServerResponse"],
-  zlib: ["gzip", "gunzip", "gzipSync", "gunzipSync", "deflate", "inflate", "deflateSync", "inflateSync", "deflateRawSync", "inflateRawSync", "brotliCompressSync", "brotliDecompressSync", "createGzip", "createGunzip", "createDeflate", "createInflate", "constants"],
   wasi: ["WASI"],
   repl: ["start"],
   sea: ["isSea", "getAsset"],
-  "diagnostics_channel": ["channel", "subscribe", "unsubscribe", "hasSubscribers", "tracingChannel"],
 };
 
 const values = {
   worker_threads: { isMainThread: true, parentPort: null, workerData: null, threadId: 0, resourceLimits: {}, SHARE_ENV: Symbol.for("nodejs.worker_threads.SHARE_ENV"), getEnvironmentData: () => undefined, setEnvironmentData: () => {} },
   v8: { getHeapStatistics: () => ({ heap_size_limit: 256 << 20, used_heap_size: host.memory().heapUsed, total_heap_size: host.memory().heapUsed }), serialize: (value) => require("buffer").Buffer.from(JSON.stringify(value)), deserialize: (bytes) => JSON.parse(String(bytes)) },
-  net: { isIP: (text) => (/^\d{1,3}(\.\d{1,3}){3}$/.test(text) ? 4 : /^[0-9a-f:]+$/i.test(text) && text.includes(":") ? 6 : 0), isIPv4: (text) => /^\d{1,3}(\.\d{1,3}){3}$/.test(text), isIPv6: (text) => /^[0-9a-f:]+$/i.test(text) && text.includes(":") },
   cluster: { isMaster: true, isPrimary: true },
-  zlib: { constants: {} },
   sea: { isSea: () => false },
-  diagnostics_channel: { channel: () => ({ hasSubscribers: false, publish: () => {}, subscribe: () => {}, unsubscribe: () => {} }), subscribe: () => {}, unsubscribe: () => {}, hasSubscribers: () => false, tracingChannel: () => ({ hasSubscribers: false }) },
 };
 
 exports.make = (name) => {
@@ -44,6 +36,5 @@ exports.make = (name) => {
   }
   // A long list, created when it is first read.
   if (name === "http2") Object.defineProperty(made, "constants", { get: () => require("internal/http2-constants").constants, enumerable: true });
-  if (name === "dns") made.promises = exports.make("dns/promises");
   return made;
 };

@@ -17,6 +17,7 @@ class FSWatcher extends EventEmitter {
         } catch (error) {
           owners.report(owners.ofError(error)?.path ?? ext?.path ?? "<runtime>", "watch", error);
         }
+        native.watched(op);
       },
     );
     this.op = op;

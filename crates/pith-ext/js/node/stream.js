@@ -99,7 +99,7 @@ const readableParts = {
     if (this._queue.length && this.listenerCount("readable")) this.emit("readable");
     if (this._ended && this._queue.length === 0) return this._finish();
     const wanted = this.readableFlowing || this.listenerCount("readable") || this._pulled;
-    if (wanted && !this._ended && !this._reading && this._read) {
+    if (wanted && !this._ended && !this._reading && this._read && (this._queue.length === 0 || this.readableLength < this.readableHighWaterMark)) {
       this._reading = true;
       this._read(this.readableHighWaterMark);
     }
@@ -112,7 +112,8 @@ const readableParts = {
     this.readableEnded = true;
     this.readable = false;
     this.emit("end");
-    if (this.autoDestroy !== false && !(this.writable && !this.writableFinished)) this.destroy();
+    // What is still to be written is written first.
+    if (this.autoDestroy !== false && this.writableFinished !== false) this.destroy();
   },
   read(size) {
     this._pulled = true;

@@ -17,9 +17,11 @@ use crate::config::{ExtensionConfig, Limits, Output};
 use crate::modules::resolve::Resolver;
 use crate::modules::transpile::{Script, transpile};
 use crate::ops::fs::Descriptors;
+use crate::ops::net::Network;
 use crate::ops::pool::Pool;
 use crate::ops::process::Children;
 use crate::ops::watch::Watchers;
+use crate::ops::zlib::Codecs;
 use crate::shared::Shared;
 
 /// A rejected promise that was not handled yet, and the reason.
@@ -41,6 +43,8 @@ pub(crate) struct State {
     pub pool: Pool,
     pub children: Children,
     pub watchers: Watchers,
+    pub network: Network,
+    pub codecs: Codecs,
     pub descriptors: Descriptors,
     /// Operations that have not ended and can be cancelled.
     operations: RefCell<HashMap<u64, CancellationToken>>,
@@ -70,6 +74,8 @@ impl State {
             pool: Pool::new(inbox.clone()),
             children: Children::new(inbox.clone(), config.launcher.clone()),
             watchers: Watchers::new(inbox.clone()),
+            network: Network::new(inbox.clone()),
+            codecs: Codecs::default(),
             descriptors: Descriptors::default(),
             operations: RefCell::default(),
             scripts: RefCell::default(),
@@ -150,6 +156,7 @@ impl State {
 
     pub fn ended(&self, op: u64) {
         self.operations.borrow_mut().remove(&op);
+        self.network.forget(op);
     }
 
     pub fn cancel(&self, op: u64) {
@@ -184,6 +191,7 @@ impl State {
         }
         self.rejections.borrow_mut().clear();
         self.watchers.close();
+        self.network.close();
         self.children.close();
     }
 }

@@ -43,15 +43,20 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/fs-watch" => "node/fs-watch.js",
     "internal/glob" => "node/glob.js",
     "internal/http" => "node/http.js",
+    "internal/http-server" => "node/http-server.js",
+    "internal/wasm" => "web/wasm.js",
     "assert" => "node/assert.js",
     "async_hooks" => "node/async_hooks.js",
     "buffer" => "node/buffer.js",
     "child_process" => "node/child_process.js",
     "console" => "node/console.js",
     "crypto" => "node/crypto.js",
+    "diagnostics_channel" => "node/diagnostics_channel.js",
+    "dns" => "node/dns.js",
     "events" => "node/events.js",
     "fs" => "node/fs.js",
     "module" => "node/module.js",
+    "net" => "node/net.js",
     "os" => "node/os.js",
     "path" => "node/path.js",
     "perf_hooks" => "node/perf_hooks.js",
@@ -64,6 +69,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "tty" => "node/tty.js",
     "url" => "node/url.js",
     "util" => "node/util.js",
+    "zlib" => "node/zlib.js",
     "typebox" => "pi/typebox.js",
     "typebox/value" => "pi/typebox-value.js",
     "internal/text" => "pi/text.js",
@@ -100,6 +106,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
 const DERIVED: &[(&str, &str)] = &[
     ("assert/strict", "require('assert')"),
     ("constants", "require('fs').constants"),
+    ("dns/promises", "require('dns').promises"),
     ("fs/promises", "require('fs').promises"),
     ("http", "require('internal/http').make('http:')"),
     ("https", "require('internal/http').make('https:')"),
@@ -121,25 +128,8 @@ const DERIVED: &[(&str, &str)] = &[
 ];
 
 /// Built-in modules that can be imported but not used.
-const ABSENT: &[&str] = &[
-    "cluster",
-    "dgram",
-    "diagnostics_channel",
-    "dns",
-    "dns/promises",
-    "http2",
-    "inspector",
-    "net",
-    "repl",
-    "sea",
-    "sqlite",
-    "tls",
-    "v8",
-    "vm",
-    "wasi",
-    "worker_threads",
-    "zlib",
-];
+const ABSENT: &[&str] =
+    &["cluster", "dgram", "http2", "inspector", "repl", "sea", "sqlite", "tls", "v8", "vm", "wasi", "worker_threads"];
 
 /// The scopes under which the packages of pi are published.
 const PI_SCOPES: &[&str] = &["@earendil-works/", "@mariozechner/"];

@@ -47,6 +47,15 @@ const KNOWN: &[(Errno, &str, &str)] = &[
     (Errno::NOTEMPTY, "ENOTEMPTY", "directory not empty"),
     (Errno::LOOP, "ELOOP", "too many symbolic links encountered"),
     (Errno::TIMEDOUT, "ETIMEDOUT", "connection timed out"),
+    (Errno::CONNREFUSED, "ECONNREFUSED", "connection refused"),
+    (Errno::CONNRESET, "ECONNRESET", "connection reset by peer"),
+    (Errno::CONNABORTED, "ECONNABORTED", "software caused connection abort"),
+    (Errno::NOTCONN, "ENOTCONN", "socket is not connected"),
+    (Errno::ADDRINUSE, "EADDRINUSE", "address already in use"),
+    (Errno::ADDRNOTAVAIL, "EADDRNOTAVAIL", "address not available"),
+    (Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported"),
+    (Errno::HOSTUNREACH, "EHOSTUNREACH", "host is unreachable"),
+    (Errno::NETUNREACH, "ENETUNREACH", "network is unreachable"),
 ];
 
 impl Failure {

@@ -7,6 +7,7 @@ pub mod fs;
 mod fs_calls;
 mod fs_tree;
 mod md5;
+pub mod net;
 pub mod os;
 pub mod pool;
 pub mod process;
@@ -15,6 +16,7 @@ mod sys;
 pub mod text;
 mod url;
 pub mod watch;
+pub mod zlib;
 
 use std::rc::Rc;
 
@@ -32,6 +34,8 @@ pub(crate) fn group<'js>(ctx: &Ctx<'js>, state: &Rc<State>, name: &str) -> rquic
         "crypto" => crypto::install(&group)?,
         "text" => text::install(&group)?,
         "os" => os::install(&group, state)?,
+        "net" => net::install(&group, state)?,
+        "zlib" => zlib::install(&group, state)?,
         _ => return Err(throw(ctx, "ERR_INTERNAL", &format!("no native operations called {name}"))),
     }
     Ok(group)

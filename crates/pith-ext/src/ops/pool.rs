@@ -11,7 +11,8 @@ use crate::shared::lock;
 const THREADS: usize = 4;
 /// After this time an idle thread ends, so that a quiet agent has none.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-const STACK: usize = 256 << 10;
+/// Packing needs some of it; what is not used costs nothing.
+const STACK: usize = 2 << 20;
 
 type Job = Box<dyn FnOnce() + Send>;
 

@@ -31,6 +31,16 @@ impl<'js> FromJs<'js> for Text {
     }
 }
 
+/// Bytes from JavaScript, which sends them as base64.
+pub struct Packed(pub Vec<u8>);
+
+impl<'js> FromJs<'js> for Packed {
+    fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Self> {
+        let text = String::from_js(ctx, value)?;
+        STANDARD.decode(text).map(Packed).map_err(|_| rquickjs::Error::new_from_js("string", "base64"))
+    }
+}
+
 /// Base64 in the lenient form that browsers and Node accept.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,

@@ -17,6 +17,11 @@ use inotify as backend;
 #[cfg(not(target_os = "linux"))]
 use polling as backend;
 
+/// How many directories below one that is watched are watched with it. A larger tree fails as it does where the system
+/// has a lower limit.
+#[cfg(target_os = "linux")]
+const MAX_DIRECTORIES: usize = 8192;
+
 /// The open watches, by the operation that receives changes.
 pub struct Watchers {
     inbox: Inbox,
@@ -35,6 +40,14 @@ impl Watchers {
         Ok(())
     }
 
+    /// Called when JavaScript has dealt with a change. The next one waits until then, so that a flood of changes stays in
+    /// the kernel, which bounds it.
+    fn acknowledge(&self, op: u64) {
+        if let Some(watch) = self.open.borrow().get(&op) {
+            watch.acknowledge();
+        }
+    }
+
     /// Closes all watches.
     pub fn close(&self) {
         self.open.borrow_mut().clear();
@@ -50,6 +63,8 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
         }),
     )?;
     let here = state.clone();
+    group.set("watched", Func::from(move |op: f64| here.watchers.acknowledge(op as u64)))?;
+    let here = state.clone();
     group.set("unwatch", Func::from(move |op: f64| drop(here.watchers.open.borrow_mut().remove(&(op as u64)))))
 }
 
@@ -62,11 +77,13 @@ mod inotify {
     use std::os::fd::OwnedFd;
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
+    use std::sync::mpsc::{self, Receiver, Sender};
 
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
     use serde_json::json;
 
     use super::super::errno::Failure;
+    use super::MAX_DIRECTORIES;
     use crate::engine::inbox::{Inbox, Payload, ToEngine};
 
     const STACK: usize = 128 << 10;
@@ -75,6 +92,15 @@ mod inotify {
     pub struct Watch {
         descriptor: Arc<OwnedFd>,
         root: i32,
+        /// One message for each change that JavaScript has dealt with.
+        acknowledged: Sender<()>,
+    }
+
+    impl Watch {
+        pub fn acknowledge(&self) {
+            // The thread ends with what it watches.
+            let _ = self.acknowledged.send(());
+        }
     }
 
     impl Drop for Watch {
@@ -100,14 +126,16 @@ mod inotify {
         let descriptor = Arc::new(inotify::init(CreateFlags::CLOEXEC).map_err(failed)?);
         let root = inotify::add_watch(&*descriptor, path, interest()).map_err(failed)?;
         let mut places = Places { root: PathBuf::from(path), directories: HashMap::new() };
-        if recursive {
-            places.add_below(&descriptor, Path::new(path));
+        if recursive && !places.add_below(&descriptor, Path::new(path)) {
+            return Err(failed(rustix::io::Errno::NOSPC));
         }
+        let (acknowledged, acknowledgements) = mpsc::channel();
         let reader = descriptor.clone();
         let builder = std::thread::Builder::new().name("pith-ext-watch".to_owned()).stack_size(STACK);
-        let spawned = builder.spawn(move || follow(&reader, root, recursive, places, op, &inbox));
+        let spawned =
+            builder.spawn(move || follow(&reader, root, recursive, places, &Target { op, inbox, acknowledgements }));
         spawned.map_err(|error| Failure::new(&error, "watch", Some(path)))?;
-        Ok(Watch { descriptor, root })
+        Ok(Watch { descriptor, root, acknowledged })
     }
 
     /// The directory of each watch number.
@@ -117,12 +145,20 @@ mod inotify {
     }
 
     impl Places {
-        fn add_below(&mut self, descriptor: &OwnedFd, directory: &Path) {
-            let Ok(entries) = fs::read_dir(directory) else { return };
-            for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
-                self.add(descriptor, &entry.path());
-                self.add_below(descriptor, &entry.path());
+        /// Watches all directories below one; returns false if there are too many.
+        fn add_below(&mut self, descriptor: &OwnedFd, directory: &Path) -> bool {
+            let mut waiting = vec![directory.to_owned()];
+            while let Some(directory) = waiting.pop() {
+                let Ok(entries) = fs::read_dir(directory) else { continue };
+                for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+                    if self.directories.len() >= MAX_DIRECTORIES {
+                        return false;
+                    }
+                    self.add(descriptor, &entry.path());
+                    waiting.push(entry.path());
+                }
             }
+            true
         }
 
         fn add(&mut self, descriptor: &OwnedFd, directory: &Path) {
@@ -143,7 +179,21 @@ mod inotify {
         }
     }
 
-    fn follow(descriptor: &OwnedFd, root: i32, recursive: bool, mut places: Places, op: u64, inbox: &Inbox) {
+    /// Who is told of changes, one at a time.
+    struct Target {
+        op: u64,
+        inbox: Inbox,
+        acknowledgements: Receiver<()>,
+    }
+
+    impl Target {
+        /// Reports a change and waits until it is dealt with; returns false if nobody listens any more.
+        fn tell(&self, payload: Payload) -> bool {
+            self.inbox.send(ToEngine::Push { op: self.op, payload }).is_ok() && self.acknowledgements.recv().is_ok()
+        }
+    }
+
+    fn follow(descriptor: &OwnedFd, root: i32, recursive: bool, mut places: Places, target: &Target) {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut reader = Reader::new(descriptor, &mut buffer);
         loop {
@@ -163,11 +213,13 @@ mod inotify {
                 && let Some(file) = &file
             {
                 let parent = places.directories.get(&event.wd()).cloned().unwrap_or_else(|| places.root.clone());
-                places.add(descriptor, &parent.join(file));
+                if places.directories.len() < MAX_DIRECTORIES {
+                    places.add(descriptor, &parent.join(file));
+                }
             }
             let kind = if flags.intersects(ReadFlags::MODIFY | ReadFlags::ATTRIB) { "change" } else { "rename" };
             let payload = Payload::json(&json!({ "kind": kind, "name": places.name(event.wd(), file.as_deref()) }));
-            if inbox.send(ToEngine::Push { op, payload }).is_err() {
+            if !target.tell(payload) {
                 break;
             }
         }
@@ -190,8 +242,15 @@ mod polling {
 
     const PERIOD: Duration = Duration::from_millis(500);
 
+    /// How many files are looked at.
+    const MAX_FILES: usize = 1 << 16;
+
     /// An open watch. Dropping it ends the thread.
     pub struct Watch(#[expect(dead_code, reason = "closing the channel is the message")] Sender<()>);
+
+    impl Watch {
+        pub fn acknowledge(&self) {}
+    }
 
     type Snapshot = HashMap<PathBuf, (u64, Option<SystemTime>)>;
 
@@ -225,6 +284,9 @@ mod polling {
 
     fn collect(path: &Path, recursive: bool, is_root: bool, found: &mut Snapshot) {
         let Ok(facts) = fs::metadata(path) else { return };
+        if found.len() >= MAX_FILES {
+            return;
+        }
         if facts.is_dir() && (is_root || recursive) {
             for entry in fs::read_dir(path).into_iter().flatten().flatten() {
                 collect(&entry.path(), recursive, false, found);
