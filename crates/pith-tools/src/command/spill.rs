@@ -43,6 +43,13 @@ impl OutputDir {
         Ok(path)
     }
 
+    /// Writes bytes that are no text to a file of its own, mode 0600.
+    pub fn keep_bytes(&self, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = self.path()?.join(format!("pith-data-{}", random_hex()));
+        private(&path)?.write_all(bytes)?;
+        Ok(path)
+    }
+
     /// Creates the directory, readable by this user only, and removes what old sessions left.
     fn path(&self) -> io::Result<PathBuf> {
         let mut made = self.made.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -18,8 +18,9 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::channel::Channel;
+use super::descriptor;
 use super::fallback::supervise;
-use super::supervisor::{Leftovers, Supervisor};
+use super::supervisor::{Input, Leftovers, Supervisor};
 
 /// A pipe this large saves a busy command most of its waiting.
 #[cfg(target_os = "linux")]
@@ -72,6 +73,23 @@ pub struct Running {
     pub output: pipe::Receiver,
 }
 
+/// A command that was just started and talks over pipes.
+pub struct Piped {
+    pub job: Job,
+    /// Closing it ends the command's input.
+    pub input: pipe::Sender,
+    pub output: pipe::Receiver,
+    pub errors: pipe::Receiver,
+}
+
+/// What a command reads and where it writes.
+struct Streams {
+    /// Empty input if `None`.
+    input: Option<OwnedFd>,
+    output: Stdio,
+    errors: Stdio,
+}
+
 /// A running command. It is killed if it is dropped without [`Job::release`].
 pub struct Job {
     channel: Arc<Channel>,
@@ -100,12 +118,28 @@ impl Jobs {
 
     /// Like [`Jobs::spawn`], but writes output and errors where the caller wants them.
     pub fn spawn_to(&self, command: CommandLine, stdout: Stdio, stderr: Stdio) -> io::Result<Job> {
+        self.spawn_with(command, Streams { input: None, output: stdout, errors: stderr })
+    }
+
+    /// Like [`Jobs::spawn`], but with a pipe for each of input, output and errors.
+    pub fn spawn_piped(&self, command: CommandLine) -> io::Result<Piped> {
+        let (input, to_input) = io::pipe()?;
+        let (from_output, output) = io::pipe()?;
+        let (from_errors, errors) = io::pipe()?;
+        let streams = Streams { input: Some(input.into()), output: output.into(), errors: errors.into() };
+        Ok(Piped {
+            job: self.spawn_with(command, streams)?,
+            input: pipe::Sender::from_owned_fd(to_input.into())?,
+            output: pipe::Receiver::from_owned_fd(from_output.into())?,
+            errors: pipe::Receiver::from_owned_fd(from_errors.into())?,
+        })
+    }
+
+    fn spawn_with(&self, command: CommandLine, streams: Streams) -> io::Result<Job> {
         let (ours, theirs) = BlockingStream::pair()?;
-        ours.set_nonblocking(true)?;
-        let ours = UnixStream::from_std(ours)?;
         let channel = Arc::new(match &self.supervisor {
-            Some(supervisor) => self.spawn_supervised(supervisor, command, (stdout, stderr), ours, theirs)?,
-            None => self.spawn_with_fallback(command, (stdout, stderr), ours, theirs)?,
+            Some(supervisor) => self.spawn_supervised(supervisor, command, streams, ours, theirs)?,
+            None => self.spawn_with_fallback(command, streams, ours, theirs)?,
         });
         self.channels.all().push(Entry { channel: Arc::clone(&channel), watcher: None });
         Ok(Job { channel, released: false, channels: Arc::downgrade(&self.channels), runtime: Handle::current() })
@@ -115,32 +149,36 @@ impl Jobs {
         &self,
         supervisor: &Supervisor,
         command: CommandLine,
-        (stdout, stderr): (Stdio, Stdio),
-        ours: UnixStream,
+        streams: Streams,
+        ours: BlockingStream,
         theirs: BlockingStream,
     ) -> io::Result<Channel> {
+        let input = if streams.input.is_some() { Input::Sent } else { Input::Empty };
+        // The descriptor waits in the socket until the supervisor reads it.
+        streams.input.map_or(Ok(()), |input| descriptor::send(&ours, &input))?;
         let child = Command::new(&supervisor.program)
             .arg0("pith-supervisor")
             .arg(&supervisor.argument)
             .arg(self.leftovers.as_argument())
+            .arg(input.as_argument())
             .arg(command.program)
             .args(command.arguments)
             .current_dir(command.cwd)
             .env_clear()
             .envs(command.environment)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(stdout)
-            .stderr(stderr)
+            .stdout(streams.output)
+            .stderr(streams.errors)
             .spawn()?;
         // The supervisor reports over the channel; as a dropped child it is reaped by the runtime.
-        Ok(Channel::new(ours, child.id().and_then(|id| Pid::from_raw(id.cast_signed()))))
+        Ok(Channel::new(nonblocking(ours)?, child.id().and_then(|id| Pid::from_raw(id.cast_signed()))))
     }
 
     fn spawn_with_fallback(
         &self,
         command: CommandLine,
-        (stdout, stderr): (Stdio, Stdio),
-        ours: UnixStream,
+        streams: Streams,
+        ours: BlockingStream,
         theirs: BlockingStream,
     ) -> io::Result<Channel> {
         let child = Command::new(command.program)
@@ -149,14 +187,13 @@ impl Jobs {
             .env_clear()
             .envs(command.environment)
             .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(stderr)
+            .stdin(streams.input.map_or_else(Stdio::null, Stdio::from))
+            .stdout(streams.output)
+            .stderr(streams.errors)
             .spawn()?;
-        theirs.set_nonblocking(true)?;
         // Owned by the channel: the task ends when the channel is closed and the command has ended.
-        tokio::spawn(supervise(child, UnixStream::from_std(theirs)?, self.leftovers));
-        Ok(Channel::new(ours, None))
+        tokio::spawn(supervise(child, nonblocking(theirs)?, self.leftovers));
+        Ok(Channel::new(nonblocking(ours)?, None))
     }
 
     /// Ends every command, and what finished ones left running unless that is to be kept.
@@ -178,6 +215,11 @@ impl Jobs {
     pub fn count(&self) -> usize {
         self.channels.all().iter().filter(|entry| !entry.channel.is_over()).count()
     }
+}
+
+fn nonblocking(stream: BlockingStream) -> io::Result<UnixStream> {
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
 }
 
 impl Channels {

@@ -10,12 +10,13 @@
 //! the same socket. It reaches the process group and the living descendants, but not processes that have left both.
 
 mod channel;
+mod descriptor;
 mod fallback;
 mod jobs;
 mod supervisor;
 mod tree;
 
-pub use jobs::{CommandLine, Job, Jobs, Running};
+pub use jobs::{CommandLine, Job, Jobs, Piped, Running};
 pub use supervisor::{SUPERVISOR_ARGUMENT, Supervisor, supervisor_main};
 
 use std::time::Duration;

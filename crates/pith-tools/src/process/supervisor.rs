@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::channel::{Order, Report};
-use super::{ORPHANED_GRACE, tree};
+use super::{ORPHANED_GRACE, descriptor, tree};
 
 /// The hidden first argument that makes pith's binary a supervisor.
 pub const SUPERVISOR_ARGUMENT: &str = "__supervisor";
@@ -62,8 +62,25 @@ impl Leftovers {
     }
 }
 
-/// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, the program, its
-/// arguments.
+/// What a command reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    Empty,
+    /// A descriptor that pith has sent over the channel.
+    Sent,
+}
+
+impl Input {
+    pub fn as_argument(self) -> &'static str {
+        match self {
+            Input::Empty => "empty",
+            Input::Sent => "sent",
+        }
+    }
+}
+
+/// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, what the command
+/// reads, the program, its arguments.
 ///
 /// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -72,10 +89,16 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         Some(_) => Leftovers::End,
         None => return ExitCode::FAILURE,
     };
+    let is_input_sent = match arguments.next() {
+        Some(word) => word == Input::Sent.as_argument(),
+        None => return ExitCode::FAILURE,
+    };
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
     let Ok(channel) = take_channel() else { return ExitCode::FAILURE };
+    let input = if is_input_sent { descriptor::receive(&channel).map(Stdio::from) } else { Ok(Stdio::null()) };
+    let Ok(input) = input else { return ExitCode::FAILURE };
     lead_session();
-    let shell = match start(program, arguments) {
+    let shell = match start(program, arguments, input) {
         Ok(shell) => shell,
         Err(error) => {
             Report::Failed(error.raw_os_error().unwrap_or(0)).send(&channel);
@@ -108,9 +131,9 @@ fn lead_session() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-fn start(program: OsString, arguments: impl Iterator<Item = OsString>) -> io::Result<Pid> {
+fn start(program: OsString, arguments: impl Iterator<Item = OsString>, input: Stdio) -> io::Result<Pid> {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).process_group(0);
+    command.args(arguments).stdin(input).process_group(0);
     #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
     // SAFETY: the closure runs between fork and exec and makes one system call; it allocates nothing and takes no lock.
