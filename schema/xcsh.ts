@@ -302,7 +302,7 @@ export type Collision = {
 };
 
 /** What a host asks for. */
-export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
 
 /** Answer of `get_commands`. */
 export type Commands = {
@@ -541,13 +541,13 @@ export type Entry = MessageEntry & {
 };
 
 /** Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do not know. */
-export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "extension_failed" | "shell_failed" | "internal_error";
+export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "mcp_refused" | "extension_failed" | "shell_failed" | "internal_error";
 
 /** Classes of failure a caller treats differently. */
 export type ErrorKind = "auth" | "rate_limit" | "overloaded" | "overflow" | "quota" | "invalid_request" | "network" | "timeout" | "protocol" | "limit";
 
 /** What pith tells without being asked. */
-export type Event = AgentStartEvent | AgentEndEvent | AgentSettledEvent | TurnStartEvent | TurnEndEvent | MessageStartEvent | MessageEndEvent | MessageUpdateEvent | ToolExecutionStartEvent | ToolExecutionUpdateEvent | ToolExecutionEndEvent | QueueUpdateEvent | AutoCompactionStartEvent | AutoCompactionEndEvent | AutoRetryStartEvent | AutoRetryEndEvent | ThinkingLevelChangedEvent | SessionInfoChangedEvent | ExtensionErrorEvent | TtsrTriggeredEvent | TodoReminderEvent | TodoAutoClearEvent | RetryFallbackAppliedEvent | RetryFallbackSucceededEvent;
+export type Event = AgentStartEvent | AgentEndEvent | AgentSettledEvent | TurnStartEvent | TurnEndEvent | MessageStartEvent | MessageEndEvent | MessageUpdateEvent | ToolExecutionStartEvent | ToolExecutionUpdateEvent | ToolExecutionEndEvent | QueueUpdateEvent | AutoCompactionStartEvent | AutoCompactionEndEvent | AutoRetryStartEvent | AutoRetryEndEvent | ThinkingLevelChangedEvent | SessionInfoChangedEvent | ExtensionErrorEvent | TtsrTriggeredEvent | TodoReminderEvent | TodoAutoClearEvent | RetryFallbackAppliedEvent | RetryFallbackSucceededEvent | McpServerUpdateEvent;
 
 export type ExportHtmlCommand = {
   /** Anything; comes back in the response. */
@@ -821,6 +821,23 @@ export type GetLastAssistantTextResponse = {
   command: "get_last_assistant_text";
   success: true;
   data: LastText;
+};
+
+/** The MCP servers and their tools; `connect` starts those that do not run. */
+export type GetMcpServersCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "get_mcp_servers";
+  connect?: boolean | null;
+};
+
+export type GetMcpServersResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "get_mcp_servers";
+  success: true;
+  data: McpServers;
 };
 
 export type GetMessagesCommand = {
@@ -1110,6 +1127,93 @@ export type ListedSession = {
   firstMessage: string;
 };
 
+/** Ends an MCP server and starts it again. */
+export type McpReconnectCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "mcp_reconnect";
+  name: string;
+};
+
+export type McpReconnectResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "mcp_reconnect";
+  success: true;
+  data: McpServerStates;
+};
+
+/** A server and what it offers, as far as that is known. */
+export type McpServer = {
+  name: string;
+  /** `flag`, `host`, `project` or `user`. */
+  source: string;
+  /** `disabled`, `idle`, `starting`, `ready`, `needs_auth`, `needs_input` or `failed`. */
+  state: string;
+  /** Why it does not run. */
+  error?: string;
+  /** `stdio`, `http` or `sse`. */
+  transport: string;
+  /** The file it is configured in. */
+  path?: string;
+  protocolVersion?: string;
+  serverInfo?: McpServerInfo;
+  /** `auto`, `direct`, `deferred` or `hidden`. */
+  exposure: string;
+  tools: McpTool[];
+  hasResources: boolean;
+  /** How many calls it has got in this session. */
+  calls: number;
+  /** How often it was started again in this session. */
+  restarts: number;
+};
+
+/** Name and version of a server. */
+export type McpServerInfo = {
+  name: string;
+  version: string;
+};
+
+/** Where a server stands. */
+export type McpServerState = {
+  name: string;
+  /** `flag`, `host`, `project` or `user`. */
+  source: string;
+  /** `disabled`, `idle`, `starting`, `ready`, `needs_auth`, `needs_input` or `failed`. */
+  state: string;
+  /** Why it does not run. */
+  error?: string;
+};
+
+/** Answer of `set_mcp_servers`, `mcp_reconnect` and `set_mcp_enabled`. */
+export type McpServerStates = {
+  servers: McpServerState[];
+};
+
+/** Sent only to hosts that have used a command about MCP servers. */
+export type McpServerUpdateEvent = {
+  type: "mcp_server_update";
+  name: string;
+  state: string;
+  error?: string;
+};
+
+/** Answer of `get_mcp_servers`. */
+export type McpServers = {
+  servers: McpServer[];
+};
+
+/** A tool of a server. */
+export type McpTool = {
+  /** As the model calls it. */
+  name: string;
+  /** As the server calls it. */
+  tool: string;
+  /** Hints of the server, not facts. */
+  annotations?: Record<string, unknown>;
+};
+
 /** Anything that can stand in a conversation. */
 export type Message = UserMessage | AssistantMessage | ToolResultMessage | BashExecution | CustomMessage | CompactionSummary | BranchSummary | {
   role: string;
@@ -1370,7 +1474,7 @@ export type ResourceChange = {
 };
 
 /** The one answer of a command. */
-export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
 
 /** Why the work failed. */
 export type ResultError = {
@@ -1592,6 +1696,42 @@ export type SetLocaleResponse = {
   success: true;
 };
 
+/** Switches an MCP server on or off, for this session. */
+export type SetMcpEnabledCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "set_mcp_enabled";
+  name: string;
+  enabled: boolean;
+};
+
+export type SetMcpEnabledResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "set_mcp_enabled";
+  success: true;
+  data: McpServerStates;
+};
+
+/** Replaces the host's MCP servers, by name, as in `mcpServers` of a file; `wait` answers when they have started. */
+export type SetMcpServersCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "set_mcp_servers";
+  servers: Record<string, unknown>;
+  wait?: boolean | null;
+};
+
+export type SetMcpServersResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "set_mcp_servers";
+  success: true;
+  data: McpServerStates;
+};
+
 export type SetModelCommand = {
   /** Anything; comes back in the response. */
   id?: unknown;
@@ -1716,6 +1856,8 @@ export type State = {
   todoPhases: TodoPhase[];
   /** Set after a failed write; the session goes on in memory. */
   sessionWriteError?: string;
+  /** The MCP servers, once they are known and if there are any. */
+  mcpServers?: McpServerState[];
   /** Large; only hosts that ask for it by their dialect get it. */
   systemPrompt?: string;
   /** As above. */

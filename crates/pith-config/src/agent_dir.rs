@@ -79,6 +79,14 @@ impl AgentDir {
         cwd.join(self.layout.project_name())
     }
 
+    /// Returns the files of MCP servers that another program of this layout keeps in a project. They need not exist.
+    pub fn foreign_mcp_files(&self, cwd: &Path) -> Vec<PathBuf> {
+        match self.layout {
+            Layout::Pi => Vec::new(),
+            Layout::Xcsh => vec![cwd.join(".omp/mcp.json")],
+        }
+    }
+
     /// Returns the path of a project's settings file. It need not exist.
     pub fn project_settings_file(&self, cwd: &Path) -> PathBuf {
         self.layout.settings_in(&self.project_dir(cwd))

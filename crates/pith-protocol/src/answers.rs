@@ -1,6 +1,7 @@
 //! The `data` of responses.
 
 mod hello;
+mod mcp;
 mod project;
 mod tree;
 
@@ -14,6 +15,7 @@ use crate::todos::TodoPhase;
 use crate::{Message, Model, ThinkingLevel, Usage};
 
 pub use hello::{Accept, Capabilities, Client, Greeting, Limits, PROTOCOL_VERSION, Server, Wire};
+pub use mcp::{McpServer, McpServerInfo, McpServerState, McpServerStates, McpServers, McpTool};
 pub use project::{
     Collision, Commands, Connection, ConnectionState, Diagnostic, DiagnosticKind, Diagnostics, Integrations,
     OfferedCommand, Reloaded, ResourceChange, Service, ServiceState, Source,
@@ -91,6 +93,9 @@ pub struct State {
     /// Set after a failed write; the session goes on in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_write_error: Option<String>,
+    /// The MCP servers, once they are known and if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServerState>,
     /// Large; only hosts that ask for it by their dialect get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<Arc<str>>,

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::answers::*;
-use crate::fields::{Field, FieldError, Place, read_word};
+use crate::fields::{Field, FieldError, Place, read_object, read_word};
 use crate::host_tool::HostToolInput;
 use crate::todos::TodoPhaseInput;
 use crate::{ImageBlock, Model, ThinkingLevel};
@@ -213,6 +213,16 @@ commands! {
     "set_session_name" => SetSessionName { name: String } -> ();
     "export_html" => ExportHtml { output_path as "outputPath": Option<String> } -> Exported;
 
+    // MCP servers
+    /// Replaces the host's MCP servers, by name, as in `mcpServers` of a file; `wait` answers when they have started.
+    "set_mcp_servers" => SetMcpServers { servers: Map<String, Value>, wait: Option<bool> } -> McpServerStates;
+    /// The MCP servers and their tools; `connect` starts those that do not run.
+    "get_mcp_servers" => GetMcpServers { connect: Option<bool> } -> McpServers;
+    /// Ends an MCP server and starts it again.
+    "mcp_reconnect" => McpReconnect { name: String } -> McpServerStates;
+    /// Switches an MCP server on or off, for this session.
+    "set_mcp_enabled" => SetMcpEnabled { name: String, enabled: bool } -> McpServerStates;
+
     // what xcsh hosts add
     "set_todos" => SetTodos { phases: Vec<TodoPhaseInput> } -> TodoPhases;
     "set_host_tools" => SetHostTools { tools: Vec<HostToolInput> } -> HostToolNames;
@@ -278,6 +288,21 @@ impl Field for ThinkingLevel {
     fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
         let words = ThinkingLevel::ALL.map(|level| (level.as_str(), level));
         read_word(value, place, &words)
+    }
+}
+
+/// Objects whose members have a meaning elsewhere.
+impl Field for Map<String, Value> {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<Map<String, Value>>()
+    }
+
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        match value {
+            None | Some(Value::Null) => Err(place.missing()),
+            Some(value) => read_object(value, place),
+        }
     }
 }
 

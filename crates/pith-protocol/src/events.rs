@@ -151,6 +151,13 @@ pub enum Event<'a> {
         model: Cow<'a, str>,
         role: Cow<'a, str>,
     },
+    /// Sent only to hosts that have used a command about MCP servers.
+    McpServerUpdate {
+        name: Cow<'a, str>,
+        state: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<Cow<'a, str>>,
+    },
 }
 
 impl Event<'_> {
@@ -187,6 +194,7 @@ impl Event<'_> {
         "todo_auto_clear",
         "retry_fallback_applied",
         "retry_fallback_succeeded",
+        "mcp_server_update",
     ];
 
     /// Returns the `type`.
@@ -223,6 +231,7 @@ impl Event<'_> {
             Event::TodoAutoClear => "todo_auto_clear",
             Event::RetryFallbackApplied { .. } => "retry_fallback_applied",
             Event::RetryFallbackSucceeded { .. } => "retry_fallback_succeeded",
+            Event::McpServerUpdate { .. } => "mcp_server_update",
         }
     }
 

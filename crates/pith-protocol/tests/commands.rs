@@ -71,6 +71,12 @@ const COMMANDS: &str = r#"
 {"type":"set_todos","phases":[{"id":"a","name":"b","colour":1},{"name":"c","tasks":[{"id":"d","content":"e","status":"in_progress","notes":"f","details":"g","colour":2}]}]}
 {"type":"set_host_tools","tools":[{"name":"a","description":"b","parameters":{"type":"object"}}]}
 {"type":"set_host_tools","tools":[{"name":"a","description":"b","parameters":{},"label":"c","hidden":true}]}
+{"type":"set_mcp_servers","servers":{"a":{"command":"b"}}}
+{"type":"set_mcp_servers","servers":{},"wait":true}
+{"type":"get_mcp_servers"}
+{"type":"get_mcp_servers","connect":true}
+{"type":"mcp_reconnect","name":"a"}
+{"type":"set_mcp_enabled","name":"a","enabled":false}
 {"type":"set_locale","locale":"de"}
 {"type":"get_integrations"}
 "#;

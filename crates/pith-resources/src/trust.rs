@@ -20,7 +20,8 @@ use crate::text;
 pub const HOST_ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// Entries of a project's configuration directory that are not used without trust.
-const GATED: [&str; 12] = [
+const GATED: [&str; 13] = [
+    "mcp.json",
     "settings.json",
     "settings.yml",
     "config.yml",
@@ -89,7 +90,7 @@ pub struct Question {
 }
 
 impl GatedResources {
-    /// Looks for them in the project's configuration directory and in `.agents/skills` from `cwd` upwards.
+    /// Looks for them in the project's configuration directory, in files of MCP servers and in `.agents/skills` from `cwd` upwards.
     pub fn find(cwd: &Path, project_dir_name: &str, home: Option<&Path>) -> GatedResources {
         let project = cwd.join(project_dir_name);
         let mut paths = Vec::new();
@@ -97,6 +98,9 @@ impl GatedResources {
             let entries = GATED.iter().map(|name| project.join(name));
             paths.extend(entries.filter(|path| fs::symlink_metadata(path).is_ok()));
         }
+        // MCP servers of the project, where other programs have them.
+        let servers = [".mcp.json", ".omp/mcp.json"].map(|name| cwd.join(name));
+        paths.extend(servers.into_iter().filter(|path| fs::symlink_metadata(path).is_ok()));
         for directory in cwd.ancestors() {
             let skills = directory.join(".agents/skills");
             if skills.exists() && !is_users_own(directory, home) {

@@ -8,16 +8,18 @@ use pith_protocol::answers::{Exported, Navigated};
 use std::collections::HashMap;
 use std::panic::resume_unwind;
 
-use pith_agent::blocking;
+use pith_agent::{Turn, blocking};
 use pith_ext::Boundary;
 use pith_ext::outgoing::Answer;
 use pith_protocol::commands::{ExportHtml, ListSessions, NavigateTree};
 use pith_store::{SessionSummary, StoreReport};
+use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
 
 use crate::admission::Step;
 use crate::compaction::{Summary, SummaryFailure};
 use crate::extensions::RefreshedModels;
+use crate::mcp::McpReply;
 use crate::replace::OpenedFile;
 use crate::reply::Reply;
 
@@ -78,6 +80,10 @@ pub(crate) enum JobEnd {
         answer: Navigated,
         reply: Reply<NavigateTree>,
     },
+    /// The servers whose tools the next request needs have started, or have not in time.
+    ServersReady(oneshot::Sender<Turn>),
+    /// MCP servers have done what a command asked for.
+    ServersAsked(McpReply),
     /// The process is ending and the extensions that are still loading have taken too long.
     StartOverdue,
     /// Extensions were asked for the current models of their providers.

@@ -15,6 +15,7 @@ use pith_tools::Workbench;
 
 use crate::extensions::ExtensionSetup;
 use crate::limits::WorkLimits;
+use crate::mcp::McpSetup;
 use crate::outbox::Outbox;
 use crate::project::{LoadProject, ProjectFiles};
 use crate::run::RetryPolicy;
@@ -39,6 +40,7 @@ pub struct SessionParts {
     pub tools: Vec<Arc<dyn Tool>>,
     pub tool_choice: ToolChoice,
     pub extensions: ExtensionSetup,
+    pub mcp: McpSetup,
     /// Called when nothing has happened for a moment after the start or after work.
     pub on_rest: Box<dyn Fn()>,
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use pith_config::Settings;
 use pith_ext::FromExtension;
+use pith_protocol::answers::McpServerState;
 use pith_protocol::{Inbound, Response};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -24,6 +25,7 @@ use crate::compaction::{SummaryEvents, SummaryProgress};
 use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
 use crate::limits::Spending;
+use crate::mcp::Mcp;
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
@@ -59,6 +61,7 @@ pub struct Session {
     pub(crate) rules: RuleBook,
     pub(crate) queues: Queues,
     pub(crate) extensions: Extensions,
+    pub(crate) mcp: Mcp,
     /// Decides which command may be served now.
     pub(crate) admission: Admission,
     pub(crate) activity: Activity,
@@ -100,6 +103,7 @@ enum Event {
     Summary(SummaryProgress),
     Unanswered(Unanswered),
     Extension(FromExtension),
+    McpServer(McpServerState),
     /// The time that extensions have to show something before the first command is read is over.
     InputDelayOver,
     /// The time for the work is up.
@@ -149,6 +153,7 @@ impl Session {
             todos: Todos::default(),
             rules,
             extensions: Extensions::new(parts.extensions),
+            mcp: Mcp::new(parts.mcp),
             admission: Admission::default(),
             activity: Activity::default(),
             spending: Spending::default(),
@@ -189,6 +194,7 @@ impl Session {
                 Some(question) = self.host_tools.next() => Event::Tool(question),
                 Some(progress) = self.summaries.next() => Event::Summary(progress),
                 Some(request) = self.extensions.next() => Event::Extension(request),
+                Some(update) = self.mcp.next() => Event::McpServer(update),
                 () = self.admission.input_delay(), if self.admission.is_input_delayed() => Event::InputDelayOver,
                 () = until(deadline), if deadline.is_some() => Event::Deadline,
                 () = until(self.rest.at), if self.rest.at.is_some() => Event::Rest,
@@ -212,6 +218,7 @@ impl Session {
             Event::Summary(progress) => self.on_summary_progress(progress),
             Event::Unanswered(unanswered) => self.answer_for(&unanswered),
             Event::Extension(request) => self.on_extension(request),
+            Event::McpServer(update) => self.on_mcp_update(&update),
             Event::InputDelayOver => self.admission.end_input_delay(),
             Event::Deadline => self.on_deadline(),
             Event::Rest => self.on_rest_due(),
@@ -260,6 +267,7 @@ impl Session {
         self.cancel_dialogs();
         self.stop_activity();
         self.shell.abort_all();
+        self.close_mcp();
         self.quit_extensions();
     }
 
@@ -304,6 +312,8 @@ impl Session {
             JobEnd::Listed { reply, sessions } => self.on_listed(reply, sessions),
             JobEnd::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
             JobEnd::StartOverdue => self.give_up_start(),
+            JobEnd::ServersReady(answer) => self.on_servers_ready(answer),
+            JobEnd::ServersAsked(reply) => self.answer_mcp(reply),
             JobEnd::ModelsRefreshed(models) => self.on_models_refreshed(models),
             JobEnd::ModelsDiscovered(answer) => self.on_models_discovered(answer),
         }

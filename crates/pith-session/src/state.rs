@@ -50,6 +50,7 @@ impl Session {
             queued_message_count: n_waiting,
             todo_phases: self.todos.phases().to_vec(),
             session_write_error: self.store.write_error().map(str::to_owned),
+            mcp_servers: self.mcp.states(),
             system_prompt: self.options.state_has_prompt.then(|| self.project.prompt().clone()),
             dump_tools: self.options.state_has_prompt.then(|| self.dump_tools()),
         }

@@ -13,6 +13,7 @@ mod hub;
 mod launcher;
 mod lifecycle;
 mod log;
+mod mcp;
 #[cfg(target_os = "linux")]
 mod memory;
 mod modes;
@@ -78,6 +79,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::ListModels => check::list_models(&cli, rpc::dialect(&cli, program)?),
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
+        Action::Mcp(arguments) => mcp::run(arguments, program),
         Action::Trust(arguments) => trust::run(arguments, program),
         Action::Schema(arguments) => schema::print(arguments, program),
         Action::Packages(verb, arguments) => packages::run(*verb, arguments, program),

@@ -9,7 +9,7 @@ use pith_resources::TrustFile;
 use crate::cli::Cli;
 use crate::open::agent_dir;
 use crate::program::Program;
-use crate::{rpc, show};
+use crate::{mcp, rpc, show};
 
 /// What to do about a directory.
 enum Wish {
@@ -34,13 +34,17 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
         }
     }
     let environment = Environment::of_process();
-    let file = TrustFile::in_agent_dir(agent_dir(rpc::dialect(&Cli::default(), program)?, &environment).path());
+    let agent_dir = agent_dir(rpc::dialect(&Cli::default(), program)?, &environment);
+    let file = TrustFile::in_agent_dir(agent_dir.path());
     let current = crate::current_dir()?;
     let directory = directory.map_or(current.clone(), |directory| current.join(directory));
     let directory =
         directory.canonicalize().with_context(|| format!("there is no directory {}", directory.display()))?;
     match wish {
-        Wish::Trust => file.save(&directory, true)?,
+        Wish::Trust => {
+            file.save(&directory, true)?;
+            mcp::accept_project(agent_dir, environment, &directory);
+        }
         Wish::Refuse => file.save(&directory, false)?,
         Wish::Forget => file.forget(&directory)?,
         Wish::Show => {}

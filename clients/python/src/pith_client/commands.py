@@ -29,6 +29,8 @@ from .types import (
     LastText,
     Level,
     Levels,
+    McpServerStates,
+    McpServers,
     Messages,
     Model,
     Models,
@@ -148,6 +150,10 @@ class CommandMethods:
         """See ``docs/protocol.md``."""
         return cast("LastText", self.ask('get_last_assistant_text'))
 
+    def get_mcp_servers(self, *, connect: bool | None = None) -> McpServers:
+        """The MCP servers and their tools; `connect` starts those that do not run."""
+        return cast("McpServers", self.ask('get_mcp_servers', connect=connect))
+
     def get_messages(self) -> Messages:
         """See ``docs/protocol.md``."""
         return cast("Messages", self.ask('get_messages'))
@@ -171,6 +177,10 @@ class CommandMethods:
     def list_sessions(self, *, all: bool | None = None) -> Sessions:
         """The sessions of this working directory, or of all."""
         return cast("Sessions", self.ask('list_sessions', all=all))
+
+    def mcp_reconnect(self, name: str) -> McpServerStates:
+        """Ends an MCP server and starts it again."""
+        return cast("McpServerStates", self.ask('mcp_reconnect', name=name))
 
     def navigate_tree(self, target_id: str, *, summarize: bool | None = None, custom_instructions: str | None = None, replace_instructions: bool | None = None, label: str | None = None) -> Navigated:
         """Continues from another entry of the session."""
@@ -215,6 +225,14 @@ class CommandMethods:
     def set_locale(self, locale: str) -> None:
         """See ``docs/protocol.md``."""
         self.ask('set_locale', locale=locale)
+
+    def set_mcp_enabled(self, name: str, enabled: bool) -> McpServerStates:
+        """Switches an MCP server on or off, for this session."""
+        return cast("McpServerStates", self.ask('set_mcp_enabled', name=name, enabled=enabled))
+
+    def set_mcp_servers(self, servers: dict[str, Any], *, wait: bool | None = None) -> McpServerStates:
+        """Replaces the host's MCP servers, by name, as in `mcpServers` of a file; `wait` answers when they have started."""
+        return cast("McpServerStates", self.ask('set_mcp_servers', servers=servers, wait=wait))
 
     def set_model(self, provider: str, model_id: str) -> Model:
         """See ``docs/protocol.md``."""
@@ -348,6 +366,10 @@ class AsyncCommandMethods:
         """See ``docs/protocol.md``."""
         return cast("LastText", await self.ask('get_last_assistant_text'))
 
+    async def get_mcp_servers(self, *, connect: bool | None = None) -> McpServers:
+        """The MCP servers and their tools; `connect` starts those that do not run."""
+        return cast("McpServers", await self.ask('get_mcp_servers', connect=connect))
+
     async def get_messages(self) -> Messages:
         """See ``docs/protocol.md``."""
         return cast("Messages", await self.ask('get_messages'))
@@ -371,6 +393,10 @@ class AsyncCommandMethods:
     async def list_sessions(self, *, all: bool | None = None) -> Sessions:
         """The sessions of this working directory, or of all."""
         return cast("Sessions", await self.ask('list_sessions', all=all))
+
+    async def mcp_reconnect(self, name: str) -> McpServerStates:
+        """Ends an MCP server and starts it again."""
+        return cast("McpServerStates", await self.ask('mcp_reconnect', name=name))
 
     async def navigate_tree(self, target_id: str, *, summarize: bool | None = None, custom_instructions: str | None = None, replace_instructions: bool | None = None, label: str | None = None) -> Navigated:
         """Continues from another entry of the session."""
@@ -415,6 +441,14 @@ class AsyncCommandMethods:
     async def set_locale(self, locale: str) -> None:
         """See ``docs/protocol.md``."""
         await self.ask('set_locale', locale=locale)
+
+    async def set_mcp_enabled(self, name: str, enabled: bool) -> McpServerStates:
+        """Switches an MCP server on or off, for this session."""
+        return cast("McpServerStates", await self.ask('set_mcp_enabled', name=name, enabled=enabled))
+
+    async def set_mcp_servers(self, servers: dict[str, Any], *, wait: bool | None = None) -> McpServerStates:
+        """Replaces the host's MCP servers, by name, as in `mcpServers` of a file; `wait` answers when they have started."""
+        return cast("McpServerStates", await self.ask('set_mcp_servers', servers=servers, wait=wait))
 
     async def set_model(self, provider: str, model_id: str) -> Model:
         """See ``docs/protocol.md``."""

@@ -348,7 +348,7 @@ class Collision(TypedDict):
 
 
 #: What a host asks for.
-Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
 
 
 class Commands(TypedDict):
@@ -631,7 +631,7 @@ class EntryAppendedEvent(TypedDict):
 
 #: Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do
 #: not know.
-ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
+ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['mcp_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
 
 
 #: Classes of failure a caller treats differently.
@@ -639,7 +639,7 @@ ErrorKind: TypeAlias = "Union[Literal['auth', 'rate_limit', 'overloaded', 'overf
 
 
 #: What pith tells without being asked.
-Event: TypeAlias = "Union[AgentStartEvent, AgentEndEvent, AgentSettledEvent, TurnStartEvent, TurnEndEvent, MessageStartEvent, MessageEndEvent, MessageUpdateEvent, ToolExecutionStartEvent, ToolExecutionUpdateEvent, ToolExecutionEndEvent, QueueUpdateEvent, CompactionStartEvent, CompactionEndEvent, AutoRetryStartEvent, AutoRetryEndEvent, ThinkingLevelChangedEvent, SessionInfoChangedEvent, EntryAppendedEvent, BashExecutionUpdateEvent, SummarizationRetryScheduledEvent, SummarizationRetryAttemptStartEvent, SummarizationRetryFinishedEvent, ExtensionErrorEvent, TodoReminderEvent, TodoAutoClearEvent, RetryFallbackAppliedEvent, RetryFallbackSucceededEvent]"
+Event: TypeAlias = "Union[AgentStartEvent, AgentEndEvent, AgentSettledEvent, TurnStartEvent, TurnEndEvent, MessageStartEvent, MessageEndEvent, MessageUpdateEvent, ToolExecutionStartEvent, ToolExecutionUpdateEvent, ToolExecutionEndEvent, QueueUpdateEvent, CompactionStartEvent, CompactionEndEvent, AutoRetryStartEvent, AutoRetryEndEvent, ThinkingLevelChangedEvent, SessionInfoChangedEvent, EntryAppendedEvent, BashExecutionUpdateEvent, SummarizationRetryScheduledEvent, SummarizationRetryAttemptStartEvent, SummarizationRetryFinishedEvent, ExtensionErrorEvent, TodoReminderEvent, TodoAutoClearEvent, RetryFallbackAppliedEvent, RetryFallbackSucceededEvent, McpServerUpdateEvent]"
 
 
 class _ExportHtmlCommand(TypedDict):
@@ -978,6 +978,28 @@ class _GetLastAssistantTextResponse(TypedDict):
 
 
 class GetLastAssistantTextResponse(_GetLastAssistantTextResponse, total=False):
+    id: Any
+
+
+class _GetMcpServersCommand(TypedDict):
+    type: Literal['get_mcp_servers']
+
+
+class GetMcpServersCommand(_GetMcpServersCommand, total=False):
+    """The MCP servers and their tools; `connect` starts those that do not run."""
+
+    id: Any
+    connect: Union[bool, None]
+
+
+class _GetMcpServersResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['get_mcp_servers']
+    success: Literal[True]
+    data: McpServers
+
+
+class GetMcpServersResponse(_GetMcpServersResponse, total=False):
     id: Any
 
 
@@ -1381,6 +1403,103 @@ class ListedSession(_ListedSession, total=False):
     parentSessionPath: str
 
 
+class _McpReconnectCommand(TypedDict):
+    type: Literal['mcp_reconnect']
+    name: str
+
+
+class McpReconnectCommand(_McpReconnectCommand, total=False):
+    """Ends an MCP server and starts it again."""
+
+    id: Any
+
+
+class _McpReconnectResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['mcp_reconnect']
+    success: Literal[True]
+    data: McpServerStates
+
+
+class McpReconnectResponse(_McpReconnectResponse, total=False):
+    id: Any
+
+
+class _McpServer(TypedDict):
+    name: str
+    source: str
+    state: str
+    transport: str
+    exposure: str
+    tools: list[McpTool]
+    hasResources: bool
+    calls: int
+    restarts: int
+
+
+class McpServer(_McpServer, total=False):
+    """A server and what it offers, as far as that is known."""
+
+    error: str
+    path: str
+    protocolVersion: str
+    serverInfo: McpServerInfo
+
+
+class McpServerInfo(TypedDict):
+    """Name and version of a server."""
+
+    name: str
+    version: str
+
+
+class _McpServerState(TypedDict):
+    name: str
+    source: str
+    state: str
+
+
+class McpServerState(_McpServerState, total=False):
+    """Where a server stands."""
+
+    error: str
+
+
+class McpServerStates(TypedDict):
+    """Answer of `set_mcp_servers`, `mcp_reconnect` and `set_mcp_enabled`."""
+
+    servers: list[McpServerState]
+
+
+class _McpServerUpdateEvent(TypedDict):
+    type: Literal['mcp_server_update']
+    name: str
+    state: str
+
+
+class McpServerUpdateEvent(_McpServerUpdateEvent, total=False):
+    """Sent only to hosts that have used a command about MCP servers."""
+
+    error: str
+
+
+class McpServers(TypedDict):
+    """Answer of `get_mcp_servers`."""
+
+    servers: list[McpServer]
+
+
+class _McpTool(TypedDict):
+    name: str
+    tool: str
+
+
+class McpTool(_McpTool, total=False):
+    """A tool of a server."""
+
+    annotations: dict[str, Any]
+
+
 class MessageRole(TypedDict):
     role: str
 
@@ -1670,7 +1789,7 @@ class ResourceChange(_ResourceChange, total=False):
 
 
 #: The one answer of a command.
-Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
 
 
 class _ResultError(TypedDict):
@@ -1929,6 +2048,52 @@ class SetLocaleResponse(_SetLocaleResponse, total=False):
     id: Any
 
 
+class _SetMcpEnabledCommand(TypedDict):
+    type: Literal['set_mcp_enabled']
+    name: str
+    enabled: bool
+
+
+class SetMcpEnabledCommand(_SetMcpEnabledCommand, total=False):
+    """Switches an MCP server on or off, for this session."""
+
+    id: Any
+
+
+class _SetMcpEnabledResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['set_mcp_enabled']
+    success: Literal[True]
+    data: McpServerStates
+
+
+class SetMcpEnabledResponse(_SetMcpEnabledResponse, total=False):
+    id: Any
+
+
+class _SetMcpServersCommand(TypedDict):
+    type: Literal['set_mcp_servers']
+    servers: dict[str, Any]
+
+
+class SetMcpServersCommand(_SetMcpServersCommand, total=False):
+    """Replaces the host's MCP servers, by name, as in `mcpServers` of a file; `wait` answers when they have started."""
+
+    id: Any
+    wait: Union[bool, None]
+
+
+class _SetMcpServersResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['set_mcp_servers']
+    success: Literal[True]
+    data: McpServerStates
+
+
+class SetMcpServersResponse(_SetMcpServersResponse, total=False):
+    id: Any
+
+
 class _SetModelCommand(TypedDict):
     type: Literal['set_model']
     provider: str
@@ -2081,6 +2246,7 @@ class State(_State, total=False):
     sessionFile: str
     sessionName: str
     sessionWriteError: str
+    mcpServers: list[McpServerState]
     systemPrompt: str
     dumpTools: list[DumpedTool]
 

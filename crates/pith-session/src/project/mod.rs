@@ -150,6 +150,7 @@ impl Session {
         self.project.resources = files.resources;
         self.project.diagnostics = files.diagnostics;
         self.project.is_trusted = files.is_trusted;
+        self.reload_mcp();
         self.assemble_prompt();
         changes
     }
@@ -195,6 +196,7 @@ impl Session {
         let mut all: Vec<Diagnostic> = Vec::new();
         all.extend(self.project.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(shown::finding));
         all.extend(self.project.resources.diagnostics().iter().map(shown::finding));
+        all.extend(self.mcp.diagnostics().iter().map(shown::finding));
         all.extend(self.extensions.errors.iter().map(shown::unloaded));
         self.answer(reply, Ok(Diagnostics { diagnostics: all }));
     }

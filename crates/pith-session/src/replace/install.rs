@@ -25,6 +25,7 @@ impl Session {
         if self.workbench().base.cwd != self.store.cwd() {
             self.move_to_directory();
         }
+        self.restart_mcp();
         self.restore_settings();
         self.resume_inputs();
         self.append_drafts(successor.drafts);

@@ -44,6 +44,8 @@ pub(crate) struct Run {
     inputs: VecDeque<InputId>,
     /// The id chosen for the message that has begun.
     entry: Option<EntryId>,
+    /// Whether MCP servers were told that work begins.
+    pub has_begun_servers: bool,
     /// A compaction before the next turn, and the channel that lets the turn begin.
     pub compaction: Option<(Compaction, oneshot::Sender<()>)>,
 }
@@ -100,7 +102,15 @@ impl Session {
             JobEnd::Done
         };
         self.jobs.spawn(Job::Run, run.instrument(span));
-        let run = Run { cancel, events, open: OpenEvents::default(), inputs, entry: None, compaction: None };
+        let run = Run {
+            cancel,
+            events,
+            open: OpenEvents::default(),
+            inputs,
+            entry: None,
+            has_begun_servers: false,
+            compaction: None,
+        };
         self.activity.enter(work, Stage::Running(run));
     }
 
@@ -110,7 +120,7 @@ impl Session {
             FromRun::Event(event, taken) => self.on_run_event(event, taken),
             FromRun::Has(queue, answer) => ignore(answer.send(!self.is_closing && self.queues.has(queue))),
             FromRun::Take(queue, answer) => ignore(answer.send(self.take_queued(queue))),
-            FromRun::Turn(answer) => ignore(answer.send(self.next_turn())),
+            FromRun::Turn(answer) => self.answer_turn(answer),
             FromRun::BeforeTurn(go) => self.before_turn(go),
             FromRun::Prompted(start, answer) => {
                 self.take_run_prompt(start);

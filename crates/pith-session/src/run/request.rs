@@ -12,7 +12,7 @@ use crate::extensions::request_hooks;
 use crate::session::Session;
 
 impl Session {
-    pub(super) fn next_turn(&mut self) -> Turn {
+    pub(crate) fn next_turn(&mut self) -> Turn {
         let model = self.models.current().cloned();
         let mut blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
             api: model.api.clone(),

@@ -1,5 +1,6 @@
 //! Which tools the model has, and where they work.
 
+mod fitting;
 pub(crate) mod host;
 pub(crate) mod images;
 mod link;
@@ -13,6 +14,7 @@ use pith_config::Settings;
 use pith_tools::{BUILTINS, Workbench};
 
 use crate::session::Session;
+use fitting::FittingTool;
 pub(crate) use link::{FromTool, ToolLink};
 
 /// Makes the tools for a working directory and settings. Given the workbench of the same directory, it takes over that
@@ -34,6 +36,8 @@ pub(crate) struct Tools {
     extensions: Vec<(Arc<dyn Tool>, bool)>,
     /// The host's tools, and whether the model sees them.
     host: Vec<(Arc<dyn Tool>, bool)>,
+    /// Tools of MCP servers, which give way to every other tool of the same name.
+    mcp: Vec<Arc<dyn Tool>>,
     /// The names of the active tools, once an extension has chosen them.
     wanted: Option<Vec<String>>,
     active: Arc<Toolset>,
@@ -77,6 +81,7 @@ impl Tools {
             added: Vec::new(),
             extensions: Vec::new(),
             host: Vec::new(),
+            mcp: Vec::new(),
             wanted: None,
             active: Arc::new(Toolset::new(Vec::new())),
         };
@@ -100,7 +105,8 @@ impl Tools {
             let name = &tool.spec().name;
             self.choice.is_allowed(name) && !self.is_unlisted(name)
         };
-        unique(self.candidates().into_iter().filter(is_listed).chain(host))
+        let mcp = self.mcp_tools();
+        unique(self.candidates().into_iter().filter(is_listed).chain(host).chain(mcp))
     }
 
     fn is_unlisted(&self, name: &str) -> bool {
@@ -174,6 +180,22 @@ impl Tools {
         self.rebuild();
     }
 
+    /// Replaces the tools of MCP servers. New ones become active.
+    pub fn set_mcp(&mut self, tools: Vec<Arc<dyn Tool>>) {
+        let before = std::mem::replace(&mut self.mcp, tools);
+        if let Some(wanted) = &mut self.wanted {
+            let is_new = |tool: &&Arc<dyn Tool>| !before.iter().any(|other| other.spec().name == tool.spec().name);
+            wanted.extend(self.mcp.iter().filter(is_new).map(|tool| tool.spec().name.to_string()));
+        }
+        self.rebuild();
+    }
+
+    /// The tools of MCP servers that may be active; their images are made to fit the model.
+    fn mcp_tools(&self) -> Vec<Arc<dyn Tool>> {
+        let allowed = self.mcp.iter().filter(|tool| self.choice.allows_mcp(&tool.spec().name));
+        allowed.map(|tool| Arc::new(FittingTool::new(tool.clone(), self.workbench.clone())) as Arc<dyn Tool>).collect()
+    }
+
     /// Makes the built-in tools again, for changed settings.
     pub fn remake(&mut self, cwd: &Path, settings: &Settings) {
         let (workbench, tools) = (self.make)(cwd, settings, Some(&self.workbench));
@@ -229,8 +251,18 @@ impl Tools {
             *is_shown && self.choice.only.is_none() && self.choice.is_allowed(&tool.spec().name)
         });
         let host = self.host.iter().filter(|(tool, is_shown)| *is_shown && !self.choice.is_excluded(&tool.spec().name));
-        let others = extensions.chain(host).map(|(tool, _)| tool.clone());
+        let others = extensions.chain(host).map(|(tool, _)| tool.clone()).chain(self.mcp_tools());
         unique(self.choice.select(&candidates).into_iter().chain(added).chain(others))
+    }
+}
+
+/// Whether a name is meant by one in which `*` stands for any text.
+fn is_match(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
+            (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| is_match(after, &rest[at..]))
+        }),
     }
 }
 
@@ -254,7 +286,7 @@ impl Session {
 
 impl ToolChoice {
     fn is_excluded(&self, name: &str) -> bool {
-        self.exclude.iter().any(|excluded| excluded == name)
+        self.exclude.iter().any(|excluded| is_match(excluded, name))
     }
 
     fn is_unlisted(&self, name: &str) -> bool {
@@ -266,6 +298,13 @@ impl ToolChoice {
     fn is_allowed(&self, name: &str) -> bool {
         let is_named = self.only.as_ref().is_none_or(|only| only.iter().any(|allowed| allowed == name));
         is_named && !self.is_excluded(name) && !(self.no_extension_tools && self.only.is_none())
+    }
+
+    /// Whether a tool of an MCP server may be active. Naming other tools does not exclude them.
+    fn allows_mcp(&self, name: &str) -> bool {
+        let mut named = self.only.iter().flatten().filter(|only| only.starts_with("mcp__")).peekable();
+        let is_named = named.peek().is_none() || named.any(|only| is_match(only, name));
+        is_named && !self.is_excluded(name) && !self.no_extension_tools
     }
 
     fn select(&self, known: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {

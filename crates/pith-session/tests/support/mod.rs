@@ -11,6 +11,7 @@ mod clock;
 mod extensions;
 mod frames;
 mod model;
+mod no_servers;
 mod session;
 mod tools;
 

@@ -35,6 +35,7 @@ pub use pith_session::{RetryPolicy, SessionOptions};
 use super::extensions::{Extensions, Loaded};
 use super::frames::Frames;
 use super::model::ScriptedModel;
+use super::no_servers;
 
 /// The provider of the two models a test can select.
 pub const PROVIDER: &str = "test";
@@ -128,6 +129,7 @@ fn parts(plan: Plan, recorder: Recorder) -> SessionParts {
         tools,
         tool_choice: ToolChoice { defaults: Some(names), ..ToolChoice::default() },
         extensions: setup(extensions, late),
+        mcp: no_servers::setup(),
         on_rest: Box::new(|| {}),
     }
 }

@@ -146,8 +146,9 @@ pub fn check_tools(cli: &Cli, extension_tools: &[String], has_extensions: bool) 
     Ok(())
 }
 
+/// Tools of MCP servers are known only when the servers have run, and a pattern may mean them.
 fn is_tool(name: &str, extension_tools: &[String]) -> bool {
-    tool_names(extension_tools).any(|known| known == name)
+    name.starts_with("mcp__") || name.contains('*') || tool_names(extension_tools).any(|known| known == name)
 }
 
 fn tool_names(extension_tools: &[String]) -> impl Iterator<Item = &str> {

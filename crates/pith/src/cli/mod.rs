@@ -67,6 +67,10 @@ pub struct Cli {
     pub prompt_paths: Vec<String>,
     pub no_prompt_templates: bool,
     pub no_context_files: bool,
+    /// `--mcp-config`: files, or JSON texts.
+    pub mcp_configs: Vec<String>,
+    /// `--no-mcp`: no MCP servers but those of `--mcp-config` and of the host.
+    pub no_mcp: bool,
     pub extensions: Vec<String>,
     pub no_extensions: bool,
     /// `--extension-errors`: which extensions must load.
@@ -120,6 +124,8 @@ pub enum Action {
     ConfigCheck,
     /// `auth`, with its own arguments.
     Auth(Vec<String>),
+    /// `mcp`, with its own arguments.
+    Mcp(Vec<String>),
     /// `trust`, with its own arguments.
     Trust(Vec<String>),
     /// `schema`, with its own arguments.

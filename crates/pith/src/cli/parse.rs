@@ -50,6 +50,7 @@ impl Cli {
                 Subcommand::Packages(verb) => {
                     return Ok(Cli { action: Action::Packages(verb, arguments.collect()), ..cli });
                 }
+                Subcommand::Mcp => return Ok(Cli { action: Action::Mcp(arguments.collect()), ..cli }),
                 Subcommand::Trust => return Ok(Cli { action: Action::Trust(arguments.collect()), ..cli }),
                 Subcommand::Schema => return Ok(Cli { action: Action::Schema(arguments.collect()), ..cli }),
                 Subcommand::Conformance => return Ok(Cli { action: Action::Conformance(arguments.collect()), ..cli }),

@@ -38,6 +38,12 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
         words: &["set", "remove", "check", "print-api-key", "print-bearer-token"],
     },
     SubcommandRow {
+        name: "mcp",
+        usage: "mcp <list|add|remove|test> ...",
+        help: "MCP servers: look at them, configure and try them (pith mcp --help)",
+        words: &["list", "add", "remove", "test"],
+    },
+    SubcommandRow {
         name: "trust",
         usage: "trust [--no|--forget|--show] [DIR]",
         help: "whether a project's settings, extensions and skills are used",
@@ -81,7 +87,7 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
 /// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has its own text.
 pub fn usage(name: &str) -> Option<String> {
     let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
-    let has_own = ["rpc", "auth", "install", "remove", "update", "list"].contains(&name);
+    let has_own = ["rpc", "auth", "mcp", "install", "remove", "update", "list"].contains(&name);
     (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
 }
 
@@ -95,6 +101,7 @@ pub enum Subcommand {
     /// Another name for `config check`.
     Doctor,
     Auth,
+    Mcp,
     Trust,
     Schema,
     Packages(PackageVerb),
@@ -132,6 +139,7 @@ impl Subcommand {
             ("man", _) => Subcommand::Man,
             ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,
+            ("mcp", _) => Subcommand::Mcp,
             ("trust", _) => Subcommand::Trust,
             ("schema", _) => Subcommand::Schema,
             ("conformance", _) => Subcommand::Conformance,

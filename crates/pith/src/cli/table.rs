@@ -235,6 +235,16 @@ pub const GROUPS: &[Group] = &[
         ],
     },
     Group {
+        title: "MCP servers",
+        flags: &[
+            value("--mcp-config", None, "FILE|JSON", "servers for this process; may be repeated", |cli, value| {
+                cli.mcp_configs.push(value)
+            })
+            .needing("--mcp-config requires a file or a JSON text"),
+            switch("--no-mcp", None, "no servers but those of --mcp-config and of the host", |cli| cli.no_mcp = true),
+        ],
+    },
+    Group {
         title: "Hosts and rare cases",
         flags: &[
             checked("--dialect", None, "pi|xcsh", "which hosts to speak to", |cli, value| {
@@ -286,7 +296,6 @@ pub const OTHERS: &[Flag] = &[
     ignored("--no-title", Nothing),
     ignored("--no-lsp", Nothing),
     ignored("--no-pty", Nothing),
-    ignored("--no-mcp", Nothing),
     ignored("--allow-home", Nothing),
     ignored("--provider-session-id", Value("ID")),
     foreign("--plugin-dir", Value("PATH")),

@@ -17,6 +17,7 @@ use pith_ai::{ClientOptions, Clients, Notice, Providers, Registry, Scripts, Visi
 use pith_config::settings::{self, LoadedSettings, Settings};
 use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;
+use pith_mcp::config::Places;
 use pith_protocol::ThinkingLevel;
 use pith_session::{
     Contributed, MakeTools, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces,
@@ -33,6 +34,7 @@ use tracing::info;
 use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
+use crate::mcp;
 use crate::project::{Ask, Project, TrustDecisions};
 use crate::sessions::{self, SessionName};
 use crate::warn;
@@ -88,6 +90,8 @@ pub struct OpenedSession {
     extensions: Extensions,
     running: Option<RunningExtensions>,
     extension_flags: HashMap<String, Value>,
+    agent_dir: AgentDir,
+    supervisor: Option<Supervisor>,
 }
 
 impl OpenRequest {
@@ -180,7 +184,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let (path, model) = (store.path(), start.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id)));
     info!(target: "pith::session", id = store.id(), ?path, ?cwd, model, dialect = dialect.name, "opened");
-    let make_tools = tools::maker(&environment, &agent_dir, &registry, supervisor, additional_roots, cli.offline);
+    let make_tools =
+        tools::maker(&environment, &agent_dir, &registry, supervisor.clone(), additional_roots, cli.offline);
     Ok(OpenedSession {
         cli,
         environment,
@@ -196,6 +201,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         extensions,
         running,
         extension_flags,
+        agent_dir,
+        supervisor,
     })
 }
 
@@ -312,6 +319,9 @@ impl OpenedSession {
                 extensions.find(cwd, &settings, Search::all(project.trusts(cwd))).sources
             })
         };
+        let places =
+            Places { agent_dir: self.agent_dir, environment: self.environment, cwd: self.store.cwd().to_owned() };
+        let mcp = mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), self.supervisor);
         let choices = self.choices;
         SessionParts {
             out,
@@ -341,6 +351,7 @@ impl OpenedSession {
             }),
             start: self.start,
             extensions,
+            mcp,
             on_rest: Box::new(|| {}),
         }
     }

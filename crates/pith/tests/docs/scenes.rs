@@ -51,6 +51,7 @@ pub fn play() -> Exchanges {
     conversation(&mut shown);
     tree_and_sessions(&mut shown);
     extensions(&mut shown);
+    servers(&mut shown);
     failures(&mut shown);
     foreign_entries(&mut shown);
     xcsh(&mut shown);
@@ -213,6 +214,31 @@ fn extensions(shown: &mut Exchanges) {
     scene.send(json!({"type": "prompt", "message": "/fail"}));
     scene.host.wait_type("extension_error");
     scene.prompt("My password is swordfish.");
+    scene.end();
+}
+
+/// An MCP server in a few lines of shell.
+const SERVER: &str = r#"while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"clock","version":"1.2.0"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"now","description":"Tells the time","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}]}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+fn servers(shown: &mut Exchanges) {
+    let home = furnished();
+    home.write_file("clock.sh", SERVER);
+    let mut scene = Scene::start(shown, home, &json!({"turns": [{"text": "Noon."}]}), &[]);
+    let clock = json!({"command": "sh", "args": ["clock.sh"]});
+    scene.ask(json!({"type": "set_mcp_servers", "servers": {"clock": clock}}));
+    scene.ask(json!({"type": "get_mcp_servers", "connect": true}));
+    scene.ask(json!({"type": "set_mcp_enabled", "name": "clock", "enabled": false}));
+    scene.ask(json!({"type": "set_mcp_enabled", "name": "clock", "enabled": true}));
+    scene.ask(json!({"type": "mcp_reconnect", "name": "clock"}));
     scene.end();
 }
 

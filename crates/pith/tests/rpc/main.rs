@@ -15,6 +15,7 @@ mod host_tools;
 mod lifecycle;
 mod log;
 mod many;
+mod mcp;
 mod models;
 mod no_threads;
 mod prompt;

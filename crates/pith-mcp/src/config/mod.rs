@@ -1,0 +1,12 @@
+//! What users configure: which servers there are, and how each is reached.
+
+mod entry;
+mod fields;
+mod known;
+mod sources;
+mod values;
+
+pub use entry::{EntryError, Exposure, Lifecycle, Protocol, Remote, ServerConfig, Stdio, Transport, read_entry};
+pub use known::KnownServers;
+pub use sources::{Given, Places, Read, Source, TimeoutUnit, is_same, read_all, read_host};
+pub use values::{Resolved, Unresolved, Variables, resolve};

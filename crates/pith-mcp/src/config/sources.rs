@@ -1,0 +1,430 @@
+//! Where servers come from, and which of two with the same name counts.
+
+use std::path::{Path, PathBuf};
+
+use pith_config::{AgentDir, Diagnostic, Environment, document};
+use pith_protocol::fields::type_name;
+use serde_json::{Map, Value};
+
+use super::entry::{ServerConfig, read_entry};
+use super::known::KnownServers;
+
+/// The code of findings about configuration.
+pub const MCP_CONFIG: &str = "mcp_config";
+
+/// Who configured a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `--mcp-config`.
+    Flag,
+    /// A command of the host.
+    Host,
+    /// A file of the project.
+    Project,
+    /// A file of the user.
+    User,
+}
+
+impl Source {
+    /// The word that hosts see.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Source::Flag => "flag",
+            Source::Host => "host",
+            Source::Project => "project",
+            Source::User => "user",
+        }
+    }
+
+    /// Whether somebody else may have written it.
+    pub fn is_of_project(self) -> bool {
+        self == Source::Project
+    }
+}
+
+/// What `timeout` means in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutUnit {
+    Seconds,
+    Milliseconds,
+}
+
+/// Where files are looked for.
+#[derive(Clone, Debug)]
+pub struct Places {
+    pub agent_dir: AgentDir,
+    pub environment: Environment,
+    /// The session's directory.
+    pub cwd: PathBuf,
+}
+
+/// What the command line and the host say.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// `--mcp-config`: files, or JSON texts.
+    pub configs: Vec<String>,
+    /// `--no-mcp`: no files but those given.
+    pub no_files: bool,
+    /// `--approve`: the project's files are trusted as they are now.
+    pub is_approved: bool,
+    /// Servers of the host.
+    pub host: Vec<ServerConfig>,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default)]
+pub struct Read {
+    pub servers: Vec<ServerConfig>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A file in which servers are looked for.
+struct ConfigFile {
+    path: PathBuf,
+    source: Source,
+    unit: TimeoutUnit,
+}
+
+impl Places {
+    /// The file that `pith mcp add` writes for the user.
+    pub fn user_file(&self) -> PathBuf {
+        self.agent_dir.path().join("mcp.json")
+    }
+
+    /// The file that `pith mcp add -l` writes for the project.
+    pub fn project_file(&self) -> PathBuf {
+        self.agent_dir.project_dir(&self.cwd).join("mcp.json")
+    }
+
+    fn project_files(&self) -> Vec<ConfigFile> {
+        let file = |path: PathBuf, unit| ConfigFile { path, source: Source::Project, unit };
+        let mut files = vec![file(self.project_file(), TimeoutUnit::Seconds)];
+        let foreign = self.agent_dir.foreign_mcp_files(&self.cwd);
+        files.extend(foreign.into_iter().map(|path| file(path, TimeoutUnit::Milliseconds)));
+        files.push(file(self.cwd.join(".mcp.json"), TimeoutUnit::Milliseconds));
+        files
+    }
+
+    fn user_files(&self) -> Vec<ConfigFile> {
+        let home = self.environment.home();
+        let paths = [self.user_file(), home.join(".config/mcp/mcp.json"), home.join(".agents/mcp.json")];
+        paths.map(|path| ConfigFile { path, source: Source::User, unit: TimeoutUnit::Seconds }).into()
+    }
+}
+
+/// Reads everything; the first of a name counts.
+pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
+    let mut reading = Reading::default();
+    for config in &given.configs {
+        reading.given(config, places);
+    }
+    for server in &given.host {
+        reading.add(server.clone());
+    }
+    if given.no_files {
+        return reading.read;
+    }
+    let known = KnownServers::of(places);
+    let is_approved = is_trusted && (given.is_approved || !known.has_project());
+    let mut seen: Vec<ServerConfig> = Vec::new();
+    let mut overrides = Vec::new();
+    for file in places.project_files() {
+        let Some(entries) = reading.entries(&file) else { continue };
+        if !is_trusted {
+            reading.untrusted(&file.path, &entries);
+            continue;
+        }
+        for (name, value) in entries {
+            if overrides_only(&value) {
+                overrides.push((name, value, file.path.clone()));
+                continue;
+            }
+            let Some(server) = reading.entry(&name, &value, &file) else { continue };
+            if is_approved || known.knows(&server) {
+                seen.push(server.clone());
+                reading.add(server);
+            } else {
+                reading.unapproved(&server);
+            }
+        }
+    }
+    if is_approved && !seen.is_empty() {
+        known.remember(&seen);
+    }
+    for file in places.user_files() {
+        for (name, value) in reading.entries(&file).into_iter().flatten() {
+            let changed = overrides.iter().find(|(other, ..)| is_same(other, &name));
+            let value = changed.map_or_else(|| value.clone(), |(_, changes, _)| overridden(&value, changes));
+            if let Some(server) = reading.entry(&name, &value, &file) {
+                reading.add(server);
+            }
+        }
+    }
+    for (name, _, path) in overrides {
+        if !reading.read.servers.iter().any(|server| is_same(&server.name, &name)) {
+            reading.warn(&path, format!("server \"{name}\": it has neither \"command\" nor \"url\""));
+        }
+    }
+    reading.read
+}
+
+/// Reads the servers of a host; one that is wrong refuses all.
+pub fn read_host(servers: &Map<String, Value>) -> Result<Vec<ServerConfig>, String> {
+    let mut read: Vec<ServerConfig> = Vec::new();
+    for (name, value) in servers {
+        let server = read_entry(name, value, Source::Host, TimeoutUnit::Seconds).map_err(|error| error.to_string())?;
+        if let Some(other) = read.iter().find(|other| is_same(&other.name, name)) {
+            return Err(format!("servers \"{}\" and \"{name}\" have the same name", other.name));
+        }
+        read.push(server);
+    }
+    Ok(read)
+}
+
+/// Names that differ only in `-` and `_` are the same.
+pub fn is_same(one: &str, other: &str) -> bool {
+    one.replace('-', "_") == other.replace('-', "_")
+}
+
+/// Whether an entry of a project changes one of the user instead of bringing its own.
+fn overrides_only(entry: &Value) -> bool {
+    entry.as_object().is_some_and(|entry| !["command", "url", "type"].iter().any(|key| entry.contains_key(*key)))
+}
+
+fn overridden(entry: &Value, changes: &Value) -> Value {
+    let mut entry = entry.clone();
+    if let (Some(entry), Some(changes)) = (entry.as_object_mut(), changes.as_object()) {
+        for key in ["enabled", "exposure", "toolExposure"] {
+            if let Some(value) = changes.get(key) {
+                entry.insert(key.to_owned(), value.clone());
+            }
+        }
+    }
+    entry
+}
+
+#[derive(Default)]
+struct Reading {
+    read: Read,
+}
+
+impl Reading {
+    fn warn(&mut self, path: &Path, message: String) {
+        self.read.diagnostics.push(Diagnostic::warning(MCP_CONFIG, path, message));
+    }
+
+    fn add(&mut self, server: ServerConfig) {
+        if !self.read.servers.iter().any(|other| is_same(&other.name, &server.name)) {
+            self.read.servers.push(server);
+        }
+    }
+
+    /// Reads what `--mcp-config` names: JSON if it looks like it, else a file.
+    fn given(&mut self, config: &str, places: &Places) {
+        let shown = Path::new("--mcp-config");
+        let is_text = config.trim_start().starts_with('{');
+        let path = if is_text { shown.to_owned() } else { places.cwd.join(places.environment.expand(config)) };
+        let read =
+            if is_text { document::parse(Path::new("config.json"), config).map(Some) } else { document::read(&path) };
+        let unit = if path.ends_with(".mcp.json") { TimeoutUnit::Milliseconds } else { TimeoutUnit::Seconds };
+        let file = ConfigFile { path: path.clone(), source: Source::Flag, unit };
+        match read {
+            Ok(Some(value)) => {
+                for (name, value) in self.servers_of(&path, value).unwrap_or_default() {
+                    if let Some(server) = self.entry(&name, &value, &file) {
+                        self.add(server);
+                    }
+                }
+            }
+            Ok(None) => self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, "there is no such file")),
+            Err(why) => self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, why)),
+        }
+    }
+
+    /// The entries of a file; `None` if there is none.
+    fn entries(&mut self, file: &ConfigFile) -> Option<Map<String, Value>> {
+        match document::read(&file.path) {
+            Ok(value) => self.servers_of(&file.path, value?),
+            Err(why) => {
+                self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &file.path, why));
+                None
+            }
+        }
+    }
+
+    fn servers_of(&mut self, path: &Path, value: Value) -> Option<Map<String, Value>> {
+        let found = match value {
+            Value::Object(mut object) => {
+                let key = if object.contains_key("mcpServers") { "mcpServers" } else { "servers" };
+                object.remove(key).map(|servers| (key, servers))
+            }
+            other => {
+                self.warn(path, format!("expected an object, got {}", type_name(&other)));
+                return None;
+            }
+        };
+        match found? {
+            (_, Value::Object(servers)) => Some(servers),
+            (key, other) => {
+                self.warn(path, format!("{key}: expected an object, got {}", type_name(&other)));
+                None
+            }
+        }
+    }
+
+    fn entry(&mut self, name: &str, value: &Value, file: &ConfigFile) -> Option<ServerConfig> {
+        match read_entry(name, value, file.source, file.unit) {
+            Ok(server) => {
+                for note in &server.notes {
+                    self.warn(&file.path, format!("server \"{name}\": {note}"));
+                }
+                if !server.unknown.is_empty() {
+                    let keys = server.unknown.join(", ");
+                    self.warn(&file.path, format!("server \"{name}\": unknown keys are ignored: {keys}"));
+                }
+                Some(ServerConfig { path: Some(file.path.clone()), ..server })
+            }
+            Err(error) => {
+                self.warn(&file.path, error.to_string());
+                None
+            }
+        }
+    }
+
+    fn untrusted(&mut self, path: &Path, entries: &Map<String, Value>) {
+        let names: Vec<&str> = entries.keys().map(String::as_str).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            self.warn(path, format!("servers left out because the project is not trusted (pith trust): {names}"));
+        }
+    }
+
+    fn unapproved(&mut self, server: &ServerConfig) {
+        let path = server.path.clone().unwrap_or_default();
+        self.warn(
+            &path,
+            format!(
+                "server \"{}\" is left out: the file has changed since the project was trusted (pith trust, or \
+                 --approve, accepts it)",
+                server.name
+            ),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pith_config::Layout;
+
+    struct Home {
+        directory: tempfile::TempDir,
+        places: Places,
+    }
+
+    fn home() -> Home {
+        let directory = tempfile::tempdir().expect("a directory");
+        let root = directory.path();
+        let places = Places {
+            agent_dir: AgentDir::at(root.join("agent"), Layout::Pi),
+            environment: Environment::of(root.join("home"), []),
+            cwd: root.join("work"),
+        };
+        Home { directory, places }
+    }
+
+    impl Home {
+        fn write(&self, path: &str, text: &str) -> &Self {
+            let path = self.directory.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("below")).expect("made");
+            std::fs::write(path, text).expect("written");
+            self
+        }
+
+        fn read(&self, given: &Given, is_trusted: bool) -> (Vec<String>, Vec<String>) {
+            let read = read_all(&self.places, given, is_trusted);
+            let servers = read.servers.iter().map(|server| format!("{} {}", server.name, server.source.as_str()));
+            let findings = read.diagnostics.iter().map(|found| found.message.clone());
+            (servers.collect(), findings.collect())
+        }
+    }
+
+    fn entry(name: &str) -> String {
+        format!(r#"{{"mcpServers": {{"{name}": {{"command": "run-{name}"}}}}}}"#)
+    }
+
+    #[test]
+    fn the_first_of_a_name_counts() {
+        let home = home();
+        home.write("agent/mcp.json", &entry("a-b")).write("home/.config/mcp/mcp.json", &entry("c"));
+        home.write("home/.agents/mcp.json", &entry("c")).write("work/.mcp.json", &entry("a_b"));
+        home.write("work/.pi/mcp.json", r#"{"servers": {"v": {"command": "x"}}, /* c */ "inputs": [],}"#);
+        let given = Given { configs: vec![entry("c")], ..Given::default() };
+        let (servers, findings) = home.read(&given, true);
+        assert_eq!(servers, ["c flag", "v project", "a_b project"]);
+        assert_eq!(findings, Vec::<String>::new());
+        let (servers, _) = home.read(&Given { no_files: true, ..given }, true);
+        assert_eq!(servers, ["c flag"]);
+    }
+
+    #[test]
+    fn an_untrusted_project_is_left_out_and_named() {
+        let home = home();
+        home.write("work/.mcp.json", &entry("p")).write("agent/mcp.json", &entry("u"));
+        let (servers, findings) = home.read(&Given::default(), false);
+        assert_eq!(servers, ["u user"]);
+        assert_eq!(findings, ["servers left out because the project is not trusted (pith trust): p"]);
+    }
+
+    #[test]
+    fn a_changed_file_starts_nothing_new_under_an_old_trust() {
+        let home = home();
+        home.write("work/.mcp.json", &entry("p"));
+        assert_eq!(home.read(&Given::default(), true).0, ["p project"]);
+        home.write("work/.mcp.json", r#"{"mcpServers": {"p": {"command": "run-p"}, "q": {"command": "evil"}}}"#);
+        let (servers, findings) = home.read(&Given::default(), true);
+        assert_eq!(servers, ["p project"]);
+        assert!(findings[0].starts_with("server \"q\" is left out: the file has changed"), "{findings:?}");
+        home.write("work/.mcp.json", r#"{"mcpServers": {"p": {"command": "run-p", "args": ["-x"]}}}"#);
+        assert_eq!(home.read(&Given::default(), true).0, Vec::<String>::new());
+        let approved = Given { is_approved: true, ..Given::default() };
+        assert_eq!(home.read(&approved, true).0, ["p project"]);
+        assert_eq!(home.read(&Given::default(), true).0, ["p project"]);
+    }
+
+    #[test]
+    fn an_entry_of_the_project_may_switch_off_one_of_the_user() {
+        let home = home();
+        home.write("agent/mcp.json", &entry("u"));
+        home.write("work/.pi/mcp.json", r#"{"mcpServers": {"u": {"enabled": false, "env": {"A": "b"}}, "n": {}}}"#);
+        let read = read_all(&home.places, &Given::default(), true);
+        assert_eq!((read.servers.len(), read.servers[0].is_enabled, read.servers[0].source), (1, false, Source::User));
+        let findings: Vec<_> = read.diagnostics.iter().map(|found| &*found.message).collect();
+        assert_eq!(findings, ["server \"n\": it has neither \"command\" nor \"url\""]);
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place_and_the_rest_counts() {
+        let home = home();
+        home.write("agent/mcp.json", "{\n  \"mcpServers\": [}").write("home/.agents/mcp.json", &entry("good"));
+        home.write(
+            "home/.config/mcp/mcp.json",
+            r#"{"mcpServers": {"bad": {"command": 7}, "odd": {"command": "a", "colour": 1}}}"#,
+        );
+        let (servers, findings) = home.read(&Given { configs: vec!["none.json".to_owned()], ..Given::default() }, true);
+        assert_eq!(servers, ["odd user", "good user"]);
+        assert_eq!(findings[0], "there is no such file");
+        assert!(findings[1].contains("line 2 column 18"), "{findings:?}");
+        assert_eq!(findings[2], "server \"bad\": command: expected a string, got number");
+        assert_eq!(findings[3], "server \"odd\": unknown keys are ignored: colour");
+    }
+
+    #[test]
+    fn servers_of_a_host_are_refused_as_a_whole() {
+        let refused = |servers: Value| read_host(servers.as_object().expect("an object")).expect_err("refused");
+        let bad = serde_json::json!({"a": {"command": "x"}, "b": {}});
+        assert_eq!(refused(bad), "server \"b\": it has neither \"command\" nor \"url\"");
+        let twice = serde_json::json!({"a-b": {"command": "x"}, "a_b": {"command": "x"}});
+        assert_eq!(refused(twice), "servers \"a-b\" and \"a_b\" have the same name");
+    }
+}

@@ -1,0 +1,131 @@
+//! Variables and commands in configured texts, resolved when the server starts and never before.
+
+use std::path::{Path, PathBuf};
+
+use pith_config::Environment;
+
+/// Why a text has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unresolved {
+    #[error("needs variable {0}")]
+    Variable(String),
+    #[error("needs input {0}: set the variable {0}")]
+    Input(String),
+}
+
+/// Where values come from.
+pub struct Variables<'a> {
+    pub environment: &'a Environment,
+    /// The session's directory.
+    pub cwd: &'a Path,
+}
+
+/// A text with its variables replaced, or the command whose output is the value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    Text(String),
+    Command(String),
+}
+
+/// Resolves a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `$env:VAR`, `${input:ID}`, `${workspaceFolder}`,
+/// `${userHome}`; `!command`, with `!!` for a text that begins with `!`.
+pub fn resolve(text: &str, variables: &Variables<'_>) -> Result<Resolved, Unresolved> {
+    if let Some(rest) = text.strip_prefix('!')
+        && !rest.starts_with('!')
+    {
+        return Ok(Resolved::Command(rest.to_owned()));
+    }
+    let text = if text.starts_with("!!") { &text[1..] } else { text };
+    variables.replace(text).map(Resolved::Text)
+}
+
+impl Variables<'_> {
+    /// Replaces the variables of a text.
+    pub fn replace(&self, text: &str) -> Result<String, Unresolved> {
+        if let Some(name) = text.strip_prefix("$env:")
+            && is_name(name)
+        {
+            return self.environment.get(name).ok_or_else(|| Unresolved::Variable(name.to_owned()));
+        }
+        let (mut replaced, mut rest) = (String::new(), text);
+        while let Some((before, after)) = rest.split_once("${") {
+            replaced.push_str(before);
+            match after.split_once('}') {
+                Some((inside, behind)) => {
+                    replaced.push_str(&self.value(inside)?);
+                    rest = behind;
+                }
+                // An opening that is never closed is text.
+                None => {
+                    replaced.push_str("${");
+                    rest = after;
+                }
+            }
+        }
+        replaced.push_str(rest);
+        Ok(replaced)
+    }
+
+    /// Replaces the variables of a path and its leading `~/`.
+    pub fn path(&self, text: &str) -> Result<PathBuf, Unresolved> {
+        Ok(self.environment.expand(&self.replace(text)?))
+    }
+
+    fn value(&self, inside: &str) -> Result<String, Unresolved> {
+        match inside {
+            "workspaceFolder" => return Ok(self.cwd.to_string_lossy().into_owned()),
+            "userHome" => return Ok(self.environment.home().to_string_lossy().into_owned()),
+            _ => {}
+        }
+        if let Some(id) = inside.strip_prefix("input:") {
+            let variable = id.to_uppercase().replace(['-', '.', ' '], "_");
+            return self.environment.get(&variable).ok_or(Unresolved::Input(variable));
+        }
+        let inside = inside.strip_prefix("env:").unwrap_or(inside);
+        let (name, default) = match inside.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inside, None),
+        };
+        let value = self.environment.get(name).or_else(|| default.map(str::to_owned));
+        value.ok_or_else(|| Unresolved::Variable(name.to_owned()))
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(text: &str) -> Result<Resolved, Unresolved> {
+        let environment = Environment::of("/home/u", [("TOKEN", "secret"), ("GITHUB_KEY", "gk")]);
+        resolve(text, &Variables { environment: &environment, cwd: Path::new("/work") })
+    }
+
+    #[test]
+    fn variables_are_replaced_in_every_spelling() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(resolved(text), Ok(Resolved::Text(expected.to_owned())), "{text}");
+        };
+        check("plain $HOME", "plain $HOME");
+        check("Bearer ${TOKEN}", "Bearer secret");
+        check("${env:TOKEN}", "secret");
+        check("$env:TOKEN", "secret");
+        check("${NONE:-a:-b}", "a:-b");
+        check("${TOKEN:-other}", "secret");
+        check("${input:github-key}", "gk");
+        check("${workspaceFolder}/x ${userHome}", "/work/x /home/u");
+        check("open ${TOKEN", "open ${TOKEN");
+        check("!!literal", "!literal");
+    }
+
+    #[test]
+    fn what_is_not_set_is_named() {
+        assert_eq!(resolved("a ${NONE}"), Err(Unresolved::Variable("NONE".to_owned())));
+        assert_eq!(resolved("$env:NONE"), Err(Unresolved::Variable("NONE".to_owned())));
+        assert_eq!(resolved("${input:none}"), Err(Unresolved::Input("NONE".to_owned())));
+        assert_eq!(resolved("!pass show x"), Ok(Resolved::Command("pass show x".to_owned())));
+    }
+}

@@ -1,0 +1,83 @@
+//! Which era of the protocol is tried first, and what follows a refusal.
+
+use rmcp::RoleClient;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
+use tokio::net::unix::pipe;
+
+use crate::config::Protocol;
+use crate::handler::Handler;
+use crate::stdio::Pipes;
+
+type Service = RunningService<RoleClient, Handler>;
+
+/// Shakes hands over pipes: `initialize` first, because every server that exists answers it and none can hang on it.
+/// A server that knows only the newer era refuses, and is asked to introduce itself instead.
+pub async fn over_pipes(
+    protocol: Protocol,
+    pipes: &Pipes<pipe::Receiver, pipe::Sender>,
+    handler: impl Fn() -> Handler,
+) -> Result<Service, Refusal> {
+    let serve = |mode| serve_client_with_lifecycle(handler(), pipes.clone(), mode);
+    let modern = || ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    let served = match protocol {
+        Protocol::Legacy => serve(ClientLifecycleMode::Initialize).await,
+        Protocol::Modern => serve(modern()).await,
+        Protocol::Auto => match serve(ClientLifecycleMode::Initialize).await {
+            Err(ClientInitializeError::JsonRpcError(_)) => serve(modern()).await,
+            served => served,
+        },
+    };
+    known_version(served.map_err(|error| Refusal::of(&error))?)
+}
+
+/// Why there is no connection.
+pub enum Refusal {
+    /// The server has said so, or what it said cannot be used.
+    Said(String),
+    /// The connection was lost; what became of the program says more.
+    Lost(String),
+}
+
+impl Refusal {
+    fn of(error: &ClientInitializeError) -> Self {
+        match error {
+            ClientInitializeError::JsonRpcError(_)
+            | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+            | ClientInitializeError::ExpectedInitResponse(Some(_))
+            | ClientInitializeError::ExpectedInitResult(Some(_)) => Refusal::Said(said(error)),
+            _ => Refusal::Lost(said(error)),
+        }
+    }
+}
+
+/// Refuses a server that speaks a version nobody here knows.
+fn known_version(service: Service) -> Result<Service, Refusal> {
+    let spoken = service.peer().peer_info().map(|info| info.protocol_version.clone());
+    match spoken {
+        Some(version) if !ProtocolVersion::KNOWN_VERSIONS.contains(&version) => {
+            let known: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+            Err(Refusal::Said(format!("speaks {version}, pith knows {}", known.join(", "))))
+        }
+        _ => Ok(service),
+    }
+}
+
+/// What went wrong, without the frames that rmcp quotes.
+fn said(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("refused the handshake: {} ({})", error.message, error.code.0)
+        }
+        ClientInitializeError::ConnectionClosed(_) => "closed the connection during the handshake".to_owned(),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let spoken: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+            let known: Vec<&str> = ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+            format!("speaks {}, pith knows {}", spoken.join(", "), known.join(", "))
+        }
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            "did not answer the handshake as MCP servers do".to_owned()
+        }
+        other => format!("the handshake failed: {other}"),
+    }
+}

@@ -1,0 +1,142 @@
+//! Starts the program of a server under the guard of the tools' processes, with values resolved and secrets known.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio as Streams;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pith_config::Environment;
+use pith_tools::process::{CommandLine, Jobs, Piped};
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+use crate::config::{Resolved, ServerConfig, Stdio, Unresolved, Variables, resolve};
+use crate::environment::inherited;
+use crate::remarks::Remarks;
+use crate::state::Failure;
+
+/// How long a command that yields a value may take, and how long the value may be.
+const VALUE_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_VALUE: u64 = 64 * 1024;
+
+/// Where and with what servers run.
+pub struct Launch {
+    pub jobs: Arc<Jobs>,
+    pub environment: Environment,
+    /// Variables with keys of models.
+    pub hidden: Vec<String>,
+    /// The session's directory.
+    pub cwd: PathBuf,
+    /// `--approve`: files of the project may run commands for values.
+    pub is_approved: bool,
+}
+
+/// A program that was started.
+pub struct Launched {
+    pub pipes: Piped,
+    /// Gets what it writes beside the protocol.
+    pub remarks: Remarks,
+}
+
+impl Launch {
+    /// Starts the program of a server.
+    pub async fn start(&self, config: &ServerConfig, stdio: &Stdio) -> Result<Launched, Failure> {
+        let values = Values { launch: self, config };
+        let variables = values.variables();
+        let mut environment = inherited(&self.environment, &self.hidden, stdio.inherits_env);
+        let mut secrets = Vec::new();
+        for (name, value) in &stdio.env {
+            let value = values.resolve(value).await?;
+            secrets.push(value.clone());
+            environment.retain(|(other, _)| other != name);
+            environment.push((name.clone(), value));
+        }
+        let mut arguments: Vec<OsString> = Vec::new();
+        for argument in &stdio.args {
+            let argument = values.resolve(argument).await?;
+            arguments.push(if argument.starts_with("~/") {
+                self.environment.expand(&argument).into()
+            } else {
+                argument.into()
+            });
+        }
+        let cwd = match &stdio.cwd {
+            Some(cwd) => self.cwd.join(variables.path(cwd).map_err(Failure::from)?),
+            None => self.cwd.clone(),
+        };
+        if !cwd.is_dir() {
+            return Err(Failure::failed(format!("there is no directory {}", cwd.display())));
+        }
+        let program = values.resolve(&stdio.command).await?;
+        let command = CommandLine {
+            program: if program.starts_with("~/") { self.environment.expand(&program) } else { program.into() },
+            arguments,
+            cwd,
+            environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        };
+        let program = command.program.display().to_string();
+        let started = self.jobs.spawn_piped(command);
+        let pipes = started.map_err(|error| Failure::failed(format!("cannot start {program}: {error}")))?;
+        Ok(Launched { pipes, remarks: Remarks::hiding(secrets) })
+    }
+}
+
+/// Resolves the texts of one entry.
+pub struct Values<'a> {
+    pub launch: &'a Launch,
+    pub config: &'a ServerConfig,
+}
+
+impl Values<'_> {
+    fn variables(&self) -> Variables<'_> {
+        Variables { environment: &self.launch.environment, cwd: &self.launch.cwd }
+    }
+
+    /// Resolves a text, running its command if it is one.
+    pub async fn resolve(&self, text: &str) -> Result<String, Failure> {
+        match resolve(text, &self.variables())? {
+            Resolved::Text(text) => Ok(text),
+            Resolved::Command(_) if self.config.source.is_of_project() && !self.launch.is_approved => {
+                Err(Failure::failed(
+                    "its file runs a command for a value (!); files of a project may do that only with --approve",
+                ))
+            }
+            Resolved::Command(command) => self.output_of(&command).await,
+        }
+    }
+
+    async fn output_of(&self, command: &str) -> Result<String, Failure> {
+        let failed = |why: String| Failure::failed(format!("the command for a value {why}"));
+        let child = Command::new("sh")
+            .args(["-c", command])
+            .current_dir(&self.launch.cwd)
+            .stdin(Streams::null())
+            .stdout(Streams::piped())
+            .stderr(Streams::null())
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = child.map_err(|error| failed(format!("could not be run: {error}")))?;
+        let Some(stdout) = child.stdout.take() else { return Err(failed("has no output".to_owned())) };
+        let mut output = String::new();
+        let run = async {
+            stdout.take(MAX_VALUE).read_to_string(&mut output).await?;
+            child.wait().await
+        };
+        match tokio::time::timeout(VALUE_TIMEOUT, run).await {
+            Ok(Ok(status)) if status.success() => Ok(output.trim().to_owned()),
+            Ok(Ok(status)) => Err(failed(format!("failed: {status}"))),
+            Ok(Err(error)) => Err(failed(format!("failed: {error}"))),
+            Err(_) => Err(failed(format!("took longer than {} s", VALUE_TIMEOUT.as_secs()))),
+        }
+    }
+}
+
+impl From<Unresolved> for Failure {
+    fn from(missing: Unresolved) -> Self {
+        match missing {
+            Unresolved::Input(_) => Failure::needs_input(missing.to_string()),
+            Unresolved::Variable(_) => Failure::failed(missing.to_string()),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! MCP servers: who configured them, when they run, what they offer and how they are called.
+//!
+//! Knows nothing of sessions, stdout or dialects. The protocol itself is rmcp's.
+
+// All servers, one of them, and its tools.
+mod server;
+mod servers;
+mod state;
+mod tool;
+
+// What users configure.
+pub mod config;
+
+// A running server.
+mod connection;
+mod environment;
+mod handler;
+mod handshake;
+mod launch;
+mod remarks;
+mod stdio;
+
+// What servers offer and answer.
+mod cache;
+mod digest;
+mod names;
+mod offer;
+mod result;
+mod schema;
+
+pub use connection::{CallError, Connection};
+pub use offer::Offer;
+pub use rmcp::model::ProgressNotificationParam as Progress;
+pub use server::{Server, Snapshot, Wanted};
+pub use servers::{Options, Servers};
+pub use state::{Failure, State};

@@ -1,0 +1,147 @@
+//! What a server offers, as far as pith uses it. It is read leniently and kept in the cache.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::schema;
+
+/// Descriptions are cut at so many characters.
+const MAX_DESCRIPTION: usize = 2048;
+/// Instructions of a server are cut at so many characters.
+const MAX_INSTRUCTIONS: usize = 4096;
+/// More tools than that are left out.
+pub const MAX_TOOLS: usize = 10_000;
+
+/// What a server said about itself when it was last connected.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Offer {
+    pub protocol_version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_info: Option<ServerInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    pub tools: Vec<OfferedTool>,
+    pub has_resources: bool,
+    pub has_prompts: bool,
+}
+
+/// Name and version of a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerInfo {
+    pub name: String,
+    pub version: String,
+}
+
+/// A tool of a server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferedTool {
+    /// As the server calls it.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub description: String,
+    /// As the model gets it.
+    pub parameters: Value,
+    /// Hints of the server, not facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Map<String, Value>>,
+}
+
+/// The tools of a list, and what was wrong with the others.
+#[derive(Debug, Default)]
+pub struct ToolList {
+    pub tools: Vec<OfferedTool>,
+    pub problems: Vec<String>,
+}
+
+impl ToolList {
+    /// Adds a page of the list; whatever is wrong with one tool leaves out only that tool.
+    pub fn add(&mut self, page: &Value) {
+        let Some(Value::Array(tools)) = page.get("tools") else {
+            self.problems.push("its list of tools is no list".to_owned());
+            return;
+        };
+        for tool in tools {
+            if self.tools.len() >= MAX_TOOLS {
+                self.problems.push(format!("it has more than {MAX_TOOLS} tools; the rest is left out"));
+                return;
+            }
+            match read_tool(tool) {
+                Ok(tool) if self.tools.iter().any(|other| other.name == tool.name) => {
+                    self.problems.push(format!("tool \"{}\" is left out: there are two of that name", tool.name));
+                }
+                Ok(tool) => self.tools.push(tool),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+}
+
+fn read_tool(tool: &Value) -> Result<OfferedTool, String> {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let name = text(tool.get("name")).filter(|name| !name.is_empty()).ok_or("a tool without a name is left out")?;
+    let left_out = |why: &str| format!("tool \"{name}\" is left out: {why}");
+    if tool.pointer("/execution/taskSupport").and_then(Value::as_str) == Some("required") {
+        return Err(left_out("it runs only as a task"));
+    }
+    let schema = tool.get("inputSchema").ok_or_else(|| left_out("it has no input schema"))?;
+    let parameters = schema::prepare(schema).map_err(|why| left_out(&why))?;
+    let annotations = tool.get("annotations").and_then(Value::as_object).cloned();
+    let titled = annotations.as_ref().and_then(|annotations| text(annotations.get("title")));
+    Ok(OfferedTool {
+        title: text(tool.get("title")).or(titled),
+        description: cut(&text(tool.get("description")).unwrap_or_default(), MAX_DESCRIPTION),
+        name,
+        parameters,
+        annotations,
+    })
+}
+
+/// The instructions of a server, cut to a bearable length.
+pub fn instructions(text: &str) -> Option<String> {
+    Some(cut(text.trim(), MAX_INSTRUCTIONS)).filter(|text| !text.is_empty())
+}
+
+fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn one_bad_tool_leaves_out_only_itself() {
+        let mut list = ToolList::default();
+        list.add(&json!({"tools": [
+            {"name": "good", "inputSchema": {}, "annotations": {"title": "Good", "readOnlyHint": true}},
+            {"inputSchema": {}},
+            {"name": "bare"},
+            {"name": "odd", "inputSchema": [1]},
+            {"name": "good", "inputSchema": {}},
+            {"name": "task", "inputSchema": {}, "execution": {"taskSupport": "required"}},
+            {"name": "last", "title": "Last", "description": "d".repeat(3000), "inputSchema": {"type": "object"}},
+        ]}));
+        list.add(&json!({"tools": "none"}));
+        let names: Vec<_> = list.tools.iter().map(|tool| (&*tool.name, tool.title.as_deref())).collect();
+        assert_eq!(names, [("good", Some("Good")), ("last", Some("Last"))]);
+        assert_eq!(list.tools[1].description.chars().count(), MAX_DESCRIPTION + 1);
+        assert_eq!(
+            list.problems,
+            [
+                "a tool without a name is left out",
+                "tool \"bare\" is left out: it has no input schema",
+                "tool \"odd\" is left out: its input schema is no object",
+                "tool \"good\" is left out: there are two of that name",
+                "tool \"task\" is left out: it runs only as a task",
+                "its list of tools is no list",
+            ]
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! The last lines that a server wrote beside the protocol: stderr, and stdout that is no frame. Secrets are masked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How much is kept per server.
+const MAX_BYTES: usize = 64 * 1024;
+/// A longer line is cut.
+const MAX_LINE: usize = 4096;
+/// Shorter secrets would mask ordinary words.
+const MIN_SECRET: usize = 4;
+const MASK: &str = "***";
+
+/// The lines, shared by everyone who writes or shows them.
+#[derive(Clone, Default)]
+pub struct Remarks {
+    lines: Arc<Mutex<Lines>>,
+    secrets: Arc<Vec<String>>,
+}
+
+#[derive(Default)]
+struct Lines {
+    lines: VecDeque<String>,
+    n_bytes: usize,
+}
+
+impl Remarks {
+    /// Creates an empty list that shows none of these values.
+    pub fn hiding(secrets: Vec<String>) -> Self {
+        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET).collect();
+        // A secret may contain another one.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Remarks { lines: Arc::default(), secrets: Arc::new(secrets) }
+    }
+
+    /// Adds a line.
+    pub fn push(&self, line: &[u8]) {
+        let line = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE)]);
+        let line = self.masked(line.trim_end());
+        if line.is_empty() {
+            return;
+        }
+        let mut lines = self.lines();
+        lines.n_bytes += line.len();
+        lines.lines.push_back(line);
+        while lines.n_bytes > MAX_BYTES {
+            let Some(oldest) = lines.lines.pop_front() else { return };
+            lines.n_bytes -= oldest.len();
+        }
+    }
+
+    /// Returns the last lines.
+    pub fn last(&self, n_lines: usize) -> Vec<String> {
+        let lines = self.lines();
+        lines.lines.iter().skip(lines.lines.len().saturating_sub(n_lines)).cloned().collect()
+    }
+
+    /// Replaces every secret in a text.
+    pub fn masked(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_stay_and_secrets_do_not_show() {
+        let remarks = Remarks::hiding(vec!["sk-1234".to_owned(), "sk-1234-5678".to_owned(), "a".to_owned()]);
+        remarks.push(b"key sk-1234-5678 and sk-1234\r\n");
+        remarks.push(b"\n");
+        remarks.push("bad \u{fffd}".as_bytes());
+        assert_eq!(remarks.last(5), ["key *** and ***", "bad \u{fffd}"]);
+        for number in 0..100_000 {
+            remarks.push(format!("line {number}").as_bytes());
+        }
+        assert_eq!(remarks.last(1), ["line 99999"]);
+        assert!(remarks.last(usize::MAX).iter().map(String::len).sum::<usize>() <= MAX_BYTES);
+    }
+}

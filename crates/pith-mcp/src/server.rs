@@ -1,0 +1,349 @@
+//! One server of a session: when it runs, what is known of it, its calls.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+use tracing::{debug, info};
+
+use crate::cache::Cache;
+use crate::config::{Lifecycle, ServerConfig};
+use crate::connection::{CallError, Connection};
+use crate::launch::Launch;
+use crate::offer::Offer;
+use crate::servers::Updates;
+use crate::state::{Failure, State, pause_after};
+
+/// How many calls a server gets at a time.
+const MAX_CALLS: usize = 8;
+/// Changes of a list often come several in a row.
+const LIST_CHANGE_QUIET: Duration = Duration::from_millis(250);
+
+/// Who wants a server to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A call, or the beginning of work: a server that has just failed is left alone for a while.
+    Used,
+    /// The user or the host.
+    Asked,
+}
+
+/// A configured server. It costs nothing until it runs.
+pub struct Server {
+    pub config: ServerConfig,
+    pub launch: Arc<Launch>,
+    cache: Cache,
+    /// Tells the session what has changed.
+    updates: Updates,
+    inner: Mutex<Inner>,
+    /// Changes whenever the state does.
+    changed: watch::Sender<u64>,
+    /// One for each call that may run.
+    pub slots: Semaphore,
+    n_calls: AtomicU64,
+}
+
+struct Inner {
+    state: State,
+    /// Why it does not run.
+    error: Option<String>,
+    /// What it offers, from the cache or from its last connection.
+    offer: Option<Arc<Offer>>,
+    is_offer_old: bool,
+    /// What was wrong with single tools.
+    problems: Vec<String>,
+    connection: Option<Arc<Connection>>,
+    /// The task that starts it, or that watches it while it runs.
+    task: Option<AbortHandle>,
+    n_starts: u64,
+    n_failures: u32,
+    retry_at: Option<Instant>,
+    last_use: Instant,
+    remarks: Vec<String>,
+}
+
+/// What hosts may know of a server.
+pub struct Snapshot {
+    pub state: State,
+    pub error: Option<String>,
+    pub offer: Option<Arc<Offer>>,
+    pub problems: Vec<String>,
+    pub remarks: Vec<String>,
+    pub n_calls: u64,
+    pub n_restarts: u64,
+}
+
+impl Server {
+    pub fn new(config: ServerConfig, launch: Arc<Launch>, cache: Cache, updates: Updates) -> Arc<Self> {
+        let kept = cache.read(&config);
+        let state = if config.is_enabled { State::Idle } else { State::Disabled };
+        let inner = Inner {
+            state,
+            error: None,
+            is_offer_old: kept.as_ref().is_none_or(|kept| kept.is_old),
+            offer: kept.map(|kept| Arc::new(kept.offer)),
+            problems: Vec::new(),
+            connection: None,
+            task: None,
+            n_starts: 0,
+            n_failures: 0,
+            retry_at: None,
+            last_use: Instant::now(),
+            remarks: Vec::new(),
+        };
+        Arc::new(Server {
+            config,
+            launch,
+            cache,
+            updates,
+            inner: Mutex::new(inner),
+            changed: watch::Sender::new(0),
+            slots: Semaphore::new(MAX_CALLS),
+            n_calls: AtomicU64::new(0),
+        })
+    }
+
+    /// What is known now.
+    pub fn snapshot(&self) -> Snapshot {
+        let inner = self.inner();
+        Snapshot {
+            state: inner.state,
+            error: inner.error.clone(),
+            offer: inner.offer.clone(),
+            problems: inner.problems.clone(),
+            remarks: inner
+                .connection
+                .as_ref()
+                .map_or_else(|| inner.remarks.clone(), |connection| connection.remarks(20)),
+            n_calls: self.n_calls.load(Ordering::Relaxed),
+            n_restarts: inner.n_starts.saturating_sub(1),
+        }
+    }
+
+    /// Whether it has to run before its tools are known, or their list should be renewed.
+    pub fn needs_start(&self) -> NeedsStart {
+        let inner = self.inner();
+        match inner.state {
+            State::Disabled | State::Starting | State::Ready => NeedsStart::No,
+            _ if inner.offer.is_none() => NeedsStart::ForTools,
+            _ if inner.is_offer_old || self.config.lifecycle != Lifecycle::Lazy => NeedsStart::InBackground,
+            _ => NeedsStart::No,
+        }
+    }
+
+    /// Returns the connection, starting the server if it does not run.
+    pub async fn connect(self: &Arc<Self>, wanted: Wanted) -> Result<Arc<Connection>, Failure> {
+        let mut changed = self.changed.subscribe();
+        let mut has_waited = false;
+        loop {
+            if let Some(outcome) = self.step(wanted, has_waited) {
+                return outcome;
+            }
+            has_waited = true;
+            // The sender lives as long as the server.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// Returns the connection or why there is none; `None` while the server is starting.
+    fn step(self: &Arc<Self>, wanted: Wanted, has_waited: bool) -> Option<Result<Arc<Connection>, Failure>> {
+        let mut inner = self.inner();
+        if let Some(connection) = inner.connection.clone().filter(|connection| !connection.is_closed()) {
+            inner.last_use = Instant::now();
+            return Some(Ok(connection));
+        }
+        let failure = |inner: &Inner| Failure {
+            state: inner.state,
+            why: inner.error.clone().unwrap_or_else(|| format!("is {}", inner.state.as_str())),
+        };
+        match inner.state {
+            State::Starting => return None,
+            State::Disabled => return Some(Err(failure(&inner))),
+            State::Failed | State::NeedsAuth | State::NeedsInput => {
+                let is_too_soon = match inner.retry_at {
+                    Some(retry_at) => Instant::now() < retry_at,
+                    None => true,
+                };
+                if has_waited || (wanted == Wanted::Used && is_too_soon) {
+                    return Some(Err(failure(&inner)));
+                }
+            }
+            State::Idle | State::Ready => {}
+        }
+        inner.connection = None;
+        inner.n_starts += 1;
+        inner.task = Some(tokio::spawn(self.clone().start()).abort_handle());
+        self.enter(&mut inner, State::Starting, None);
+        None
+    }
+
+    async fn start(self: Arc<Self>) {
+        let began = Instant::now();
+        let opened = match Connection::open(&self.config, &self.launch).await {
+            Ok(connection) => match connection.offer().await {
+                Ok(offer) => Ok((Arc::new(connection), offer)),
+                Err(error) => {
+                    connection.close().await;
+                    Err(Failure::failed(format!("its tools cannot be listed: {error}")))
+                }
+            },
+            Err(failure) => Err(failure),
+        };
+        match opened {
+            Ok((connection, (offer, problems))) => {
+                info!(target: "pith::mcp", server = self.config.name, time = ?began.elapsed(), "ready");
+                self.cache.write(&self.config, &offer);
+                {
+                    let mut inner = self.inner();
+                    inner.connection = Some(connection.clone());
+                    (inner.n_failures, inner.retry_at) = (0, None);
+                    inner.last_use = Instant::now();
+                    self.learn(&mut inner, offer, problems);
+                    self.enter(&mut inner, State::Ready, None);
+                }
+                self.watch(connection).await;
+            }
+            Err(failure) => {
+                info!(target: "pith::mcp", server = self.config.name, why = failure.why, "not started");
+                let mut inner = self.inner();
+                inner.n_failures += 1;
+                inner.retry_at = pause_after(inner.n_failures).map(|pause| Instant::now() + pause);
+                self.enter(&mut inner, failure.state, Some(failure.why));
+            }
+        }
+    }
+
+    /// Serves what happens to a running server outside of calls: its end, changed lists, a long silence.
+    async fn watch(&self, connection: Arc<Connection>) {
+        loop {
+            let idle_at = self.idle_at();
+            tokio::select! {
+                () = connection.ended() => break,
+                () = connection.list_changed.notified() => {
+                    sleep(LIST_CHANGE_QUIET).await;
+                    if let Ok((offer, problems)) = connection.offer().await {
+                        self.cache.write(&self.config, &offer);
+                        self.learn(&mut self.inner(), offer, problems);
+                    }
+                }
+                () = until(idle_at) => {
+                    let is_busy = self.slots.available_permits() < MAX_CALLS;
+                    if !is_busy && self.idle_at().is_some_and(|at| at <= Instant::now()) {
+                        break;
+                    }
+                    if is_busy {
+                        self.inner().last_use = Instant::now();
+                    }
+                }
+            }
+        }
+        debug!(target: "pith::mcp", server = self.config.name, "ends");
+        {
+            let mut inner = self.inner();
+            inner.remarks = connection.remarks(20);
+            inner.connection = None;
+            self.enter(&mut inner, State::Idle, None);
+        }
+        connection.close().await;
+    }
+
+    fn idle_at(&self) -> Option<Instant> {
+        let idle = self.config.idle_timeout.filter(|_| self.config.lifecycle != Lifecycle::KeepAlive)?;
+        Some(self.inner().last_use + idle)
+    }
+
+    /// Notes a call that begins.
+    pub fn count_call(&self) {
+        self.n_calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Switches the server off, or on again.
+    pub async fn set_enabled(&self, is_enabled: bool) {
+        if is_enabled {
+            let mut inner = self.inner();
+            if inner.state == State::Disabled {
+                self.enter(&mut inner, State::Idle, None);
+                self.updates.offers_changed();
+            }
+            return;
+        }
+        self.close(State::Disabled).await;
+        self.updates.offers_changed();
+    }
+
+    /// Ends the server; it is started again by whoever needs it.
+    pub async fn stop(&self) {
+        let state = if self.inner().state == State::Disabled { State::Disabled } else { State::Idle };
+        self.close(state).await;
+    }
+
+    async fn close(&self, state: State) {
+        let connection = {
+            let mut inner = self.inner();
+            if let Some(task) = inner.task.take() {
+                task.abort();
+            }
+            (inner.n_failures, inner.retry_at) = (0, None);
+            if inner.state != state {
+                self.enter(&mut inner, state, None);
+            }
+            inner.connection.take()
+        };
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// Takes what the server offers now.
+    fn learn(&self, inner: &mut Inner, offer: Offer, problems: Vec<String>) {
+        let is_new = inner.offer.as_deref() != Some(&offer);
+        inner.offer = Some(Arc::new(offer));
+        inner.is_offer_old = false;
+        inner.problems = problems;
+        if is_new {
+            self.updates.offers_changed();
+        }
+    }
+
+    fn enter(&self, inner: &mut Inner, state: State, error: Option<String>) {
+        inner.state = state;
+        inner.error = error;
+        self.updates.state_changed(&self.config, state, inner.error.as_deref());
+        self.changed.send_modify(|version| *version += 1);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the beginning of work starts a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeedsStart {
+    No,
+    /// Nobody waits for it.
+    InBackground,
+    /// Its tools are not known.
+    ForTools,
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl std::fmt::Display for CallError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CallError::Refused { code, message } => write!(f, "{message} ({code})"),
+            CallError::Aborted => f.write_str("Operation aborted"),
+            CallError::TimedOut(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
+            CallError::Lost(why) => f.write_str(why),
+        }
+    }
+}

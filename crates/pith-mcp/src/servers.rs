@@ -1,0 +1,360 @@
+//! All servers of a session. Nothing is read or started before somebody asks.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pith_agent::Tool;
+use pith_config::{Diagnostic, Environment};
+use pith_protocol::answers::{McpServer, McpServerInfo, McpServerState, McpTool as ShownTool};
+use pith_tools::process::{Jobs, Supervisor};
+use pith_tools::shell::OutputDir;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::cache::Cache;
+use crate::config::{Exposure, Given, Places, ServerConfig, Transport, is_same, read_all, read_host};
+use crate::launch::Launch;
+use crate::names::name_all;
+use crate::server::{NeedsStart, Server, Wanted};
+use crate::state::State;
+use crate::tool::McpTool;
+
+/// How long the beginning of work waits for servers whose tools are not known.
+const STARTUP_WAIT: Duration = Duration::from_secs(10);
+
+/// What the servers of a session are made of.
+pub struct Options {
+    pub places: Places,
+    pub given: Given,
+    /// Whether the files of a directory may be used.
+    pub is_trusted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+    /// Returns the variables with keys of models.
+    pub hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// Guards the programs.
+    pub supervisor: Option<Supervisor>,
+    /// Below it, what is too large for a result is kept.
+    pub temp: PathBuf,
+}
+
+/// Where servers report changes.
+#[derive(Clone)]
+pub struct Updates {
+    /// Read by the session, for its whole life.
+    changes: mpsc::UnboundedSender<McpServerState>,
+    /// Counts changes of what is offered.
+    version: Arc<AtomicU64>,
+}
+
+impl Updates {
+    pub(crate) fn state_changed(&self, config: &ServerConfig, state: State, error: Option<&str>) {
+        let _ = self.changes.send(McpServerState {
+            name: config.name.clone(),
+            source: config.source.as_str().to_owned(),
+            state: state.as_str().to_owned(),
+            error: error.map(str::to_owned),
+        });
+    }
+
+    pub(crate) fn offers_changed(&self) {
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The servers of a session. Clones are the same servers.
+#[derive(Clone)]
+pub struct Servers(Arc<Shared>);
+
+struct Shared {
+    options: Options,
+    cache: Cache,
+    jobs: Arc<Jobs>,
+    output_dir: Arc<OutputDir>,
+    updates: Updates,
+    collection: Mutex<Collection>,
+}
+
+#[derive(Default)]
+struct Collection {
+    /// The session's directory.
+    cwd: PathBuf,
+    is_loaded: bool,
+    host: Vec<ServerConfig>,
+    servers: Vec<Arc<Server>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Servers {
+    /// Creates the servers of a session, and the receiver of their changes.
+    pub fn new(options: Options) -> (Self, mpsc::UnboundedReceiver<McpServerState>) {
+        let (changes, receiver) = mpsc::unbounded_channel();
+        let shared = Shared {
+            cache: Cache::below(options.places.agent_dir.path()),
+            jobs: Arc::new(Jobs::new(options.supervisor.clone(), false)),
+            output_dir: Arc::new(OutputDir::below(options.temp.clone())),
+            updates: Updates { changes, version: Arc::default() },
+            collection: Mutex::new(Collection { cwd: options.places.cwd.clone(), ..Collection::default() }),
+            options,
+        };
+        (Servers(Arc::new(shared)), receiver)
+    }
+
+    /// Counts changes of what is offered; 0 as long as nothing was read.
+    pub fn version(&self) -> u64 {
+        self.0.updates.version.load(Ordering::Relaxed)
+    }
+
+    /// Reads the configuration, if that has not happened, and says whether work has to wait for servers.
+    pub fn begin_work(&self) -> bool {
+        self.load();
+        let mut is_waiting = false;
+        for server in self.all() {
+            match server.needs_start() {
+                NeedsStart::No => continue,
+                NeedsStart::InBackground => {}
+                NeedsStart::ForTools => is_waiting |= server.config.exposure != Exposure::Hidden,
+            }
+            // The server keeps what comes of it.
+            tokio::spawn(async move { server.connect(Wanted::Used).await.map(drop) });
+        }
+        is_waiting
+    }
+
+    /// Waits until the servers that were started for their tools are there, but not for ever.
+    pub async fn wait_for_tools(&self) {
+        let mut starting = JoinSet::new();
+        for server in self.all().into_iter().filter(|server| server.snapshot().offer.is_none()) {
+            starting.spawn(async move { server.connect(Wanted::Used).await.map(drop) });
+        }
+        let _ = timeout(STARTUP_WAIT, async { while starting.join_next().await.is_some() {} }).await;
+    }
+
+    /// The tools of all servers that are switched on.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let offered = self.offered();
+        let names: Vec<(&str, &str)> =
+            offered.iter().map(|(server, tool)| (server.config.name.as_str(), tool.name.as_str())).collect();
+        let named = name_all(&names).into_iter().zip(&offered);
+        named
+            .map(|(name, (server, tool))| {
+                let tool = McpTool::new(name, tool, server.clone(), self.0.output_dir.clone());
+                Arc::new(tool) as Arc<dyn Tool>
+            })
+            .collect()
+    }
+
+    fn offered(&self) -> Vec<(Arc<Server>, crate::offer::OfferedTool)> {
+        let mut offered = Vec::new();
+        for server in self.all() {
+            let snapshot = server.snapshot();
+            let Some(offer) = snapshot.offer.filter(|_| snapshot.state != State::Disabled) else { continue };
+            let tools = offer.tools.iter().filter(|tool| server.config.offers(&tool.name));
+            offered.extend(tools.map(|tool| (server.clone(), tool.clone())));
+        }
+        offered
+    }
+
+    /// Replaces the servers of the host. Those whose entry is unchanged stay as they are.
+    pub fn set_host(&self, servers: &Map<String, Value>) -> Result<(), String> {
+        let servers = read_host(servers)?;
+        self.collection().host = servers;
+        self.read();
+        Ok(())
+    }
+
+    /// Reads the configuration unless that has happened.
+    pub fn load(&self) {
+        if !self.collection().is_loaded {
+            self.read();
+        }
+    }
+
+    /// Reads the configuration again. Servers whose entry is unchanged stay as they are; the others end.
+    pub fn read(&self) {
+        let shared = &self.0;
+        let mut collection = self.collection();
+        let cwd = collection.cwd.clone();
+        let places = Places { cwd: cwd.clone(), ..shared.options.places.clone() };
+        let given = Given { host: collection.host.clone(), ..shared.options.given.clone() };
+        let read = read_all(&places, &given, (shared.options.is_trusted)(&cwd));
+        let launch = Arc::new(Launch {
+            jobs: shared.jobs.clone(),
+            environment: shared.options.places.environment.clone(),
+            hidden: (shared.options.hidden)(),
+            cwd,
+            is_approved: given.is_approved,
+        });
+        let mut before = std::mem::take(&mut collection.servers);
+        for config in read.servers {
+            let same = before.iter().position(|server| server.config == config && server.launch.cwd == launch.cwd);
+            collection.servers.push(match same {
+                Some(at) => before.swap_remove(at),
+                None => Server::new(config, launch.clone(), shared.cache.clone(), shared.updates.clone()),
+            });
+        }
+        collection.diagnostics = read.diagnostics;
+        collection.is_loaded = true;
+        drop(collection);
+        shared.updates.offers_changed();
+        for server in before {
+            tokio::spawn(async move { server.stop().await });
+        }
+    }
+
+    /// Makes the servers those of a session in another directory, or of a new session in the same one: all end, and
+    /// the configuration is read when it is needed.
+    pub fn begin_session(&self, cwd: &Path) {
+        let servers = {
+            let mut collection = self.collection();
+            cwd.clone_into(&mut collection.cwd);
+            collection.is_loaded = false;
+            std::mem::take(&mut collection.servers)
+        };
+        if servers.is_empty() {
+            return;
+        }
+        self.0.updates.offers_changed();
+        for server in servers {
+            tokio::spawn(async move { server.stop().await });
+        }
+    }
+
+    /// Starts servers, all at once, and waits for the outcome: the named one, or all that are switched on.
+    pub async fn connect(&self, name: Option<&str>) {
+        let mut starting = JoinSet::new();
+        for server in self.all() {
+            let is_meant = name.is_none_or(|name| is_same(name, &server.config.name));
+            if is_meant && server.snapshot().state != State::Disabled {
+                starting.spawn(async move { server.connect(Wanted::Asked).await.map(drop) });
+            }
+        }
+        while starting.join_next().await.is_some() {}
+    }
+
+    /// Returns the server of a name.
+    pub fn find(&self, name: &str) -> Option<Arc<Server>> {
+        self.load();
+        self.all().into_iter().find(|server| is_same(&server.config.name, name))
+    }
+
+    /// Names and states. Reads nothing.
+    pub fn states(&self) -> Vec<McpServerState> {
+        self.all().iter().map(|server| shown_state(server)).collect()
+    }
+
+    /// Everything that is known of the servers.
+    pub fn shown(&self) -> Vec<McpServer> {
+        let offered = self.offered();
+        let pairs: Vec<(&str, &str)> =
+            offered.iter().map(|(server, tool)| (server.config.name.as_str(), tool.name.as_str())).collect();
+        let names = name_all(&pairs);
+        let show = |server: Arc<Server>| {
+            let own = offered.iter().zip(&names).filter(|((owner, _), _)| Arc::ptr_eq(owner, &server));
+            let tools = own.map(|((_, tool), name)| ShownTool {
+                name: name.clone(),
+                tool: tool.name.clone(),
+                annotations: tool.annotations.clone(),
+            });
+            shown_server(&server, tools.collect())
+        };
+        self.all().into_iter().map(show).collect()
+    }
+
+    /// What is wrong with configuration and servers.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut found = self.collection().diagnostics.clone();
+        for server in self.all() {
+            let snapshot = server.snapshot();
+            let name = &server.config.name;
+            let mut add = |code, message: String| {
+                let path = server.config.path.clone();
+                found.push(Diagnostic {
+                    path,
+                    ..Diagnostic::warning(code, "", format!("server \"{name}\": {message}"))
+                });
+            };
+            if let Some(error) = snapshot.error {
+                add(if snapshot.state == State::NeedsAuth { "mcp_auth" } else { "mcp_start" }, error);
+            }
+            snapshot.problems.into_iter().for_each(|problem| add("mcp_schema", problem));
+            if !snapshot.remarks.is_empty() {
+                add("mcp_stderr", snapshot.remarks.join("\n"));
+            }
+        }
+        found
+    }
+
+    /// Ends all servers.
+    pub async fn close(&self) {
+        let servers = std::mem::take(&mut self.collection().servers);
+        let mut ending = JoinSet::new();
+        for server in servers {
+            ending.spawn(async move { server.stop().await });
+        }
+        while ending.join_next().await.is_some() {}
+        // What was just being started.
+        if self.0.jobs.count() > 0 {
+            self.0.jobs.shutdown_all(Duration::from_millis(500)).await;
+        }
+    }
+
+    /// Whether there is anything to end.
+    pub fn has_servers(&self) -> bool {
+        !self.collection().servers.is_empty() || self.0.jobs.count() > 0
+    }
+
+    fn all(&self) -> Vec<Arc<Server>> {
+        self.collection().servers.clone()
+    }
+
+    fn collection(&self) -> MutexGuard<'_, Collection> {
+        self.0.collection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where files are looked for.
+    pub fn environment(&self) -> &Environment {
+        &self.0.options.places.environment
+    }
+}
+
+fn shown_state(server: &Server) -> McpServerState {
+    let snapshot = server.snapshot();
+    McpServerState {
+        name: server.config.name.clone(),
+        source: server.config.source.as_str().to_owned(),
+        state: snapshot.state.as_str().to_owned(),
+        error: snapshot.error,
+    }
+}
+
+fn shown_server(server: &Server, tools: Vec<ShownTool>) -> McpServer {
+    let (snapshot, config) = (server.snapshot(), &server.config);
+    let transport = match &config.transport {
+        Transport::Stdio(_) => "stdio",
+        Transport::Remote(remote) if remote.is_sse => "sse",
+        Transport::Remote(_) => "http",
+    };
+    let exposure = match config.exposure {
+        Exposure::Auto => "auto",
+        Exposure::Direct => "direct",
+        Exposure::Deferred => "deferred",
+        Exposure::Hidden => "hidden",
+    };
+    let offer = snapshot.offer.as_deref();
+    let info = offer.and_then(|offer| offer.server_info.as_ref());
+    McpServer {
+        state: shown_state(server),
+        transport: transport.to_owned(),
+        path: config.path.as_ref().map(|path| path.to_string_lossy().into_owned()),
+        protocol_version: offer.map(|offer| offer.protocol_version.clone()),
+        server_info: info.map(|info| McpServerInfo { name: info.name.clone(), version: info.version.clone() }),
+        exposure: exposure.to_owned(),
+        tools,
+        has_resources: offer.is_some_and(|offer| offer.has_resources),
+        calls: snapshot.n_calls,
+        restarts: snapshot.n_restarts,
+    }
+}

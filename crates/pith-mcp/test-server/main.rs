@@ -1,0 +1,183 @@
+//! An MCP server for tests, which behaves as its first argument says. Also the supervisor of the servers in them.
+
+use std::io::{self, BufRead, Write};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use pith_tools::process::{SUPERVISOR_ARGUMENT, supervisor_main};
+use serde_json::{Value, json};
+
+const LEGACY: &str = "2025-11-25";
+const MODERN: &str = "2026-07-28";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    if arguments.next_if(|first| first == SUPERVISOR_ARGUMENT).is_some() {
+        return supervisor_main(arguments);
+    }
+    let words: Vec<String> = arguments.filter_map(|word| word.into_string().ok()).collect();
+    let behaviour = words.first().map_or("plain", String::as_str);
+    // Where the test finds what happened.
+    let log = words.get(1).cloned();
+    match behaviour {
+        "dies" => {
+            eprint_line("cannot find the database at secret-token");
+            return ExitCode::from(3);
+        }
+        "silent" => {
+            for _ in io::stdin().lock().lines() {}
+            return ExitCode::SUCCESS;
+        }
+        "talks" => {
+            (0..200).for_each(|_| write("no frame at all"));
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        "banner" => write("Welcome!\r\n\r\n\u{feff}"),
+        "stubborn" => stay(log.as_deref()),
+        _ => {}
+    }
+    Server { behaviour: behaviour.to_owned(), log, n_lists: 0 }.serve()
+}
+
+fn write(line: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+}
+
+fn eprint_line(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Starts a child that ignores SIGTERM, as this process does from now on.
+fn stay(log: Option<&str>) {
+    let child = Command::new("sh").args(["-c", "trap '' TERM; while :; do sleep 1; done"]).spawn();
+    if let (Ok(child), Some(log)) = (child, log) {
+        let _ = std::fs::write(log, child.id().to_string());
+    }
+}
+
+struct Server {
+    behaviour: String,
+    log: Option<String>,
+    n_lists: usize,
+}
+
+impl Server {
+    fn serve(mut self) -> ExitCode {
+        for line in io::stdin().lock().lines().map_while(Result::ok) {
+            let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+            let method = message["method"].as_str().unwrap_or_default().to_owned();
+            if let Some(log) = &self.log
+                && self.behaviour != "stubborn"
+            {
+                let appended = std::fs::OpenOptions::new().append(true).create(true).open(log);
+                let _ = appended.and_then(|mut file| writeln!(file, "{line}"));
+            }
+            let id = message["id"].clone();
+            if !id.is_null() && !method.is_empty() {
+                match self.answer(&method, &message) {
+                    Some(Ok(result)) => self.send(&id, "result", result),
+                    Some(Err((code, text))) => self.send(&id, "error", json!({"code": code, "message": text})),
+                    None => {}
+                }
+            }
+        }
+        if self.behaviour == "stubborn" {
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn send(&self, id: &Value, member: &str, value: Value) {
+        if self.behaviour == "odd" {
+            write(&json!({"jsonrpc": "2.0", "id": 4_000_000, "result": {}}).to_string());
+            let twice = json!({"jsonrpc": "2.0", "id": id.to_string(), member: value}).to_string();
+            write(&twice);
+            write(&twice);
+        } else {
+            write(&json!({"jsonrpc": "2.0", "id": id, member: value}).to_string());
+        }
+    }
+
+    fn answer(&mut self, method: &str, message: &Value) -> Option<Result<Value, (i32, String)>> {
+        let version = if self.behaviour == "future" { "2999-01-01" } else { LEGACY };
+        Some(match method {
+            "initialize" if self.behaviour == "modern" => Err((-32601, "no initialize here".to_owned())),
+            "initialize" => Ok(json!({
+                "protocolVersion": version, "capabilities": {"tools": {"listChanged": true}},
+                "serverInfo": {"name": "test", "version": "1"}, "instructions": "Be kind.",
+            })),
+            "server/discover" if self.behaviour == "modern" => Ok(json!({
+                "supportedVersions": [MODERN], "capabilities": {"tools": {}}, "resultType": "complete",
+                "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
+            })),
+            "tools/list" => Ok(self.tools(message)),
+            "tools/call" => return self.call(message),
+            "ping" => Ok(json!({})),
+            other => Err((-32601, format!("no method {other}"))),
+        })
+    }
+
+    fn tools(&mut self, message: &Value) -> Value {
+        self.n_lists += 1;
+        let tool = |name: &str| {
+            json!({"name": name, "description": format!("Does {name}"), "inputSchema": {"type": "object",
+                "properties": {"text": {"type": "string"}}}, "annotations": {"readOnlyHint": true}})
+        };
+        if self.behaviour == "many" {
+            let from: usize = message["params"]["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+            let page: Vec<Value> = (from..from + 100).map(|number| tool(&format!("tool-{number}"))).collect();
+            let mut page = json!({"tools": page});
+            if from < 400 {
+                page["nextCursor"] = json!((from + 100).to_string());
+            }
+            return page;
+        }
+        if self.behaviour == "circular" {
+            return json!({"tools": [tool(&format!("page-{}", self.n_lists))], "nextCursor": "again"});
+        }
+        let names = ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow"];
+        let mut tools: Vec<Value> = names.iter().map(|name| tool(name)).collect();
+        if self.n_lists > 1 && self.behaviour == "grows" {
+            tools.push(tool("more"));
+        }
+        tools.push(json!({"name": "broken", "inputSchema": {"$ref": "https://example.com/x"}}));
+        json!({"tools": tools})
+    }
+
+    fn call(&mut self, message: &Value) -> Option<Result<Value, (i32, String)>> {
+        let params = &message["params"];
+        let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
+        Some(Ok(match params["name"].as_str().unwrap_or_default() {
+            "echo" => text(&params["arguments"].to_string()),
+            "environment" => {
+                let mut names: Vec<String> = std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
+                names.sort();
+                text(&names.join("\n"))
+            }
+            "slow" => {
+                let token = &params["_meta"]["progressToken"];
+                write(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params":
+                        {"progressToken": token, "progress": 1, "total": 4, "message": "working"}})
+                    .to_string(),
+                );
+                return None;
+            }
+            "die" => {
+                eprint_line("something went wrong");
+                std::process::exit(7);
+            }
+            "flood" => text(&"x".repeat(17 << 20)),
+            "fail" => return Some(Err((-32602, "bad arguments".to_owned()))),
+            "odd" => json!({"content": [{"type": "hologram"}], "structuredContent": {"n": 1}}),
+            "grow" => {
+                (0..5).for_each(|_| {
+                    write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
+                });
+                text("grown")
+            }
+            other => return Some(Err((-32602, format!("no tool {other}")))),
+        }))
+    }
+}

@@ -1,0 +1,360 @@
+//! Servers of a session against a server made for tests, and whatever servers do wrong.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_config::{AgentDir, Environment, Layout};
+use pith_mcp::config::{Given, Places};
+use pith_mcp::{Options, Servers, State, Wanted};
+use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+struct Bench {
+    directory: tempfile::TempDir,
+    servers: Servers,
+}
+
+impl Bench {
+    /// A session whose host has these servers.
+    fn new(servers: Value) -> Bench {
+        Bench::in_directory(tempfile::tempdir().expect("a directory"), servers)
+    }
+
+    /// A server that behaves in a certain way, called `s`.
+    fn with(behaviour: &str) -> Bench {
+        let directory = tempfile::tempdir().expect("a directory");
+        let entry = entry(directory.path(), behaviour);
+        Bench::in_directory(directory, json!({ "s": entry }))
+    }
+
+    fn in_directory(directory: tempfile::TempDir, servers: Value) -> Bench {
+        let path = std::env::var("PATH").expect("a PATH");
+        let environment = Environment::of(
+            directory.path(),
+            [("PATH", path.as_str()), ("ANTHROPIC_API_KEY", "sk-secret"), ("MY_SECRET", "x")],
+        );
+        let places = Places {
+            agent_dir: AgentDir::at(directory.path().join("agent"), Layout::Pi),
+            environment,
+            cwd: directory.path().to_owned(),
+        };
+        let options = Options {
+            places,
+            given: Given::default(),
+            is_trusted: Box::new(|_| true),
+            hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
+            supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
+            temp: directory.path().to_owned(),
+        };
+        let (session, _) = Servers::new(options);
+        session.set_host(servers.as_object().expect("an object")).expect("usable");
+        Bench { directory, servers: session }
+    }
+
+    fn state(&self) -> State {
+        self.servers.find("s").expect("configured").snapshot().state
+    }
+
+    fn error(&self) -> String {
+        self.servers.find("s").expect("configured").snapshot().error.unwrap_or_default()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+
+    fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        let found = self.servers.tools().into_iter().find(|tool| &*tool.spec().name == name);
+        found.unwrap_or_else(|| panic!("no tool {name}"))
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        let context = ToolContext { call_id: "1".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
+        let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
+        self.tool(&format!("mcp__s__{tool}")).run(arguments, context).await
+    }
+
+    async fn connect(&self) {
+        self.servers.connect(None).await;
+    }
+}
+
+fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_test-server")
+}
+
+fn entry(directory: &Path, behaviour: &str) -> Value {
+    json!({"command": program(), "args": [behaviour, directory.join("log")], "startupTimeoutMs": 60_000,
+        "env": {"TOKEN": "secret-token"}})
+}
+
+fn text(output: &ToolOutput) -> &str {
+    output.content[0].as_text().expect("text")
+}
+
+#[tokio::test]
+async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
+    let bench = Bench::with("plain");
+    assert!(bench.servers.tools().is_empty());
+    assert!(bench.servers.begin_work(), "the tools are not known");
+    bench.servers.wait_for_tools().await;
+    assert_eq!(bench.state(), State::Ready);
+    assert_eq!(bench.servers.tools().len(), 8);
+    let shown = bench.servers.shown().remove(0);
+    assert_eq!(shown.server_info.expect("named").name, "test");
+    assert_eq!(shown.protocol_version.as_deref(), Some("2025-11-25"));
+    bench.servers.find("s").expect("configured").stop().await;
+    assert_eq!(bench.state(), State::Idle);
+    // Another session of the same configuration knows the tools from the cache.
+    let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory") };
+    assert!(!cached.servers.begin_work());
+    assert_eq!((cached.servers.tools().len(), cached.state()), (8, State::Idle));
+    let output = cached.call("echo", json!({"text": "hi"})).await;
+    assert_eq!((text(&output), output.is_error), (r#"{"text":"hi"}"#, false));
+    assert_eq!(output.details.expect("details")["server"], "s");
+    assert_eq!(cached.state(), State::Ready);
+    cached.servers.close().await;
+    bench.servers.close().await;
+}
+
+/// The same servers in another session.
+fn again(bench: &Bench) -> Servers {
+    let path = bench.directory.path();
+    let directory = tempfile::tempdir_in(path).expect("a directory");
+    let other = Bench::in_directory(directory, json!({}));
+    // The cache is found where the first session had it.
+    copy(&path.join("agent"), &other.directory.path().join("agent"));
+    let servers = other.servers.clone();
+    servers.set_host(json!({ "s": entry(path, "plain") }).as_object().expect("an object")).expect("usable");
+    std::mem::forget(other.directory);
+    servers
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for file in std::fs::read_dir(from).expect("a directory").flatten() {
+        let target = to.join(file.file_name());
+        if file.path().is_dir() {
+            copy(&file.path(), &target);
+        } else {
+            std::fs::copy(file.path(), target).expect("copied");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_newer_era_is_spoken_where_the_older_is_refused() {
+    let bench = Bench::with("modern");
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    assert_eq!(bench.servers.shown()[0].protocol_version.as_deref(), Some("2026-07-28"));
+    assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
+    let call = bench.log().lines().find(|line| line.contains("tools/call")).expect("logged").to_owned();
+    assert!(call.contains("io.modelcontextprotocol/protocolVersion"), "{call}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn odd_servers_are_understood() {
+    for behaviour in ["banner", "odd"] {
+        let bench = Bench::with(behaviour);
+        bench.connect().await;
+        assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()), "{behaviour}");
+        assert_eq!(text(&bench.call("echo", json!({"text": "x"})).await), r#"{"text":"x"}"#);
+        let odd = bench.call("odd", json!({})).await;
+        assert_eq!(text(&odd), r#"{"type":"hologram"}"#);
+        assert_eq!(odd.content[1].as_text(), Some(r#"{"n":1}"#));
+        bench.servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_used_says_why() {
+    let check = async |behaviour: &str, why: &str| {
+        let bench = Bench::with(behaviour);
+        bench.connect().await;
+        assert_eq!(bench.state(), State::Failed, "{behaviour}");
+        assert!(bench.error().starts_with(why), "{behaviour}: {}", bench.error());
+        assert!(!bench.error().contains("secret-token"), "{}", bench.error());
+        bench.servers.close().await;
+    };
+    check("dies", "ended with exit code 3; it wrote: cannot find the database at ***").await;
+    check("talks", "does not speak MCP").await;
+    check("future", "speaks 2999-01-01, pith knows 2024-11-05, ").await;
+}
+
+#[tokio::test]
+async fn what_is_missing_before_the_start_is_named() {
+    let check = async |entry: Value, state: State, why: &str| {
+        let bench = Bench::new(json!({ "s": entry }));
+        bench.connect().await;
+        assert_eq!((bench.state(), bench.error().contains(why)), (state, true), "{}", bench.error());
+    };
+    check(json!({"command": "no-such-program-anywhere"}), State::Failed, "No such file").await;
+    check(json!({"command": program(), "cwd": "none"}), State::Failed, "there is no directory").await;
+    check(json!({"command": program(), "env": {"A": "${NOT_SET}"}}), State::Failed, "needs variable NOT_SET").await;
+    check(json!({"command": program(), "args": ["${input:key}"]}), State::NeedsInput, "needs input KEY").await;
+    check(json!({"command": program(), "env": {"A": "!exit 3"}}), State::Failed, "the command for a value failed")
+        .await;
+}
+
+#[tokio::test]
+async fn a_silent_server_fails_after_its_time() {
+    let bench = Bench::new(json!({"s": {"command": program(), "args": ["silent"], "startupTimeoutMs": 50}}));
+    bench.connect().await;
+    assert_eq!((bench.state(), &*bench.error()), (State::Failed, "did not answer within 0.05 s"));
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_failed_server_is_left_alone_until_somebody_asks() {
+    let bench = Bench::with("dies");
+    let server = bench.servers.find("s").expect("configured");
+    assert!(server.connect(Wanted::Asked).await.is_err());
+    let starts = server.snapshot().n_restarts;
+    assert!(server.connect(Wanted::Used).await.is_err());
+    assert_eq!(server.snapshot().n_restarts, starts, "too soon");
+    assert!(server.connect(Wanted::Asked).await.is_err());
+    assert_eq!(server.snapshot().n_restarts, starts + 1);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn model_keys_and_other_secrets_do_not_reach_servers() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    let output = bench.call("environment", json!({})).await;
+    let environment = text(&output);
+    assert!(environment.contains("TOKEN=secret-token") && environment.contains("PATH="), "{environment}");
+    assert!(!environment.contains("sk-secret") && !environment.contains("MY_SECRET"), "{environment}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn refusals_and_lost_servers_fail_one_call() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    let failed = async |tool: &str, why: &str| {
+        let output = bench.call(tool, json!({})).await;
+        assert!(output.is_error && text(&output).starts_with(why), "{tool}: {}", text(&output));
+    };
+    failed("fail", "s: bad arguments (-32602)").await;
+    failed("die", "s: ended with exit code 7; it wrote: something went wrong").await;
+    // The next call starts the server again.
+    assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
+    failed("flood", "s: sent a line longer than 16 MiB").await;
+    assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
+    assert_eq!(bench.servers.shown()[0].restarts, 2);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn an_abort_ends_the_call_at_once_and_the_server_hears_of_it() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    let cancel = CancellationToken::new();
+    let updates: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (seen, on_progress) = (updates.clone(), cancel.clone());
+    let context = ToolContext {
+        call_id: "1".into(),
+        cancel: cancel.clone(),
+        update: Arc::new(move |output| {
+            seen.lock().expect("no panic").push(text(&output).to_owned());
+            on_progress.cancel();
+        }),
+    };
+    let output = bench.tool("mcp__s__slow").run(Map::new(), context).await;
+    assert_eq!((text(&output), output.is_error), ("Operation aborted", true));
+    assert_eq!(*updates.lock().expect("no panic"), ["1/4 working"]);
+    // The server answers in order, so it has read the cancellation before this.
+    assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
+    let log = bench.log();
+    assert!(log.contains("notifications/cancelled") && log.contains("the user aborted the call"), "{log}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_call_without_answer_times_out() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut slow = entry(directory.path(), "plain");
+    slow["requestTimeoutMs"] = json!(300);
+    let bench = Bench::in_directory(directory, json!({ "s": slow }));
+    bench.connect().await;
+    if bench.state() != State::Ready {
+        // The list took longer than the timeout on a loaded machine; that is the same behaviour.
+        assert!(bench.error().contains("no answer within 0.3 s"), "{}", bench.error());
+        return;
+    }
+    let output = bench.call("slow", json!({})).await;
+    assert_eq!(text(&output), "s: no answer within 0.3 s");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn all_pages_of_a_list_are_read_and_a_circle_ends() {
+    let bench = Bench::with("many");
+    bench.connect().await;
+    assert_eq!(bench.servers.tools().len(), 500);
+    bench.servers.close().await;
+    let bench = Bench::with("circular");
+    bench.connect().await;
+    assert_eq!(bench.servers.tools().len(), 2);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn changed_lists_are_asked_for_again() {
+    let bench = Bench::with("grows");
+    bench.connect().await;
+    let (n_tools, version) = (bench.servers.tools().len(), bench.servers.version());
+    bench.call("grow", json!({})).await;
+    while bench.servers.version() == version {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(bench.servers.tools().len(), n_tools + 1);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_server_that_ignores_its_end() {
+    let bench = Bench::with("stubborn");
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    let child = bench.log();
+    let alive = |pid: &str| Path::new("/proc").join(pid.trim()).join("cmdline").exists();
+    assert!(!cfg!(target_os = "linux") || alive(&child), "child {child:?}");
+    bench.servers.close().await;
+    assert!(!alive(&child), "child {child:?}");
+}
+
+#[tokio::test]
+async fn unchanged_servers_of_a_host_stay_and_others_end() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    let kept = json!({"s": entry(bench.directory.path(), "plain"), "t": {"command": "x", "enabled": false}});
+    bench.servers.set_host(kept.as_object().expect("an object")).expect("usable");
+    let states: Vec<_> = bench.servers.states().into_iter().map(|server| (server.name, server.state)).collect();
+    assert_eq!(states, [("s".to_owned(), "ready".to_owned()), ("t".to_owned(), "disabled".to_owned())]);
+    let refused = json!({"s": {}});
+    assert!(bench.servers.set_host(refused.as_object().expect("an object")).is_err());
+    assert_eq!(bench.state(), State::Ready);
+    bench.servers.find("s").expect("configured").set_enabled(false).await;
+    assert_eq!((bench.state(), bench.servers.tools().len()), (State::Disabled, 0));
+    bench.servers.set_host(&Map::new()).expect("usable");
+    assert!(bench.servers.states().is_empty());
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn bad_tools_are_reported_and_left_out() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    let found: Vec<_> = bench.servers.diagnostics().into_iter().map(|found| (found.code, found.message)).collect();
+    let message = "server \"s\": tool \"broken\" is left out: its input schema refers to https://example.com/x, which \
+                   is not in it";
+    assert_eq!(found, [("mcp_schema", message.to_owned())]);
+    bench.servers.close().await;
+}

@@ -1,0 +1,252 @@
+//! MCP servers in the session: their tools for the model, commands of the host about them.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use pith_agent::{BoxFuture, Tool, Turn};
+use pith_config::Diagnostic;
+use pith_protocol::answers::{McpServer, McpServerState, McpServerStates, McpServers as ServerList};
+use pith_protocol::commands::{GetMcpServers, McpReconnect, SetMcpEnabled, SetMcpServers};
+use pith_protocol::{Call, CommandError, ErrorCode, Event};
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::jobs::{Job, JobEnd};
+use crate::reply::Reply;
+use crate::session::Session;
+
+/// The slash command of extensions that bring their own MCP client; it replaces pith's.
+const EXTENSION_COMMAND: &str = "mcp";
+
+/// The MCP servers of a session. Nothing is read or started before one of these is called.
+pub trait McpServers: Send + Sync {
+    /// Called when work begins: reads the configuration once and starts the servers that are needed. Returns what to
+    /// wait for, if the tools of one are not known.
+    fn begin_work(&self) -> Option<BoxFuture<'static, ()>>;
+
+    /// Counts changes of what the servers offer.
+    fn version(&self) -> u64;
+
+    /// Returns the tools for the model.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Reads the configuration unless that has happened.
+    fn load(&self);
+
+    /// Reads the configuration again; servers whose entry is unchanged stay.
+    fn reload(&self);
+
+    /// Replaces the servers of the host; one wrong entry refuses all.
+    fn set_host(&self, servers: &Map<String, Value>) -> Result<(), String>;
+
+    /// Starts all servers that are switched on and waits for the outcome.
+    fn connect(&self) -> BoxFuture<'static, ()>;
+
+    /// Ends a server and starts it again; `None` if there is none of that name.
+    fn reconnect(&self, name: &str) -> Option<BoxFuture<'static, ()>>;
+
+    /// Switches a server on or off; `None` if there is none of that name.
+    fn set_enabled(&self, name: &str, is_enabled: bool) -> Option<BoxFuture<'static, ()>>;
+
+    /// Returns names and states of the servers that were read.
+    fn states(&self) -> Vec<McpServerState>;
+
+    /// Returns everything that is known of them.
+    fn shown(&self) -> Vec<McpServer>;
+
+    /// Returns what is wrong with configuration and servers.
+    fn diagnostics(&self) -> Vec<Diagnostic>;
+
+    /// Called when another session begins, perhaps in another directory: all servers end.
+    fn begin_session(&self, cwd: &Path);
+
+    /// Ends all servers; `None` if there is nothing to end.
+    fn close(&self) -> Option<BoxFuture<'static, ()>>;
+}
+
+/// What a session gets to use MCP servers.
+pub struct McpSetup {
+    pub servers: Arc<dyn McpServers>,
+    /// Changes of state, from the servers.
+    pub updates: mpsc::UnboundedReceiver<McpServerState>,
+}
+
+/// The servers, and what the session knows of them.
+pub(crate) struct Mcp {
+    servers: Arc<dyn McpServers>,
+    updates: mpsc::UnboundedReceiver<McpServerState>,
+    /// Which version of the tools the model has.
+    version: u64,
+    /// Whether the host has used one of the commands, and so knows the event.
+    is_host_interested: bool,
+}
+
+impl Mcp {
+    pub fn new(setup: McpSetup) -> Self {
+        Mcp { servers: setup.servers, updates: setup.updates, version: 0, is_host_interested: false }
+    }
+
+    /// Waits for the next change of state. Cancel safe.
+    pub async fn next(&mut self) -> Option<McpServerState> {
+        self.updates.recv().await
+    }
+
+    pub fn states(&self) -> Vec<McpServerState> {
+        self.servers.states()
+    }
+
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.servers.diagnostics()
+    }
+}
+
+/// A command about servers that is answered when they have done something.
+pub(crate) enum McpReply {
+    Set(Reply<SetMcpServers>),
+    List(Reply<GetMcpServers>),
+    Reconnect(Reply<McpReconnect>),
+    Enable(Reply<SetMcpEnabled>),
+}
+
+impl Session {
+    /// Answers a run that asks for its next request. The first one of a run waits for servers whose tools are not
+    /// known; an abort ends the wait.
+    pub(crate) fn answer_turn(&mut self, answer: oneshot::Sender<Turn>) {
+        let is_first = self.activity.run_mut().is_some_and(|run| !std::mem::replace(&mut run.has_begun_servers, true));
+        let wait = if is_first && !self.has_own_mcp_client() { self.mcp.servers.begin_work() } else { None };
+        match (wait, self.activity.run()) {
+            (Some(wait), Some(run)) => {
+                let cancel = run.cancel.clone();
+                self.jobs.spawn(Job::Background, async move {
+                    tokio::select! {
+                        () = cancel.cancelled() => {}
+                        () = wait => {}
+                    }
+                    JobEnd::ServersReady(answer)
+                });
+            }
+            _ => self.on_servers_ready(answer),
+        }
+    }
+
+    pub(crate) fn on_servers_ready(&mut self, answer: oneshot::Sender<Turn>) {
+        self.take_mcp_tools();
+        // If the answer has no receiver, the run is ending.
+        let _ = answer.send(self.next_turn());
+    }
+
+    fn has_own_mcp_client(&self) -> bool {
+        self.extension_commands().iter().any(|command| command.name == EXTENSION_COMMAND)
+    }
+
+    /// Gives the model the tools that servers offer now.
+    fn take_mcp_tools(&mut self) {
+        let version = self.mcp.servers.version();
+        if version != self.mcp.version {
+            self.mcp.version = version;
+            self.tools.set_mcp(self.mcp.servers.tools());
+            self.assemble_prompt();
+        }
+    }
+
+    /// Called when another session takes the place of this one.
+    pub(crate) fn restart_mcp(&mut self) {
+        self.mcp.servers.begin_session(self.store.cwd());
+    }
+
+    /// Called after the project's files were read again.
+    pub(crate) fn reload_mcp(&mut self) {
+        if !self.mcp.servers.states().is_empty() {
+            self.mcp.servers.reload();
+        }
+    }
+
+    /// Ends the servers; the session waits for that.
+    pub(crate) fn close_mcp(&mut self) {
+        if let Some(close) = self.mcp.servers.close() {
+            self.jobs.spawn(Job::Background, async move {
+                close.await;
+                JobEnd::Done
+            });
+        }
+    }
+
+    pub(crate) fn on_mcp_update(&mut self, update: &McpServerState) {
+        if self.mcp.is_host_interested {
+            self.out.event(&Event::McpServerUpdate {
+                name: Cow::Borrowed(&update.name),
+                state: Cow::Borrowed(&update.state),
+                error: update.error.as_deref().map(Cow::Borrowed),
+            });
+        }
+    }
+
+    pub(crate) fn set_mcp_servers(&mut self, call: &SetMcpServers, reply: Reply<SetMcpServers>) {
+        self.mcp.is_host_interested = true;
+        match self.mcp.servers.set_host(&call.servers) {
+            Err(why) => self.answer(reply, Err(refused(why))),
+            Ok(()) if call.wait == Some(true) => {
+                let connect = self.mcp.servers.connect();
+                self.answer_mcp_after(connect, McpReply::Set(reply));
+            }
+            Ok(()) => self.answer_mcp(McpReply::Set(reply)),
+        }
+    }
+
+    pub(crate) fn get_mcp_servers(&mut self, call: &GetMcpServers, reply: Reply<GetMcpServers>) {
+        self.mcp.is_host_interested = true;
+        self.mcp.servers.load();
+        if call.connect == Some(true) {
+            let connect = self.mcp.servers.connect();
+            self.answer_mcp_after(connect, McpReply::List(reply));
+        } else {
+            self.answer_mcp(McpReply::List(reply));
+        }
+    }
+
+    pub(crate) fn mcp_reconnect(&mut self, call: &McpReconnect, reply: Reply<McpReconnect>) {
+        self.mcp.is_host_interested = true;
+        match self.mcp.servers.reconnect(&call.name) {
+            Some(reconnect) => self.answer_mcp_after(reconnect, McpReply::Reconnect(reply)),
+            None => self.answer(reply, Err(unknown(&call.name))),
+        }
+    }
+
+    pub(crate) fn set_mcp_enabled(&mut self, call: &SetMcpEnabled, reply: Reply<SetMcpEnabled>) {
+        self.mcp.is_host_interested = true;
+        match self.mcp.servers.set_enabled(&call.name, call.enabled) {
+            Some(change) => self.answer_mcp_after(change, McpReply::Enable(reply)),
+            None => self.answer(reply, Err(unknown(&call.name))),
+        }
+    }
+
+    fn answer_mcp_after(&mut self, work: BoxFuture<'static, ()>, reply: McpReply) {
+        self.jobs.spawn(Job::Background, async move {
+            work.await;
+            JobEnd::ServersAsked(reply)
+        });
+    }
+
+    pub(crate) fn answer_mcp(&mut self, reply: McpReply) {
+        let states = || McpServerStates { servers: self.mcp.servers.states() };
+        match reply {
+            McpReply::Set(reply) => answer(self, reply, states()),
+            McpReply::Reconnect(reply) => answer(self, reply, states()),
+            McpReply::Enable(reply) => answer(self, reply, states()),
+            McpReply::List(reply) => answer(self, reply, ServerList { servers: self.mcp.servers.shown() }),
+        }
+    }
+}
+
+fn answer<C: Call>(session: &mut Session, reply: Reply<C>, answer: C::Answer) {
+    session.answer(reply, Ok(answer));
+}
+
+fn refused(why: String) -> CommandError {
+    CommandError::new(ErrorCode::Mcp, why)
+}
+
+fn unknown(name: &str) -> CommandError {
+    refused(format!("There is no MCP server \"{name}\""))
+}

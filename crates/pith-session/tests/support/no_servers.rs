@@ -1,0 +1,69 @@
+//! A session without MCP servers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pith_agent::{BoxFuture, Tool};
+use pith_config::Diagnostic;
+use pith_protocol::answers::{McpServer, McpServerState};
+use pith_session::{McpServers, McpSetup};
+use serde_json::{Map, Value};
+
+struct NoServers;
+
+pub fn setup() -> McpSetup {
+    let (_, updates) = tokio::sync::mpsc::unbounded_channel();
+    McpSetup { servers: Arc::new(NoServers), updates }
+}
+
+impl McpServers for NoServers {
+    fn begin_work(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    fn version(&self) -> u64 {
+        0
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    fn load(&self) {}
+
+    fn reload(&self) {}
+
+    fn set_host(&self, _servers: &Map<String, Value>) -> Result<(), String> {
+        Err("there are no servers".to_owned())
+    }
+
+    fn connect(&self) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+
+    fn reconnect(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    fn set_enabled(&self, _name: &str, _is_enabled: bool) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    fn states(&self) -> Vec<McpServerState> {
+        Vec::new()
+    }
+
+    fn shown(&self) -> Vec<McpServer> {
+        Vec::new()
+    }
+
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+
+    fn begin_session(&self, _cwd: &Path) {}
+
+    fn close(&self) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+}

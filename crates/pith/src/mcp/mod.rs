@@ -1,0 +1,128 @@
+//! MCP servers of a session, and `pith mcp`.
+
+mod arguments;
+mod command;
+mod file;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pith_agent::{BoxFuture, Tool};
+use pith_ai::Registry;
+use pith_config::{AgentDir, Diagnostic, Environment};
+use pith_mcp::config::{Given, KnownServers, Places};
+use pith_mcp::{Options, Servers, Wanted};
+use pith_protocol::answers::{McpServer, McpServerState};
+use pith_session::{McpServers, McpSetup};
+use pith_tools::process::Supervisor;
+use serde_json::{Map, Value};
+
+use crate::cli::Cli;
+use crate::project::Project;
+
+pub use command::run;
+
+/// The servers, as the session uses them.
+struct SessionServers(Servers);
+
+/// What a session gets to use MCP servers. Reads nothing.
+pub fn setup(
+    cli: &Cli,
+    places: Places,
+    project: Arc<Mutex<Project>>,
+    registry: Arc<Registry>,
+    supervisor: Option<Supervisor>,
+) -> McpSetup {
+    let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
+    let hidden = move || registry.credential_variables();
+    let (servers, updates) = Servers::new(options(cli, places, Box::new(is_trusted), Box::new(hidden), supervisor));
+    McpSetup { servers: Arc::new(SessionServers(servers)), updates }
+}
+
+fn options(
+    cli: &Cli,
+    places: Places,
+    is_trusted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
+    hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    supervisor: Option<Supervisor>,
+) -> Options {
+    let given = Given {
+        configs: cli.mcp_configs.clone(),
+        no_files: cli.no_mcp,
+        is_approved: cli.approve == Some(true),
+        host: Vec::new(),
+    };
+    Options { places, given, is_trusted, hidden, supervisor, temp: std::env::temp_dir() }
+}
+
+/// Lets a project start the servers that its files name now.
+pub fn accept_project(agent_dir: AgentDir, environment: Environment, cwd: &Path) {
+    KnownServers::forget(&Places { agent_dir, environment, cwd: cwd.to_owned() });
+}
+
+impl McpServers for SessionServers {
+    fn begin_work(&self) -> Option<BoxFuture<'static, ()>> {
+        let servers = self.0.clone();
+        self.0.begin_work().then(|| Box::pin(async move { servers.wait_for_tools().await }) as BoxFuture<'static, ()>)
+    }
+
+    fn version(&self) -> u64 {
+        self.0.version()
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.0.tools()
+    }
+
+    fn load(&self) {
+        self.0.load();
+    }
+
+    fn reload(&self) {
+        self.0.read();
+    }
+
+    fn set_host(&self, servers: &Map<String, Value>) -> Result<(), String> {
+        self.0.set_host(servers)
+    }
+
+    fn connect(&self) -> BoxFuture<'static, ()> {
+        let servers = self.0.clone();
+        Box::pin(async move { servers.connect(None).await })
+    }
+
+    fn reconnect(&self, name: &str) -> Option<BoxFuture<'static, ()>> {
+        let server = self.0.find(name)?;
+        Some(Box::pin(async move {
+            server.stop().await;
+            // What comes of it is the state of the server.
+            let _ = server.connect(Wanted::Asked).await;
+        }))
+    }
+
+    fn set_enabled(&self, name: &str, is_enabled: bool) -> Option<BoxFuture<'static, ()>> {
+        let server = self.0.find(name)?;
+        Some(Box::pin(async move { server.set_enabled(is_enabled).await }))
+    }
+
+    fn states(&self) -> Vec<McpServerState> {
+        self.0.states()
+    }
+
+    fn shown(&self) -> Vec<McpServer> {
+        self.0.shown()
+    }
+
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.0.diagnostics()
+    }
+
+    fn begin_session(&self, cwd: &Path) {
+        self.0.begin_session(cwd);
+    }
+
+    fn close(&self) -> Option<BoxFuture<'static, ()>> {
+        let servers = self.0.clone();
+        self.0.has_servers().then(|| Box::pin(async move { servers.close().await }) as BoxFuture<'static, ()>)
+    }
+}

@@ -1,0 +1,240 @@
+//! MCP servers in a session: configured by files and by the host, called by the model, ended with it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pith_testkit::{Block, ModelServer, Script, TempHome, Turn};
+use serde_json::{Value, json};
+
+use crate::support::{Scene, texts};
+
+/// A server in a few lines of shell: it answers what it must and logs what it reads.
+const SERVER: &str = r#"#!/bin/sh
+echo "$$" >> "$0.pids"
+[ "$1" = broken ] && { echo "no database" >&2; exit 3; }
+while read -r line; do
+  echo "$line" >> "$0.log"
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"wait","inputSchema":{"type":"object"}}]}' ;;
+    *'"greet"'*) result='{"content":[{"type":"text","text":"Hello from the server"}]}' ;;
+    *) continue ;;
+  esac
+  [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// Writes the server into a directory.
+fn server_in(directory: &Path) -> PathBuf {
+    let path = directory.join("server.sh");
+    std::fs::write(&path, SERVER).expect("written");
+    path
+}
+
+fn entry(server: &Path) -> Value {
+    json!({"command": "sh", "args": [server]})
+}
+
+fn file(servers: Value) -> String {
+    json!({"mcpServers": servers}).to_string()
+}
+
+/// The names of the tools the model was offered with its n-th request that are of servers.
+fn offered(scene: &Scene, request: usize) -> Vec<String> {
+    let body = scene.server.wait_request(request).body;
+    let tools = body["tools"].as_array().expect("tools are a list");
+    let names = tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned());
+    names.filter(|name| name.starts_with("mcp__")).collect()
+}
+
+fn log(server: &Path, what: &str) -> String {
+    std::fs::read_to_string(format!("{}.{what}", server.display())).unwrap_or_default()
+}
+
+/// Ends the session and waits until none of the processes that a server has noted is alive.
+fn finish(scene: Scene, server: &Path) {
+    let pids = log(server, "pids");
+    assert!(!pids.is_empty(), "the server has run");
+    scene.finish();
+    wait_gone(&pids);
+}
+
+fn wait_gone(pids: &str) {
+    let is_alive = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !status.is_empty() && !status.contains(") Z ")
+    };
+    wait_for(|| !pids.lines().any(is_alive), pids);
+}
+
+fn wait_for(is_so: impl Fn() -> bool, what: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::yield_now();
+    }
+}
+
+fn home_with(servers: impl FnOnce(&Path) -> Value) -> (ModelServer, TempHome, PathBuf) {
+    home_answering([Turn::call("mcp__shell__greet", json!({"who": "you"})), Turn::text("done")], servers)
+}
+
+fn home_answering(
+    turns: impl IntoIterator<Item = Turn>,
+    servers: impl FnOnce(&Path) -> Value,
+) -> (ModelServer, TempHome, PathBuf) {
+    let model = ModelServer::start(Script::of(turns));
+    let home = TempHome::for_server(&model);
+    let server = server_in(&home.agent());
+    home.write_agent_file("mcp.json", file(servers(&server)));
+    (model, home, server)
+}
+
+#[test]
+fn the_model_calls_a_tool_of_a_configured_server() {
+    let (model, home, server) = home_with(|server| json!({"shell": entry(server)}));
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    // Nothing is read or started before the first prompt.
+    assert_eq!(scene.state().get("mcpServers"), None);
+    assert_eq!(log(&server, "pids"), "");
+    scene.run("go");
+    assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__wait"]);
+    let result = scene.tool_results().remove(0);
+    assert_eq!(texts(&result["content"]), "Hello from the server");
+    assert_eq!((&result["details"]["server"], &result["details"]["tool"]), (&json!("shell"), &json!("greet")));
+    let states = scene.state()["mcpServers"].clone();
+    assert_eq!(states, json!([{"name": "shell", "source": "user", "state": "ready"}]));
+    let update = |frame: &Value| frame["type"] == "mcp_server_update";
+    assert!(!scene.host.frames().iter().any(update), "hosts that never asked know no such event");
+    finish(scene, &server);
+}
+
+#[test]
+fn tools_are_known_from_the_cache_and_the_server_starts_with_its_first_call() {
+    let (model, home, server) = home_answering(
+        [Turn::text("one"), Turn::text("two"), Turn::call("mcp__shell__greet", json!({"who": "x"})), Turn::text("end")],
+        |server| json!({"shell": entry(server)}),
+    );
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("learn the tools");
+    let mut second = scene.again(&[]);
+    second.data(json!({"type": "prompt", "message": "say something"}));
+    second.wait_type("agent_settled");
+    assert_eq!(offered(&scene, 1), offered(&scene, 0));
+    let starts = log(&server, "pids").lines().count();
+    assert_eq!(starts, 1, "the second process has not started the server");
+    second.data(json!({"type": "prompt", "message": "call it"}));
+    second.wait_type("agent_settled");
+    assert_eq!(log(&server, "pids").lines().count(), 2);
+    second.finish();
+    finish(scene, &server);
+}
+
+#[test]
+fn a_host_brings_servers_and_follows_them() {
+    let mut scene = Scene::new([Turn::call("mcp__shell__greet", json!({"who": "you"})), Turn::text("done")]);
+    let server = server_in(&scene.home.agent());
+    let refused = scene.refusal(json!({"type": "set_mcp_servers", "servers": {"a": {"command": 7}}}));
+    assert_eq!(refused, "server \"a\": command: expected a string, got number");
+    let set = scene.host.data(json!({"type": "set_mcp_servers", "servers": {"shell": entry(&server)}}));
+    assert_eq!(set, json!({"servers": [{"name": "shell", "source": "host", "state": "idle"}]}));
+    let listed = scene.host.data(json!({"type": "get_mcp_servers"}));
+    assert_eq!((&listed["servers"][0]["state"], &listed["servers"][0]["tools"]), (&json!("idle"), &json!([])));
+    let listed = scene.host.data(json!({"type": "get_mcp_servers", "connect": true}));
+    let shown = &listed["servers"][0];
+    assert_eq!((&shown["state"], &shown["protocolVersion"]), (&json!("ready"), &json!("2025-11-25")));
+    assert_eq!(shown["serverInfo"], json!({"name": "shell", "version": "1"}));
+    let greet = json!({"name": "mcp__shell__greet", "tool": "greet", "annotations": {"readOnlyHint": true}});
+    assert_eq!(shown["tools"][0], greet);
+    let states: Vec<Value> =
+        scene.host.frames().into_iter().filter(|frame| frame["type"] == "mcp_server_update").collect();
+    let states: Vec<&str> = states.iter().map(|frame| frame["state"].as_str().expect("a word")).collect();
+    assert_eq!(states, ["starting", "ready"]);
+    scene.run("go");
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "Hello from the server");
+    let off = scene.host.data(json!({"type": "set_mcp_enabled", "name": "shell", "enabled": false}));
+    assert_eq!(off["servers"][0]["state"], "disabled");
+    wait_gone(&log(&server, "pids"));
+    let unknown = scene.refusal(json!({"type": "mcp_reconnect", "name": "none"}));
+    assert_eq!(unknown, "There is no MCP server \"none\"");
+    scene.command(json!({"type": "set_mcp_enabled", "name": "shell", "enabled": true}));
+    let again = scene.host.data(json!({"type": "mcp_reconnect", "name": "shell"}));
+    assert_eq!(again["servers"][0]["state"], "ready");
+    finish(scene, &server);
+}
+
+#[test]
+fn a_server_that_fails_is_reported_and_the_prompt_goes_on() {
+    let (model, home, server) =
+        home_answering([Turn::text("fine")], |server| json!({"shell": {"command": "sh", "args": [server, "broken"]}}));
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    assert_eq!(offered(&scene, 0), Vec::<String>::new());
+    let found = scene.host.data(json!({"type": "get_diagnostics"}));
+    let found = found["diagnostics"].as_array().expect("a list");
+    let of_server = found.iter().find(|found| found["code"] == "mcp_start").expect("reported");
+    assert_eq!(of_server["message"], "server \"shell\": ended with exit code 3; it wrote: no database");
+    finish(scene, &server);
+}
+
+#[test]
+fn servers_of_an_untrusted_project_are_not_started() {
+    let (model, home, server) = home_answering([Turn::text("fine"), Turn::text("fine")], |_| json!({}));
+    home.write_file(".mcp.json", file(json!({"theirs": entry(&server)})));
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    assert_eq!((offered(&scene, 0), log(&server, "pids")), (Vec::<String>::new(), String::new()));
+    let found = scene.host.data(json!({"type": "get_diagnostics"}));
+    let found = found["diagnostics"].as_array().expect("a list");
+    let left_out = found.iter().find(|found| found["code"] == "mcp_config").expect("reported");
+    assert_eq!(left_out["message"], "servers left out because the project is not trusted (pith trust): theirs");
+    let mut approved = scene.again(&["--approve"]);
+    approved.data(json!({"type": "prompt", "message": "go"}));
+    approved.wait_type("agent_settled");
+    assert_eq!(offered(&scene, 1), ["mcp__theirs__greet", "mcp__theirs__wait"]);
+    approved.finish();
+    finish(scene, &server);
+}
+
+#[test]
+fn flags_choose_servers_and_their_tools() {
+    let (model, home, server) = home_answering([Turn::text("fine")], |server| json!({"user": entry(server)}));
+    let given = file(json!({"given": entry(&server)}));
+    let mut scene = Scene::in_home(model, home, |builder| {
+        builder.args(["--no-mcp", "--mcp-config", &given, "--exclude-tools", "mcp__*__wait", "--tools", "read"])
+    });
+    scene.run("go");
+    assert_eq!(offered(&scene, 0), ["mcp__given__greet"]);
+    finish(scene, &server);
+}
+
+#[test]
+fn an_abort_ends_a_call_at_once() {
+    let (model, home, server) = home_answering(
+        [Turn::blocks([Block::call("mcp__shell__wait", json!({}))])],
+        |server| json!({"shell": entry(server)}),
+    );
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.prompt("go");
+    scene.wait_type("tool_execution_start");
+    wait_for(|| log(&server, "log").contains("tools/call"), "the call reaches the server");
+    scene.command(json!({"type": "abort"}));
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "Operation aborted");
+    wait_for(|| log(&server, "log").contains("notifications/cancelled"), "the server hears of it");
+    finish(scene, &server);
+}
+
+#[test]
+fn a_killed_pith_leaves_no_server() {
+    let (model, home, server) = home_answering(
+        [Turn::text("fine")],
+        |server| json!({"one": entry(server), "two": entry(server), "three": entry(server)}),
+    );
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    assert_eq!(log(&server, "pids").lines().count(), 3);
+    let pids = log(&server, "pids");
+    scene.host.kill();
+    wait_gone(&pids);
+}
