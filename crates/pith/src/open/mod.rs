@@ -4,6 +4,7 @@
 //! A request names the directory, the environment, the arguments and with them the session. [`Shared`] is what several
 //! sessions of one process have in common.
 
+mod model;
 mod options;
 pub(crate) mod tools;
 
@@ -11,9 +12,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pith_ai::scripted::{self, SCRIPTED, TOUR};
-use pith_ai::select::{self, Recorded, Start, Wanted};
-use pith_ai::{ClientOptions, Clients, Notice, Providers, Registry, Scripts, Visibility};
+use pith_ai::select::Start;
+use pith_ai::{ClientOptions, Clients, Notice, Providers, Registry};
 use pith_config::settings::{self, LoadedSettings, Settings};
 use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;
@@ -38,13 +38,11 @@ use crate::mcp;
 use crate::project::{Ask, Project, TrustDecisions};
 use crate::sessions::{self, SessionName};
 use crate::warn;
+use model::{choose_model, scripts};
 use options::Choices;
 
 /// Said where files of a project are left out.
 const REFUSED: &str = "this project's own settings, extensions and skills are not used: it is not trusted (pith trust)";
-
-/// The id of the model that plays `--script FILE`.
-const SCRIPT_FILE: &str = "file";
 
 /// What is needed to open a session.
 pub struct OpenRequest {
@@ -206,46 +204,6 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     })
 }
 
-/// Selects the model a session starts with; waits for extensions only if one of them may provide it.
-async fn choose_model(
-    cli: &Cli,
-    registry: &Registry,
-    settings: &Settings,
-    store: &SessionStore,
-    loader: &mut Loader<'_>,
-    flags: &HashMap<String, Value>,
-) -> anyhow::Result<Start> {
-    let scope: Vec<String> =
-        cli.models.iter().flat_map(|list| list.split(',')).map(|name| name.trim().to_owned()).collect();
-    let wanted = Wanted {
-        provider: cli.script.as_ref().map(|_| SCRIPTED).or(cli.provider.as_deref()),
-        model: cli.script.as_ref().map(|_| SCRIPT_FILE).or(cli.model.as_deref()),
-        scope: &scope,
-        thinking: cli.thinking,
-        api_key: cli.api_key.as_deref(),
-    };
-    let recorded = store.settings();
-    let recorded = Recorded {
-        model: recorded.model.as_ref().map(|(provider, id)| (&**provider, &**id)),
-        thinking: recorded.thinking_level.as_deref().and_then(ThinkingLevel::parse),
-    };
-    let has_talked = store.n_messages() > 0;
-    let select = || select::start(registry, &wanted, settings, has_talked.then_some(&recorded));
-    let mut start = select();
-    // Without a warning, a default model that is not known yet would be replaced.
-    let default = settings.default_provider.as_deref().zip(settings.default_model.as_deref());
-    let is_default_known = default.is_none_or(|(provider, id)| registry.find(provider, id).is_some());
-    let needs_default = wanted.model.is_none() && wanted.scope.is_empty() && !has_talked;
-    let is_as_wanted =
-        |start: &Start| start.model.is_some() && start.warnings.is_empty() && (is_default_known || !needs_default);
-    if loader.is_pending() && !start.as_ref().is_ok_and(is_as_wanted) {
-        loader.finish().await;
-        loader.bind(flags, registry).await;
-        start = select();
-    }
-    start.map_err(anyhow::Error::msg)
-}
-
 /// Loads the extensions of a directory after deciding whether it is trusted, which some of them may do.
 pub async fn decide_trust_and_load(
     extensions: &Extensions,
@@ -283,20 +241,6 @@ pub async fn decide_trust_and_load(
 /// The user's directory in the layout of a dialect.
 pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
     AgentDir::locate(dialect.layout, environment)
-}
-
-/// The scripted model exists only if it is named.
-fn scripts(cli: &Cli, registry: &Registry) -> anyhow::Result<Scripts> {
-    let asks_by_name = cli.provider.as_deref() == Some(SCRIPTED)
-        || cli.model.as_deref().is_some_and(|model| model.starts_with("scripted/"));
-    let (id, scripts) = match &cli.script {
-        Some(file) => (SCRIPT_FILE, Scripts::load(file).map_err(anyhow::Error::msg)?),
-        None if asks_by_name => (TOUR, Scripts::default()),
-        None => return Ok(Scripts::default()),
-    };
-    registry.support_api(SCRIPTED);
-    registry.register(scripted::provider(id), Visibility::ByNameOnly);
-    Ok(scripts)
 }
 
 fn client_options(settings: &Settings) -> ClientOptions {
