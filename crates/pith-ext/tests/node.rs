@@ -183,7 +183,7 @@ async fn stacks_begin_with_the_error() {
         &[
             ("[first(new Error('boom')), first(new Error()), first(new Named('n')), first(make())]", r#"["Error: boom","Error","Named: n","Captured: c"]"#),
             ("first(caught(() => null.x))", r#""TypeError: cannot read property 'x' of null""#),
-            ("/^    at make \\(node\\.ts:\\d+:\\d+\\)$/.test(second(make()))", "true"),
+            ("/^    at make \\(cases\\.ts:\\d+:\\d+\\)$/.test(second(make()))", "true"),
             ("new Error('a').stack.endsWith('\\n')", "false"),
             ("(() => { const o = {}; Error.captureStackTrace(o); return [first(o), o.stack.includes('traces')]; })()", r#"["Error",false]"#),
             ("(() => { const e = new Error('x'); e.stack = 'mine'; const seen = [e.stack, Object.keys(e)]; e.stack = undefined; return [...seen, e.stack]; })()", r#"["mine",[],null]"#),

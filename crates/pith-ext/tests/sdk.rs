@@ -6,36 +6,19 @@ mod support;
 use std::collections::BTreeMap;
 
 use support::Harness;
+use support::evaluate::evaluate;
 
-/// Evaluates expressions inside a command of an extension and compares their JSON.
+const IMPORTS: &str = "import * as fs from 'node:fs'; import * as path from 'node:path';
+    import * as sdk from '@earendil-works/pi-coding-agent'; import * as core from '@mariozechner/pi-agent-core'; import * as ai from '@earendil-works/pi-ai';
+    const { SessionManager, SettingsManager } = sdk;";
+
+const HELPERS: &str = "const failure = async (fn) => { try { await fn(); return 'no failure'; } catch (error) { return error.message; } };
+    const user = (text) => ({ role: 'user', content: text, timestamp: 1 });
+    const answer = (text) => ({ role: 'assistant', content: [{ type: 'text', text }], provider: 'p', model: 'm', stopReason: 'stop', usage: { totalTokens: 7 }, timestamp: 2 });";
+
+/// Evaluates expressions about pi's packages.
 async fn check(setup: &str, cases: &[(&str, &str)]) {
-    let harness = Harness::start();
-    let list: Vec<String> = cases.iter().map(|(expression, _)| format!("async () => ({expression})")).collect();
-    let text = format!(
-        "import * as fs from 'node:fs'; import * as path from 'node:path';
-         import * as sdk from '@earendil-works/pi-coding-agent'; import * as core from '@mariozechner/pi-agent-core'; import * as ai from '@earendil-works/pi-ai';
-         const {{ SessionManager, SettingsManager }} = sdk;
-         export default (pi) => pi.registerCommand('go', {{ handler: async (args, ctx) => {{
-            const failure = async (fn) => {{ try {{ await fn(); return 'no failure'; }} catch (error) {{ return error.message; }} }};
-            const user = (text) => ({{ role: 'user', content: text, timestamp: 1 }});
-            const answer = (text) => ({{ role: 'assistant', content: [{{ type: 'text', text }}], provider: 'p', model: 'm', stopReason: 'stop', usage: {{ totalTokens: 7 }}, timestamp: 2 }});
-            {setup}
-            for (const test of [{}]) {{
-                let shown;
-                try {{ const value = await test(); shown = JSON.stringify(value) ?? 'undefined'; }} catch (error) {{ shown = 'threw ' + error.message + ' ' + error.stack; }}
-                ctx.ui.notify(shown);
-            }}
-         }} }});",
-        list.join(",\n")
-    );
-    harness.run(&[("sdk.ts", &text)]).await;
-    harness.command("go", "").await;
-    assert_eq!(harness.errors(), []);
-    let shown = harness.notifications();
-    for ((expression, expected), actual) in cases.iter().zip(&shown) {
-        assert_eq!(actual, expected, "{expression}");
-    }
-    assert_eq!(shown.len(), cases.len());
+    evaluate(IMPORTS, &format!("{HELPERS}\n{setup}"), cases).await;
 }
 
 /// The names of docs/sdk.md, by package, with what they are there.

@@ -11,15 +11,22 @@ const IMPORTS: &str = "import * as fs from 'node:fs'; import path from 'path'; i
     import { createRequire } from 'module'; import assert from 'assert';
     import * as net from 'node:net'; import http from 'node:http'; import zlib from 'node:zlib'; import dns from 'node:dns';";
 
-/// Evaluates expressions inside an extension and compares their JSON.
+/// What they may call.
+const HELPERS: &str = "const dir = fs.mkdtempSync(path.join(process.cwd(), 'work-'));
+    const failure = async (fn) => { try { await fn(); return 'no failure'; } catch (error) { return error.code ?? error.message; } };";
+
+/// Evaluates expressions about Node's modules.
 pub async fn check(setup: &str, cases: &[(&str, &str)]) {
+    evaluate(IMPORTS, &format!("{HELPERS}\n{setup}"), cases).await;
+}
+
+/// Evaluates expressions inside a command of an extension and compares their JSON.
+pub async fn evaluate(imports: &str, setup: &str, cases: &[(&str, &str)]) {
     let harness = Harness::start();
     let list: Vec<String> = cases.iter().map(|(expression, _)| format!("async () => ({expression})")).collect();
     let text = format!(
-        "{IMPORTS}
+        "{imports}
          export default (pi) => pi.registerCommand('go', {{ handler: async (args, ctx) => {{
-            const dir = fs.mkdtempSync(path.join(process.cwd(), 'work-'));
-            const failure = async (fn) => {{ try {{ await fn(); return 'no failure'; }} catch (error) {{ return error.code ?? error.message; }} }};
             {setup}
             for (const test of [{}]) {{
                 let shown;
@@ -29,7 +36,7 @@ pub async fn check(setup: &str, cases: &[(&str, &str)]) {
          }} }});",
         list.join(",\n")
     );
-    harness.run(&[("node.ts", &text)]).await;
+    harness.run(&[("cases.ts", &text)]).await;
     harness.command("go", "").await;
     assert_eq!(harness.errors(), []);
     let shown = harness.notifications();

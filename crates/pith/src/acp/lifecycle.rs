@@ -30,17 +30,24 @@ use super::{saved, turns};
 const NO_KEY: &str = "No model has a key. Set one with `pith auth set PROVIDER`, or in the environment, \
                       such as ANTHROPIC_API_KEY or OPENAI_API_KEY, and try again";
 
+/// What a request to open a session says about it. Four requests have the same fields and no type in common.
+macro_rules! wanted {
+    ($request:ident) => {
+        Wanted {
+            cwd: $request.cwd,
+            additional_directories: $request.additional_directories,
+            mcp_servers: $request.mcp_servers,
+            system_prompt: $request.system_prompt,
+            meta: $request.meta,
+        }
+    };
+}
+
 impl Agent {
     pub(super) async fn new_session(self: Rc<Self>, params: Value, responder: Responder) {
         let opened = async {
             let request: NewSessionRequest = params::read(params)?;
-            let wanted = Wanted {
-                cwd: request.cwd,
-                additional_directories: request.additional_directories,
-                mcp_servers: request.mcp_servers,
-                system_prompt: request.system_prompt,
-                meta: request.meta,
-            };
+            let wanted = wanted!(request);
             self.open(wanted, Which::New, Shown::No).await
         };
         self.answer_opened(responder, opened, |id, options| {
@@ -52,13 +59,7 @@ impl Agent {
     pub(super) async fn load_session(self: Rc<Self>, params: Value, responder: Responder) {
         let opened = async {
             let request: LoadSessionRequest = params::read(params)?;
-            let wanted = Wanted {
-                cwd: request.cwd,
-                additional_directories: request.additional_directories,
-                mcp_servers: request.mcp_servers,
-                system_prompt: request.system_prompt,
-                meta: request.meta,
-            };
+            let wanted = wanted!(request);
             self.open_saved(&request.session_id, wanted, Shown::Replayed).await
         };
         self.answer_opened(responder, opened, |_, options| {
@@ -70,13 +71,7 @@ impl Agent {
     pub(super) async fn resume_session(self: Rc<Self>, params: Value, responder: Responder) {
         let opened = async {
             let request: ResumeSessionRequest = params::read(params)?;
-            let wanted = Wanted {
-                cwd: request.cwd,
-                additional_directories: request.additional_directories,
-                mcp_servers: request.mcp_servers,
-                system_prompt: request.system_prompt,
-                meta: request.meta,
-            };
+            let wanted = wanted!(request);
             self.open_saved(&request.session_id, wanted, Shown::No).await
         };
         self.answer_opened(responder, opened, |_, options| {
@@ -89,13 +84,7 @@ impl Agent {
         let opened = async {
             let request: ForkSessionRequest = params::read(params)?;
             let source = self.find(request.session_id.clone()).await?;
-            let wanted = Wanted {
-                cwd: request.cwd,
-                additional_directories: request.additional_directories,
-                mcp_servers: request.mcp_servers,
-                system_prompt: request.system_prompt,
-                meta: request.meta,
-            };
+            let wanted = wanted!(request);
             self.open(wanted, Which::CopyOf(&source), Shown::No).await
         };
         self.answer_opened(responder, opened, |id, options| {
