@@ -243,9 +243,12 @@ impl Server {
         debug!(target: "pith::mcp", server = self.config.name, "ends");
         {
             let mut inner = self.inner();
-            inner.remarks = connection.remarks(20);
-            inner.connection = None;
-            self.enter(&mut inner, State::Idle, None);
+            // A call that found the connection closed may have begun to start the server again.
+            if inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, &connection)) {
+                inner.remarks = connection.remarks(20);
+                inner.connection = None;
+                self.enter(&mut inner, State::Idle, None);
+            }
         }
         connection.close().await;
     }
