@@ -237,7 +237,7 @@ async fn port(harness: &Harness) -> u16 {
 
 #[tokio::test]
 async fn a_server_that_is_left_open_ends_with_the_session() {
-    let harness = Harness::start();
+    let harness = Harness::patient();
     harness.run(&[("server.ts", SERVER)]).await;
     harness.command("serve", "").await;
     let port = port(&harness).await;
@@ -258,7 +258,7 @@ async fn a_server_that_is_left_open_ends_with_the_session() {
 
 #[tokio::test]
 async fn a_handler_of_a_server_that_throws_is_reported_and_its_client_is_not_left_waiting() {
-    let harness = Harness::start();
+    let harness = Harness::patient();
     let server =
         SERVER.replace("res.end('here')", "{ if (req.url === '/bad') throw new Error('oh'); res.end('here'); }");
     harness.run(&[("server.ts", &server)]).await;
@@ -279,7 +279,7 @@ async fn a_handler_of_a_server_that_throws_is_reported_and_its_client_is_not_lef
 
 #[tokio::test]
 async fn ten_thousand_sockets_are_bounded_and_the_engine_goes_on() {
-    let harness = Harness::start();
+    let harness = Harness::patient();
     let flood = "import net from 'net';
         export default (pi) => pi.registerCommand('flood', { handler: async (_, ctx) => {
             const server = net.createServer(() => {}).listen(0, '127.0.0.1');
@@ -303,7 +303,7 @@ async fn ten_thousand_sockets_are_bounded_and_the_engine_goes_on() {
 
 #[tokio::test]
 async fn a_tree_that_is_too_large_is_not_watched() {
-    let harness = Harness::start();
+    let harness = Harness::patient();
     let tree = harness.surroundings.cwd.join("tree");
     for outer in 0..91 {
         for inner in 0..91 {

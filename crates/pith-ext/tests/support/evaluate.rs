@@ -22,7 +22,7 @@ pub async fn check(setup: &str, cases: &[(&str, &str)]) {
 
 /// Evaluates expressions inside a command of an extension and compares their JSON.
 pub async fn evaluate(imports: &str, setup: &str, cases: &[(&str, &str)]) {
-    let harness = Harness::start();
+    let harness = Harness::patient();
     let list: Vec<String> = cases.iter().map(|(expression, _)| format!("async () => ({expression})")).collect();
     let text = format!(
         "{imports}

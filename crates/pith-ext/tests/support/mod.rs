@@ -68,6 +68,11 @@ impl Harness {
         Harness::with_limits(Limits { slice: Duration::from_millis(700), ..Limits::default() })
     }
 
+    /// Starts an engine that waits for code which a busy machine makes slow.
+    pub fn patient() -> Harness {
+        Harness::with_limits(Limits { slice: TIMEOUT, handler: TIMEOUT, ..Limits::default() })
+    }
+
     pub fn with_limits(limits: Limits) -> Harness {
         let dir = tempfile::tempdir().unwrap();
         let surroundings = Surroundings {
