@@ -14,7 +14,7 @@ calls.later("internal/tools", "tool", "prepare", "command", "completions", "bash
 calls.later("internal/providers", "stream", "provider");
 
 exports.call = (id, method, args) => calls.call(id, method, args);
-exports.update = (event) => require("internal/events").update(event);
+exports.update = (event, key) => require("internal/events").update(event, key);
 exports.abort = (id) => calls.abort(id);
 exports.settle = (op, ok, value) => ops.settle(op, ok, value);
 exports.push = (op, value) => ops.push(op, value);

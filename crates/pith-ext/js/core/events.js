@@ -396,9 +396,15 @@ methods.event = (call, { event, budget, inOrder }) => {
   advance();
 };
 
-// An observation; the agent does not wait for it.
-exports.update = (event) => {
-  runEvents.push({ call: new calls.Call(null), event, budget: state.limits.observerMs });
+// An observation; the agent does not wait for it. One of the same key that still waits is replaced, unless an event
+// that is no observation came after it.
+exports.update = (event, key) => {
+  for (let at = runEvents.length - 1; at >= 0 && runEvents[at].key; at--) {
+    if (runEvents[at].key !== key) continue;
+    runEvents[at].event = event;
+    return;
+  }
+  runEvents.push({ call: new calls.Call(null), event, budget: state.limits.observerMs, key });
   advance();
 };
 

@@ -100,7 +100,7 @@ impl Engine {
             }
             ToEngine::Update { key } => {
                 if let Some(text) = self.state.shared.take_update(&key) {
-                    self.enter("update", |ctx, entry| entry.call((ctx.json_parse(text)?,)));
+                    self.enter("update", |ctx, entry| entry.call((ctx.json_parse(text)?, key)));
                 }
             }
             ToEngine::Abort { id } => self.enter("abort", |_, entry| entry.call((id as f64,))),
