@@ -90,7 +90,8 @@ pub struct Question {
 }
 
 impl GatedResources {
-    /// Looks for them in the project's configuration directory, in files of MCP servers and in `.agents/skills` from `cwd` upwards.
+    /// Looks for them in the project's configuration directory, in files of MCP servers and in `.agents/skills` from
+    /// `cwd` upwards.
     pub fn find(cwd: &Path, project_dir_name: &str, home: Option<&Path>) -> GatedResources {
         let project = cwd.join(project_dir_name);
         let mut paths = Vec::new();

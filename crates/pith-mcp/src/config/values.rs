@@ -101,7 +101,7 @@ mod tests {
 
     fn resolved(text: &str) -> Result<Resolved, Unresolved> {
         let environment = Environment::of("/home/u", [("TOKEN", "secret"), ("GITHUB_KEY", "gk")]);
-        resolve(text, &Variables { environment: &environment, cwd: Path::new("/work") })
+        resolve(text, &Variables { environment: &environment, cwd: Path::new("/project") })
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         check("${NONE:-a:-b}", "a:-b");
         check("${TOKEN:-other}", "secret");
         check("${input:github-key}", "gk");
-        check("${workspaceFolder}/x ${userHome}", "/work/x /home/u");
+        check("${workspaceFolder}/x ${userHome}", "/project/x /home/u");
         check("open ${TOKEN", "open ${TOKEN");
         check("!!literal", "!literal");
     }
