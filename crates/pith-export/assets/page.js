@@ -1,21 +1,24 @@
 'use strict';
-// The navigator. Every entry is already in the document as finished HTML, so
-// this script only shows, hides and moves elements; it never builds markup.
+// The navigator. Every entry is in the document as finished HTML, so this
+// script only shows, hides and moves elements; it never builds markup. Parts
+// of a long session are kept as text until somebody looks, or there is time.
 (() => {
   const get = (id) => document.getElementById(id);
   const root = document.documentElement;
   const nav = get('nav'), stream = get('stream'), search = get('search'), found = get('found');
   const { parents, branch } = JSON.parse(get('tree').textContent);
 
-  // Sections and lines by the position of their entry.
-  const sections = [], lines = [], byId = new Map();
-  for (const place of [stream, get('elsewhere').content]) {
-    for (const section of place.querySelectorAll('.entry')) {
-      sections[section.dataset.n] = section;
-      byId.set(section.id, +section.dataset.n);
-    }
+  // Lines and sections by the position of their entry.
+  const lines = [], sections = [], byId = new Map();
+  for (const line of get('rows').querySelectorAll('a')) {
+    lines[line.dataset.n] = line;
+    byId.set(line.hash.slice(1), +line.dataset.n);
   }
-  for (const line of get('rows').children) lines[line.dataset.n] = line;
+  const enter = (place) => {
+    for (const section of place.querySelectorAll('.entry')) sections[section.dataset.n] = section;
+  };
+  enter(stream);
+  enter(get('elsewhere').content);
 
   const newest = [];
   parents.forEach((parent, n) => { if (parent >= 0) newest[parent] = n; });
@@ -32,23 +35,56 @@
     return path;
   };
 
+  // Parts that are still text are opened when they come near, and one by one while nothing else happens.
+  const PART = 100;
+  const parts = [...stream.children];
+  const held = new Set(parts.filter((part) => part.querySelector('noscript')));
+  const near = new IntersectionObserver((changes) => {
+    for (const change of changes) if (change.isIntersecting) open(change.target);
+  }, { rootMargin: '200% 0px' });
+  const open = (part) => {
+    if (!held.delete(part)) return;
+    near.unobserve(part);
+    const template = document.createElement('template');
+    template.innerHTML = part.textContent;
+    part.replaceChildren(template.content);
+    enter(part);
+    watch(part);
+  };
+  const openAll = () => held.forEach(open);
+  const whenIdle = window.requestIdleCallback || ((then) => setTimeout(then, 50));
+  const openNext = () => {
+    const [part] = held;
+    if (!part) return;
+    open(part);
+    whenIdle(openNext);
+  };
+
   const show = (path) => {
+    openAll();
     shown = new Set(path);
     stream.replaceChildren();
-    for (const n of path) stream.append(sections[n]);
+    observer.disconnect();
+    for (let at = 0; at < path.length; at += PART) {
+      const part = document.createElement('div');
+      part.className = 'part';
+      part.append(...path.slice(at, at + PART).map((n) => sections[n]));
+      stream.append(part);
+      watch(part);
+    }
     lines.forEach((line, n) => line.classList.toggle('on', shown.has(n)));
     // A call has a card of its own where its result is not on the branch.
     const results = new Set();
     for (const result of stream.querySelectorAll('[data-result]')) results.add(result.dataset.result);
     for (const call of stream.querySelectorAll('[data-call]')) call.hidden = results.has(call.dataset.call);
     get('elsewhere-note').hidden = path === branch;
-    watch();
   };
 
   const follow = () => {
     const n = byId.get(location.hash.slice(1));
     if (n === undefined) return;
     if (!shown.has(n)) show(branchOf(n));
+    if (!sections[n]) open(parts[Math.floor(branch.indexOf(n) / PART)]);
     const section = sections[n];
     for (const old of document.querySelectorAll('.target')) old.classList.remove('target');
     section.classList.add('target');
@@ -70,9 +106,8 @@
     const seen = changes.filter((change) => change.isIntersecting);
     if (seen.length) mark(seen[0].target.dataset.n);
   }, { rootMargin: '-10% 0px -80% 0px' });
-  const watch = () => {
-    observer.disconnect();
-    for (const section of stream.children) observer.observe(section);
+  const watch = (part) => {
+    for (const section of part.children) observer.observe(section);
   };
 
   const filter = (button) => {
@@ -84,6 +119,7 @@
   const find = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let hits = 0;
+    if (words.length) openAll();
     lines.forEach((line, n) => {
       let isHit = true;
       if (words.length) {
@@ -107,6 +143,7 @@
   };
 
   const fold = (isOpen) => {
+    openAll();
     for (const details of stream.querySelectorAll('details')) details.open = isOpen;
   };
 
@@ -145,8 +182,10 @@
     if (event.key === 'Escape') { search.value = ''; find(); root.classList.remove('nav'); search.blur(); }
   });
   addEventListener('hashchange', follow);
+  addEventListener('beforeprint', openAll);
 
   root.classList.add('js');
-  watch();
+  for (const part of parts) held.has(part) ? near.observe(part) : watch(part);
   follow();
+  whenIdle(openNext);
 })();

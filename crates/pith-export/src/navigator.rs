@@ -8,6 +8,7 @@ use pith_store::EntryTree;
 
 use crate::html::{Html, anchor};
 use crate::outline::{Group, Outline, Row};
+use crate::page::PART;
 
 /// Deeper branches are not indented further.
 const MAX_DEPTH: usize = 9;
@@ -25,10 +26,14 @@ pub(crate) fn navigator(html: &mut Html<'_>, tree: &EntryTree, outline: &Outline
         "<button data-filter=all aria-pressed=false>All</button>",
         "</div><p id=found class=note aria-live=polite></p></div><div id=rows>\n",
     ))?;
-    for &(position, depth) in &outline.order {
-        let row = &outline.rows[position];
-        let label = tree.label(row.entry.id).map(|label| &*label.text);
-        line(html, position, depth, row, label)?;
+    for part in outline.order.chunks(PART) {
+        html.markup("<div class=part>\n")?;
+        for &(position, depth) in part {
+            let row = &outline.rows[position];
+            let label = tree.label(row.entry.id).map(|label| &*label.text);
+            line(html, position, depth, row, label)?;
+        }
+        html.markup("</div>\n")?;
     }
     html.markup("</div></nav>\n")
 }

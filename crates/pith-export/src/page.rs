@@ -19,7 +19,15 @@ const STYLE: &str = include_str!("../assets/page.css");
 const DARK: &str = include_str!("../assets/dark.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
 /// The SHA-256 of [`SCRIPT`] in base64, as content policies name it. A test prints it when the script has changed.
-const SCRIPT_DIGEST: &str = "RNCgciEj/hjmjpj4xjnZfD9aPnaO+0hpz9fY5jM7KbM=";
+const SCRIPT_DIGEST: &str = "kV+jDL5M/nIEeHXOt7d/ORJIY/7ILZH+NgL7B61ROsk=";
+
+/// How many entries, and lines of the navigator, a browser lays out together. The script counts with it too.
+pub(crate) const PART: usize = 100;
+/// The first part is there at once.
+const PLAIN: (&str, &str) = ("<div class=part>\n", "</div>\n");
+/// Further parts are text to a browser that runs scripts, so that the page is open long before they are read; the script
+/// opens them. Without scripts they are parts like the first.
+const HELD: (&str, &str) = ("<div class=part><noscript>\n", "</noscript></div>\n");
 
 /// What a page shows.
 #[derive(Clone, Copy)]
@@ -55,8 +63,13 @@ pub fn render(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
     bar(html, page)?;
     html.markup("<main id=stream>\n")?;
     let mut entries = Entries::new(page.tree, &outline);
-    for &position in &outline.branch {
-        entries.write(html, position)?;
+    for (number, part) in outline.branch.chunks(PART).enumerate() {
+        let (begin, end) = if number == 0 { PLAIN } else { HELD };
+        html.markup(begin)?;
+        for &position in part {
+            entries.write(html, position)?;
+        }
+        html.markup(end)?;
     }
     html.markup("</main>\n")?;
     html.element("<footer>Exported by pith ", page.app_version, "</footer></div>\n")?;

@@ -79,11 +79,10 @@ fn hostile_content_neither_runs_nor_calls_out() {
     assert_eq!(lure.requests_until("/control"), [""; 0], "the page has asked for something");
 }
 
-#[test]
-fn without_scripts_the_active_branch_can_be_read() {
-    let Some(browser) = Browser::find() else { return };
+/// Looks at a page in a frame that runs no script, and returns what the expression says about `page`.
+fn without_scripts(browser: &Browser, page: &str, expression: &str) -> Value {
     let directory = Directory::new();
-    let page = page_of(&ledger()).replace('&', "&amp;").replace('"', "&quot;");
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
     let frame = format!(
         "<body><iframe sandbox=allow-same-origin width=1400 height=900 srcdoc=\"{page}\"></iframe><script>
          addEventListener('load', () => {{
@@ -91,24 +90,78 @@ fn without_scripts_the_active_branch_can_be_read() {
            const isSeen = (element) => element.checkVisibility();
            const report = document.createElement('pre');
            report.id = 'report';
-           report.textContent = JSON.stringify({{
-             script: page.documentElement.className,
-             text: page.getElementById('stream').textContent.includes('has no callers left'),
-             entries: [...page.querySelectorAll('#stream .entry')].filter(isSeen).length,
-             elsewhere: page.getElementById('page').textContent.includes('the error per month'),
-             lines: [...page.querySelectorAll('#rows a')].filter(isSeen).length,
-             controls: [...page.querySelectorAll('button, #search')].filter(isSeen).length,
-             diff: getComputedStyle(page.querySelector('.diff .in')).backgroundColor,
-           }});
+           report.textContent = JSON.stringify({expression});
            document.body.append(report);
          }});</script>"
     );
     let dom = browser.dom(&directory.file("frame.html", &frame), "");
-    let report: Value = serde_json::from_str(between(&dom, "<pre id=\"report\">", "</pre>")).unwrap();
+    serde_json::from_str(between(&dom, "<pre id=\"report\">", "</pre>")).unwrap()
+}
+
+#[test]
+fn without_scripts_the_active_branch_can_be_read() {
+    let Some(browser) = Browser::find() else { return };
+    let report = without_scripts(
+        &browser,
+        &page_of(&ledger()),
+        "{
+          script: page.documentElement.className,
+          text: page.getElementById('stream').textContent.includes('has no callers left'),
+          entries: [...page.querySelectorAll('#stream .entry')].filter(isSeen).length,
+          elsewhere: page.getElementById('page').textContent.includes('the error per month'),
+          lines: [...page.querySelectorAll('#rows a')].filter(isSeen).length,
+          controls: [...page.querySelectorAll('button, #search')].filter(isSeen).length,
+          diff: getComputedStyle(page.querySelector('.diff .in')).backgroundColor,
+        }",
+    );
     assert_eq!(
         report,
         json!({"script":"","text":true,"entries":21,"elsewhere":false,"lines":18,"controls":0,"diff":"rgb(229, 244, 232)"})
     );
+}
+
+/// A conversation of 250 prompts; the last one tries to leave the place where a browser keeps it as text.
+fn long_session() -> String {
+    let escape = "</noscript><script>document.title = 'owned'</script> last words";
+    let text = |n: usize| if n == 249 { escape.to_owned() } else { format!("prompt {n}") };
+    let id = |n: usize| format!("p{n}");
+    let prompts: Vec<_> = (0..250).map(|n| user(&id(n), n.checked_sub(1).map(id).as_deref(), &text(n))).collect();
+    page_of_entries(&prompts)
+}
+
+#[test]
+fn a_long_session_is_whole_without_scripts() {
+    let Some(browser) = Browser::find() else { return };
+    let report = without_scripts(
+        &browser,
+        &long_session(),
+        "[page.querySelectorAll('#stream .entry').length, page.querySelectorAll('#stream script').length,
+          page.getElementById('e-p249').textContent.includes('last words')]",
+    );
+    assert_eq!(report, json!([250, 0, true]));
+}
+
+#[test]
+fn a_long_session_is_opened_part_by_part_and_found_whole() {
+    let Some(browser) = Browser::find() else { return };
+    let look = |fragment: &str, script: &str| drive(&browser, &long_session(), fragment, script);
+    // Nothing was waited for: a link opens the part it leads to.
+    let target = "
+        const target = document.querySelector('.target'), box = target.getBoundingClientRect();
+        return [target.id, target.textContent.includes('last words'), box.bottom > 0 && box.top < innerHeight, document.title];";
+    assert_eq!(look("#e-p249", target), json!(["e-p249", true, true, "prompt 0"]));
+    let search = "
+        const search = document.getElementById('search'), found = document.getElementById('found');
+        search.value = 'last words';
+        search.dispatchEvent(new Event('input'));
+        while (!found.textContent) await new Promise((done) => setTimeout(done, 20));
+        const ids = [...document.querySelectorAll('#stream .entry')].map((entry) => entry.id);
+        return [found.textContent, ids.length, ids.every((id, n) => id === 'e-p' + n), document.title];";
+    assert_eq!(look("", search), json!(["1 entry", 250, true, "prompt 0"]));
+    let idle = "
+        while (document.querySelector('#stream noscript')) await new Promise((done) => setTimeout(done, 20));
+        return document.querySelectorAll('#stream .entry').length;";
+    assert_eq!(look("", idle), json!(250));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{entry, message};
 pub fn hostile_session(server: &str) -> Vec<Value> {
     let run = "document.body.setAttribute('data-'+'owned',1)";
     let x = format!(
-        "</script></style></title></template></pre></textarea>--><script>{run}</script><img src=x onerror=\"{run}\">\
+        "</script></style></title></template></noscript></pre></textarea>--><script>{run}</script><img src=x onerror=\"{run}\">\
          <svg onload=\"{run}\"></svg>\" onmouseover=\"{run}\" x='{{{{\u{2028}\u{2029}\u{1b}[31m\0"
     );
     let markdown = markdown(server, run, &x);
