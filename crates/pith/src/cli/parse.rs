@@ -136,6 +136,13 @@ impl Cli {
         Ok(())
     }
 
+    /// Sets what `--list-models` looks for, if it is anything.
+    pub(super) fn look_for(&mut self, search: String) {
+        if !search.trim().is_empty() {
+            self.search = Some(search);
+        }
+    }
+
     /// Sets `--thinking`; like other agents, pith only warns about unknown levels.
     pub(super) fn set_thinking(&mut self, value: &str) {
         self.thinking = ThinkingLevel::parse(value);

@@ -31,11 +31,18 @@ pub const GROUPS: &[Group] = &[
             .needing("--mode requires text, json, rpc, or acp"),
             optional("--list-models", None, "SEARCH", "models you can use now, and leave", |cli, value| {
                 cli.action = Action::ListModels;
-                cli.search = Some(value).filter(|search| !search.trim().is_empty());
+                cli.look_for(value);
             }),
-            switch("--all", None, "with --list-models: every model, and which key it needs", |cli| {
-                cli.lists_all = true
-            }),
+            optional(
+                "--all",
+                None,
+                "SEARCH",
+                "with --list-models: every model, and which key it needs",
+                |cli, value| {
+                    cli.lists_all = true;
+                    cli.look_for(value);
+                },
+            ),
             value(
                 "--export",
                 None,

@@ -104,6 +104,8 @@ fn a_search_term_is_optional() {
     assert_eq!(search("--list-models"), (true, None));
     assert_eq!(search("--list-models sonnet"), (true, Some("sonnet".to_owned())));
     assert_eq!(search("--list-models --offline"), (true, None));
+    assert_eq!(search("--list-models --all sonnet"), (true, Some("sonnet".to_owned())));
+    assert_eq!(search("--list-models sonnet --all"), (true, Some("sonnet".to_owned())));
 }
 
 #[test]
