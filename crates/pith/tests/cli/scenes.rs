@@ -160,7 +160,10 @@ fn the_shell_can_stop_and_continue_it() {
     tmux.press(&["C-c"]);
     tmux.wait_gone("› a draft");
     tmux.enter("/quit");
-    tmux.wait("exit=");
+    // The shell reads what is typed only after its prompt.
+    tmux.wait_until("the prompt of the shell", |screen| {
+        screen.contains("goes on with this session") && screen.trim_end().ends_with("\n$")
+    });
     tmux.enter("stty -a | grep -c ' icanon'");
     tmux.wait("\n1\n");
 }
