@@ -99,3 +99,25 @@ impl ToolOutput {
         self
     }
 }
+
+/// Whether a pattern in which `*` stands for any text names a tool.
+pub fn is_named_by(pattern: &str, name: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
+    let Some(rest) = name.strip_prefix(before) else { return false };
+    (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| is_named_by(after, &rest[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name) in [("a", "a"), ("*", ""), ("mcp__*", "mcp__git"), ("*_é*", "x_éy"), ("a*b*c", "abbc")] {
+            assert!(is_named_by(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("a", "ab"), ("a*", "b"), ("*b", "abc"), ("a*b*c", "acb"), ("", "a")] {
+            assert!(!is_named_by(pattern, name), "{pattern} {name}");
+        }
+    }
+}

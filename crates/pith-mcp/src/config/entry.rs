@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pith_agent::is_named_by;
 use pith_protocol::fields::type_name;
 use serde_json::Value;
 
@@ -332,23 +333,16 @@ fn exposure_named(word: &str) -> Result<Exposure, String> {
 impl ServerConfig {
     /// Whether the model may have a tool at all.
     pub fn offers(&self, tool: &str) -> bool {
-        let is_included = self.include.as_ref().is_none_or(|names| names.iter().any(|name| matches(name, tool)));
-        let is_excluded = self.exclude.iter().any(|name| matches(name, tool));
+        let is_included = self.include.as_ref().is_none_or(|names| names.iter().any(|name| is_named_by(name, tool)));
+        let is_excluded = self.exclude.iter().any(|name| is_named_by(name, tool));
         is_included && !is_excluded && self.exposure_of(tool) != Exposure::Hidden
     }
 
     /// How the model learns of a tool.
     pub fn exposure_of(&self, tool: &str) -> Exposure {
-        let own = self.tool_exposure.iter().find(|(name, _)| matches(name, tool));
+        let own = self.tool_exposure.iter().find(|(name, _)| is_named_by(name, tool));
         own.map_or(self.exposure, |(_, exposure)| *exposure)
     }
-}
-
-/// Matches a name against a pattern in which `*` stands for any text.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
-    let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
-    let Some(rest) = name.strip_prefix(before) else { return false };
-    (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| matches(after, &rest[at..]))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub(crate) mod shell;
 use std::path::Path;
 use std::sync::Arc;
 
-use pith_agent::{Tool, Toolset};
+use pith_agent::{Tool, Toolset, is_named_by};
 use pith_config::Settings;
 use pith_tools::{BUILTINS, Workbench};
 
@@ -256,16 +256,6 @@ impl Tools {
     }
 }
 
-/// Whether a name is meant by one in which `*` stands for any text.
-fn is_match(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len()).filter(|at| rest.is_char_boundary(*at)).any(|at| is_match(after, &rest[at..]))
-        }),
-    }
-}
-
 /// Keeps the first tool of each name.
 fn unique(tools: impl Iterator<Item = Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
     let mut unique: Vec<Arc<dyn Tool>> = Vec::new();
@@ -286,7 +276,7 @@ impl Session {
 
 impl ToolChoice {
     fn is_excluded(&self, name: &str) -> bool {
-        self.exclude.iter().any(|excluded| is_match(excluded, name))
+        self.exclude.iter().any(|excluded| is_named_by(excluded, name))
     }
 
     fn is_unlisted(&self, name: &str) -> bool {
@@ -303,7 +293,7 @@ impl ToolChoice {
     /// Whether a tool of an MCP server may be active. Naming other tools does not exclude them.
     fn allows_mcp(&self, name: &str) -> bool {
         let mut named = self.only.iter().flatten().filter(|only| only.starts_with("mcp__")).peekable();
-        let is_named = named.peek().is_none() || named.any(|only| is_match(only, name));
+        let is_named = named.peek().is_none() || named.any(|only| is_named_by(only, name));
         is_named && !self.is_excluded(name) && !self.no_extension_tools
     }
 
