@@ -4,8 +4,11 @@ import argparse
 import json
 import os
 import pathlib
+import socket
 import subprocess
+import sys
 import tempfile
+import time
 
 arguments = argparse.ArgumentParser()
 arguments.add_argument("--pith", required=True)
@@ -24,14 +27,19 @@ subprocess.run(["git", "init", "-q", str(project)], check=True)
 npm, pypi = given.cache / "npm/node_modules/.bin", given.cache / "pypi/bin"
 PIXEL = "image/png"
 
-# name, program, arguments, number of tools, the call and what its result contains
+EVERYTHING = [
+    ("echo", {"message": "hello"}, "hello"),
+    ("get-tiny-image", {}, PIXEL),
+    ("get-structured-content", {"location": "New York"}, "structuredContent"),
+    ("trigger-long-running-operation", {"duration": 1, "steps": 2}, "completed"),
+]
+
+# name, program, arguments, number of tools, the calls and what their results contain
 SERVERS = [
-    ("everything", npm / "mcp-server-everything", ["stdio"], 12, [
-        ("echo", {"message": "hello"}, "hello"),
-        ("get-tiny-image", {}, PIXEL),
-        ("get-structured-content", {"location": "New York"}, "structuredContent"),
-        ("trigger-long-running-operation", {"duration": 1, "steps": 2}, "completed"),
-    ]),
+    ("everything", npm / "mcp-server-everything", ["stdio"], 12, EVERYTHING),
+    ("everything-http", npm / "mcp-server-everything", ["streamableHttp"], 12, EVERYTHING),
+    ("everything-sse", npm / "mcp-server-everything", ["sse"], 12, EVERYTHING),
+    ("python-http", pypi / "python", [str(pathlib.Path(__file__).parent / "words.py")], 1, [("count_words", {"text": "a b c"}, "3")]),
     ("filesystem", npm / "mcp-server-filesystem", [str(project)], 14, [("read_text_file", {"path": str(project / "notes.txt")}, "slow")]),
     ("memory", npm / "mcp-server-memory", [], 9, [("read_graph", {}, "entities")]),
     ("thinking", npm / "mcp-server-sequential-thinking", [], 1, [
@@ -42,7 +50,9 @@ SERVERS = [
     ("fetch", pypi / "mcp-server-fetch", [], 1, []),
 ]
 ERAS = {"auto": "auto", "2026-07-28": "2026-07-28"}
-MODERN = {"git", "time", "fetch"}
+MODERN = {"git", "time", "fetch", "python-http"}
+# Servers that listen at a port, and the path there.
+PATHS = {"everything-http": "/mcp", "everything-sse": "/sse", "python-http": "/mcp"}
 
 environment = {**os.environ, "HOME": str(home), "MEMORY_FILE_PATH": str(project / "memory.json")}
 environment.pop("PITH_AGENT_DIR", None)
@@ -50,6 +60,24 @@ environment.pop("PITH_AGENT_DIR", None)
 
 def pith(*words):
     return subprocess.run([given.pith, "mcp", *words], cwd=project, env=environment, capture_output=True, text=True, timeout=300)
+
+
+def serve(program, words):
+    """Starts a server that listens, and waits until it does."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([str(program), *words], cwd=project, env={**environment, "PORT": str(port)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(600):
+        if process.poll() is not None:
+            break
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return process, port
+        except OSError:
+            time.sleep(0.1)
+    process.kill()
+    sys.exit(f"{program} {words} does not listen")
 
 
 def left_over():
@@ -74,6 +102,10 @@ for name, program, words, n_tools, calls in SERVERS:
             rows.append((name, era, "skipped", "", "", ""))
             continue
         entry = {"command": str(program), "args": words, "protocolVersion": era, "startupTimeoutMs": 120000}
+        served = None
+        if name in PATHS:
+            served, port = serve(program, words)
+            entry = {"url": f"http://127.0.0.1:{port}{PATHS[name]}", "protocolVersion": era, "startupTimeoutMs": 120000}
         if name == "memory":
             entry["env"] = {"MEMORY_FILE_PATH": "${MEMORY_FILE_PATH}"}
         (home / ".pi/agent/mcp.json").write_text(json.dumps({"mcpServers": {name: entry}}))
@@ -92,8 +124,15 @@ for name, program, words, n_tools, calls in SERVERS:
             done = pith("test", name, "--call", tool, json.dumps(values))
             if done.returncode or expected not in done.stdout + done.stderr:
                 problems.append(f"{tool}: {done.stdout[-300:]} {done.stderr[-300:]}")
-        if left_over():
-            problems.append(f"left: {left_over()}")
+        if served:
+            served.kill()
+            served.wait()
+        # What was killed takes a moment to disappear on a busy machine.
+        deadline = time.monotonic() + 10
+        while (left := left_over()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        if left:
+            problems.append(f"left: {left}")
         n_failed += bool(problems)
         for problem in problems:
             print(f"{name} ({era}): {problem}")

@@ -32,7 +32,7 @@ pub(crate) use fault::timed_out;
 pub use fault::{redact, secrets};
 pub use fetch::fetch_json;
 pub use record::Tape;
-pub use web::{Redirect, Web, WebRequest};
+pub use web::{Redirect, Web, WebRequest, WebResponse};
 
 use answer::{Body, wait};
 use connection_error::ConnectionError;

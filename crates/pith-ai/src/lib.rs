@@ -45,7 +45,7 @@ pub use client::{ClientOptions, Notice, Providers};
 pub use credentials::{CredentialSource, Credentials};
 pub use explain::explain;
 pub use failure::{Fault, failure, is_overflow, is_retryable};
-pub use http::{Clients, Redirect, Tape, Timeouts, Web, WebRequest};
+pub use http::{Clients, Redirect, Tape, Timeouts, Web, WebRequest, WebResponse};
 pub use limits::{message_tokens, safety_tokens};
 pub use models_file::{ModelConfig, ModelFields, ProviderConfig};
 pub use prepare::{as_model_sees, bash_text};
@@ -54,3 +54,5 @@ pub use registry::{
     model_table,
 };
 pub use scripted::Scripts;
+pub use secrets::Secrets;
+pub use sse::{SseDecoder, SseEvent};

@@ -1,11 +1,9 @@
 //! A connection to a running server: the handshake, lists, calls, the end.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pith_tools::process::Job;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, NumberOrString, PaginatedRequestParams,
@@ -13,42 +11,29 @@ use rmcp::model::{
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::net::unix::pipe;
 use tokio::sync::{Notify, mpsc};
-use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ServerConfig, Transport};
 use crate::handler::Handler;
-use crate::handshake::{self, Refusal};
+use crate::http;
 use crate::launch::Launch;
 use crate::offer::{Offer, ServerInfo, ToolList, instructions};
+use crate::program::Program;
 use crate::remarks::Remarks;
 use crate::state::Failure;
-use crate::stdio::Pipes;
 
-/// How long a program may take to end after its input was closed.
-const END_OF_INPUT_GRACE: Duration = Duration::from_secs(1);
-/// How long it may take after SIGTERM.
-const TERM_GRACE: Duration = Duration::from_millis(500);
-/// How long to wait for what follows a lost connection: the exit code and the last lines.
-const AFTERMATH: Duration = Duration::from_millis(500);
 /// However much progress a call reports.
 const LONGEST_CALL: Duration = Duration::from_secs(30 * 60);
 /// How long telling a server of a cancelled call may take.
-const CANCEL_GRACE: Duration = Duration::from_millis(100);
+pub const CANCEL_GRACE: Duration = Duration::from_millis(100);
 const MAX_PAGES: usize = 200;
-/// How many lines of stderr an error shows.
-const SHOWN_REMARKS: usize = 5;
 
-/// The server's child process and its pipes.
-struct Child {
-    job: Job,
-    pipes: Pipes<pipe::Receiver, pipe::Sender>,
-    /// Reads stderr until it is closed.
-    errors: AbortHandle,
+/// What is at the other end.
+enum Counterpart {
+    Program(Program),
+    Address(http::Session),
 }
 
 /// A connection whose handshake is done.
@@ -58,7 +43,7 @@ pub struct Connection {
     peer: Peer<RoleClient>,
     progress: Arc<Routes>,
     pub list_changed: Arc<Notify>,
-    child: Option<Child>,
+    counterpart: Counterpart,
     remarks: Remarks,
     timeout: Duration,
 }
@@ -99,59 +84,31 @@ impl Routes {
 impl Connection {
     /// Connects to a server: starts its program if it has one, and shakes hands.
     pub async fn open(config: &ServerConfig, launch: &Launch) -> Result<Connection, Failure> {
-        let opened = match &config.transport {
-            Transport::Stdio(stdio) => {
-                let launched = launch.start(config, stdio).await?;
-                let (piped, remarks) = (launched.pipes, launched.remarks);
-                let pipes = Pipes::new(piped.output, piped.input, remarks.clone());
-                let errors = tokio::spawn(keep_remarks(piped.errors, remarks.clone())).abort_handle();
-                let child = Child { job: piped.job, pipes, errors };
-                Connection::over_pipes(config, &launch.cwd, child, remarks)
-            }
-            Transport::Remote(_) => {
-                return Err(Failure::failed("servers with \"url\" are not supported by this build of pith"));
-            }
-        };
-        opened.await
-    }
-
-    async fn over_pipes(
-        config: &ServerConfig,
-        cwd: &Path,
-        child: Child,
-        remarks: Remarks,
-    ) -> Result<Connection, Failure> {
         let (progress, list_changed) = (Arc::<Routes>::default(), Arc::new(Notify::new()));
-        let handler = || Handler::new(cwd, progress.clone(), list_changed.clone());
-        let shaken = timeout(config.startup_timeout, handshake::over_pipes(config.protocol, &child.pipes, handler));
-        let service = match shaken.await {
-            Ok(Ok(service)) => service,
-            Ok(Err(refusal)) => {
-                let why = match refusal {
-                    Refusal::Said(why) => remarks.masked(&why) + &quoted(&remarks),
-                    Refusal::Lost(why) => child.fate(&remarks, Some(why)).await,
-                };
-                child.end().await;
-                return Err(Failure::failed(why));
+        let handler = || Handler::new(&launch.cwd, progress.clone(), list_changed.clone());
+        let (service, counterpart, remarks) = match &config.transport {
+            Transport::Stdio(stdio) => {
+                let program = Program::start(config, stdio, launch).await?;
+                let service = program.shake_hands(config, handler).await?;
+                let remarks = program.remarks.clone();
+                (service, Counterpart::Program(program), remarks)
             }
-            Err(_) => {
-                let seconds = config.startup_timeout.as_secs_f64();
-                let why = format!("did not answer within {seconds} s{}", quoted(&remarks));
-                child.end().await;
-                return Err(Failure::failed(why));
+            Transport::Remote(remote) => {
+                let target = http::Target::resolve(config, remote, launch).await?;
+                let remarks = target.remarks.clone();
+                let (service, session) = http::connect(target, config, remote.is_sse, handler).await?;
+                (service, Counterpart::Address(session), remarks)
             }
         };
-        let peer = service.peer().clone();
-        let connection = Connection {
+        Ok(Connection {
+            peer: service.peer().clone(),
             service: tokio::sync::Mutex::new(Some(service)),
-            peer,
             progress,
             list_changed,
-            child: Some(child),
+            counterpart,
             remarks,
             timeout: config.timeout,
-        };
-        Ok(connection)
+        })
     }
 
     /// What the server said about itself.
@@ -256,22 +213,23 @@ impl Connection {
     }
 
     async fn failed(&self, error: ServiceError) -> CallError {
-        match error {
-            ServiceError::McpError(error) => {
+        match (error, &self.counterpart) {
+            (ServiceError::McpError(error), _) => {
                 CallError::Refused { code: error.code.0, message: self.remarks.masked(&error.message) }
             }
-            _ => match &self.child {
-                Some(child) => CallError::Lost(child.fate(&self.remarks, None).await),
-                None => CallError::Lost(self.remarks.masked(&error.to_string())),
-            },
+            (_, Counterpart::Program(program)) => CallError::Lost(program.fate(None).await),
+            (ServiceError::TransportSend(error), Counterpart::Address(_)) => {
+                CallError::Lost(self.remarks.masked(&error.error.to_string()))
+            }
+            (_, Counterpart::Address(session)) => CallError::Lost(self.remarks.masked(&session.fate())),
         }
     }
 
-    /// Waits until the program of the server has ended; for ever if it has none.
+    /// Waits until the server has ended the connection.
     pub async fn ended(&self) {
-        match &self.child {
-            Some(child) => drop(child.job.exited().await),
-            None => std::future::pending().await,
+        match &self.counterpart {
+            Counterpart::Program(program) => program.ended().await,
+            Counterpart::Address(session) => session.ended().await,
         }
     }
 
@@ -280,13 +238,14 @@ impl Connection {
         self.remarks.last(n_lines)
     }
 
-    /// Ends the connection and the program behind it.
+    /// Ends the connection and what is behind it.
     pub async fn close(&self) {
         if let Some(mut service) = self.service.lock().await.take() {
             let _ = service.close_with_timeout(CANCEL_GRACE).await;
         }
-        if let Some(child) = &self.child {
-            child.end().await;
+        match &self.counterpart {
+            Counterpart::Program(program) => program.end().await,
+            Counterpart::Address(session) => session.end().await,
         }
     }
 }
@@ -300,60 +259,4 @@ enum Ended {
 /// Tells the server that nobody waits any more. One that does not read is not waited for.
 async fn withdraw(handle: RequestHandle<RoleClient>, why: &str) {
     let _ = timeout(CANCEL_GRACE, handle.cancel(Some(why.to_owned()))).await;
-}
-
-impl Child {
-    /// Says what became of a program that does not answer.
-    async fn fate(&self, remarks: &Remarks, refusal: Option<String>) -> String {
-        let why = match (self.pipes.broken(), refusal) {
-            (Some(broken), _) => broken.to_owned(),
-            (None, refusal) => match timeout(AFTERMATH, self.job.exited()).await {
-                Ok(Ok(code)) => format!("ended with exit code {code}"),
-                Ok(Err(error)) => format!("cannot be started: {error}"),
-                Err(_) => refusal.unwrap_or_else(|| "closed the connection".to_owned()),
-            },
-        };
-        remarks.masked(&why) + &quoted(remarks)
-    }
-
-    /// Closes the input, then insists.
-    async fn end(&self) {
-        // A write that is stuck holds the pipe; then the signals below end it.
-        let _ = timeout(CANCEL_GRACE, self.pipes.close_input()).await;
-        if timeout(END_OF_INPUT_GRACE, self.job.exited()).await.is_ok() {
-            // What it started may have stayed.
-            self.job.end(Duration::ZERO);
-        } else {
-            self.job.end(TERM_GRACE);
-        }
-        let _ = timeout(TERM_GRACE * 2, self.job.gone()).await;
-        self.errors.abort();
-    }
-}
-
-/// The last remarks, to be appended to an error.
-fn quoted(remarks: &Remarks) -> String {
-    let last = remarks.last(SHOWN_REMARKS);
-    if last.is_empty() { String::new() } else { format!("; it wrote: {}", last.join(" | ")) }
-}
-
-async fn keep_remarks(errors: pipe::Receiver, remarks: Remarks) {
-    let mut errors = BufReader::new(errors);
-    let mut line = Vec::new();
-    loop {
-        // A line that never ends is kept in pieces.
-        let available = match errors.fill_buf().await {
-            Ok(available) if !available.is_empty() => available,
-            _ => break,
-        };
-        let end = available.iter().position(|byte| *byte == b'\n');
-        let taken = end.map_or(available.len(), |end| end + 1);
-        line.extend_from_slice(&available[..taken]);
-        errors.consume(taken);
-        if end.is_some() || line.len() > 4096 {
-            remarks.push(&line);
-            line.clear();
-        }
-    }
-    remarks.push(&line);
 }

@@ -9,7 +9,7 @@ use crate::config::Protocol;
 use crate::handler::Handler;
 use crate::stdio::Pipes;
 
-type Service = RunningService<RoleClient, Handler>;
+pub type Service = RunningService<RoleClient, Handler>;
 
 /// Shakes hands over pipes: `initialize` first, because every server that exists answers it and none can hang on it.
 /// A server that knows only the newer era refuses, and is asked to introduce itself instead.
@@ -19,16 +19,20 @@ pub async fn over_pipes(
     handler: impl Fn() -> Handler,
 ) -> Result<Service, Refusal> {
     let serve = |mode| serve_client_with_lifecycle(handler(), pipes.clone(), mode);
-    let modern = || ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
     let served = match protocol {
         Protocol::Legacy => serve(ClientLifecycleMode::Initialize).await,
-        Protocol::Modern => serve(modern()).await,
+        Protocol::Modern => serve(modern_era()).await,
         Protocol::Auto => match serve(ClientLifecycleMode::Initialize).await {
-            Err(ClientInitializeError::JsonRpcError(_)) => serve(modern()).await,
+            Err(ClientInitializeError::JsonRpcError(_)) => serve(modern_era()).await,
             served => served,
         },
     };
     known_version(served.map_err(|error| Refusal::of(&error))?)
+}
+
+/// The way to open a connection of the newer era.
+pub fn modern_era() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
 }
 
 /// Why there is no connection.
@@ -52,7 +56,7 @@ impl Refusal {
 }
 
 /// Refuses a server that speaks a version nobody here knows.
-fn known_version(service: Service) -> Result<Service, Refusal> {
+pub fn known_version(service: Service) -> Result<Service, Refusal> {
     let spoken = service.peer().peer_info().map(|info| info.protocol_version.clone());
     match spoken {
         Some(version) if !ProtocolVersion::KNOWN_VERSIONS.contains(&version) => {
@@ -64,7 +68,7 @@ fn known_version(service: Service) -> Result<Service, Refusal> {
 }
 
 /// What went wrong, without the frames that rmcp quotes.
-fn said(error: &ClientInitializeError) -> String {
+pub fn said(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::JsonRpcError(error) => {
             format!("refused the handshake: {} ({})", error.message, error.code.0)

@@ -6,6 +6,7 @@ use std::process::Stdio as Streams;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pith_ai::Web;
 use pith_config::Environment;
 use pith_tools::process::{CommandLine, Jobs, Piped};
 use tokio::io::AsyncReadExt;
@@ -24,6 +25,8 @@ const MAX_VALUE: u64 = 64 * 1024;
 pub struct Launch {
     pub jobs: Arc<Jobs>,
     pub environment: Environment,
+    /// The way to servers at an address.
+    pub web: Web,
     /// Variables with keys of models.
     pub hidden: Vec<String>,
     /// The session's directory.
@@ -78,7 +81,7 @@ impl Launch {
         let program = command.program.display().to_string();
         let started = self.jobs.spawn_piped(command);
         let pipes = started.map_err(|error| Failure::failed(format!("cannot start {program}: {error}")))?;
-        Ok(Launched { pipes, remarks: Remarks::hiding(secrets) })
+        Ok(Launched { pipes, remarks: Remarks::hiding(&secrets) })
     }
 }
 

@@ -14,9 +14,12 @@ pub mod config;
 // A running server.
 mod connection;
 mod environment;
+mod frames;
 mod handler;
 mod handshake;
+mod http;
 mod launch;
+mod program;
 mod remarks;
 mod stdio;
 

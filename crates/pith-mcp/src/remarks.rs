@@ -3,19 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pith_ai::Secrets;
+
 /// How much is kept per server.
 const MAX_BYTES: usize = 64 * 1024;
 /// A longer line is cut.
 const MAX_LINE: usize = 4096;
-/// Shorter secrets would mask ordinary words.
-const MIN_SECRET: usize = 4;
-const MASK: &str = "***";
 
 /// The lines, shared by everyone who writes or shows them.
 #[derive(Clone, Default)]
 pub struct Remarks {
     lines: Arc<Mutex<Lines>>,
-    secrets: Arc<Vec<String>>,
+    secrets: Arc<Secrets>,
 }
 
 #[derive(Default)]
@@ -26,11 +25,10 @@ struct Lines {
 
 impl Remarks {
     /// Creates an empty list that shows none of these values.
-    pub fn hiding(secrets: Vec<String>) -> Self {
-        let mut secrets: Vec<String> = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET).collect();
-        // A secret may contain another one.
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Remarks { lines: Arc::default(), secrets: Arc::new(secrets) }
+    pub fn hiding(values: &[String]) -> Self {
+        let remarks = Remarks::default();
+        values.iter().for_each(|value| remarks.secrets.remember(value));
+        remarks
     }
 
     /// Adds a line.
@@ -57,7 +55,7 @@ impl Remarks {
 
     /// Replaces every secret in a text.
     pub fn masked(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+        self.secrets.redact(text).into_owned()
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -71,11 +69,11 @@ mod tests {
 
     #[test]
     fn the_last_lines_stay_and_secrets_do_not_show() {
-        let remarks = Remarks::hiding(vec!["sk-1234".to_owned(), "sk-1234-5678".to_owned(), "a".to_owned()]);
-        remarks.push(b"key sk-1234-5678 and sk-1234\r\n");
+        let remarks = Remarks::hiding(&["sk-12345678".to_owned(), "a".to_owned()]);
+        remarks.push(b"key sk-12345678\r\n");
         remarks.push(b"\n");
         remarks.push("bad \u{fffd}".as_bytes());
-        assert_eq!(remarks.last(5), ["key *** and ***", "bad \u{fffd}"]);
+        assert_eq!(remarks.last(5), ["key [redacted]", "bad \u{fffd}"]);
         for number in 0..100_000 {
             remarks.push(format!("line {number}").as_bytes());
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pith_agent::Tool;
+use pith_ai::Web;
 use pith_config::{Diagnostic, Environment};
 use pith_protocol::answers::{McpServer, McpServerInfo, McpServerState, McpTool as ShownTool};
 use pith_tools::process::{Jobs, Supervisor};
@@ -34,6 +35,8 @@ pub struct Options {
     pub is_trusted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
     /// Returns the variables with keys of models.
     pub hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// The way to servers at an address.
+    pub web: Web,
     /// Guards the programs.
     pub supervisor: Option<Supervisor>,
     /// Below it, what is too large for a result is kept.
@@ -183,6 +186,7 @@ impl Servers {
         let launch = Arc::new(Launch {
             jobs: shared.jobs.clone(),
             environment: shared.options.places.environment.clone(),
+            web: shared.options.web.clone(),
             hidden: (shared.options.hidden)(),
             cwd,
             is_approved: given.is_approved,

@@ -47,6 +47,10 @@ impl Failure {
         Failure { state: State::Failed, why: why.into() }
     }
 
+    pub fn needs_auth(why: impl Into<String>) -> Self {
+        Failure { state: State::NeedsAuth, why: why.into() }
+    }
+
     pub fn needs_input(why: impl Into<String>) -> Self {
         Failure { state: State::NeedsInput, why: why.into() }
     }

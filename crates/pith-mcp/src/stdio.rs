@@ -1,20 +1,16 @@
-//! The transport over the pipes of a program. rmcp has one as well, but its strict types lose what odd servers send:
-//! here results stay raw JSON, banners and blank lines are skipped, and what cannot be read ends one call, not all.
+//! The transport over the pipes of a program. Banners and blank lines are skipped.
 
-use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage, ServerResult,
-};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use crate::frames::{Reading, Requests, read_message};
 use crate::remarks::Remarks;
 
 /// The longest accepted line.
@@ -83,98 +79,6 @@ impl<R: AsyncRead + Unpin, W> Pipes<R, W> {
     }
 }
 
-/// The requests that were sent and have no answer.
-#[derive(Default)]
-struct Requests {
-    pending: HashSet<i64>,
-    /// The last handshake; its result is read by rmcp.
-    handshake: Option<i64>,
-}
-
-impl Requests {
-    /// Takes an answer; `None` if nobody has asked, or it is the second one.
-    fn answered(&mut self, id: i64) -> Option<ResultOf> {
-        let is_handshake = self.handshake == Some(id);
-        self.pending.remove(&id).then_some(if is_handshake { ResultOf::Handshake } else { ResultOf::Request })
-    }
-}
-
-/// What a result answers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ResultOf {
-    Handshake,
-    Request,
-}
-
-/// What a line is.
-enum Reading {
-    Message(Box<ServerJsonRpcMessage>),
-    /// A request that cannot be understood; this is the answer.
-    Refusal(Value),
-    Noise,
-    Nothing,
-}
-
-/// Reads a frame. An answer with both members counts as what it says first; what fits nothing is ignored.
-fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) -> Option<ResultOf>) -> Reading {
-    if message.contains_key("method") {
-        let id = message.get("id").cloned();
-        return match (serde_json::from_value(Value::Object(message)), id) {
-            (Ok(message), _) => Reading::Message(Box::new(message)),
-            (Err(error), Some(id)) => Reading::Refusal(json!({
-                "jsonrpc": "2.0", "id": id,
-                "error": {"code": ErrorCode::INVALID_PARAMS.0, "message": error.to_string()},
-            })),
-            (Err(_), None) => Reading::Nothing,
-        };
-    }
-    let id = match message.get("id") {
-        Some(Value::Number(id)) => id.as_i64(),
-        Some(Value::String(id)) => id.parse().ok(),
-        _ => None,
-    };
-    let Some((id, of)) = id.and_then(|id| Some((id, answered(id)?))) else { return Reading::Nothing };
-    let first = message.keys().find(|key| *key == "result" || *key == "error").cloned();
-    let message = match (first.as_deref(), first.as_ref().and_then(|key| message.remove(key))) {
-        (Some("result"), Some(result)) => match read_result(result, of) {
-            Ok(result) => JsonRpcMessage::response(result, RequestId::Number(id)),
-            Err(why) => JsonRpcMessage::error(ErrorData::invalid_request(why, None), Some(RequestId::Number(id))),
-        },
-        (Some("error"), Some(error)) => JsonRpcMessage::error(read_error(error), Some(RequestId::Number(id))),
-        _ => return Reading::Nothing,
-    };
-    Reading::Message(Box::new(message))
-}
-
-/// Keeps a result as it is, unless rmcp itself has to understand it.
-fn read_result(result: Value, of: ResultOf) -> Result<ServerResult, String> {
-    if of == ResultOf::Request {
-        return Ok(ServerResult::CustomResult(CustomResult(result)));
-    }
-    let Value::Object(mut result) = result else { return Err("the answer to the handshake is no object".to_owned()) };
-    if result.contains_key("supportedVersions") {
-        let read = serde_json::from_value(Value::Object(result));
-        return read.map(ServerResult::DiscoverResult).map_err(|error| format!("server/discover: {error}"));
-    }
-    // What older servers leave out is not needed.
-    result.entry("capabilities").or_insert_with(|| json!({}));
-    if !result.get("serverInfo").is_some_and(|info| info.get("name").is_some_and(Value::is_string)) {
-        result.insert("serverInfo".to_owned(), json!({"name": "", "version": ""}));
-    }
-    if let Some(Value::Object(info)) = result.get_mut("serverInfo") {
-        info.entry("version").or_insert_with(|| json!(""));
-    }
-    let read = serde_json::from_value(Value::Object(result));
-    read.map(ServerResult::InitializeResult).map_err(|error| format!("initialize: {error}"))
-}
-
-fn read_error(error: Value) -> ErrorData {
-    let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-    let message = error.get("message").and_then(Value::as_str).map_or_else(|| error.to_string(), str::to_owned);
-    let code = code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode);
-    ErrorData::new(code, message, error.get("data").cloned())
-}
-
 impl<R, W> Transport<RoleClient> for Pipes<R, W>
 where
     R: AsyncRead + Unpin + Send + 'static,
@@ -186,15 +90,7 @@ where
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        if let JsonRpcMessage::Request(request) = &message
-            && let RequestId::Number(id) = &request.id
-        {
-            let mut requests = self.requests();
-            requests.pending.insert(*id);
-            if let ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_) = &request.request {
-                requests.handshake = Some(*id);
-            }
-        }
+        self.requests().sent(&message);
         let writer = self.writer.clone();
         async move { write_line(&writer, &serde_json::to_value(&message)?).await }
     }
@@ -310,7 +206,7 @@ mod tests {
         });
         let remarks = Remarks::default();
         let mut pipes = Pipes::new(ours, tokio::io::sink(), remarks.clone());
-        pipes.requests().pending.extend([1, 2, 3]);
+        pipes.requests().expect_answers([1, 2, 3]);
         let mut messages = Vec::new();
         while let Some(message) = pipes.receive().await {
             messages.push(serde_json::to_string(&message).expect("a message"));

@@ -66,6 +66,11 @@ impl Web {
         Web { clients, timeouts }
     }
 
+    /// Returns a client without limits of silence, for callers that have their own.
+    pub fn patient(&self) -> Self {
+        Web { timeouts: Timeouts { first_byte: None, idle: None, ..self.timeouts }, clients: self.clients.clone() }
+    }
+
     /// Sends a request and waits for the head of its response.
     pub async fn send(&self, request: WebRequest) -> Result<WebResponse, String> {
         let mut url = Url::parse(&request.url).map_err(|error| format!("Invalid URL {}: {error}", request.url))?;

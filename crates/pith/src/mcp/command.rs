@@ -1,12 +1,13 @@
 //! `pith mcp`: looks at servers, configures and tries them.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pith_ai::Registry;
+use pith_ai::{Clients, Registry, Timeouts, Web};
 use pith_config::Environment;
 use pith_mcp::config::Places;
-use pith_mcp::{Servers, Wanted};
+use pith_mcp::{Options, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServers};
 use pith_protocol::json;
 use pith_tools::process::Supervisor;
@@ -60,7 +61,10 @@ fn connected(cli: &Cli, places: Places, work: impl AsyncFnOnce(Servers) -> anyho
         let hidden = Box::new(move || registry.credential_variables());
         let supervisor = Supervisor::this_program().ok();
         // Nobody here follows the changes of state.
-        let (servers, _) = Servers::new(options(cli, places, Box::new(move |_| is_trusted), hidden, supervisor));
+        let clients = Arc::new(Clients::with_proxy(settings.http_proxy.clone()));
+        let web = Web::new(clients, Timeouts::default()).patient();
+        let options = options(cli, places, Box::new(move |_| is_trusted), hidden, supervisor);
+        let (servers, _) = Servers::new(Options { web, ..options });
         servers.load();
         let done = work(servers.clone()).await;
         servers.close().await;

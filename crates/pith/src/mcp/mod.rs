@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_agent::{BoxFuture, Tool};
-use pith_ai::Registry;
+use pith_ai::{Registry, Web};
 use pith_config::{AgentDir, Diagnostic, Environment};
 use pith_mcp::config::{Given, KnownServers, Places};
 use pith_mcp::{Options, Servers, Wanted};
@@ -31,11 +31,15 @@ pub fn setup(
     places: Places,
     project: Arc<Mutex<Project>>,
     registry: Arc<Registry>,
+    web: &Web,
     supervisor: Option<Supervisor>,
 ) -> McpSetup {
     let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
     let hidden = move || registry.credential_variables();
-    let (servers, updates) = Servers::new(options(cli, places, Box::new(is_trusted), Box::new(hidden), supervisor));
+    let (servers, updates) = Servers::new(Options {
+        web: web.patient(),
+        ..options(cli, places, Box::new(is_trusted), Box::new(hidden), supervisor)
+    });
     McpSetup { servers: Arc::new(SessionServers(servers)), updates }
 }
 
@@ -52,7 +56,7 @@ fn options(
         is_approved: cli.approve == Some(true),
         host: Vec::new(),
     };
-    Options { places, given, is_trusted, hidden, supervisor, temp: std::env::temp_dir() }
+    Options { places, given, is_trusted, hidden, web: Web::default().patient(), supervisor, temp: std::env::temp_dir() }
 }
 
 /// Lets a project start the servers that its files name now.

@@ -265,7 +265,8 @@ impl OpenedSession {
         };
         let places =
             Places { agent_dir: self.agent_dir, environment: self.environment, cwd: self.store.cwd().to_owned() };
-        let mcp = mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), self.supervisor);
+        let mcp =
+            mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &self.client.web(), self.supervisor);
         let choices = self.choices;
         SessionParts {
             out,

@@ -1,99 +1,15 @@
-//! Servers of a session against a server made for tests, and whatever servers do wrong.
+//! Servers that are programs, and whatever they do wrong.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
-use pith_config::{AgentDir, Environment, Layout};
-use pith_mcp::config::{Given, Places};
-use pith_mcp::{Options, Servers, State, Wanted};
-use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
+use pith_agent::ToolContext;
+use pith_mcp::{Servers, State, Wanted};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-struct Bench {
-    directory: tempfile::TempDir,
-    servers: Servers,
-}
-
-impl Bench {
-    /// A session whose host has these servers.
-    fn new(servers: Value) -> Bench {
-        Bench::in_directory(tempfile::tempdir().expect("a directory"), servers)
-    }
-
-    /// A server that behaves in a certain way, called `s`.
-    fn with(behaviour: &str) -> Bench {
-        let directory = tempfile::tempdir().expect("a directory");
-        let entry = entry(directory.path(), behaviour);
-        Bench::in_directory(directory, json!({ "s": entry }))
-    }
-
-    fn in_directory(directory: tempfile::TempDir, servers: Value) -> Bench {
-        let path = std::env::var("PATH").expect("a PATH");
-        let environment = Environment::of(
-            directory.path(),
-            [("PATH", path.as_str()), ("ANTHROPIC_API_KEY", "sk-secret"), ("MY_SECRET", "x")],
-        );
-        let places = Places {
-            agent_dir: AgentDir::at(directory.path().join("agent"), Layout::Pi),
-            environment,
-            cwd: directory.path().to_owned(),
-        };
-        let options = Options {
-            places,
-            given: Given::default(),
-            is_trusted: Box::new(|_| true),
-            hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
-            supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
-            temp: directory.path().to_owned(),
-        };
-        let (session, _) = Servers::new(options);
-        session.set_host(servers.as_object().expect("an object")).expect("usable");
-        Bench { directory, servers: session }
-    }
-
-    fn state(&self) -> State {
-        self.servers.find("s").expect("configured").snapshot().state
-    }
-
-    fn error(&self) -> String {
-        self.servers.find("s").expect("configured").snapshot().error.unwrap_or_default()
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
-    }
-
-    fn tool(&self, name: &str) -> Arc<dyn Tool> {
-        let found = self.servers.tools().into_iter().find(|tool| &*tool.spec().name == name);
-        found.unwrap_or_else(|| panic!("no tool {name}"))
-    }
-
-    async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
-        let context = ToolContext { call_id: "1".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
-        let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
-        self.tool(&format!("mcp__s__{tool}")).run(arguments, context).await
-    }
-
-    async fn connect(&self) {
-        self.servers.connect(None).await;
-    }
-}
-
-fn program() -> &'static str {
-    env!("CARGO_BIN_EXE_test-server")
-}
-
-fn entry(directory: &Path, behaviour: &str) -> Value {
-    json!({"command": program(), "args": [behaviour, directory.join("log")], "startupTimeoutMs": 60_000,
-        "env": {"TOKEN": "secret-token"}})
-}
-
-fn text(output: &ToolOutput) -> &str {
-    output.content[0].as_text().expect("text")
-}
+use crate::bench::{Bench, entry, program, text};
 
 #[tokio::test]
 async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
@@ -181,7 +97,7 @@ async fn a_server_that_cannot_be_used_says_why() {
         assert!(!bench.error().contains("secret-token"), "{}", bench.error());
         bench.servers.close().await;
     };
-    check("dies", "ended with exit code 3; it wrote: cannot find the database at ***").await;
+    check("dies", "ended with exit code 3; it wrote: cannot find the database at [redacted]").await;
     check("talks", "does not speak MCP").await;
     check("future", "speaks 2999-01-01, pith knows 2024-11-05, ").await;
 }

@@ -1,0 +1,146 @@
+//! Servers at an address: streamable HTTP of both eras, and the SSE transport of 2024-11-05. The transport is not
+//! rmcp's, because its strict types lose what odd servers send; see `frames.rs`.
+
+mod events;
+mod headers;
+mod target;
+mod transport;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
+use tokio::time::timeout;
+
+use crate::config::{Protocol, ServerConfig};
+use crate::handler::Handler;
+use crate::handshake::{Refusal, Service, known_version, modern_era, said};
+use crate::state::{Failure, State};
+
+use target::Fault;
+pub use target::Target;
+use transport::{HttpTransport, Shared};
+
+/// How long a server may take to take note of the end of a session.
+const END_GRACE: Duration = Duration::from_secs(1);
+
+/// The far end of a connection.
+pub struct Session(Arc<Shared>);
+
+impl Session {
+    /// Waits until the server has ended the session; it may never do so.
+    pub async fn ended(&self) {
+        self.0.closed.cancelled().await;
+    }
+
+    /// Says what became of a session that does not answer.
+    pub fn fate(&self) -> String {
+        self.0.take_fault().map_or_else(|| "closed the connection".to_owned(), |fault| fault.to_string())
+    }
+
+    /// Tells the server that the session has ended, if it has one.
+    pub async fn end(&self) {
+        self.0.closed.cancel();
+        let _ = timeout(END_GRACE, self.0.delete()).await;
+    }
+}
+
+/// How a connection is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Modern,
+    Legacy,
+    /// The transport of 2024-11-05.
+    Sse,
+}
+
+/// Connects to the server of an address and shakes hands, in the ways its entry allows, one after the other.
+pub async fn connect(
+    target: Target,
+    config: &ServerConfig,
+    is_sse: bool,
+    handler: impl Fn() -> Handler,
+) -> Result<(Service, Session), Failure> {
+    let ways: &[Way] = match config.protocol {
+        _ if is_sse => &[Way::Sse],
+        Protocol::Modern => &[Way::Modern],
+        Protocol::Legacy => &[Way::Legacy, Way::Sse],
+        // A server of the older era refuses the newer one at once over HTTP.
+        Protocol::Auto => &[Way::Modern, Way::Legacy, Way::Sse],
+    };
+    let target = Arc::new(target);
+    let trying = async {
+        let mut refusal = None;
+        for way in ways {
+            match open(*way, &target, handler()).await {
+                Ok(connected) => return Ok(connected),
+                Err(attempt) if !attempt.leaves(*way) => return Err(attempt.failure),
+                // What the older transport says to a server that never had it explains nothing.
+                Err(attempt) if *way == Way::Sse && refusal.is_some() => drop(attempt),
+                Err(attempt) => refusal = Some(attempt.failure),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| Failure::failed("cannot be reached in any way")))
+    };
+    let tried = timeout(config.startup_timeout, trying).await;
+    let limit = config.startup_timeout.as_secs_f64();
+    let connected = tried.unwrap_or_else(|_| Err(Failure::failed(format!("did not answer within {limit} s"))));
+    connected.map_err(|failure| Failure { why: target.remarks.masked(&failure.why), ..failure })
+}
+
+/// An attempt that failed.
+struct Attempt {
+    failure: Failure,
+    fault: Option<Fault>,
+}
+
+impl Attempt {
+    /// Whether another way may still lead to the server.
+    fn leaves(&self, way: Way) -> bool {
+        match (&self.fault, way) {
+            _ if self.failure.state == State::NeedsAuth => false,
+            // It has answered, in another way than this one has it.
+            (None, Way::Modern) => true,
+            (Some(Fault::Status { status, .. }), Way::Modern) => (400..500).contains(status),
+            (Some(Fault::Unusable(_)), Way::Modern) => true,
+            (Some(Fault::Status { status, .. }), Way::Legacy) => [400, 404, 405].contains(status),
+            _ => way == Way::Sse,
+        }
+    }
+}
+
+async fn open(way: Way, target: &Arc<Target>, handler: Handler) -> Result<(Service, Session), Attempt> {
+    let transport = HttpTransport::new(target.clone());
+    let shared = transport.shared();
+    if way == Way::Sse
+        && let Err(fault) = shared.listen_for_endpoint().await
+    {
+        return Err(Attempt { failure: failure(&fault), fault: Some(fault) });
+    }
+    let mode = if way == Way::Modern { modern_era() } else { ClientLifecycleMode::Initialize };
+    let served = serve_client_with_lifecycle(handler, transport, mode).await;
+    let failed = match served {
+        Ok(service) => match known_version(service) {
+            Ok(service) => return Ok((service, Session(shared))),
+            Err(Refusal::Said(why) | Refusal::Lost(why)) => Attempt { failure: Failure::failed(why), fault: None },
+        },
+        Err(error) => {
+            let fault = shared.take_fault();
+            let failure = match (&fault, &error) {
+                (Some(fault), ClientInitializeError::TransportError { .. }) => failure(fault),
+                _ => Failure::failed(said(&error)),
+            };
+            Attempt { failure, fault }
+        }
+    };
+    shared.closed.cancel();
+    let _ = timeout(END_GRACE, shared.delete()).await;
+    Err(failed)
+}
+
+fn failure(fault: &Fault) -> Failure {
+    match fault {
+        Fault::NeedsAuth(_) => Failure::needs_auth(fault.to_string()),
+        _ => Failure::failed(fault.to_string()),
+    }
+}

@@ -1,0 +1,158 @@
+//! The address of a server with everything a request to it carries, and why a request got no usable response.
+
+use bytes::Bytes;
+use pith_ai::{Redirect, Web, WebRequest, WebResponse};
+use url::{Host, Url};
+
+use crate::config::{Remote, ServerConfig};
+use crate::launch::{Launch, Values};
+use crate::remarks::Remarks;
+use crate::state::Failure;
+
+/// Hops a request may be sent on, to the same origin.
+const MAX_REDIRECTS: usize = 3;
+/// How much of a body that is no answer is shown.
+const SHOWN_BODY: usize = 200;
+/// How much of it is read.
+const MAX_REFUSAL: usize = 64 * 1024;
+
+/// An address, the headers of the entry, and the way there.
+pub struct Target {
+    web: Web,
+    pub url: Url,
+    headers: Vec<(String, String)>,
+    /// Hides what was resolved.
+    pub remarks: Remarks,
+}
+
+/// Why a request got no usable response.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("wants a sign-in ({0}): set \"bearerTokenEnv\" or an \"Authorization\" header")]
+    NeedsAuth(u16),
+    #[error("answered {status}{said}")]
+    Status { status: u16, said: String },
+    /// A success that is no answer.
+    #[error("{0}")]
+    Unusable(String),
+    #[error("session expired")]
+    SessionExpired,
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+impl Target {
+    /// Resolves the values of an entry. Nothing is sent with an empty secret, or with one that everybody can read.
+    pub async fn resolve(config: &ServerConfig, remote: &Remote, launch: &Launch) -> Result<Target, Failure> {
+        let values = Values { launch, config };
+        let address = values.resolve(&remote.url).await?;
+        let url = Url::parse(&address).map_err(|error| Failure::failed(format!("url: {error}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Failure::failed("url: it must begin with http:// or https://"));
+        }
+        let mut headers = Vec::new();
+        for (name, value) in &remote.headers {
+            headers.push((name.clone(), values.resolve(value).await?));
+        }
+        let is_authorization = |name: &str| name.eq_ignore_ascii_case("authorization");
+        let has_own = headers.iter().any(|(name, _)| is_authorization(name));
+        if let Some(token) = remote.bearer.as_ref().filter(|_| !has_own) {
+            headers.push(("Authorization".to_owned(), format!("Bearer {}", values.resolve(token).await?)));
+        }
+        let has_secret = url.password().is_some() || headers.iter().any(|(name, _)| is_authorization(name));
+        if url.scheme() == "http" && has_secret && !is_loopback(&url) {
+            return Err(Failure::failed(
+                "url: http:// would show the credentials to everybody on the way; use https://",
+            ));
+        }
+        let remarks = Remarks::hiding(&secrets(&url, &headers));
+        Ok(Target { web: launch.web.clone(), url, headers, remarks })
+    }
+
+    /// Sends a request, and again where the same origin sends it on.
+    pub async fn send(
+        &self,
+        method: &str,
+        url: &Url,
+        headers: &[(String, String)],
+        body: Option<Bytes>,
+    ) -> Result<WebResponse, Fault> {
+        let mut url = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let request = WebRequest {
+                method: method.to_owned(),
+                url: url.to_string(),
+                headers: self.headers.iter().chain(headers).cloned().collect(),
+                body: body.clone(),
+                redirect: Redirect::Manual,
+            };
+            let response = self.web.send(request).await.map_err(Fault::Unreachable)?;
+            let location = header(&response, "location").filter(|_| matches!(response.status, 307 | 308));
+            let Some(location) = location else { return Ok(response) };
+            let target = url.join(location).map_err(|error| Fault::Unusable(format!("sends requests on: {error}")))?;
+            if target.origin() != url.origin() {
+                let place = target.origin().ascii_serialization();
+                return Err(Fault::Unusable(format!("sends requests on to {place}, which pith does not follow")));
+            }
+            url = target;
+        }
+        Err(Fault::Unusable(format!("sent the request on more than {MAX_REDIRECTS} times")))
+    }
+}
+
+/// Everything in a request that nobody may read.
+fn secrets(url: &Url, headers: &[(String, String)]) -> Vec<String> {
+    let mut secrets: Vec<String> = url.query().map(str::to_owned).into_iter().collect();
+    secrets.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+    secrets.extend(url.password().map(str::to_owned));
+    for (_, value) in headers {
+        secrets.push(value.clone());
+        secrets.extend(value.split_once(' ').map(|(_, token)| token.trim().to_owned()));
+    }
+    secrets
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// Returns a header of a response.
+pub fn header<'a>(response: &'a WebResponse, name: &str) -> Option<&'a str> {
+    response.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+}
+
+/// Reads a body of at most `limit` bytes.
+pub async fn read_body(response: &mut WebResponse, limit: usize) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(Fault::Unreachable)? {
+        if body.len() + chunk.len() > limit {
+            return Err(Fault::Unusable(format!("sent an answer longer than {} MiB", limit >> 20)));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Reads the beginning of a body that says why there is no answer.
+pub async fn read_refusal(response: &mut WebResponse) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_REFUSAL {
+            break;
+        }
+    }
+    body
+}
+
+/// Quotes the beginning of a body.
+pub fn quoted(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BODY)]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}

@@ -1,0 +1,122 @@
+//! A server that is a program: its process, its pipes, what it writes beside the protocol, its end.
+
+use std::time::Duration;
+
+use pith_tools::process::Job;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::unix::pipe;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::config::{ServerConfig, Stdio};
+use crate::connection::CANCEL_GRACE;
+use crate::handler::Handler;
+use crate::handshake::{self, Refusal, Service};
+use crate::launch::Launch;
+use crate::remarks::Remarks;
+use crate::state::Failure;
+use crate::stdio::Pipes;
+
+/// How long a program may take to end after its input was closed.
+const END_OF_INPUT_GRACE: Duration = Duration::from_secs(1);
+/// How long it may take after SIGTERM.
+const TERM_GRACE: Duration = Duration::from_millis(500);
+/// How long to wait for what follows a lost connection: the exit code and the last lines.
+const AFTERMATH: Duration = Duration::from_millis(500);
+/// How many lines of stderr an error shows.
+const SHOWN_REMARKS: usize = 5;
+
+/// The server's child process and its pipes.
+pub struct Program {
+    job: Job,
+    pipes: Pipes<pipe::Receiver, pipe::Sender>,
+    /// Reads stderr until it is closed.
+    errors: AbortHandle,
+    pub remarks: Remarks,
+}
+
+impl Program {
+    /// Starts the program of a server.
+    pub async fn start(config: &ServerConfig, stdio: &Stdio, launch: &Launch) -> Result<Program, Failure> {
+        let launched = launch.start(config, stdio).await?;
+        let (piped, remarks) = (launched.pipes, launched.remarks);
+        let pipes = Pipes::new(piped.output, piped.input, remarks.clone());
+        let errors = tokio::spawn(keep_remarks(piped.errors, remarks.clone())).abort_handle();
+        Ok(Program { job: piped.job, pipes, errors, remarks })
+    }
+
+    /// Shakes hands; a program that does not is ended.
+    pub async fn shake_hands(&self, config: &ServerConfig, handler: impl Fn() -> Handler) -> Result<Service, Failure> {
+        let shaken = timeout(config.startup_timeout, handshake::over_pipes(config.protocol, &self.pipes, handler));
+        let why = match shaken.await {
+            Ok(Ok(service)) => return Ok(service),
+            Ok(Err(Refusal::Said(why))) => self.remarks.masked(&why) + &self.last_remarks(),
+            Ok(Err(Refusal::Lost(why))) => self.fate(Some(why)).await,
+            Err(_) => {
+                let seconds = config.startup_timeout.as_secs_f64();
+                format!("did not answer within {seconds} s{}", self.last_remarks())
+            }
+        };
+        self.end().await;
+        Err(Failure::failed(why))
+    }
+
+    /// Says what became of a program that does not answer.
+    pub async fn fate(&self, refusal: Option<String>) -> String {
+        let why = match (self.pipes.broken(), refusal) {
+            (Some(broken), _) => broken.to_owned(),
+            (None, refusal) => match timeout(AFTERMATH, self.job.exited()).await {
+                Ok(Ok(code)) => format!("ended with exit code {code}"),
+                Ok(Err(error)) => format!("cannot be started: {error}"),
+                Err(_) => refusal.unwrap_or_else(|| "closed the connection".to_owned()),
+            },
+        };
+        self.remarks.masked(&why) + &self.last_remarks()
+    }
+
+    /// Waits until the program has ended.
+    pub async fn ended(&self) {
+        let _ = self.job.exited().await;
+    }
+
+    /// Closes the input, then insists.
+    pub async fn end(&self) {
+        // A write that is stuck holds the pipe; then the signals below end it.
+        let _ = timeout(CANCEL_GRACE, self.pipes.close_input()).await;
+        if timeout(END_OF_INPUT_GRACE, self.job.exited()).await.is_ok() {
+            // What it started may have stayed.
+            self.job.end(Duration::ZERO);
+        } else {
+            self.job.end(TERM_GRACE);
+        }
+        let _ = timeout(TERM_GRACE * 2, self.job.gone()).await;
+        self.errors.abort();
+    }
+
+    /// The last remarks, to be appended to an error.
+    fn last_remarks(&self) -> String {
+        let last = self.remarks.last(SHOWN_REMARKS);
+        if last.is_empty() { String::new() } else { format!("; it wrote: {}", last.join(" | ")) }
+    }
+}
+
+async fn keep_remarks(errors: pipe::Receiver, remarks: Remarks) {
+    let mut errors = BufReader::new(errors);
+    let mut line = Vec::new();
+    loop {
+        // A line that never ends is kept in pieces.
+        let available = match errors.fill_buf().await {
+            Ok(available) if !available.is_empty() => available,
+            _ => break,
+        };
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(available.len(), |end| end + 1);
+        line.extend_from_slice(&available[..taken]);
+        errors.consume(taken);
+        if end.is_some() || line.len() > 4096 {
+            remarks.push(&line);
+            line.clear();
+        }
+    }
+    remarks.push(&line);
+}

@@ -1,0 +1,97 @@
+//! Servers of a session, for tests.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_ai::Web;
+use pith_config::{AgentDir, Environment, Layout};
+use pith_mcp::config::{Given, Places};
+use pith_mcp::{Options, Servers, State};
+use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+pub struct Bench {
+    pub directory: tempfile::TempDir,
+    pub servers: Servers,
+}
+
+impl Bench {
+    /// A session whose host has these servers.
+    pub fn new(servers: Value) -> Bench {
+        Bench::in_directory(tempfile::tempdir().expect("a directory"), servers)
+    }
+
+    /// A server that behaves in a certain way, called `s`.
+    pub fn with(behaviour: &str) -> Bench {
+        let directory = tempfile::tempdir().expect("a directory");
+        let entry = entry(directory.path(), behaviour);
+        Bench::in_directory(directory, json!({ "s": entry }))
+    }
+
+    pub fn in_directory(directory: tempfile::TempDir, servers: Value) -> Bench {
+        let path = std::env::var("PATH").expect("a PATH");
+        let environment = Environment::of(
+            directory.path(),
+            [("PATH", path.as_str()), ("ANTHROPIC_API_KEY", "sk-secret"), ("MY_SECRET", "x")],
+        );
+        let places = Places {
+            agent_dir: AgentDir::at(directory.path().join("agent"), Layout::Pi),
+            environment,
+            cwd: directory.path().to_owned(),
+        };
+        let options = Options {
+            places,
+            given: Given::default(),
+            is_trusted: Box::new(|_| true),
+            hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
+            web: Web::default().patient(),
+            supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
+            temp: directory.path().to_owned(),
+        };
+        let (session, _) = Servers::new(options);
+        session.set_host(servers.as_object().expect("an object")).expect("usable");
+        Bench { directory, servers: session }
+    }
+
+    pub fn state(&self) -> State {
+        self.servers.find("s").expect("configured").snapshot().state
+    }
+
+    pub fn error(&self) -> String {
+        self.servers.find("s").expect("configured").snapshot().error.unwrap_or_default()
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+
+    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        let found = self.servers.tools().into_iter().find(|tool| &*tool.spec().name == name);
+        found.unwrap_or_else(|| panic!("no tool {name}"))
+    }
+
+    pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        let context = ToolContext { call_id: "1".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
+        let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
+        self.tool(&format!("mcp__s__{tool}")).run(arguments, context).await
+    }
+
+    pub async fn connect(&self) {
+        self.servers.connect(None).await;
+    }
+}
+
+pub fn program() -> &'static str {
+    env!("CARGO_BIN_EXE_test-server")
+}
+
+pub fn entry(directory: &Path, behaviour: &str) -> Value {
+    json!({"command": program(), "args": [behaviour, directory.join("log")], "startupTimeoutMs": 60_000,
+        "env": {"TOKEN": "secret-token"}})
+}
+
+pub fn text(output: &ToolOutput) -> &str {
+    output.content[0].as_text().expect("text")
+}

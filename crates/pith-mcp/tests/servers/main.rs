@@ -1,0 +1,5 @@
+//! Servers of a session against servers made for tests.
+
+mod bench;
+mod http;
+mod stdio;
