@@ -107,11 +107,14 @@ fn forty_columns_are_enough() {
     let Some(tmux) = open(&home, (100, 30), &[]) else { return };
     tmux.enter("first");
     tmux.wait("before the window became narrow");
+    // What is written while the window changes is drawn for the one and shown in the other.
+    tmux.wait_gone(" · Esc stops");
     tmux.resize(40, 20);
     tmux.type_text("a line that is longer than the window is wide");
     tmux.wait_until("the text is wrapped", |screen| screen.contains("wide") && !screen.contains("window is wide\n"));
     tmux.press(&["Enter"]);
     tmux.wait("That was a table with words around it.");
+    tmux.wait_gone(" · Esc stops");
     let screen = tmux.screen();
     assert!(screen.lines().all(|line| line.chars().count() <= 40), "{screen}");
     assert!(screen.contains("name │ what it is for"), "{screen}");
