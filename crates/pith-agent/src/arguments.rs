@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Validator, ValidatorMap};
 use serde_json::{Map, Value};
+use url::Url;
 
 use coerce::Coercion;
 use reason::Problem;
@@ -86,7 +87,10 @@ fn options(draft: Option<Draft>) -> ValidationOptions<'static> {
     // Look-around is common in generated schemas, so the backtracking engine is used, with a limit that keeps the worst
     // pattern at a few milliseconds.
     let patterns = PatternOptions::fancy_regex().backtrack_limit(20_000).size_limit(1 << 20).dfa_size_limit(1 << 20);
-    let options = jsonschema::options().should_validate_formats(false).with_pattern_options(patterns);
+    // `url` is no format of JSON Schema; TypeBox, which extensions write their schemas with, checks it.
+    let is_url = |text: &str| Url::parse(text).is_ok();
+    let options =
+        jsonschema::options().should_validate_formats(true).with_format("url", is_url).with_pattern_options(patterns);
     match draft {
         Some(draft) => options.with_draft(draft),
         None => options,
