@@ -51,7 +51,8 @@ class Play:
         return self.seen
 
     def tools(self):
-        offered = self.model.requests[0].get("tools", []) if self.model.requests else []
+        # An extension may have asked the model something of its own before.
+        offered = next((request["tools"] for request in self.model.requests if request.get("tools")), [])
         functions = [tool["function"] for tool in offered]
         self.seen["tools"] = {f["name"]: f["parameters"] for f in functions}
         own = [f for f in functions if f["name"] not in BUILTIN]

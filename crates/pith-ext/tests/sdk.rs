@@ -191,3 +191,52 @@ async fn contexts_show_the_same_objects_in_events_and_commands() {
     harness.command("go", "").await;
     assert_eq!(harness.notifications(), ["[true,true,true]"]);
 }
+
+#[tokio::test]
+async fn a_package_manager_says_what_packages_settings_and_directories_bring() {
+    check(
+        r#"const agentDir = fs.mkdtempSync(path.join(ctx.cwd, 'agent-'));
+        const cwd = path.join(agentDir, 'work');
+        const write = (name, text = '') => {
+            fs.mkdirSync(path.dirname(path.join(agentDir, name)), { recursive: true });
+            fs.writeFileSync(path.join(agentDir, name), text);
+        };
+        const module = 'npm/node_modules/';
+        for (const name of ['whole/extensions/a.ts', 'whole/extensions/b/index.js', 'whole/extensions/c.d.ts', 'whole/skills/s/SKILL.md', 'whole/prompts/p.md', 'whole/themes/t.json',
+            'listed/src/x.ts', 'listed/src/y.ts', 'listed/extensions/no.ts', 'part/extensions/a.ts', 'part/extensions/b.ts', 'none/extensions/a.ts']) write(module + name);
+        write(module + 'listed/package.json', '{ "pi": { "extensions": ["./src/*.ts", "!src/y.ts"] } }');
+        write('extensions/on.ts');
+        write('extensions/off.ts');
+        write('more/extra.ts');
+        write('work/.git/HEAD');
+        write('work/.agents/skills/shared/SKILL.md');
+        write('work/one.ts');
+        write('settings.json', JSON.stringify({
+            packages: ['npm:whole@1.0.0', 'npm:listed', { source: 'npm:part', extensions: ['extensions/a*'] }, { source: 'npm:none', extensions: [] }, 'npm:missing'],
+            extensions: ['more/extra.ts', '-extensions/off.ts'],
+        }));
+        const manager = new sdk.DefaultPackageManager({ cwd, agentDir, settingsManager: SettingsManager.create(cwd, agentDir) });
+        const shown = ({ path: file, enabled, metadata }) => [path.relative(agentDir, file), enabled, metadata.source, metadata.scope, metadata.origin].join(' ').replace(module, '');
+        const found = await manager.resolve();
+        const missing = [];"#,
+        &[
+            (
+                "found.extensions.map(shown)",
+                r#"["whole/extensions/a.ts true npm:whole@1.0.0 user package","whole/extensions/b/index.js true npm:whole@1.0.0 user package","listed/src/x.ts true npm:listed user package","part/extensions/a.ts true npm:part user package","part/extensions/b.ts false npm:part user package","none/extensions/a.ts false npm:none user package","more/extra.ts true local user top-level","extensions/off.ts false auto user top-level","extensions/on.ts true auto user top-level"]"#,
+            ),
+            (
+                "found.skills.map(shown)",
+                r#"["whole/skills/s/SKILL.md true npm:whole@1.0.0 user package","work/.agents/skills/shared/SKILL.md true auto project top-level"]"#,
+            ),
+            ("[...found.prompts, ...found.themes].map(shown)", r#"["whole/prompts/p.md true npm:whole@1.0.0 user package","whole/themes/t.json true npm:whole@1.0.0 user package"]"#),
+            ("found.extensions[0].metadata.baseDir.endsWith('whole')", "true"),
+            ("await manager.resolve(async (source) => (missing.push(source), 'skip')).then(() => missing)", r#"["npm:missing"]"#),
+            ("await failure(() => manager.resolve(async () => 'error'))", r#""Missing source: npm:missing""#),
+            (
+                "(await manager.resolveExtensionSources(['./one.ts', './gone.ts', 'npm:listed'], { temporary: true })).extensions.map(shown)",
+                r#"["work/one.ts true ./one.ts temporary package","listed/src/x.ts true npm:listed temporary package"]"#,
+            ),
+        ],
+    )
+    .await;
+}

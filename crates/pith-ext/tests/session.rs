@@ -144,6 +144,9 @@ async fn models_can_be_looked_up_and_called() {
          for await (const event of ai.stream(ai.getModel('test', 'one'), { messages: [] })) events.push(event.type + (event.partial ? ':' + event.partial.content.length : ''));
          show(events.join());
          show((await ai.completeSimple(model, { messages: [] })).content[0].text);
+         show([registry.getProvider('test').id, registry.getProvider('nobody') === undefined, (await registry.getProviderAuth('test')).auth.apiKey, registry.getRegisteredProviderIds(), registry.getRegisteredProviderConfig('test') === undefined]);
+         registry.registerProvider('own', { baseUrl: 'http://localhost:1', apiKey: 'k', api: 'openai-completions', models: [] });
+         show([registry.getRegisteredProviderIds(), registry.getRegisteredProviderConfig('own').apiKey, registry.getRegisteredNativeProvider('own') === undefined]);
          show([await pi.setModel(model), await pi.setModel({ ...model, id: 'locked' })]);",
         &[
             r#"["one",true,1,true,"one"]"#,
@@ -151,6 +154,8 @@ async fn models_can_be_looked_up_and_called() {
             "hello from the model stop",
             "start:0,text_start:1,text_delta:1,text_end:1,done",
             "hello from the model",
+            r#"["test",true,"key-test",[],true]"#,
+            r#"[["own"],"k",true]"#,
             "[true,false]",
         ],
     )

@@ -6,6 +6,12 @@ const ops = require("internal/ops");
 // `ext` is used if the calling extension cannot be determined from the stack.
 exports.makeRegistry = (ext, live) => {
   const providers = () => require("internal/providers");
+  // What the registry has in common with the runtime that extensions can create for themselves.
+  const runtime = () => {
+    live();
+    const { ModelRuntime } = require("internal/model-runtime");
+    return new ModelRuntime();
+  };
   const ask = (kind, payload) => {
     live();
     return ops.ask(kind, payload);
@@ -24,7 +30,11 @@ exports.makeRegistry = (ext, live) => {
       const found = ops.query("provider", { provider });
       return { configured: found.hasAuth === true, source: found.source, label: found.label };
     },
-    getProvider: (provider) => (live(), providers().find(provider)),
+    getProvider: (provider) => runtime().getProvider(provider),
+    getProviderAuth: (provider) => runtime().getAuth(provider),
+    getRegisteredProviderConfig: (provider) => runtime().getRegisteredProviderConfig(provider),
+    getRegisteredNativeProvider: (provider) => runtime().getRegisteredNativeProvider(provider),
+    getRegisteredProviderIds: () => runtime().getRegisteredProviderIds(),
     getApiKeyAndHeaders: (model) => auth(model),
     getApiKey: async (model) => (await auth(model)).apiKey,
     getApiKeyForProvider: async (provider) => (await ask("model_auth", { provider, model: null })).apiKey,

@@ -19,6 +19,15 @@ function identify(source, base) {
 
 const sourceOf = (entry) => (typeof entry === "string" ? entry : entry?.source);
 
+// `.agents/skills` of a directory and those above it, up to its repository.
+function sharedSkills(cwd) {
+  const found = [];
+  for (let at = path().resolve(cwd); ; at = path().dirname(at)) {
+    found.push(path().join(at, ".agents", "skills"));
+    if (fs().existsSync(path().join(at, ".git")) || path().dirname(at) === at) return found;
+  }
+}
+
 class DefaultPackageManager {
   constructor({ cwd = state.config.cwd, agentDir = state.config.agentDir, settingsManager } = {}) {
     this.cwd = cwd;
@@ -95,11 +104,50 @@ class DefaultPackageManager {
   async checkForAvailableUpdates() {
     throw owners.unavailable("DefaultPackageManager.checkForAvailableUpdates");
   }
-  async resolve() {
-    throw owners.unavailable("DefaultPackageManager.resolve");
+  // What is installed. A package that is not is left out, unless `onMissing` wants it: starting a program needs a word.
+  async resolve(onMissing) {
+    const { Resources } = require("internal/installed");
+    const resources = new Resources();
+    const seen = new Set();
+    for (const scope of ["project", "user"]) {
+      for (const entry of this.#entries(scope).filter(sourceOf)) {
+        const { name } = identify(sourceOf(entry), this.#base(scope));
+        if (seen.has(name)) continue;
+        seen.add(name);
+        await this.#addPackage(resources, entry, scope, onMissing);
+      }
+    }
+    const absolute = (entry, base) => identify(entry, base).name;
+    const shared = path().join(require("os").homedir(), ".agents", "skills");
+    if (this.settings.isProjectTrusted()) {
+      const above = sharedSkills(this.cwd).filter((place) => place !== shared);
+      resources.addDirectory(this.#base("project"), "project", this.settings.getProjectSettings(), absolute, above);
+    }
+    resources.addDirectory(this.#base("user"), "user", this.settings.getGlobalSettings(), absolute, [shared]);
+    return resources.all();
   }
-  async resolveExtensionSources() {
-    throw owners.unavailable("DefaultPackageManager.resolveExtensionSources");
+  async resolveExtensionSources(sources, { local = false, temporary = false } = {}) {
+    const { Resources } = require("internal/installed");
+    const resources = new Resources();
+    const scope = temporary ? "temporary" : local ? "project" : "user";
+    for (const source of sources) await this.#addPackage(resources, source, scope);
+    return resources.all();
+  }
+  async #addPackage(resources, entry, scope, onMissing) {
+    const source = sourceOf(entry);
+    const metadata = { source, scope, origin: "package" };
+    const place = scope === "temporary" ? this.#temporary(source) : this.getInstalledPath(source, scope);
+    if (place) return resources.addLocal(place, metadata, typeof entry === "object" ? entry : undefined);
+    const action = await onMissing?.(source);
+    if (action === "error") throw new Error(`Missing source: ${source}`);
+    if (action !== "install") return;
+    await this.installAndPersist(source, { local: scope === "project" });
+    return this.#addPackage(resources, entry, scope);
+  }
+  // What `-e` names is a path from the working directory, or an installed package.
+  #temporary(source) {
+    const { type, name } = identify(source, this.cwd);
+    return type === "local" ? name : (this.getInstalledPath(source, "user") ?? this.getInstalledPath(source, "project"));
   }
 }
 

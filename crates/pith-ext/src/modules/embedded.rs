@@ -91,6 +91,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/compaction" => "pi/compaction.js",
     "internal/model-runtime" => "pi/model-runtime.js",
     "internal/packages" => "pi/packages.js",
+    "internal/installed" => "pi/installed.js",
     "internal/harness" => "pi/harness.js",
     "internal/rpc-client" => "pi/rpc-client.js",
     "internal/media" => "pi/media.js",

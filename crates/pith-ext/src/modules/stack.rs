@@ -37,11 +37,28 @@ fn callee(line: &str, column: usize) -> Option<String> {
     } else {
         from + dots + rest(from + dots).take_while(|character| is_name(**character)).count()
     };
+    // The engine reports some calls at their last argument.
+    let follows = rest(end).find(|character| !character.is_whitespace());
+    let end = if matches!(follows, Some(')' | ',')) { opening(characters.get(..end)?)? } else { end };
     let before = without_type_arguments(characters.get(..end)?);
     let start = before.iter().rposition(|character| !is_part(*character)).map_or(0, |at| at + 1);
     let name: String = before[start..].iter().filter(|character| **character != '!').collect();
     let name = name.trim_start_matches(['.', '?']);
     name.starts_with(|first: char| is_name(first) && !first.is_ascii_digit()).then(|| name.to_owned())
+}
+
+/// The place of the parenthesis that is open at the end.
+fn opening(characters: &[char]) -> Option<usize> {
+    let mut closed = 0usize;
+    for (at, character) in characters.iter().enumerate().rev() {
+        match character {
+            ')' => closed += 1,
+            '(' if closed == 0 => return Some(at),
+            '(' => closed -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 /// `f<A>` without its `<A>`.
@@ -103,6 +120,9 @@ mod tests {
         check("(a as B).c<D<E>>(1)", 16, Some("c"));
         check("(1)(2)", 3, None);
         check("f().g()", 5, Some("g"));
+        check("await a.b(NAME)", 10, Some("a.b"));
+        check("await a.b(c(1), NAME, 2)", 16, Some("a.b"));
+        check("a, b", 0, None);
         check("", 7, None);
     }
 
