@@ -91,6 +91,8 @@ class Agent:
         (self.work / "README.md").write_text("# A project\n\nSome text.\n")
         (self.work / "main.py").write_text("def main():\n    print('hello')\n")
         env = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC"}
+        # Some packages update programs when their commands are called: that stays in the home.
+        env["npm_config_prefix"] = str(home / "npm")
         git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
         for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first", "--date", "2026-01-01T00:00:00Z"]):
             subprocess.run([*git, *arguments], cwd=self.work, env=env, check=True)

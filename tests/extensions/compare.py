@@ -4,8 +4,9 @@
     compare.py --pith PITH --cache DIRECTORY --table FILE [NAME...]
 
 Installs what packages.txt lists, and pi, with npm into the cache; what pi does is kept there too. Names narrow the run
-down. Verdicts: `same`; `close` (other words, the same effect); `differs`. A difference that expected.json explains is
-in the table with its reason; any other one makes the run fail.
+down. Verdicts: `same`; `close` (other words, the same effect); `pi fails` (pi ends, or reports an error of the
+extension, where pith does neither, and nothing else differs); `differs`. expected.json has the reasons of the last two,
+which are in the table; one without a reason makes the run fail.
 """
 
 import argparse
@@ -125,6 +126,19 @@ def weigh(one, other):
     return "close" if difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= ALIKE else "differs"
 
 
+def judge(differences):
+    """The verdict about a package."""
+    grave = [difference for difference in differences if difference[0] == "differs"]
+    if not grave:
+        return "close" if differences else "same"
+    return "pi fails" if all(is_failure_of_pi(*difference[1:]) for difference in grave) else "differs"
+
+
+def is_failure_of_pi(where, pi, pith):
+    """Whether pi ended or reported an error of the extension where pith did not."""
+    return where.endswith(": outcome") and (pi, pith) == ("ended", "done") or where.endswith(": errors") and not pith
+
+
 def one(package, command, pith, cache, version, is_verbose):
     name = package.rsplit("@", 1)[0]
     directory = cache / "third" / name.replace("/", "+")
@@ -138,8 +152,7 @@ def one(package, command, pith, cache, version, is_verbose):
     if is_verbose:
         for difference in differences:
             print(package, *(json.dumps(part)[:1200] for part in difference), sep="\n    ", flush=True)
-    weights = {difference[0] for difference in differences}
-    verdict = "differs" if "differs" in weights else "close" if weights else "same"
+    verdict = judge(differences)
     if expected["load"] != "loads" and found["load"] != "loads":
         verdict = "same"
     print(f"{package}: {verdict}", flush=True)
@@ -166,7 +179,7 @@ def main():
         look = lambda package: one(package, command, options.pith.resolve(), options.cache, version, options.verbose)
         results = list(pool.map(look, packages))
     report(results, explained, options.table)
-    bad = [package for package, verdict, *_ in results if verdict == "differs" and package not in explained]
+    bad = [package for package, verdict, *_ in results if verdict in ("differs", "pi fails") and package not in explained]
     if bad:
         sys.exit(f"not as pi does, and not explained: {', '.join(bad)}")
 
@@ -175,13 +188,15 @@ def report(results, explained, table):
     rows = ["| package | tools | commands | verdict | differences |", "|---|---|---|---|---|"]
     for package, verdict, differences, expected, _ in results:
         counts = (len(expected["tools"]), len(expected["commands"])) if expected else ("", "")
-        places = sorted({difference[1] for difference in differences if verdict != "differs" or difference[0] == "differs"})
+        places = sorted({difference[1] for difference in differences if verdict in ("same", "close") or difference[0] == "differs"})
         said = explained.get(package) or "; ".join(places[:6])
         rows.append(f"| {package} | {counts[0]} | {counts[1]} | {verdict} | {said} |".replace("\n", " "))
     judged = [verdict for _, verdict, *_ in results if verdict != "not to be had"]
     good = sum(verdict in ("same", "close") for verdict in judged)
     rows.append("")
-    rows.append(f"{len(judged)} packages: {judged.count('same')} the same, {judged.count('close')} close, {judged.count('differs')} differ ({100 * good / max(1, len(judged)):.0f} % same or close).")
+    share = lambda count: f"{100 * count / max(1, len(judged)):.1f} %"
+    n_failures = judged.count("pi fails")
+    rows.append(f"{len(judged)} packages: {judged.count('same')} the same, {judged.count('close')} close, {n_failures} fail under pi and not here, {judged.count('differs')} differ ({share(good)} same or close, {share(good + n_failures)} with what fails under pi only).")
     for what, key, unit in (("until it answers", "loadMs", "ms"), ("memory after the first prompt", "memoryKb", "kB")):
         both = [(seen, other) for _, _, _, seen, other in results if seen and key in seen and key in other]
         pi, pith = (observe.median([pair[side][key] for pair in both]) for side in (0, 1))

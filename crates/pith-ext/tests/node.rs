@@ -112,6 +112,7 @@ async fn child_processes() {
             ("await (async () => { const c = cp.spawn('cat'); const done = collect(c); c.stdin.write('a'); c.stdin.end('b'); return (await done).out; })()", r#""ab""#),
             ("await (async () => { const c = cp.spawn('sleep', ['30']); const done = collect(c); c.kill(); const r = await done; return [r.code, r.signal, c.killed, c.signalCode]; })()", r#"[null,"SIGTERM",true,"SIGTERM"]"#),
             ("await new Promise((done) => cp.spawn('/no/such').on('error', (e) => done([e.code, e.syscall])))", r#"["ENOENT","spawn /no/such"]"#),
+            ("await new Promise((done) => { const c = cp.spawn('/no/such'); c.stdin.on('error', done); c.stdout.on('data', done); c.on('error', (e) => done(e.code)); c.stdin.end('x'); })", r#""ENOENT""#),
             ("await new Promise((done) => cp.exec('echo hi; exit 2', (error, stdout) => done([error.code, stdout])))", r#"[2,"hi\n"]"#),
             ("await promisify(cp.exec)('echo hi').then(({ stdout, stderr }) => [stdout, stderr])", r#"["hi\n",""]"#),
             ("await promisify(cp.execFile)('printf', ['%s', 'a b']).then(({ stdout }) => stdout)", r#""a b""#),

@@ -240,3 +240,16 @@ async fn a_package_manager_says_what_packages_settings_and_directories_bring() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn a_runtime_for_sessions_without_extensions_is_bound_to_nothing() {
+    check(
+        "const runtime = sdk.createExtensionRuntime(); runtime.registerProvider('own', {}); runtime.registerProvider('other', {}); runtime.unregisterProvider('own');",
+        &[
+            ("runtime.pendingProviderRegistrations.map(({ name }) => name)", r#"["other"]"#),
+            ("(await failure(() => runtime.sendMessage({}))).slice(0, 33)", r#""Extension runtime not initialized""#),
+            ("(await failure(() => runtime.setModel({}))).slice(0, 33)", r#""Extension runtime not initialized""#),
+        ],
+    )
+    .await;
+}

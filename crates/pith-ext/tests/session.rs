@@ -47,6 +47,7 @@ async fn actions_reach_the_session_in_order() {
          pi.sendUserMessage('do it', { deliverAs: 'steer' });
          pi.sendUserMessage([{ type: 'text', text: 'a' }, { type: 'text', text: 'b' }]);
          pi.appendEntry('state', { n: 1 });
+         pi.sendMessage({ content: 'of no type' });
          pi.setSessionName('named');
          pi.setLabel('e1', 'mark'); pi.setLabel('e1', undefined);
          pi.setActiveTools(['read']);
@@ -58,6 +59,7 @@ async fn actions_reach_the_session_in_order() {
         harness.log(),
         [
             r#"append_entry state {"n":1}"#,
+            r#"send_message  Text("of no type")"#,
             "set_session_name named",
             r#"set_label e1 Some("mark")"#,
             "set_label e1 None",

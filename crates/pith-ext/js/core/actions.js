@@ -13,13 +13,15 @@ const later = (kind, request) =>
   new Promise((resolve, reject) => defer(() => ops.ask(kind, request).then(resolve, reject)));
 
 exports.askMessage = (message, options = {}) => {
-  if (message === null || typeof message !== "object" || typeof message.customType !== "string") {
+  // A message without a type is one that no renderer knows.
+  const customType = message?.customType ?? "";
+  if (message === null || typeof message !== "object" || typeof customType !== "string") {
     return Promise.reject(new Error("sendMessage: customType must be a string"));
   }
   const content = typeof message.content === "string" || Array.isArray(message.content) ? message.content : [];
   const send = options?.triggerTurn === true ? later : ops.ask;
   return send("send_message", {
-    customType: message.customType,
+    customType,
     content,
     display: message.display === true,
     details: message.details,

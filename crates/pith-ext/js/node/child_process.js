@@ -97,7 +97,10 @@ class ChildProcess extends EventEmitter {
       for (const id of Object.values(streams)) ops.settle(id, true, null);
       if (!REPORTED.includes(error.code)) throw Object.assign(error, { message: `spawn ${error.code}`, syscall: "spawn" });
       outcome = { code: error.errno, signal: null };
+      // Callers write to a program before they hear that there is none.
+      if (request.stdio[0] === "pipe") this.stdin = new Writable({ write: (_chunk, _encoding, done) => done() });
       queueMicrotask(() => {
+        this.stdin?.destroy();
         this.emit("error", owners.tag(error, owners.now()));
         closed();
       });

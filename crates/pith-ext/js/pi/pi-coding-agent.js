@@ -192,7 +192,34 @@ exports.wrapRegisteredTool = ({ definition, extensionPath }) => {
 };
 exports.wrapRegisteredTools = (tools) => tools.map((tool) => exports.wrapRegisteredTool(tool));
 
-fill(exports, ["ExtensionRunner", "discoverAndLoadExtensions", "createExtensionRuntime"], "is not available to extensions in pith: extensions are loaded by the agent");
+// What a resource loader of an extension's own hands to the sessions it starts. No extension is loaded into those, so
+// nothing is ever bound to it.
+exports.createExtensionRuntime = () => {
+  const unbound = () => {
+    throw new Error("Extension runtime not initialized. Action methods cannot be called during extension loading.");
+  };
+  const actions = ["sendMessage", "sendUserMessage", "appendEntry", "setSessionName", "getSessionName", "setLabel", "getActiveTools", "getAllTools", "setActiveTools", "getCommands", "getThinkingLevel", "setThinkingLevel"];
+  const runtime = {
+    ...Object.fromEntries(actions.map((name) => [name, unbound])),
+    refreshTools: () => {},
+    setModel: async () => unbound(),
+    flagValues: new Map(),
+    pendingProviderRegistrations: [],
+    pendingNativeProviderRegistrations: [],
+    assertActive: () => {},
+    invalidate: () => {},
+    trackEventBusSubscription: (unsubscribe) => unsubscribe,
+    registerProvider: (name, config, extensionPath = "<unknown>") => void runtime.pendingProviderRegistrations.push({ name, config, extensionPath }),
+    registerNativeProvider: (provider, extensionPath = "<unknown>") => void runtime.pendingNativeProviderRegistrations.push({ provider, extensionPath }),
+    unregisterProvider: (gone) => {
+      runtime.pendingProviderRegistrations = runtime.pendingProviderRegistrations.filter(({ name }) => name !== gone);
+      runtime.pendingNativeProviderRegistrations = runtime.pendingNativeProviderRegistrations.filter(({ provider }) => provider.id !== gone);
+    },
+  };
+  return runtime;
+};
+
+fill(exports, ["ExtensionRunner", "discoverAndLoadExtensions"], "is not available to extensions in pith: extensions are loaded by the agent");
 fill(exports, ["main", "parseArgs", "runPrintMode", "runRpcMode"], 'is not available in pith: start process.execPath, for example with "--mode json -p"');
 fill(exports, ["convertToPng", "resizeImage"], "is not available in pith: the agent resizes pictures before it sends them");
 fill(exports, ["createLocalPowerShellOperations", "createPowerShellTool", "createPowerShellToolDefinition", "getPowerShellConfig"], "is not available in pith: there is no PowerShell tool");

@@ -7,6 +7,7 @@ mod chat;
 mod cli;
 mod dialogs;
 mod examples;
+mod left_open;
 mod models;
 mod published;
 mod run;
