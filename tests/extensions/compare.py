@@ -71,7 +71,8 @@ def compare(pi, pith):
             yield "differs", "load", pi["load"], pith["load"]
         return
     for kind in ("tools", "commands"):
-        ours, theirs = set(pith[kind]), set(pi[kind]) - OWN[kind]
+        ours = set(pith[kind])
+        theirs = set(pi[kind]) - (OWN[kind] - ours)
         if ours != theirs:
             yield "differs", kind, sorted(theirs - ours), sorted(ours - theirs)
         # Built-in tools have descriptions of their own.
@@ -89,7 +90,7 @@ def compare(pi, pith):
 
 def placeless(description):
     """A description without the directory of the run, which descriptions of tools may name."""
-    return re.sub(r"/tmp/ext-compare-[\w-]+", "<dir>", json.dumps(description))
+    return re.sub(r"/tmp/ext-compare-[\w-]+", "<dir>", json.dumps(description, sort_keys=True))
 
 
 def compare_step(where, pi, pith):
