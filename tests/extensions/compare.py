@@ -185,13 +185,21 @@ def main():
         sys.exit(f"not as pi does, and not explained: {', '.join(bad)}")
 
 
+def beside(pi, pith, key, divisor, unit):
+    """A figure of both agents, if both have it."""
+    if not pi or key not in pi or key not in pith:
+        return ""
+    return f"{pi[key] / divisor:.0f} / {pith[key] / divisor:.0f} {unit}"
+
+
 def report(results, explained, table):
-    rows = ["| package | tools | commands | verdict | differences |", "|---|---|---|---|---|"]
-    for package, verdict, differences, expected, _ in results:
+    rows = ["| package | tools | commands | answers after, pi / pith | memory, pi / pith | verdict | differences |", "|---|---|---|---|---|---|---|"]
+    for package, verdict, differences, expected, found in results:
         counts = (len(expected["tools"]), len(expected["commands"])) if expected else ("", "")
         places = sorted({difference[1] for difference in differences if verdict in ("same", "close") or difference[0] == "differs"})
         said = explained.get(package) or "; ".join(places[:6])
-        rows.append(f"| {package} | {counts[0]} | {counts[1]} | {verdict} | {said} |".replace("\n", " "))
+        figures = " | ".join(beside(expected, found, *figure) for figure in (("loadMs", 1, "ms"), ("memoryKb", 1024, "MB")))
+        rows.append(f"| {package} | {counts[0]} | {counts[1]} | {figures} | {verdict} | {said} |".replace("\n", " "))
     judged = [verdict for _, verdict, *_ in results if verdict != "not to be had"]
     good = sum(verdict in ("same", "close") for verdict in judged)
     rows.append("")
