@@ -38,6 +38,11 @@ impl Client {
         options.is_some_and(|options| options.boolean.is_some())
     }
 
+    /// Whether it asks its user with forms.
+    pub fn shows_forms(&self) -> bool {
+        self.capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.supports_form())
+    }
+
     /// Whether it shows the output of commands in a terminal of its own, fed by updates (Zed).
     pub fn shows_terminal_output(&self) -> bool {
         self.meta("terminal_output") == Some(&Value::Bool(true))

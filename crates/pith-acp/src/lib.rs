@@ -20,6 +20,7 @@ mod uri;
 
 // From the session to the editor.
 mod call;
+pub mod dialog;
 mod diff;
 mod live_call;
 pub mod outcome;

@@ -94,6 +94,20 @@ impl LiveCall {
         SessionUpdate::ToolCall(call)
     }
 
+    /// Returns the call as it was announced.
+    pub fn told(&self, cwd: &Path) -> ToolCallUpdate {
+        let Shown { title, kind, locations, content } = call::shown(&self.tool, &self.arguments, cwd);
+        let fields = ToolCallUpdateFields::new()
+            .title(title)
+            .name(self.tool.clone())
+            .kind(kind)
+            .status(ToolCallStatus::Pending)
+            .raw_input(Value::Object(self.arguments.clone()))
+            .locations((!locations.is_empty()).then_some(locations))
+            .content((!content.is_empty()).then_some(content));
+        ToolCallUpdate::new(self.id.clone(), fields)
+    }
+
     /// Called when the tool starts.
     pub fn start(&self) -> SessionUpdate {
         self.update(ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use agent_client_protocol_schema::v1::{
     CompactionStatus, CompactionUpdate, ContentBlock, ContentChunk, Cost, MessageId, Notice, NoticeSeverity,
-    SessionInfoUpdate, SessionUpdate, TextContent, UsageUpdate,
+    SessionInfoUpdate, SessionUpdate, TextContent, ToolCallUpdate, UsageUpdate,
 };
 use pith_protocol::todos::TodoPhase;
 use pith_protocol::{AssistantEvent, AssistantMessage, Block, Content, Event, Message, ToolResult};
@@ -109,6 +109,11 @@ impl Translator {
     /// Names the entry of the message that follows.
     pub fn entry(&mut self, id: &str) {
         self.entry = Some(MessageId::new(id));
+    }
+
+    /// Returns what the editor has been told of a call that is under way, for a question about it.
+    pub fn live_call(&self, id: &str) -> Option<ToolCallUpdate> {
+        self.calls.iter().find(|call| call.is(id)).map(|call| call.told(&self.cwd))
     }
 
     /// Takes a piece of an answer.

@@ -128,6 +128,16 @@ pub struct UiRequest {
     pub id: String,
     #[serde(flatten)]
     pub method: UiMethod,
+    /// The tool call that the asking handler decides about. Frames do not carry it.
+    #[serde(skip)]
+    pub tool_call_id: Option<String>,
+}
+
+impl UiRequest {
+    /// Creates a request that is about no tool call.
+    pub fn new(id: impl Into<String>, method: UiMethod) -> Self {
+        UiRequest { id: id.into(), method, tool_call_id: None }
+    }
 }
 
 impl UiMethod {
@@ -221,7 +231,7 @@ mod tests {
 
     #[test]
     fn dialog_frames_have_the_documented_shape() {
-        let request = |method| to_string(&UiRequest { id: "u1".into(), method });
+        let request = |method| to_string(&UiRequest::new("u1", method));
         assert_eq!(
             request(UiMethod::Select { title: "Pick".into(), options: vec!["A".into()], timeout: Some(300) }),
             r#"{"type":"extension_ui_request","id":"u1","method":"select","title":"Pick","options":["A"],"timeout":300}"#

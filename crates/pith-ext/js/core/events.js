@@ -244,7 +244,7 @@ const composed = {
     const handlers = handlersOf("tool_call").map(({ ext, fn }) => ({
       ext,
       fn: (...given) => {
-        decision = { missing: null };
+        decision = { missing: null, toolCallId: event.toolCallId };
         ext.toolCallDecisions.add(decision);
         return fn(...given);
       },

@@ -25,6 +25,8 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
   const limit = Number(timeout) > 0 ? Number(timeout) : undefined;
   const resumeBudget = owners.pauseBudget(ext);
   const inRun = scope === "session" && require("internal/context").isRunning() && !runs.isCommand(ext);
+  // Several handlers of one extension that decide at the same time cannot be told apart.
+  const toolCallId = ext.toolCallDecisions?.size === 1 ? [...ext.toolCallDecisions][0].toolCallId : null;
   if (depth++ === 0) announce("ui_prompt_start", method, fields.title);
   return new Promise((resolve) => {
     const entry = { ext, inRun, id, op: 0, close: null };
@@ -42,7 +44,7 @@ function dialog(ext, scope, method, fields, fallback, read, options) {
     const withdraw = () => entry.close(fallback, true);
     open.add(entry);
     const { op, promise } = ops.begin((op) =>
-      host.ask(op, "ui", JSON.stringify({ id, method, ...fields, timeout: limit })),
+      host.ask(op, "ui", JSON.stringify({ id, method, ...fields, timeout: limit, toolCallId })),
     );
     entry.op = op;
     promise.then(

@@ -179,7 +179,7 @@ fn ui_request(text: &str) -> Result<UiRequest, String> {
         Method::SetTitle { title } => UiMethod::SetTitle { title },
         Method::SetEditorText { text } => UiMethod::SetEditorText { text },
     };
-    Ok(UiRequest { id: field(text, "id")?, method })
+    Ok(UiRequest { id: field(text, "id")?, method, tool_call_id: field(text, "toolCallId")? })
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -53,7 +53,7 @@ impl Session {
 
     fn tell_withdrawn(&mut self, id: String) {
         let method = UiMethod::Cancel { target_id: id };
-        self.out.ui_request(&UiRequest { id: uuid::Uuid::new_v4().to_string(), method });
+        self.out.ui_request(&UiRequest::new(uuid::Uuid::new_v4().to_string(), method));
     }
 
     /// Passes an answer to the extension that asked. Unknown ids are ignored.

@@ -44,7 +44,7 @@ impl Session {
         let id = uuid::Uuid::new_v4().to_string();
         let timeout = u64::try_from(HOST_ANSWER_LIMIT.as_millis()).ok();
         let method = UiMethod::Confirm { title: question.title, message: question.message, timeout };
-        self.out.ui_request(&UiRequest { id: id.clone(), method });
+        self.out.ui_request(&UiRequest::new(id.clone(), method));
         let limit = self.jobs.spawn(Job::Background, unanswered(HOST_ANSWER_LIMIT));
         self.project.trust = TrustQuestion::Asked { id, limit };
     }

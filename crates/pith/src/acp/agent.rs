@@ -22,6 +22,7 @@ use tracing::debug;
 
 use super::conversation::Conversation;
 use super::launch::Launch;
+use super::requests::Requests;
 use super::responder::{InFlight, Responder};
 use super::turns::TurnRequest;
 use crate::hub::Hub;
@@ -33,6 +34,7 @@ pub struct Agent {
     pub(super) hub: Rc<Hub>,
     pub(super) queue: Arc<FrameQueue>,
     in_flight: InFlight,
+    pub(super) requests: Arc<Requests>,
     /// `None` before `initialize`.
     client: RefCell<Option<Rc<Client>>>,
     conversations: RefCell<HashMap<String, Rc<Conversation>>>,
@@ -51,6 +53,7 @@ impl Agent {
         Agent {
             launch,
             hub: Rc::default(),
+            requests: Arc::new(Requests::new(queue.clone())),
             queue,
             in_flight: InFlight::default(),
             client: RefCell::default(),
@@ -68,7 +71,7 @@ impl Agent {
                 }
             }
             Incoming::Notification { method, params } => self.notification(&method, params),
-            Incoming::Answer { id, .. } => debug!(target: "pith::acp", %id, "an answer to nothing that was asked"),
+            Incoming::Answer { id, result } => self.requests.answer(&id, result),
             Incoming::Refused { id, error } => self.queue.push(|out| append_answer(out, &id, Err(&error))),
         }
     }
@@ -95,6 +98,7 @@ impl Agent {
 
     /// Ends all sessions; prompts under way are answered as cancelled.
     pub async fn shut_down(&self) {
+        self.conversations.borrow().values().for_each(|conversation| conversation.cancel());
         self.hub.close_all().await;
         // The tasks that answer are woken by the end of their sessions.
         while !self.conversations.borrow().is_empty() {
@@ -141,7 +145,7 @@ impl Agent {
             "session/cancel" => {
                 let Ok(request) = params::read::<CancelNotification>(params) else { return };
                 if let Ok(conversation) = self.conversation(&request.session_id) {
-                    let _ = conversation.turns.send(TurnRequest::Cancel);
+                    conversation.cancel();
                 }
             }
             "$/cancel_request" => {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
 use pith_acp::wire::append_notification;
 use pith_session::Room;
+use tokio_util::sync::CancellationToken;
 
 use crate::transport::writer::FrameQueue;
 
@@ -14,12 +15,19 @@ pub struct Channel {
     queue: Arc<FrameQueue>,
     /// Updates that wait for the answer that names the session: editors drop those of sessions they do not know.
     held: Mutex<Option<Vec<SessionUpdate>>>,
+    /// Fired when they no longer wait.
+    released: CancellationToken,
 }
 
 impl Channel {
     /// Creates a channel that holds its updates back until [`Channel::release`].
     pub fn held(id: &str, queue: Arc<FrameQueue>) -> Self {
-        Channel { id: SessionId::new(id), queue, held: Mutex::new(Some(Vec::new())) }
+        Channel {
+            id: SessionId::new(id),
+            queue,
+            held: Mutex::new(Some(Vec::new())),
+            released: CancellationToken::new(),
+        }
     }
 
     /// Sends an update, in its turn.
@@ -50,6 +58,17 @@ impl Channel {
     pub fn release(&self) {
         let held = self.lock().take();
         held.into_iter().flatten().for_each(|update| self.send(update));
+        self.released.cancel();
+    }
+
+    /// Whether the editor knows the session.
+    pub fn is_released(&self) -> bool {
+        self.released.is_cancelled()
+    }
+
+    /// Waits until the editor knows the session.
+    pub async fn released(&self) {
+        self.released.cancelled().await;
     }
 
     /// The signal that tells runs to wait while the editor has fallen behind.

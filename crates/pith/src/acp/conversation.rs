@@ -1,6 +1,6 @@
 //! A session and the editor that has it open.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use pith_protocol::commands::{
 };
 use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::channel::Channel;
 use super::outbox::{SharedTranslator, lock};
@@ -37,6 +38,10 @@ pub struct Conversation {
     auto_retry: Cell<bool>,
     /// The editor changes an option and gets all of them with its answer.
     is_changing: Cell<bool>,
+    /// Fired when the user is to be asked something.
+    pub questioned: CancellationToken,
+    /// The slash commands that the editor was told last.
+    commands: RefCell<Option<Vec<AvailableCommand>>>,
 }
 
 impl Conversation {
@@ -48,14 +53,29 @@ impl Conversation {
         turns: mpsc::UnboundedSender<TurnRequest>,
     ) -> Self {
         let auto_retry = Cell::new(seat.settings.retry.enabled);
-        Conversation { seat, channel, translator, client, turns, auto_retry, is_changing: Cell::new(false) }
+        Conversation {
+            seat,
+            channel,
+            translator,
+            client,
+            turns,
+            auto_retry,
+            is_changing: Cell::new(false),
+            questioned: CancellationToken::new(),
+            commands: RefCell::default(),
+        }
     }
 
     /// What can be chosen now.
     pub async fn choices(&self) -> Result<Choices, Error> {
         let state = self.state().await?;
         lock(&self.translator).set_window(window(&state));
-        let models = self.seat.ask(GetAvailableModels {}).await.map_err(of_command)?.models;
+        let models = tokio::select! {
+            biased;
+            models = self.seat.ask(GetAvailableModels {}) => models.map_err(of_command)?.models,
+            // A handler that asks at the start holds up the list, and its question waits for the session to be named.
+            () = self.held_question() => Vec::new(),
+        };
         let levels = self.seat.ask(GetAvailableThinkingLevels {}).await.map_err(of_command)?.levels;
         Ok(Choices {
             model: state.model,
@@ -65,6 +85,14 @@ impl Conversation {
             auto_compact: state.auto_compaction_enabled,
             auto_retry: self.auto_retry.get(),
         })
+    }
+
+    /// Waits for a question that waits for the session to be named.
+    async fn held_question(&self) {
+        self.questioned.cancelled().await;
+        if self.channel.is_released() {
+            std::future::pending().await
+        }
     }
 
     /// All config options.
@@ -104,7 +132,13 @@ impl Conversation {
         }
     }
 
-    /// Tells the editor which slash commands there are.
+    /// Tells the editor which slash commands there are, also if it was told before.
+    pub async fn repeat_commands(&self) {
+        self.commands.take();
+        self.tell_commands().await;
+    }
+
+    /// Tells the editor which slash commands there are, if it does not know.
     pub async fn tell_commands(&self) {
         let Ok(offered) = self.seat.ask(GetCommands {}).await else { return };
         let command = |offered: pith_protocol::answers::OfferedCommand| {
@@ -114,7 +148,10 @@ impl Conversation {
             AvailableCommand::new(offered.name, description).input(input)
         };
         let commands: Vec<_> = offered.commands.into_iter().map(command).collect();
-        self.channel.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)));
+        let known = self.commands.replace(Some(commands.clone()));
+        if known.as_ref() != Some(&commands) {
+            self.channel.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)));
+        }
     }
 
     /// Tells the editor the plan as it is now.
@@ -131,6 +168,18 @@ impl Conversation {
             return self.channel.update(SessionUpdate::Notice(notice));
         }
         warn(&format!("pith: {title}: {description}"));
+    }
+
+    /// Closes the session: cancels its turn, and returns when nothing of it is left.
+    pub async fn close(&self) {
+        self.cancel();
+        self.seat.close().await;
+    }
+
+    /// Cancels the turn that runs and those that wait.
+    pub fn cancel(&self) {
+        // The task that takes it ends with the session.
+        let _ = self.turns.send(TurnRequest::Cancel);
     }
 
     /// Sends the stored conversation, as fast as the editor reads, if `shows` says so; in any case takes from it what

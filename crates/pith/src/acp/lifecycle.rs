@@ -13,6 +13,7 @@ use pith_acp::acp::{
 use pith_acp::error::{auth_required, cancelled, internal, invalid_params};
 use pith_acp::updates::Translator;
 use pith_acp::{options, params};
+use pith_protocol::Inbound;
 use pith_protocol::commands::SetSessionName;
 use serde::Serialize;
 use serde_json::Value;
@@ -21,6 +22,7 @@ use tokio::sync::mpsc;
 use super::agent::Agent;
 use super::channel::Channel;
 use super::conversation::{Conversation, of_command};
+use super::dialogs::Dialogs;
 use super::launch::{Wanted, Which, refusal, server_name};
 use super::outbox::AcpOutbox;
 use super::responder::Responder;
@@ -101,13 +103,13 @@ impl Agent {
 
     /// Closes a session: everything of it has ended when this is answered.
     pub(super) async fn close_session(self: Rc<Self>, id: SessionId) -> Result<CloseSessionResponse, Error> {
-        self.conversation(&id)?.seat.close().await;
+        self.conversation(&id)?.close().await;
         Ok(CloseSessionResponse::new())
     }
 
     pub(super) async fn delete_session(self: Rc<Self>, id: SessionId) -> Result<DeleteSessionResponse, Error> {
         if let Ok(conversation) = self.conversation(&id) {
-            conversation.seat.close().await;
+            conversation.close().await;
         }
         let places = self.launch.places(None);
         blocking(move || saved::remove(&id.0, &places)).await?;
@@ -175,7 +177,8 @@ impl Agent {
         let (turns, requests) = mpsc::unbounded_channel();
         let conversation = Rc::new(Conversation::new(seat, channel, translator, client, turns));
         let guard = CloseUnlessKept(Some(conversation.clone()));
-        tokio::task::spawn_local(turns::serve(conversation.clone(), requests, heard));
+        let dialogs = Dialogs::new(conversation.clone(), self.requests.clone());
+        tokio::task::spawn_local(turns::serve(conversation.clone(), dialogs, requests, heard));
         conversation.replay(shown == Shown::Replayed).await?;
         let choices = conversation.choices().await?;
         if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
@@ -206,7 +209,9 @@ impl Agent {
             Ok(Opened { conversation, options }) => {
                 responder.succeed(&response(SessionId::new(conversation.seat.id.clone()), options));
                 conversation.channel.release();
-                conversation.tell_commands().await;
+                // Now a question about trust can be asked.
+                conversation.seat.send(Inbound::UiAnnounced).await;
+                conversation.repeat_commands().await;
             }
             Err(error) => responder.fail(&error),
         }

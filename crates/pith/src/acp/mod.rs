@@ -11,9 +11,11 @@
 mod agent;
 mod channel;
 mod conversation;
+mod dialogs;
 mod launch;
 mod lifecycle;
 mod outbox;
+mod requests;
 mod responder;
 mod saved;
 mod turns;

@@ -9,11 +9,11 @@ use pith_acp::prompt::PromptInput;
 use pith_acp::updates::Notable;
 use pith_protocol::answers::Disposition;
 use pith_protocol::commands::{Abort, AbortBash, ClearQueue, NavigateTree, Prompt, Steer};
-use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
-use pith_protocol::{CommandError, ErrorCode, HostReply, Inbound};
+use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
 
 use super::conversation::{Conversation, of_command};
+use super::dialogs::Dialogs;
 use super::outbox::Notice;
 use super::responder::Responder;
 use crate::warn;
@@ -51,6 +51,7 @@ impl TurnRequest {
 /// The turns of a session.
 struct Turns {
     conversation: Rc<Conversation>,
+    dialogs: Dialogs,
     current: Option<Turn>,
     waiting: VecDeque<(PromptInput, Responder)>,
     /// The session works, for a prompt of the editor or on its own account.
@@ -77,10 +78,11 @@ enum Event {
 /// Serves the prompts of a session until it ends, then answers those that are left.
 pub async fn serve(
     conversation: Rc<Conversation>,
+    dialogs: Dialogs,
     mut requests: mpsc::UnboundedReceiver<TurnRequest>,
     mut notices: mpsc::UnboundedReceiver<Notice>,
 ) {
-    let mut turns = Turns { conversation, current: None, waiting: VecDeque::new(), is_working: false };
+    let mut turns = Turns { conversation, dialogs, current: None, waiting: VecDeque::new(), is_working: false };
     loop {
         let event = tokio::select! {
             biased;
@@ -181,7 +183,7 @@ impl Turns {
             }
             Notice::Happened(Notable::OptionsChanged) => self.conversation.tell_options().await,
             Notice::Happened(Notable::TodosCleared) => self.conversation.tell_plan().await,
-            Notice::Asked(request) => self.decline(request).await,
+            Notice::Asked(request) => self.dialogs.take(request).await,
         }
     }
 
@@ -280,20 +282,6 @@ impl Turns {
                 self.waiting.push_back((input, responder));
             }
         }
-    }
-
-    /// Dismisses a dialog: nobody can answer it here.
-    async fn decline(&self, request: UiRequest) {
-        let title = match &request.method {
-            UiMethod::Select { title, .. }
-            | UiMethod::Confirm { title, .. }
-            | UiMethod::Input { title, .. }
-            | UiMethod::Editor { title, .. } => title,
-            _ => return,
-        };
-        warn(&format!("pith: an extension asked \"{title}\", which is not shown to this editor; dismissed"));
-        let reply = HostReply::Ui { id: Some(request.id), answer: UiAnswer::Cancelled };
-        self.conversation.seat.send(Inbound::Reply(reply)).await;
     }
 
     /// Called when the session has ended.

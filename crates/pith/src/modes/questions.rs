@@ -275,7 +275,7 @@ mod tests {
         let line = |line: &str| Entered::Line(line.to_owned());
         for id in ["a", "b", "c"] {
             let method = UiMethod::Confirm { title: id.to_owned(), message: String::new(), timeout: None };
-            questions.ask(UiRequest { id: id.to_owned(), method });
+            questions.ask(UiRequest::new(id, method));
         }
         assert_eq!(questions.enter(line("what?")), None);
         assert_eq!(questions.enter(line("y")), Some(("a".to_owned(), UiAnswer::Confirmed(true))));

@@ -2,6 +2,7 @@
 //! frame is held against the published schema.
 
 mod bad_input;
+mod dialogs;
 mod options;
 mod prompts;
 mod schema;

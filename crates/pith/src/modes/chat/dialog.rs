@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn dialog(method: UiMethod) -> Dialog {
-        Dialog::new(UiRequest { id: "u1".to_owned(), method }, false).expect("a question")
+        Dialog::new(UiRequest::new("u1", method), false).expect("a question")
     }
 
     fn typed(dialog: &mut Dialog, keys: &str) -> Option<UiAnswer> {

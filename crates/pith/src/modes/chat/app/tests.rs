@@ -106,7 +106,7 @@ fn arguments(value: Value) -> Map<String, Value> {
 }
 
 fn question(method: UiMethod) -> Frame {
-    Frame::Ui(UiRequest { id: "u1".to_owned(), method })
+    Frame::Ui(UiRequest::new("u1", method))
 }
 
 #[test]

@@ -1,0 +1,172 @@
+//! Questions of extensions, and about trust, to the user of the editor.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pith_acp::acp::{
+    CreateElicitationRequest, RequestPermissionRequest, SessionId, SessionUpdate, ToolCall, ToolCallId, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields,
+};
+use pith_acp::dialog::{Choice, about_call, about_card, card, chosen, filled_in, form};
+use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use pith_protocol::{HostReply, Inbound};
+use tokio::task::AbortHandle;
+
+use super::conversation::Conversation;
+use super::outbox::lock;
+use super::requests::Requests;
+
+/// The open dialogs of a session. Dropped with it, which withdraws them.
+pub struct Dialogs {
+    conversation: Rc<Conversation>,
+    requests: Arc<Requests>,
+    /// Tasks that wait for answers, by the id of the dialog.
+    open: Rc<RefCell<HashMap<String, AbortHandle>>>,
+    n_cards: Cell<u64>,
+}
+
+/// How the user is asked.
+enum Question {
+    Form(CreateElicitationRequest),
+    /// About a call that exists only for the question.
+    Card(Box<ToolCall>, RequestPermissionRequest),
+    /// About a call of the model.
+    Permission(RequestPermissionRequest),
+}
+
+impl Dialogs {
+    pub fn new(conversation: Rc<Conversation>, requests: Arc<Requests>) -> Self {
+        Dialogs { conversation, requests, open: Rc::default(), n_cards: Cell::new(0) }
+    }
+
+    /// Takes a request of the session: asks, or withdraws what was asked.
+    pub async fn take(&self, request: UiRequest) {
+        let cannot_show = match &request.method {
+            UiMethod::Confirm { .. } => "a question",
+            UiMethod::Select { .. } => "a choice",
+            UiMethod::Input { .. } | UiMethod::Editor { .. } => "text",
+            UiMethod::Cancel { target_id } => return self.withdraw(target_id),
+            // Notices are told by the outbox; nothing in an editor shows the rest.
+            UiMethod::Notify { .. }
+            | UiMethod::SetStatus { .. }
+            | UiMethod::SetWidget { .. }
+            | UiMethod::SetTitle { .. }
+            | UiMethod::SetEditorText { .. } => return,
+        };
+        if let Some(question) = self.question(&request) {
+            return self.ask(request, question);
+        }
+        let text = format!("An extension asked for {cannot_show}, which this editor cannot show");
+        self.conversation.say(&text, title(&request.method));
+        reply(&self.conversation, request.id, UiAnswer::Cancelled).await;
+    }
+
+    /// Decides how to ask; `None` if this editor cannot.
+    fn question(&self, request: &UiRequest) -> Option<Question> {
+        let UiRequest { method, tool_call_id, .. } = request;
+        let session = SessionId::new(self.conversation.seat.id.clone());
+        let call = tool_call_id.as_deref().and_then(|id| lock(&self.conversation.translator).live_call(id));
+        if let Some(permission) = call.and_then(|call| about_call(&session, call, method)) {
+            return Some(Question::Permission(permission));
+        }
+        if self.conversation.client.shows_forms() {
+            return form(&session, method).map(Question::Form);
+        }
+        self.n_cards.set(self.n_cards.get() + 1);
+        let card = card(&format!("pith-dialog-{}", self.n_cards.get()), method);
+        let permission = about_card(&session, &card, method)?;
+        Some(Question::Card(Box::new(card), permission))
+    }
+
+    fn ask(&self, request: UiRequest, question: Question) {
+        let (conversation, requests, open) = (self.conversation.clone(), self.requests.clone(), self.open.clone());
+        let key = request.id.clone();
+        let task = tokio::task::spawn_local(async move {
+            let UiRequest { id, method, .. } = request;
+            // An editor refuses questions about a session that it does not know yet.
+            let is_early = !conversation.channel.is_released();
+            conversation.questioned.cancel();
+            conversation.channel.released().await;
+            let choice = question.ask(&conversation, &requests, &method).await;
+            open.borrow_mut().remove(&id);
+            let answer = match choice {
+                Choice::Answer(answer) => answer,
+                Choice::TurnCancelled => {
+                    conversation.cancel();
+                    UiAnswer::Cancelled
+                }
+            };
+            reply(&conversation, id, answer).await;
+            // A project that is trusted now brings commands of its own.
+            conversation.tell_commands().await;
+            if is_early {
+                conversation.tell_options().await;
+            }
+        });
+        self.open.borrow_mut().insert(key, task.abort_handle());
+    }
+
+    /// Ends a dialog that the extension no longer waits for. Its request is withdrawn with the task.
+    fn withdraw(&self, id: &str) {
+        if let Some(task) = self.open.borrow_mut().remove(id) {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Dialogs {
+    fn drop(&mut self) {
+        self.open.borrow_mut().drain().for_each(|(_, task)| task.abort());
+    }
+}
+
+impl Question {
+    /// Asks, and waits as long as it takes. An error for an answer dismisses the dialog.
+    async fn ask(self, conversation: &Conversation, requests: &Requests, method: &UiMethod) -> Choice {
+        const PERMISSION: &str = "session/request_permission";
+        let (result, is_form) = match self {
+            Question::Form(request) => (requests.ask("elicitation/create", &request).await, true),
+            Question::Permission(request) => (requests.ask(PERMISSION, &request).await, false),
+            Question::Card(card, request) => {
+                let _closing = CloseCard { conversation, call: card.tool_call_id.clone() };
+                conversation.channel.update(SessionUpdate::ToolCall(*card));
+                (requests.ask(PERMISSION, &request).await, false)
+            }
+        };
+        match result {
+            Ok(result) if is_form => Choice::Answer(filled_in(method, result)),
+            Ok(result) => chosen(method, result),
+            Err(_) => Choice::Answer(UiAnswer::Cancelled),
+        }
+    }
+}
+
+/// Ends the call that stands for a dialog, however the dialog ends.
+struct CloseCard<'c> {
+    conversation: &'c Conversation,
+    call: ToolCallId,
+}
+
+impl Drop for CloseCard<'_> {
+    fn drop(&mut self) {
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
+        let update = ToolCallUpdate::new(self.call.clone(), fields);
+        self.conversation.channel.update(SessionUpdate::ToolCallUpdate(update));
+    }
+}
+
+async fn reply(conversation: &Conversation, id: String, answer: UiAnswer) {
+    conversation.seat.send(Inbound::Reply(HostReply::Ui { id: Some(id), answer })).await;
+}
+
+fn title(method: &UiMethod) -> &str {
+    match method {
+        UiMethod::Select { title, .. }
+        | UiMethod::Confirm { title, .. }
+        | UiMethod::Input { title, .. }
+        | UiMethod::Editor { title, .. } => title,
+        _ => "",
+    }
+}
