@@ -48,6 +48,11 @@ impl Client {
         self.meta("terminal_output") == Some(&Value::Bool(true))
     }
 
+    /// Whether it wants notifications of pith's own, `_pith/…`.
+    pub fn wants_own_events(&self) -> bool {
+        self.meta("pith").and_then(|own| own.get("events")) == Some(&Value::Bool(true))
+    }
+
     fn meta(&self, key: &str) -> Option<&Value> {
         self.capabilities.meta.as_ref()?.get(key)
     }

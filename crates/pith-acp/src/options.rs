@@ -102,11 +102,7 @@ impl Choices {
         };
         match id {
             "model" => self.model_change(&text()?),
-            "thought_level" => {
-                let (word, words) = (text()?, self.levels.iter().map(|level| level.as_str()).collect::<Vec<_>>());
-                let level = ThinkingLevel::parse(&word).filter(|level| self.levels.contains(level));
-                level.map(Change::Level).ok_or_else(|| unknown_value(&word, &words))
-            }
+            "thought_level" => self.level_change(&text()?),
             "mode" => mode_change(&text()?),
             "auto_compact" => switch().map(Change::AutoCompact),
             "auto_retry" => switch().map(Change::AutoRetry),
@@ -115,6 +111,15 @@ impl Choices {
                 Err(invalid_params("configId", format!("Unknown config option \"{id}\". There are: {known}")))
             }
         }
+    }
+
+    /// Reads a thinking level of the model in use.
+    pub fn level_change(&self, wanted: &str) -> Result<Change, Error> {
+        let level = ThinkingLevel::parse(wanted).filter(|level| self.levels.contains(level));
+        level.map(Change::Level).ok_or_else(|| {
+            let words: Vec<_> = self.levels.iter().map(|level| level.as_str()).collect();
+            unknown_value(wanted, &words)
+        })
     }
 
     /// Reads a model as `provider/id`, or as an id that only one provider has.

@@ -86,6 +86,11 @@ impl Agent {
         self.conversations.borrow().get(&*id.0).cloned().ok_or_else(|| no_session(&id.0))
     }
 
+    /// All open sessions.
+    pub(super) fn open_conversations(&self) -> Vec<Rc<Conversation>> {
+        self.conversations.borrow().values().cloned().collect()
+    }
+
     /// Takes a session that was opened. It is forgotten when it ends, whoever ends it.
     pub(super) fn keep(self: &Rc<Self>, conversation: Rc<Conversation>) {
         let (agent, seat) = (self.clone(), conversation.seat.clone());
@@ -136,6 +141,8 @@ impl Agent {
             "session/set_mode" => responder.send(self.set_mode(params)),
             "session/set_config_option" => answer(responder, agent.set_config_option(params)),
             "session/set_model" => answer(responder, agent.set_model(params)),
+            "_pith/fork" => spawn(agent.fork_before(params, responder)),
+            _ if method.starts_with("_pith/") => answer(responder, agent.own_method(method.to_owned(), params)),
             _ => responder.fail(&unknown_method(method)),
         }
     }

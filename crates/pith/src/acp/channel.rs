@@ -5,16 +5,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
 use pith_acp::wire::append_notification;
 use pith_session::Room;
+use serde::Serialize;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::writer::FrameQueue;
+
+/// What waits for the session to be named.
+enum Held {
+    Update(Box<SessionUpdate>),
+    Own(&'static str, Value),
+}
 
 /// Sends updates about one session.
 pub struct Channel {
     id: SessionId,
     queue: Arc<FrameQueue>,
     /// Updates that wait for the answer that names the session: editors drop those of sessions they do not know.
-    held: Mutex<Option<Vec<SessionUpdate>>>,
+    held: Mutex<Option<Vec<Held>>>,
     /// Fired when they no longer wait.
     released: CancellationToken,
 }
@@ -33,15 +41,28 @@ impl Channel {
     /// Sends an update, in its turn.
     pub fn update(&self, update: SessionUpdate) {
         match &mut *self.lock() {
-            Some(held) => held.push(update),
+            Some(held) => held.push(Held::Update(Box::new(update))),
             None => self.send(update),
+        }
+    }
+
+    /// Sends a notification of pith's own, in its turn; `params` is an object.
+    pub fn own(&self, method: &'static str, mut params: Value) {
+        params["sessionId"] = self.id.0.as_ref().into();
+        match &mut *self.lock() {
+            Some(held) => held.push(Held::Own(method, params)),
+            None => self.notify(method, &params),
         }
     }
 
     /// Sends an update at once: part of what the editor waits for.
     pub fn send(&self, update: SessionUpdate) {
         let notification = SessionNotification::new(self.id.clone(), update);
-        self.queue.push(|out| append_notification(out, "session/update", &notification));
+        self.notify("session/update", &notification);
+    }
+
+    fn notify(&self, method: &str, params: &impl Serialize) {
+        self.queue.push(|out| append_notification(out, method, params));
     }
 
     /// Sends the state of a tool call; a newer one takes the place of one that was not sent yet.
@@ -57,7 +78,12 @@ impl Channel {
     /// Called after the session was named: sends what was held back, and from now on everything at once.
     pub fn release(&self) {
         let held = self.lock().take();
-        held.into_iter().flatten().for_each(|update| self.send(update));
+        for held in held.into_iter().flatten() {
+            match held {
+                Held::Update(update) => self.send(*update),
+                Held::Own(method, params) => self.notify(method, &params),
+            }
+        }
         self.released.cancel();
     }
 
@@ -76,7 +102,7 @@ impl Channel {
         self.queue.room()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<SessionUpdate>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Held>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
 //! A session and the editor that has it open.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use pith_acp::replay::Replay;
 use pith_acp::{Client, error, plan};
 use pith_protocol::answers::State;
 use pith_protocol::commands::{
-    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetEntries, GetState, SetAutoCompaction, SetAutoRetry,
-    SetModel, SetThinkingLevel,
+    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetEntries, GetState, NavigateTree, SetAutoCompaction,
+    SetAutoRetry, SetModel, SetThinkingLevel,
 };
 use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::channel::Channel;
 use super::outbox::{SharedTranslator, lock};
+use super::slash::SlashCommand;
 use super::turns::TurnRequest;
 use crate::hub::Seat;
 use crate::warn;
@@ -42,6 +44,8 @@ pub struct Conversation {
     pub questioned: CancellationToken,
     /// The slash commands that the editor was told last.
     commands: RefCell<Option<Vec<AvailableCommand>>>,
+    /// The names of those that the session has, which come before pith's own.
+    names: RefCell<HashSet<String>>,
 }
 
 impl Conversation {
@@ -63,6 +67,7 @@ impl Conversation {
             is_changing: Cell::new(false),
             questioned: CancellationToken::new(),
             commands: RefCell::default(),
+            names: RefCell::default(),
         }
     }
 
@@ -147,11 +152,20 @@ impl Conversation {
             let input = AvailableCommandInput::Unstructured(UnstructuredCommandInput::new("arguments"));
             AvailableCommand::new(offered.name, description).input(input)
         };
-        let commands: Vec<_> = offered.commands.into_iter().map(command).collect();
+        let mut commands: Vec<_> = offered.commands.into_iter().map(command).collect();
+        let names = commands.iter().map(|command| command.name.clone()).collect();
+        let own = SlashCommand::offered().filter(|own| !commands.iter().any(|command| command.name == own.name));
+        commands = own.chain(commands.iter().cloned()).collect();
+        self.names.replace(names);
         let known = self.commands.replace(Some(commands.clone()));
         if known.as_ref() != Some(&commands) {
             self.channel.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)));
         }
+    }
+
+    /// Reads a prompt as a slash command of pith's own. Templates and commands of extensions of that name win.
+    pub fn slash_command(&self, prompt: &str) -> Option<SlashCommand> {
+        SlashCommand::of(prompt).filter(|command| !self.names.borrow().contains(command.name()))
     }
 
     /// Tells the editor the plan as it is now.
@@ -168,6 +182,18 @@ impl Conversation {
             return self.channel.update(SessionUpdate::Notice(notice));
         }
         warn(&format!("pith: {title}: {description}"));
+    }
+
+    /// Moves the conversation back before a prompt.
+    pub async fn go_before(&self, prompt: &str) -> Result<(), CommandError> {
+        let command = NavigateTree {
+            target_id: prompt.to_owned(),
+            summarize: None,
+            custom_instructions: None,
+            replace_instructions: None,
+            label: None,
+        };
+        self.seat.ask(command).await.map(drop)
     }
 
     /// Closes the session: cancels its turn, and returns when nothing of it is left.

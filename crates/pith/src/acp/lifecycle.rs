@@ -14,15 +14,16 @@ use pith_acp::error::{auth_required, cancelled, internal, invalid_params};
 use pith_acp::updates::Translator;
 use pith_acp::{options, params};
 use pith_protocol::Inbound;
-use pith_protocol::commands::SetSessionName;
-use serde::Serialize;
-use serde_json::Value;
+use pith_protocol::commands::{GetForkMessages, SetSessionName};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::agent::Agent;
 use super::channel::Channel;
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
+use super::host_tools::HostTools;
 use super::launch::{Wanted, Which, refusal, server_name};
 use super::outbox::AcpOutbox;
 use super::responder::Responder;
@@ -91,6 +92,33 @@ impl Agent {
         };
         self.answer_opened(responder, opened, |id, options| {
             ForkSessionResponse::new(id).modes(options::modes()).config_options(options)
+        })
+        .await;
+    }
+
+    /// Copies a session up to before a prompt, and answers that prompt for editing.
+    pub(super) async fn fork_before(self: Rc<Self>, params: Value, responder: Responder) {
+        let mut text = String::new();
+        let opened = async {
+            let ForkBefore { session_id, entry_id } = params::read(params)?;
+            let seat = self.conversation(&session_id)?.seat.clone();
+            let prompts = seat.ask(GetForkMessages {}).await.map_err(of_command)?.messages;
+            let Some(prompt) = prompts.into_iter().find(|prompt| prompt.entry_id == entry_id) else {
+                return Err(invalid_params("entryId", format!("There is no prompt with the id {entry_id}")));
+            };
+            text = prompt.text;
+            let source = self.find(session_id).await?;
+            let wanted = Wanted { cwd: seat.cwd.clone(), ..Wanted::default() };
+            let opened = self.open(wanted, Which::CopyOf(&source), Shown::No).await?;
+            // Entries keep their ids in the copy.
+            let copy = CloseUnlessKept(Some(opened.conversation.clone()));
+            opened.conversation.go_before(&entry_id).await.map_err(of_command)?;
+            copy.keep();
+            Ok(opened)
+        };
+        let opened = opened.await;
+        self.answer_opened(responder, async { opened }, |session_id, options| {
+            json!({"sessionId": session_id, "text": text, "modes": options::modes(), "configOptions": options})
         })
         .await;
     }
@@ -170,7 +198,7 @@ impl Agent {
             let translator = Translator::new(opened.cwd().to_owned(), (*client).clone());
             let translator = Arc::new(Mutex::new(translator));
             parts = Some((channel.clone(), translator.clone()));
-            AcpOutbox::new(translator, channel, notices)
+            AcpOutbox::new(translator, channel, notices, &client)
         });
         let seat = seat.await.map_err(|failure| refusal(&failure))?;
         let (channel, translator) = parts.ok_or_else(|| internal("Internal error: the session has no outbox"))?;
@@ -178,7 +206,8 @@ impl Agent {
         let conversation = Rc::new(Conversation::new(seat, channel, translator, client, turns));
         let guard = CloseUnlessKept(Some(conversation.clone()));
         let dialogs = Dialogs::new(conversation.clone(), self.requests.clone());
-        tokio::task::spawn_local(turns::serve(conversation.clone(), dialogs, requests, heard));
+        let host_tools = HostTools::new(conversation.clone(), self.requests.clone());
+        tokio::task::spawn_local(turns::serve(conversation.clone(), dialogs, host_tools, requests, heard));
         conversation.replay(shown == Shown::Replayed).await?;
         let choices = conversation.choices().await?;
         if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
@@ -216,6 +245,14 @@ impl Agent {
             Err(error) => responder.fail(&error),
         }
     }
+}
+
+/// Parameters of `_pith/fork`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ForkBefore {
+    session_id: SessionId,
+    entry_id: String,
 }
 
 /// A session that was opened, with what its answer says.

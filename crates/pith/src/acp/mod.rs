@@ -12,12 +12,16 @@ mod agent;
 mod channel;
 mod conversation;
 mod dialogs;
+mod host_tools;
 mod launch;
 mod lifecycle;
 mod outbox;
+mod own;
+mod own_events;
 mod requests;
 mod responder;
 mod saved;
+mod slash;
 mod turns;
 
 use std::rc::Rc;

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pith_acp::Client;
 use pith_acp::acp::{NoticeSeverity, SessionUpdate};
 use pith_acp::updates::{Notable, Sink, Translator};
 use pith_protocol::answers::{Disposition, PromptDisposition};
-use pith_protocol::host::{UiMethod, UiRequest};
+use pith_protocol::host::{HostToolFrame, UiMethod, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, Response, StreamUpdates};
 use pith_session::{Outbox, Room};
 use tokio::sync::mpsc;
 
 use super::channel::Channel;
+use super::own_events;
 use crate::warn;
 
 /// What the session tells the conversation beside the updates. Their order is that of the frames.
@@ -22,6 +24,8 @@ pub enum Notice {
     Happened(Notable),
     /// An extension asks the user.
     Asked(UiRequest),
+    /// The model calls a tool of the editor, or no longer waits for it.
+    HostTool(HostToolFrame),
 }
 
 /// The translator of a session: used by its outbox, set up by its conversation.
@@ -31,6 +35,8 @@ pub type SharedTranslator = Arc<Mutex<Translator>>;
 pub struct AcpOutbox {
     translator: SharedTranslator,
     out: Out,
+    /// Whether the editor wants to hear what only pith has.
+    tells_own: bool,
     /// The model of the last answer, to notice when an extension has selected another.
     model: Option<(String, String)>,
 }
@@ -43,8 +49,14 @@ struct Out {
 }
 
 impl AcpOutbox {
-    pub fn new(translator: SharedTranslator, channel: Arc<Channel>, notices: mpsc::UnboundedSender<Notice>) -> Self {
-        AcpOutbox { translator, out: Out { channel, notices }, model: None }
+    pub fn new(
+        translator: SharedTranslator,
+        channel: Arc<Channel>,
+        notices: mpsc::UnboundedSender<Notice>,
+        client: &Client,
+    ) -> Self {
+        let tells_own = client.wants_own_events();
+        AcpOutbox { translator, out: Out { channel, notices }, tells_own, model: None }
     }
 }
 
@@ -73,7 +85,7 @@ impl Sink for Out {
 
 impl Outbox for AcpOutbox {
     fn respond(&mut self, response: &Response<'_>) {
-        if !["prompt", "steer"].contains(&&*response.command) {
+        if !["prompt", "steer", "follow_up"].contains(&&*response.command) {
             return;
         }
         let data = response.data.as_ref().and_then(|data| serde_json::from_str::<PromptDisposition>(data.get()).ok());
@@ -95,6 +107,9 @@ impl Outbox for AcpOutbox {
     fn respond_unknown(&mut self, _id: &Id, _name: &str) {}
 
     fn event(&mut self, event: &Event<'_>) {
+        if self.tells_own {
+            own_events::tell(event, &self.out.channel);
+        }
         lock(&self.translator).event(event, &mut self.out);
     }
 
@@ -111,7 +126,14 @@ impl Outbox for AcpOutbox {
             };
             return lock(&self.translator).say(severity, message, None, &mut self.out);
         }
+        if self.tells_own {
+            own_events::tell_display(&request.method, &self.out.channel);
+        }
         let _ = self.out.notices.send(Notice::Asked(request.clone()));
+    }
+
+    fn host_tool(&mut self, frame: &HostToolFrame) {
+        let _ = self.out.notices.send(Notice::HostTool(frame.clone()));
     }
 
     fn open_answer(&mut self, _mode: StreamUpdates, start: &AssistantMessage) {

@@ -3,19 +3,22 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use pith_acp::acp::Error;
 use pith_acp::error;
 use pith_acp::outcome::{Outcome, TurnEnd};
 use pith_acp::prompt::PromptInput;
 use pith_acp::updates::Notable;
 use pith_protocol::answers::Disposition;
-use pith_protocol::commands::{Abort, AbortBash, ClearQueue, NavigateTree, Prompt, Steer};
+use pith_protocol::commands::{Abort, AbortBash, ClearQueue, Prompt, Steer};
 use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
 
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
+use super::host_tools::HostTools;
 use super::outbox::Notice;
 use super::responder::Responder;
+use super::slash::SlashCommand;
 use crate::warn;
 
 /// How many prompts may wait behind the one that runs.
@@ -52,6 +55,9 @@ impl TurnRequest {
 struct Turns {
     conversation: Rc<Conversation>,
     dialogs: Dialogs,
+    host_tools: HostTools,
+    /// Told when a slash command of pith's own has ended.
+    commands: mpsc::UnboundedSender<Result<(), Error>>,
     current: Option<Turn>,
     waiting: VecDeque<(PromptInput, Responder)>,
     /// The session works, for a prompt of the editor or on its own account.
@@ -73,16 +79,28 @@ struct Turn {
 enum Event {
     Request(TurnRequest),
     Notice(Notice),
+    /// A slash command of pith's own has ended.
+    CommandEnded(Result<(), Error>),
 }
 
 /// Serves the prompts of a session until it ends, then answers those that are left.
 pub async fn serve(
     conversation: Rc<Conversation>,
     dialogs: Dialogs,
+    host_tools: HostTools,
     mut requests: mpsc::UnboundedReceiver<TurnRequest>,
     mut notices: mpsc::UnboundedReceiver<Notice>,
 ) {
-    let mut turns = Turns { conversation, dialogs, current: None, waiting: VecDeque::new(), is_working: false };
+    let (commands, mut ended) = mpsc::unbounded_channel();
+    let mut turns = Turns {
+        conversation,
+        dialogs,
+        host_tools,
+        commands,
+        current: None,
+        waiting: VecDeque::new(),
+        is_working: false,
+    };
     loop {
         let event = tokio::select! {
             biased;
@@ -90,11 +108,13 @@ pub async fn serve(
                 Some(notice) => Event::Notice(notice),
                 None => break,
             },
+            Some(result) = ended.recv() => Event::CommandEnded(result),
             Some(request) = requests.recv() => Event::Request(request),
         };
         match event {
             Event::Notice(notice) => turns.notice(notice).await,
             Event::Request(request) => turns.request(request).await,
+            Event::CommandEnded(result) => turns.command_ended(result).await,
         }
     }
     turns.close();
@@ -163,10 +183,38 @@ impl Turns {
             return;
         }
         let Some((input, responder)) = self.waiting.pop_front() else { return };
+        if let Some(command) = self.conversation.slash_command(&input.text) {
+            return self.run(command, input, responder);
+        }
         let command = Prompt { images: input.images.clone(), ..Prompt::from(input.text.as_str()) };
         let turn = Turn { responder, input, steered: Vec::new(), is_accepted: false, is_cancelled: false };
         self.current = Some(turn);
         self.conversation.seat.tell(command).await;
+    }
+
+    /// Carries out a slash command of pith's own in place of a turn of the model.
+    fn run(&mut self, command: SlashCommand, input: PromptInput, responder: Responder) {
+        self.current = Some(Turn { responder, input, steered: Vec::new(), is_accepted: false, is_cancelled: false });
+        let (conversation, commands) = (self.conversation.clone(), self.commands.clone());
+        let work = tokio::task::spawn_local(async move { command.run(&conversation).await });
+        tokio::task::spawn_local(async move {
+            let panicked = |failure| Err(error::internal(format!("Internal error: {failure}")));
+            // The turns may have ended.
+            let _ = commands.send(work.await.unwrap_or_else(panicked));
+        });
+    }
+
+    async fn command_ended(&mut self, result: Result<(), Error>) {
+        let is_cancelled = self.current.as_ref().is_some_and(|turn| turn.is_cancelled);
+        match result {
+            Err(error) if !is_cancelled => {
+                if let Some(turn) = self.current.take() {
+                    turn.responder.fail(&error);
+                }
+                self.begin_next().await;
+            }
+            Ok(()) | Err(_) => self.end_turn(&Outcome::default()).await,
+        }
     }
 
     async fn notice(&mut self, notice: Notice) {
@@ -184,6 +232,7 @@ impl Turns {
             Notice::Happened(Notable::OptionsChanged) => self.conversation.tell_options().await,
             Notice::Happened(Notable::TodosCleared) => self.conversation.tell_plan().await,
             Notice::Asked(request) => self.dialogs.take(request).await,
+            Notice::HostTool(frame) => self.host_tools.take(frame),
         }
     }
 
@@ -243,14 +292,7 @@ impl Turns {
     /// part of it.
     async fn take_back(&self, outcome: &Outcome) {
         let Some(entry) = outcome.prompt_entry() else { return };
-        let command = NavigateTree {
-            target_id: entry.to_owned(),
-            summarize: None,
-            custom_instructions: None,
-            replace_instructions: None,
-            label: None,
-        };
-        if let Err(error) = self.conversation.seat.ask(command).await {
+        if let Err(error) = self.conversation.go_before(entry).await {
             warn(&format!("pith: a refused prompt stays in the conversation: {error}"));
         }
     }

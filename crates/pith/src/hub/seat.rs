@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pith_config::Settings;
 use pith_protocol::{Call, Command, CommandError, ErrorCode, Inbound};
 use pith_tools::Workbench;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +39,14 @@ impl Seat {
         serde_json::from_str(&data).map_err(|error| {
             CommandError::new(ErrorCode::Internal, format!("Internal error: the answer of {}: {error}", C::NAME))
         })
+    }
+
+    /// Sends any command and waits for the data of its answer, `null` if it has none.
+    pub async fn ask_any(&self, command: Command) -> Result<Value, CommandError> {
+        let (id, answered) = self.answers.expect();
+        self.send(Inbound::Command(id, command)).await;
+        let data = answered.await.unwrap_or_else(|_| Err(closed()))?;
+        serde_json::from_str(&data).map_err(|error| CommandError::new(ErrorCode::Internal, error.to_string()))
     }
 
     /// Sends a command whose answer only the outbox looks at.

@@ -4,6 +4,7 @@
 mod bad_input;
 mod dialogs;
 mod options;
+mod own;
 mod prompts;
 mod schema;
 mod sessions;
