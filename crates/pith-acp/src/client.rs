@@ -2,8 +2,8 @@
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    AgentCapabilities, ClientCapabilities, Implementation, InitializeRequest, InitializeResponse, Meta,
-    PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
+    AgentCapabilities, ClientCapabilities, Implementation, InitializeRequest, InitializeResponse, McpCapabilities,
+    Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
     SessionDeleteCapabilities, SessionForkCapabilities, SessionListCapabilities, SessionResumeCapabilities,
     SessionStatusCapabilities, SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities,
     SessionSystemPromptOverrideCapabilities, SessionTitleCapabilities,
@@ -74,6 +74,7 @@ pub fn greeting(version: &str) -> InitializeResponse {
         .system_prompt(SessionSystemPromptCapabilities::new().mode(system_prompt));
     let capabilities = AgentCapabilities::new()
         .load_session(true)
+        .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
         .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
         .session_capabilities(sessions);
     InitializeResponse::new(ProtocolVersion::V1)

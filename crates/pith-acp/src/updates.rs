@@ -321,6 +321,11 @@ impl Translator {
             Event::ExtensionError { extension_path, event, error } => {
                 (Error, format!("Extension {extension_path} failed in {event}"), error.to_string())
             }
+            Event::McpServerUpdate { name, state, error } if ["failed", "needs_auth"].contains(&&**state) => {
+                let why =
+                    error.as_deref().unwrap_or(if state == "failed" { "it has ended" } else { "it wants a sign-in" });
+                (Warning, format!("MCP server {name} cannot be used"), why.to_owned())
+            }
             Event::TtsrTriggered { rules } => {
                 let names: Vec<_> = rules.iter().map(|rule| rule.name.as_str()).collect();
                 (Info, "A rule has stopped the answer".to_owned(), names.join(", "))

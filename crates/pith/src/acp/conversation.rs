@@ -15,7 +15,7 @@ use pith_acp::{Client, error, plan};
 use pith_protocol::answers::State;
 use pith_protocol::commands::{
     GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetEntries, GetState, NavigateTree, SetAutoCompaction,
-    SetAutoRetry, SetModel, SetThinkingLevel,
+    SetAutoRetry, SetMcpServers, SetModel, SetThinkingLevel,
 };
 use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::channel::Channel;
 use super::outbox::{SharedTranslator, lock};
+use super::servers::{self, Servers};
 use super::slash::SlashCommand;
 use super::turns::TurnRequest;
 use crate::hub::Seat;
@@ -182,6 +183,15 @@ impl Conversation {
             return self.channel.update(SessionUpdate::Notice(notice));
         }
         warn(&format!("pith: {title}: {description}"));
+    }
+
+    /// Gives the session the MCP servers of the editor; an empty list leaves it the ones it has.
+    pub async fn set_servers(&self, servers: Servers) -> Result<(), Error> {
+        if servers.is_empty() {
+            return Ok(());
+        }
+        let set = self.seat.ask(SetMcpServers { servers: servers.clone(), wait: None }).await;
+        set.map(drop).map_err(|failure| servers::refusal(&servers, &failure.text))
     }
 
     /// Moves the conversation back before a prompt.

@@ -178,16 +178,6 @@ fn set_own(cli: &mut Cli, meta: Option<&Meta>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The name of an MCP server that the editor wants to be used.
-pub fn server_name(server: &McpServer) -> &str {
-    match server {
-        McpServer::Http(server) => &server.name,
-        McpServer::Sse(server) => &server.name,
-        McpServer::Stdio(server) => &server.name,
-        _ => "?",
-    }
-}
-
 /// Why a session could not be opened.
 pub fn refusal(failure: &anyhow::Error) -> Error {
     match failure.downcast_ref::<StoreError>() {

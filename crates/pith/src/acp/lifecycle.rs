@@ -24,10 +24,10 @@ use super::channel::Channel;
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
 use super::host_tools::HostTools;
-use super::launch::{Wanted, Which, refusal, server_name};
+use super::launch::{Wanted, Which, refusal};
 use super::outbox::AcpOutbox;
 use super::responder::Responder;
-use super::{saved, turns};
+use super::{saved, servers, turns};
 
 /// What an editor is told when no model can be used.
 const NO_KEY: &str = "No model has a key. Set one with `pith auth set PROVIDER`, or in the environment, \
@@ -175,6 +175,7 @@ impl Agent {
     /// Opens a session that exists. One that is open already is only shown again.
     async fn open_saved(self: &Rc<Self>, id: &SessionId, wanted: Wanted, shown: Shown) -> Result<Opened, Error> {
         if let Ok(conversation) = self.conversation(id) {
+            conversation.set_servers(servers::configuration(&wanted.mcp_servers)?).await?;
             if shown == Shown::Replayed {
                 conversation.replay(true).await?;
             }
@@ -187,8 +188,7 @@ impl Agent {
     }
 
     async fn open(self: &Rc<Self>, wanted: Wanted, which: Which<'_>, shown: Shown) -> Result<Opened, Error> {
-        // This is where the MCP client of the session gets them, once there is one.
-        let servers: Vec<String> = wanted.mcp_servers.iter().map(|server| server_name(server).to_owned()).collect();
+        let servers = servers::configuration(&wanted.mcp_servers)?;
         let request = self.launch.request(wanted, which)?;
         let client = self.client();
         let (notices, heard) = mpsc::unbounded_channel();
@@ -213,9 +213,7 @@ impl Agent {
         if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
             return Err(auth_required(NO_KEY));
         }
-        for server in servers {
-            conversation.say(&format!("MCP server {server} is not available"), "pith has no MCP client yet");
-        }
+        conversation.set_servers(servers).await?;
         self.keep(conversation.clone());
         guard.keep();
         Ok(Opened { options: choices.options(&conversation.client), conversation })

@@ -21,6 +21,7 @@ mod own_events;
 mod requests;
 mod responder;
 mod saved;
+mod servers;
 mod slash;
 mod turns;
 

@@ -7,6 +7,7 @@ mod options;
 mod own;
 mod prompts;
 mod schema;
+mod servers;
 mod sessions;
 mod support;
 mod updates;

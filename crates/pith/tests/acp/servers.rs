@@ -1,0 +1,100 @@
+//! MCP servers that the editor sends with a session.
+
+use std::path::Path;
+
+use pith_testkit::Turn;
+use serde_json::{Value, json};
+
+use crate::support::Editor;
+
+/// A server in a few lines of shell: it answers what it must, and notes its process.
+const SERVER: &str = r#"#!/bin/sh
+echo "$$" > "$0.pid"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}}]}' ;;
+    *'"greet"'*) result='{"content":[{"type":"text","text":"Hello '"$WHO"'"}]}' ;;
+    *) continue ;;
+  esac
+  [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+fn stdio(script: &Path) -> Value {
+    json!({"name": "shell", "command": "sh", "args": [script], "env": [{"name": "WHO", "value": "from the editor"}]})
+}
+
+#[test]
+fn a_session_uses_the_servers_of_its_editor() {
+    let mut editor = Editor::new([Turn::call("mcp__shell__greet", json!({})), Turn::text("Greeted.")]);
+    editor.home.write_file("server.sh", SERVER);
+    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(editor.prompt(&session, "greet"), "end_turn");
+    let requests = editor.server.requests();
+    assert!(requests[0].body["tools"].to_string().contains("mcp__shell__greet"));
+    assert!(requests[1].body.to_string().contains("Hello from the editor"));
+    let pid: i32 = editor.home.read_file("server.sh.pid").expect("it has run").trim().parse().expect("a number");
+    // Another session has none of them, and nothing of them is left behind the close.
+    let other = editor.new_session();
+    assert_eq!(editor.ask("_pith/mcp", json!({"sessionId": other}))["servers"], json!([]));
+    editor.ask("session/close", json!({"sessionId": session}));
+    assert!(!Path::new("/proc").join(pid.to_string()).exists());
+    editor.finish();
+}
+
+#[test]
+fn wrong_servers_are_refused_by_their_place() {
+    let mut editor = Editor::new([]);
+    let cwd = editor.home.work();
+    let good = json!({"name": "a", "command": "sh", "args": [], "env": []});
+    let refused = [
+        (json!([good, good]), "mcpServers[1].name"),
+        (json!([good, {"name": "b"}]), "mcpServers[1]"),
+        (json!([{"name": "b", "command": 5, "args": [], "env": []}]), "mcpServers[0]"),
+        (json!([{"type": "acp", "name": "b", "id": "x"}]), "mcpServers[0]"),
+        (json!([good, {"name": "", "command": "sh", "args": [], "env": []}]), "mcpServers[1]"),
+        (json!([{"name": "b", "command": "", "args": [], "env": []}]), "mcpServers[0]"),
+        (json!("none"), "mcpServers"),
+    ];
+    for (servers, field) in refused {
+        let id = editor.send("session/new", json!({"cwd": cwd, "mcpServers": servers}));
+        let error = editor.answer(id)["error"].clone();
+        assert_eq!(error["code"], -32602, "{servers}: {error}");
+        assert!(error["data"]["field"].as_str().is_some_and(|named| named.starts_with(field)), "{servers}: {error}");
+    }
+    editor.finish();
+}
+
+#[test]
+fn servers_at_an_address_are_taken() {
+    let mut editor = Editor::new([]);
+    let greeting = editor.ask("initialize", json!({"protocolVersion": 1}));
+    assert_eq!(greeting["agentCapabilities"]["mcpCapabilities"], json!({"http": true, "sse": true}));
+    let cwd = editor.home.work();
+    let headers = json!([{"name": "X-Token", "value": SECRET}]);
+    let server = |kind: &str| json!({"type": kind, "name": kind, "url": "http://127.0.0.1:9/mcp", "headers": headers});
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [server("http"), server("sse")]}));
+    let shown = editor.ask("_pith/mcp", json!({"sessionId": opened["sessionId"]}));
+    let transports: Vec<_> =
+        shown["servers"].as_array().expect("a list").iter().map(|server| &server["transport"]).collect();
+    assert_eq!(transports, ["http", "sse"]);
+    let frames = editor.finish();
+    assert!(!frames.iter().any(|frame| frame.to_string().contains(SECRET)));
+}
+
+#[test]
+fn a_server_that_does_not_start_is_a_notice() {
+    let mut editor = Editor::with([Turn::text("hi")], json!({"session": {"notices": {}}}), |builder| builder);
+    let cwd = editor.home.work();
+    let broken = json!({"name": "broken", "command": "/nowhere/at/all", "args": [], "env": []});
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [broken]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+    let notice = editor.wait_update(|update| update["sessionUpdate"] == "notice");
+    assert_eq!(notice["title"], "MCP server broken cannot be used");
+    editor.finish();
+}
