@@ -38,6 +38,16 @@ impl Client {
         options.is_some_and(|options| options.boolean.is_some())
     }
 
+    /// Whether it tells the text of files as its buffers have it.
+    pub fn reads_files(&self) -> bool {
+        self.capabilities.fs.read_text_file
+    }
+
+    /// Whether it changes files in its buffers.
+    pub fn writes_files(&self) -> bool {
+        self.capabilities.fs.write_text_file
+    }
+
     /// Whether it asks its user with forms.
     pub fn shows_forms(&self) -> bool {
         self.capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.supports_form())

@@ -2,6 +2,7 @@
 //!
 //! Reading only: nothing in pith rewrites a settings file on its own.
 
+mod acp;
 mod keys;
 mod load;
 mod migrate;
@@ -13,6 +14,7 @@ use pith_protocol::{InterruptMode, QueueMode, ThinkingLevel};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+pub use acp::Acp;
 pub use keys::UnknownKey;
 pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys};
 
@@ -51,6 +53,7 @@ pub struct Settings {
     pub shell_path: Option<String>,
     pub shell_command_prefix: Option<String>,
     pub bash: Bash,
+    pub acp: Acp,
     pub tools: Tools,
     /// The most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
@@ -95,6 +98,7 @@ impl Default for Settings {
             shell_path: None,
             shell_command_prefix: None,
             bash: Bash::default(),
+            acp: Acp::default(),
             tools: Tools::default(),
             max_turns: None,
             tasks: Tasks::default(),

@@ -17,6 +17,7 @@ pub mod shell;
 pub mod truncate;
 
 mod arguments;
+mod bridge;
 mod builtin;
 mod command;
 mod confine;
@@ -28,7 +29,8 @@ mod replace;
 mod seen;
 mod tool;
 
+pub use bridge::Bridge;
 pub use builtin::{BUILTINS, Builtin, builtin_tool, builtin_tools};
-pub use confine::Confinement;
+pub use confine::{Confinement, real_path};
 pub use paths::Base;
 pub use workbench::{CallOptions, Workbench, WorkbenchOptions};

@@ -12,7 +12,10 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
+use crate::bridge;
 use crate::confine::real_path;
+use crate::replace::replace;
+use crate::seen::digest;
 use crate::tool::{ABORTED, Outcome, output, run_to_completion};
 use crate::workbench::Workbench;
 
@@ -51,6 +54,26 @@ pub(crate) fn change_file<T: Send + 'static>(
         };
         output(outcome.await)
     })
+}
+
+/// Gives the file its new contents: in the editor if there is one, otherwise on the disk. Returns a remark for the
+/// model, which may be empty.
+pub(crate) fn put(
+    workbench: &Workbench,
+    target: &Target,
+    contents: &[u8],
+    cancel: &CancellationToken,
+) -> Result<String, String> {
+    let Target { shown_path, path } = target;
+    let (metadata, remark) = match bridge::write(workbench, (path, shown_path), contents, cancel)? {
+        // A file that is not saved yet is not on the disk as it was seen.
+        Some(remark) => (path.metadata().ok().filter(|_| remark.is_empty()), remark),
+        None => (Some(replace(path, contents, &workbench.confinement)?), String::new()),
+    };
+    if let Some(metadata) = metadata {
+        workbench.seen.remember(path, &metadata, digest(contents));
+    }
+    Ok(remark)
 }
 
 /// Queues the calls that change the same file. Calls on different files do not wait for each other.

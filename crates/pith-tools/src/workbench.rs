@@ -1,12 +1,13 @@
 //! What the tools of one session share.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use pith_agent::blocking;
 use pith_protocol::ImageBlock;
 use tokio::sync::Semaphore;
 
+use crate::bridge::Bridge;
 use crate::command::environment::{CommandEnv, Shell};
 use crate::command::spill::OutputDir;
 use crate::confine::Confinement;
@@ -30,6 +31,8 @@ pub struct Workbench {
     /// One image is decoded at a time, because each may take hundreds of megabytes.
     pub(crate) decoding: Arc<Semaphore>,
     call_options: RwLock<CallOptions>,
+    /// The editor at the other end, if there is one.
+    bridge: Arc<OnceLock<Arc<dyn Bridge>>>,
 }
 
 /// What a workbench is made of; the default has no supervisor.
@@ -95,6 +98,7 @@ impl Workbench {
             mutations: Arc::default(),
             decoding: Semaphore::new(1).into(),
             call_options: RwLock::default(),
+            bridge: Arc::default(),
         })
     }
 
@@ -112,6 +116,7 @@ impl Workbench {
             mutations: self.mutations.clone(),
             decoding: self.decoding.clone(),
             call_options: RwLock::new(self.call_options()),
+            bridge: self.bridge.clone(),
         })
     }
 
@@ -131,7 +136,18 @@ impl Workbench {
             mutations: self.mutations.clone(),
             decoding: self.decoding.clone(),
             call_options: RwLock::new(call_options),
+            bridge: self.bridge.clone(),
         })
+    }
+
+    /// Makes the file tools of this workbench, and of those made from it, use an editor's buffers. The first one stays.
+    pub fn set_bridge(&self, bridge: Arc<dyn Bridge>) {
+        // A session has one editor.
+        let _ = self.bridge.set(bridge);
+    }
+
+    pub(crate) fn bridge(&self) -> Option<&dyn Bridge> {
+        self.bridge.get().map(|bridge| &**bridge)
     }
 
     /// Returns the current call options.

@@ -8,9 +8,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
-use crate::mutation::{Target, change_file};
+use crate::mutation::{Target, change_file, put};
 use crate::os_error;
-use crate::replace::replace;
 use crate::seen::{MAX_COMPARED, digest, remark};
 use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
@@ -40,9 +39,8 @@ fn write(workbench: &Workbench, target: &Target, content: &str, cancel: &Cancell
         metadata.is_file() && workbench.seen.has_changed(path, &metadata, contents)
     });
     check_aborted(cancel)?;
-    let metadata = replace(path, content.as_bytes(), &workbench.confinement)?;
-    workbench.seen.remember(path, &metadata, digest(content.as_bytes()));
-    let remark = if changed { remark(shown_path) } else { String::new() };
+    let mut remark = if changed { remark(shown_path) } else { String::new() };
+    remark += &put(workbench, target, content.as_bytes(), cancel)?;
     Ok(ToolOutput::text(format!("Successfully wrote to {shown_path}{remark}")))
 }
 

@@ -106,6 +106,7 @@ const KEYS: &[Key] = &[
     key("shellCommandPrefix", Kind::Text),
     key("bash.inheritSecrets", Kind::Flag),
     key("bash.keepBackground", Kind::Flag),
+    key("acp.clientFs", Kind::Flag),
     key("tools.root", Kind::Texts),
     key("maxTurns", Kind::Count),
     key("tasks.todoClearDelay", Kind::Seconds),

@@ -25,6 +25,11 @@ impl Ending {
     }
 }
 
+/// Whether two files have the same text, whatever their line endings and byte order marks.
+pub(crate) fn same_text(one: &[u8], other: &[u8]) -> bool {
+    one == other || Document::parse(one).text == Document::parse(other).text
+}
+
 /// The parsed contents of a file.
 #[derive(Debug)]
 pub(super) struct Document<'a> {

@@ -7,6 +7,7 @@ mod fuzzy;
 mod render;
 
 pub use apply::{Edit, Edited, apply};
+pub(crate) use document::same_text;
 
 use std::io::Read;
 use std::sync::Arc;
@@ -19,10 +20,10 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
+use crate::bridge;
 use crate::files::open_regular;
-use crate::mutation::{Target, change_file};
+use crate::mutation::{Target, change_file, put};
 use crate::os_error;
-use crate::replace::replace;
 use crate::seen::{digest, remark};
 use crate::tool::{Outcome, check_aborted, spec};
 use crate::workbench::Workbench;
@@ -55,14 +56,19 @@ fn edit(workbench: &Workbench, target: &Target, edits: &[Edit], cancel: &Cancell
     let mut original = Vec::new();
     file.read_to_end(&mut original).map_err(|error| os_error::on_open_file(&error, "read"))?;
     drop(file);
-    let changed = workbench.seen.has_changed(path, &metadata, || digest(&original));
+    let mut changed = workbench.seen.has_changed(path, &metadata, || digest(&original));
+    if let Some(buffer) = bridge::unsaved(workbench, path, &original, cancel) {
+        if workbench.bridge().is_none_or(|bridge| !bridge.takes_writes()) {
+            return Err(format!("{shown_path} has unsaved changes in the editor"));
+        }
+        (original, changed) = (buffer, false);
+    }
     check_aborted(cancel)?;
     let edited = apply(&original, edits, shown_path)?;
     check_aborted(cancel)?;
-    let metadata = replace(path, &edited.contents, &workbench.confinement)?;
-    workbench.seen.remember(path, &metadata, digest(&edited.contents));
+    let mut remark = if changed { remark(shown_path) } else { String::new() };
+    remark += &put(workbench, target, &edited.contents, cancel)?;
     let difference = render::difference(&edited.before, &edited.after, shown_path);
-    let remark = if changed { remark(shown_path) } else { String::new() };
     let text = format!("Successfully replaced {} block(s) in {shown_path}.{remark}", edits.len());
     Ok(ToolOutput::text(text).with_details(json!({
         "diff": difference.diff,

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
+use crate::bridge;
 use crate::files::open_regular;
 use crate::image::{Normalised, Rules, Sniffed, normalise, sniff};
 use crate::os_error;
@@ -35,8 +36,9 @@ pub struct Read {
 struct Opened {
     shown_path: String,
     path: PathBuf,
-    file: File,
-    metadata: Metadata,
+    /// `None` if only the editor has it; `head` is all of it then.
+    file: Option<File>,
+    metadata: Option<Metadata>,
     head: Vec<u8>,
 }
 
@@ -52,7 +54,7 @@ impl Read {
         let limit = arguments.limit("limit")?;
         let opened = {
             let workbench = Arc::clone(&self.workbench);
-            run_read_only(&cancel, move |_| open(&workbench, shown_path)).await?
+            run_read_only(&cancel, move |cancel| open(&workbench, shown_path, cancel)).await?
         };
         match sniff(&opened.head) {
             Sniffed::Image(_) => self.image(opened, &cancel).await,
@@ -62,7 +64,7 @@ impl Read {
             }
             Sniffed::Unsupported(mime) => Ok(ToolOutput::text(unsupported(mime))),
             Sniffed::Other if memchr::memchr(0, &opened.head).is_some() => {
-                Ok(ToolOutput::text(binary::report(&opened.head, opened.metadata.len())))
+                Ok(ToolOutput::text(binary::report(&opened.head, opened.metadata.map_or(0, |metadata| metadata.len()))))
             }
             Sniffed::Other => self.text(opened, Window::new(offset, limit), &cancel).await,
         }
@@ -71,7 +73,17 @@ impl Read {
     async fn text(&self, opened: Opened, window: Window, cancel: &CancellationToken) -> Outcome {
         let workbench = Arc::clone(&self.workbench);
         run_read_only(cancel, move |cancel| {
-            let Opened { shown_path, path, file, metadata, head } = opened;
+            let Opened { shown_path, path, file, metadata, mut head } = opened;
+            let (Some(mut file), Some(metadata)) = (file, metadata) else {
+                // It is in the editor only.
+                return text::scan(head.as_slice(), window, None, cancel)?.render(window, &shown_path);
+            };
+            if workbench.bridge().is_some() && metadata.len() <= MAX_COMPARED {
+                file.read_to_end(&mut head).map_err(|error| os_error::on_open_file(&error, "read"))?;
+                if let Some(buffer) = bridge::unsaved(&workbench, &path, &head, cancel) {
+                    return text::scan(buffer.as_slice(), window, None, cancel)?.render(window, &shown_path);
+                }
+            }
             let digest = (metadata.len() <= MAX_COMPARED).then(Digest::default);
             let scan = text::scan(head.as_slice().chain(file), window, digest, cancel)?;
             workbench.seen.remember(&path, &metadata, scan.digest);
@@ -92,20 +104,30 @@ impl Read {
     }
 }
 
-fn open(workbench: &Workbench, shown_path: String) -> Result<Opened, String> {
+fn open(workbench: &Workbench, shown_path: String, cancel: &CancellationToken) -> Result<Opened, String> {
     let path = workbench.base.resolve_existing(&shown_path);
-    let (mut file, metadata) = open_regular(&path, &workbench.confinement)?;
+    let (mut file, metadata) = match open_regular(&path, &workbench.confinement) {
+        Ok(opened) => opened,
+        Err(why) => {
+            workbench.confinement.admit(&path, "access")?;
+            let is_new = !path.exists();
+            let buffer = is_new.then(|| bridge::unsaved(workbench, &path, &[], cancel)).flatten().ok_or(why)?;
+            return Ok(Opened { shown_path, path, file: None, metadata: None, head: buffer });
+        }
+    };
     let mut head = Vec::with_capacity(HEAD);
     let read = (&mut file).take(HEAD as u64).read_to_end(&mut head);
     read.map_err(|error| os_error::on_open_file(&error, "read"))?;
-    Ok(Opened { shown_path, path, file, metadata, head })
+    Ok(Opened { shown_path, path, file: Some(file), metadata: Some(metadata), head })
 }
 
 fn image(mut opened: Opened, rules: Rules, sees_images: bool) -> Outcome {
     let mut data = opened.head;
     // One byte past the limit is enough to see that it is exceeded.
-    let mut rest = (&mut opened.file).take(crate::image::MAX_INPUT as u64 + 1);
-    rest.read_to_end(&mut data).map_err(|error| os_error::on_open_file(&error, "read"))?;
+    if let Some(file) = &mut opened.file {
+        let mut rest = file.take(crate::image::MAX_INPUT as u64 + 1);
+        rest.read_to_end(&mut data).map_err(|error| os_error::on_open_file(&error, "read"))?;
+    }
     let Sniffed::Image(kind) = sniff(&data) else { return Err("The file changed while it was read".to_owned()) };
     let (mime, notes, block) = match normalise(&data, rules) {
         Normalised::Image { block, notes } => (block.mime_type.clone(), notes, Some(block)),

@@ -23,6 +23,7 @@ use super::agent::Agent;
 use super::channel::Channel;
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
+use super::files::EditorFiles;
 use super::host_tools::HostTools;
 use super::launch::{Wanted, Which, refusal};
 use super::outbox::AcpOutbox;
@@ -190,6 +191,7 @@ impl Agent {
     async fn open(self: &Rc<Self>, wanted: Wanted, which: Which<'_>, shown: Shown) -> Result<Opened, Error> {
         let servers = servers::configuration(&wanted.mcp_servers)?;
         let request = self.launch.request(wanted, which)?;
+        let roots = request.additional_roots.clone();
         let client = self.client();
         let (notices, heard) = mpsc::unbounded_channel();
         let mut parts = None;
@@ -202,6 +204,12 @@ impl Agent {
         });
         let seat = seat.await.map_err(|failure| refusal(&failure))?;
         let (channel, translator) = parts.ok_or_else(|| internal("Internal error: the session has no outbox"))?;
+        let directories: Vec<PathBuf> = [seat.cwd.clone()].into_iter().chain(roots).collect();
+        if seat.settings.acp.client_fs
+            && let Some(files) = EditorFiles::of(&client, &seat.id, self.requests.clone(), &directories)
+        {
+            seat.workbench.set_bridge(Arc::new(files));
+        }
         let (turns, requests) = mpsc::unbounded_channel();
         let conversation = Rc::new(Conversation::new(seat, channel, translator, client, turns));
         let guard = CloseUnlessKept(Some(conversation.clone()));

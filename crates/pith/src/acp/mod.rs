@@ -12,6 +12,7 @@ mod agent;
 mod channel;
 mod conversation;
 mod dialogs;
+mod files;
 mod host_tools;
 mod launch;
 mod lifecycle;

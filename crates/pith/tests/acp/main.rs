@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod dialogs;
+mod files;
 mod options;
 mod own;
 mod prompts;

@@ -23,6 +23,8 @@ pub fn check(frames: &[Value], methods: &HashMap<String, String>) {
         let (definition, value) = match (frame.get("method").and_then(Value::as_str), frame.get("error")) {
             (Some("session/update"), _) => ("SessionNotification".to_owned(), &frame["params"]),
             (Some("session/request_permission"), _) => ("RequestPermissionRequest".to_owned(), &frame["params"]),
+            (Some("fs/read_text_file"), _) => ("ReadTextFileRequest".to_owned(), &frame["params"]),
+            (Some("fs/write_text_file"), _) => ("WriteTextFileRequest".to_owned(), &frame["params"]),
             (Some("elicitation/create"), _) => ("CreateElicitationRequest".to_owned(), &frame["params"]),
             (Some("$/cancel_request"), _) => ("CancelRequestNotification".to_owned(), &frame["params"]),
             // Methods of pith's own have no schema.

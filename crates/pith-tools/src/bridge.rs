@@ -1,0 +1,78 @@
+//! Files as an editor has them: buffers that are newer than the disk.
+//!
+//! `read` and `edit` see them, `edit` and `write` change them, so that undo and review work in the editor. Whoever has
+//! an editor at the other end gives the [`Workbench`] a [`Bridge`]; all others pay one branch.
+
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::edit::same_text;
+use crate::tool::check_aborted;
+use crate::workbench::Workbench;
+
+/// Larger files are read from the disk and written to it.
+const MAX_FILE: usize = 10 << 20;
+
+/// An editor. Its functions are called on threads that may block.
+pub trait Bridge: Send + Sync {
+    /// Whether the editor is asked about this file.
+    fn covers(&self, path: &Path) -> bool;
+
+    /// Whether it changes buffers.
+    fn takes_writes(&self) -> bool;
+
+    /// Returns the text that the editor has; `None` if it does not tell.
+    fn read_text(&self, path: &Path, cancel: &CancellationToken) -> Option<String>;
+
+    /// Changes the text that the editor has. The error says why that did not happen.
+    fn write_text(&self, path: &Path, text: &str, cancel: &CancellationToken) -> Result<(), String>;
+}
+
+/// Returns the text of a file in the editor if it is another one than on the disk. Differences in line endings and in
+/// the byte order mark are no others: editors normalise those.
+pub(crate) fn unsaved(workbench: &Workbench, path: &Path, disk: &[u8], cancel: &CancellationToken) -> Option<Vec<u8>> {
+    let bridge = workbench.bridge().filter(|bridge| is_text(disk) && bridge.covers(path))?;
+    let text = bridge.read_text(path, cancel)?.into_bytes();
+    (!same_text(&text, disk)).then_some(text)
+}
+
+/// Writes a file through the editor. Returns the remark for the model, or `None` if it is to be written to the disk.
+pub(crate) fn write(
+    workbench: &Workbench,
+    (path, shown_path): (&Path, &str),
+    contents: &[u8],
+    cancel: &CancellationToken,
+) -> Result<Option<String>, String> {
+    let Some(bridge) = workbench.bridge().filter(|bridge| bridge.takes_writes() && bridge.covers(path)) else {
+        return Ok(None);
+    };
+    let Some(text) = text_of(contents).filter(|_| is_text_on_disk(path)) else { return Ok(None) };
+    bridge.write_text(path, text, cancel).map_err(|why| {
+        // An abort has a text of its own.
+        check_aborted(cancel).err().unwrap_or_else(|| format!("The editor did not write {shown_path}: {why}"))
+    })?;
+    let is_saved = std::fs::read(path).is_ok_and(|disk| same_text(&disk, contents));
+    let remark = "\n\n[Note: the editor has this change and has not saved it. Commands see the file without it.]";
+    Ok(Some(if is_saved { String::new() } else { remark.to_owned() }))
+}
+
+fn is_text(contents: &[u8]) -> bool {
+    text_of(contents).is_some()
+}
+
+fn text_of(contents: &[u8]) -> Option<&str> {
+    let is_small = contents.len() <= MAX_FILE && memchr::memchr(0, contents).is_none();
+    if is_small { std::str::from_utf8(contents).ok() } else { None }
+}
+
+/// Whether the disk has a text file there, or nothing. Editors are not asked to replace anything else.
+fn is_text_on_disk(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() && metadata.len() <= MAX_FILE as u64 => {
+            std::fs::read(path).is_ok_and(|contents| is_text(&contents))
+        }
+        Ok(_) => false,
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
