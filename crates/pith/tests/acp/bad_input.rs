@@ -106,6 +106,17 @@ fn an_id_under_way_cannot_be_used_again() {
 }
 
 #[test]
+fn the_log_has_methods_and_no_words_of_the_user() {
+    let mut editor = Editor::with([Turn::text("fine")], json!({}), |builder| builder.env("PITH_LOG", "debug"));
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "a private matter"), "end_turn");
+    let log = editor.host.stderr();
+    editor.finish();
+    assert!(log.contains("session/prompt"), "{log}");
+    assert!(!log.contains("a private matter"), "{log}");
+}
+
+#[test]
 fn nothing_is_served_before_the_introduction() {
     let server = ModelServer::start(Script::of([]));
     let home = TempHome::for_server(&server);

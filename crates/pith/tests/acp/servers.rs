@@ -23,12 +23,26 @@ done
 "#;
 
 fn stdio(script: &Path) -> Value {
-    json!({"name": "shell", "command": "sh", "args": [script], "env": [{"name": "WHO", "value": "from the editor"}]})
+    let env = json!([{"name": "WHO", "value": "from the editor"}, {"name": "TOKEN", "value": SECRET}]);
+    json!({"name": "shell", "command": "sh", "args": [script], "env": env})
+}
+
+/// A value that nobody but the server may see.
+const SECRET: &str = "hush-4711";
+
+/// Whether a file below a directory contains a text.
+fn is_kept(directory: &Path, text: &str) -> bool {
+    let mut entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.any(|path| {
+        let is_in = || std::fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text));
+        if path.is_dir() { is_kept(&path, text) } else { is_in() }
+    })
 }
 
 #[test]
 fn a_session_uses_the_servers_of_its_editor() {
-    let mut editor = Editor::new([Turn::call("mcp__shell__greet", json!({})), Turn::text("Greeted.")]);
+    let turns = [Turn::call("mcp__shell__greet", json!({})), Turn::text("Greeted.")];
+    let mut editor = Editor::with(turns, json!({}), |builder| builder.env("PITH_LOG", "debug"));
     editor.home.write_file("server.sh", SERVER);
     let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
     let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
@@ -37,13 +51,19 @@ fn a_session_uses_the_servers_of_its_editor() {
     let requests = editor.server.requests();
     assert!(requests[0].body["tools"].to_string().contains("mcp__shell__greet"));
     assert!(requests[1].body.to_string().contains("Hello from the editor"));
+    editor.ask("_pith/mcp", json!({"sessionId": session}));
+    editor.ask("_pith/state", json!({"sessionId": session}));
     let pid: i32 = editor.home.read_file("server.sh.pid").expect("it has run").trim().parse().expect("a number");
     // Another session has none of them, and nothing of them is left behind the close.
     let other = editor.new_session();
     assert_eq!(editor.ask("_pith/mcp", json!({"sessionId": other}))["servers"], json!([]));
     editor.ask("session/close", json!({"sessionId": session}));
     assert!(!Path::new("/proc").join(pid.to_string()).exists());
-    editor.finish();
+    let (home, stderr) = (editor.home.clone(), editor.host.stderr());
+    let frames = editor.finish();
+    assert!(!stderr.contains(SECRET), "{stderr}");
+    assert!(!frames.iter().any(|frame| frame.to_string().contains(SECRET)));
+    assert!(is_kept(&home.home(), "Hello from the editor") && !is_kept(&home.home(), SECRET));
 }
 
 #[test]

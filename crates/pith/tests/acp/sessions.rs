@@ -157,18 +157,26 @@ fn a_session_that_another_program_wrote_is_loaded() {
 
 #[test]
 fn nothing_is_left_of_closed_sessions() {
+    const N_SESSIONS: usize = 200;
     let mut editor = Editor::new([]);
-    let warm = editor.new_session();
-    editor.ask("session/close", json!({"sessionId": warm}));
     let pid = editor.host.pid();
     let count = |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
-    let before = count("fd");
-    for _ in 0..50 {
+    // Several at once, so that everything that is shared has been made.
+    let warm: Vec<String> = (0..10).map(|_| editor.new_session()).collect();
+    for session in warm {
+        editor.ask("session/close", json!({"sessionId": session}));
+    }
+    let (descriptors, threads, memory) = (count("fd"), count("task"), editor.host.memory());
+    for _ in 0..N_SESSIONS {
         let session = editor.new_session();
         editor.ask("session/close", json!({"sessionId": session}));
         assert_eq!(editor.refusal("session/close", json!({"sessionId": session})).0, -32002);
     }
-    eventually("descriptors are closed", || count("fd") <= before);
+    eventually("descriptors are closed", || count("fd") <= descriptors);
+    eventually("threads have ended", || count("task") <= threads);
+    // An open session takes hundreds of kilobytes; what stays of a closed one is not worth a tenth of that.
+    let grown = editor.host.memory().saturating_sub(memory);
+    assert!(grown < (N_SESSIONS as u64) * 40 * 1024, "{grown} bytes are left of {N_SESSIONS} sessions");
     let left = process::with_marker(editor.host.marker());
     assert!(left.iter().all(|process| process.pid == pid), "{left:?}");
     editor.finish();

@@ -1,0 +1,145 @@
+//! What `pith acp` costs: to start, to open sessions, to keep them, to show a long one.
+//!
+//! `cargo bench -p pith --bench acp` prints the figures; nothing is asserted here.
+
+mod measure;
+
+use std::time::{Duration, Instant};
+
+use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
+use serde_json::{Value, json};
+
+use measure::{BIN, median, megabytes, ms, pss, show};
+
+fn main() {
+    let (initialize, new) = starts(41);
+    show("spawn to the answer of initialize, median and slowest of 41", &both(initialize));
+    show("session/new, the first of a process, median and slowest of 41", &both(new));
+    let (first, further, opening) = idle(50);
+    show("session/new, further ones, median of 50", &ms(opening));
+    show("idle PSS with one session", &megabytes(first));
+    show("each further idle session", &megabytes(further));
+    show("session/load of a long conversation", &load());
+}
+
+/// An editor that counts its requests.
+struct Editor {
+    host: Host,
+    home: TempHome,
+    n_sent: u64,
+}
+
+impl Editor {
+    fn start(home: TempHome) -> Self {
+        let (provider, model) = (Api::Anthropic.provider(), Api::Anthropic.model());
+        let agent = home.agent().display().to_string();
+        let builder = Host::builder(BIN).home(&home).env("PITH_AGENT_DIR", &agent).timeout(Duration::from_secs(120));
+        let host = builder.args(["acp", "--provider", provider, "--model", model]).spawn();
+        Editor { host, home, n_sent: 0 }
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.n_sent += 1;
+        let id = self.n_sent;
+        self.host.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let answer = self.host.wait(|frame| frame["id"] == id);
+        assert!(answer.get("error").is_none(), "{answer}");
+        answer["result"].clone()
+    }
+
+    fn initialize(&mut self) {
+        self.ask("initialize", json!({"protocolVersion": 1}));
+    }
+
+    fn new_session(&mut self) -> String {
+        let cwd = self.home.work();
+        self.ask("session/new", json!({"cwd": cwd, "mcpServers": []}))["sessionId"].as_str().expect("an id").to_owned()
+    }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = Instant::now();
+    let result = work();
+    (result, start.elapsed())
+}
+
+fn both(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let slowest = times.last().copied().unwrap_or_default();
+    format!("{}, {}", ms(median(times)), ms(slowest))
+}
+
+/// How long processes take to answer `initialize`, and then to open a session.
+fn starts(n: usize) -> (Vec<Duration>, Vec<Duration>) {
+    let server = ModelServer::start(Script::new());
+    let once = || {
+        let home = TempHome::for_server(&server);
+        let (mut editor, started) = timed(|| {
+            let mut editor = Editor::start(home);
+            editor.initialize();
+            editor
+        });
+        (started, timed(|| editor.new_session()).1)
+    };
+    (0..n).map(|_| once()).unzip()
+}
+
+/// The memory of one idle session, of each further one, and how long those take to open.
+fn idle(n: u64) -> (u64, u64, Duration) {
+    let server = ModelServer::start(Script::new());
+    let mut editor = Editor::start(TempHome::for_server(&server));
+    editor.initialize();
+    editor.new_session();
+    let first = at_rest(&editor);
+    let times = (0..n).map(|_| timed(|| editor.new_session()).1).collect();
+    let all = at_rest(&editor);
+    (first, all.saturating_sub(first) / n, median(times))
+}
+
+/// Memory is given back a moment after the last work.
+fn at_rest(editor: &Editor) -> u64 {
+    std::thread::sleep(Duration::from_millis(500));
+    pss(editor.host.pid())
+}
+
+/// How long it takes to show a session of a few thousand messages and some megabytes.
+fn load() -> String {
+    let server =
+        ModelServer::start(Script::of([Turn::blocks([Block::text("One more line of an answer.\n".repeat(70))])]));
+    let mut editor = Editor::start(TempHome::for_server(&server));
+    editor.initialize();
+    let session = editor.new_session();
+    editor.ask("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}));
+    editor.ask("session/close", json!({"sessionId": session}));
+    let file = lengthen(&editor.home, &session, 5000);
+    let cwd = editor.home.work();
+    let before = editor.host.frames().len();
+    let load = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
+    let (_, time) = timed(|| editor.ask("session/load", load));
+    let n_updates = editor.host.frames().len() - before;
+    format!("{} ({:.1} MB, {n_updates} frames)", ms(time), file as f64 / 1e6)
+}
+
+/// Repeats the last answer of a session until it has `n`; returns the size of its file.
+fn lengthen(home: &TempHome, session: &str, n: usize) -> u64 {
+    let places = walk(&home.agent().join("sessions"));
+    let path = places.into_iter().find(|path| path.to_string_lossy().contains(session)).expect("a session file");
+    let text = std::fs::read_to_string(&path).expect("text");
+    let is_answer = |line: &Value| line["message"]["role"] == "assistant";
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut answer = lines.rfind(is_answer).expect("an answer");
+    let mut longer = text.clone();
+    for number in 0..n {
+        answer["parentId"] = answer["id"].clone();
+        answer["id"] = json!(format!("{number:08x}"));
+        longer.push_str(&answer.to_string());
+        longer.push('\n');
+    }
+    std::fs::write(&path, longer).expect("written");
+    path.metadata().expect("it is there").len()
+}
+
+fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
