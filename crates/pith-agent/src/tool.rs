@@ -27,6 +27,16 @@ pub trait Tool: Send + Sync {
         Vec::new()
     }
 
+    /// Returns how the model learns of the tool.
+    fn exposure(&self) -> Exposure {
+        Exposure::Direct
+    }
+
+    /// Returns the server the tool belongs to, if it does.
+    fn origin(&self) -> Option<Origin<'_>> {
+        None
+    }
+
     /// Returns whether batches with this tool run one call after the other.
     fn is_sequential(&self) -> bool {
         false
@@ -98,6 +108,25 @@ impl ToolOutput {
         self.details = Some(details);
         self
     }
+}
+
+/// How the model learns of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// It is declared with every request.
+    Direct,
+    /// It is declared as long as there are not too many.
+    Auto,
+    /// The model searches for it; then it is declared.
+    Deferred,
+}
+
+/// The server of a tool.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    pub server: &'a str,
+    /// What the server is good for, in a line.
+    pub about: Option<&'a str>,
 }
 
 /// Whether a pattern in which `*` stands for any text names a tool.

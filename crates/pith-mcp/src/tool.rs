@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate};
+use pith_agent::{BoxFuture, Exposure, Origin, Tool, ToolContext, ToolOutput, ToolUpdate};
 use pith_protocol::ToolSpec;
 use pith_tools::shell::OutputDir;
 use rmcp::model::ProgressNotificationParam;
 use serde_json::{Map, Value, json};
 
+use crate::config;
 use crate::connection::CallError;
 use crate::offer::OfferedTool;
 use crate::result::Call;
@@ -25,6 +26,8 @@ pub struct McpTool {
     /// As the server calls it.
     tool: String,
     server: Arc<Server>,
+    /// What the server is good for: as the user says, else the first line of its instructions.
+    about: Option<String>,
     output_dir: Arc<OutputDir>,
 }
 
@@ -37,7 +40,10 @@ impl McpTool {
             parameters: Arc::new(tool.parameters.clone()),
             prefer_strict: false,
         };
-        McpTool { spec, label, tool: tool.name.clone(), server, output_dir }
+        let instructions = server.snapshot().offer.and_then(|offer| offer.instructions.clone());
+        let first_line = instructions.and_then(|text| text.lines().next().map(str::to_owned));
+        let about = server.config.description.clone().or(first_line);
+        McpTool { spec, label, tool: tool.name.clone(), server, about, output_dir }
     }
 
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
@@ -84,6 +90,19 @@ impl Tool for McpTool {
 
     fn label(&self) -> &str {
         &self.label
+    }
+
+    fn exposure(&self) -> Exposure {
+        match self.server.config.exposure_of(&self.tool) {
+            // Hidden tools are not offered.
+            config::Exposure::Direct | config::Exposure::Hidden => Exposure::Direct,
+            config::Exposure::Auto => Exposure::Auto,
+            config::Exposure::Deferred => Exposure::Deferred,
+        }
+    }
+
+    fn origin(&self) -> Option<Origin<'_>> {
+        Some(Origin { server: &self.server.config.name, about: self.about.as_deref() })
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

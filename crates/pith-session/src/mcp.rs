@@ -132,6 +132,7 @@ impl Session {
 
     pub(crate) fn on_servers_ready(&mut self, answer: oneshot::Sender<Turn>) {
         self.take_mcp_tools();
+        self.declare_found_tools();
         // If the answer has no receiver, the run is ending.
         let _ = answer.send(self.next_turn());
     }
@@ -145,7 +146,8 @@ impl Session {
         let version = self.mcp.servers.version();
         if version != self.mcp.version {
             self.mcp.version = version;
-            self.tools.set_mcp(self.mcp.servers.tools());
+            let window = self.models.current().map_or(u64::MAX, |model| self.models.window(model));
+            self.tools.set_mcp(self.mcp.servers.tools(), window, &self.host_tools.link);
             self.assemble_prompt();
         }
     }

@@ -44,6 +44,18 @@ impl SessionStore {
         entries.into_iter().map(entry).collect()
     }
 
+    /// Returns the data of the `custom` entries of a type on the current branch, oldest first.
+    pub fn custom_data(&self, custom_type: &str) -> Vec<Value> {
+        let mut lines = self.tree.lines();
+        let path = self.tree.path(self.leaf);
+        let custom = path.into_iter().filter(|index| self.tree.node(*index).kind == Kind::Custom);
+        let data = |index: NodeIndex| {
+            let mut entry = object(lines.get(index).ok()?).ok()?;
+            (entry.get("customType")?.as_str()? == custom_type).then(|| entry.remove("data")).flatten()
+        };
+        custom.filter_map(data).collect()
+    }
+
     /// Returns the messages of the context that come from entries of some kinds, oldest first. Others are not read.
     pub fn messages_of(&self, is_wanted: impl Fn(Kind) -> bool) -> Vec<Arc<Message>> {
         let sources = self.context.sources().iter().enumerate();

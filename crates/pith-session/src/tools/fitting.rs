@@ -31,6 +31,10 @@ impl Tool for FittingTool {
         self.tool.label()
     }
 
+    fn rules(&self) -> Vec<&str> {
+        self.tool.rules()
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
             let output = self.tool.clone().run(arguments, context).await;

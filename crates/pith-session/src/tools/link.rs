@@ -23,6 +23,10 @@ pub(crate) enum FromTool {
     Withdraw { id: String, told: oneshot::Sender<()> },
     /// Operations on the todo list.
     Todos { arguments: Map<String, Value>, answer: oneshot::Sender<ToolOutput> },
+    /// A search for tools.
+    FindTools { arguments: Map<String, Value>, answer: oneshot::Sender<ToolOutput> },
+    /// A tool that was not declared is being called. Answered when that is noted.
+    ToolUsed { name: Arc<str>, noted: oneshot::Sender<()> },
 }
 
 /// A tool's connection to the session; all tools of a session share one channel.

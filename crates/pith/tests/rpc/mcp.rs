@@ -238,3 +238,61 @@ fn a_killed_pith_leaves_no_server() {
     scene.host.kill();
     wait_gone(&pids);
 }
+
+/// The names of all tools of the n-th request.
+fn declared(scene: &Scene, request: usize) -> Vec<String> {
+    let body = scene.server.wait_request(request).body;
+    let tools = body["tools"].as_array().expect("tools are a list");
+    let names = tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned());
+    names.filter(|name| name.starts_with("mcp__") || name == "tool_search").collect()
+}
+
+#[test]
+fn deferred_tools_are_found_and_stay_declared() {
+    let turns = [
+        Turn::call("tool_search", json!({"query": "greets somebody", "limit": 1})),
+        Turn::call("mcp__shell__greet", json!({"who": "you"})),
+        Turn::text("done"),
+        Turn::text("resumed"),
+    ];
+    let (model, home, server) = home_answering(turns, |server| {
+        let mut entry = entry(server);
+        entry["exposure"] = json!("deferred");
+        entry["description"] = json!("Greets people");
+        json!({"shell": entry})
+    });
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    assert_eq!(declared(&scene, 0), ["tool_search"]);
+    let prompt = scene.server.wait_request(0).body.to_string();
+    assert!(prompt.contains("Tools of the server shell are found with tool_search: Greets people"), "{prompt}");
+    assert_eq!(declared(&scene, 1), ["tool_search", "mcp__shell__greet"]);
+    let results = scene.tool_results();
+    assert!(texts(&results[0]["content"]).contains("\"who\""), "{results:?}");
+    assert_eq!(results[0]["details"]["tools"], json!(["mcp__shell__greet"]));
+    assert_eq!(texts(&results[1]["content"]), "Hello from the server");
+    // A resumed session declares the same tools, byte for byte.
+    let path = scene.state()["sessionFile"].as_str().expect("a file").to_owned();
+    let mut second = scene.again(&["--session", &path]);
+    second.data(json!({"type": "prompt", "message": "and now"}));
+    second.wait_type("agent_settled");
+    let tools = |request: usize| scene.server.wait_request(request).body["tools"].to_string();
+    assert_eq!(tools(3), tools(2));
+    second.finish();
+    finish(scene, &server);
+}
+
+#[test]
+fn a_deferred_tool_that_was_not_found_runs_and_is_declared_from_then_on() {
+    let (model, home, server) = home_with(|server| {
+        let mut entry = entry(server);
+        entry["toolExposure"] = json!({"greet": "deferred"});
+        json!({"shell": entry})
+    });
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    assert_eq!(declared(&scene, 0), ["mcp__shell__wait", "tool_search"]);
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "Hello from the server");
+    assert_eq!(declared(&scene, 1), ["mcp__shell__wait", "tool_search", "mcp__shell__greet"]);
+    finish(scene, &server);
+}

@@ -153,6 +153,13 @@ impl Session {
             FromTool::Todos { arguments, answer } => {
                 let _ = answer.send(self.write_todos(arguments));
             }
+            FromTool::FindTools { arguments, answer } => {
+                let _ = answer.send(self.find_tools(&arguments));
+            }
+            FromTool::ToolUsed { name, noted } => {
+                self.note_found(&[&name]);
+                let _ = noted.send(());
+            }
         }
     }
 

@@ -1,0 +1,298 @@
+//! Tools that the model finds by searching: which are deferred, `tool_search`, and how found ones are declared.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pith_agent::{BoxFuture, Exposure, Tool, ToolContext, ToolOutput};
+use pith_protocol::ToolSpec;
+use serde_json::{Map, Value, json};
+
+use super::host::DISCONNECTED;
+use super::{FromTool, ToolLink};
+use crate::session::Session;
+
+pub(crate) const TOOL_SEARCH: &str = "tool_search";
+/// The `customType` of entries that name the tools found so far, so that a resumed session declares the same ones.
+const LOADED_TOOLS: &str = "loaded_tools";
+/// Above so many tools, or this share of the context window, those with exposure `auto` are deferred.
+const MAX_DECLARED: usize = 60;
+const MAX_SHARE_OF_WINDOW: u64 = 10;
+/// What a token is worth in bytes of JSON, roughly.
+const BYTES_PER_TOKEN: u64 = 4;
+const DEFAULT_LIMIT: usize = 8;
+const MAX_LIMIT: usize = 20;
+
+/// Returns which of the tools the model has to search for.
+pub(super) fn deferred(tools: &[Arc<dyn Tool>], context_window: u64) -> Vec<Arc<str>> {
+    let of = |exposure: Exposure| tools.iter().filter(move |tool| tool.exposure() == exposure);
+    let declared = || of(Exposure::Direct).chain(of(Exposure::Auto));
+    let n_bytes: u64 = declared().map(|tool| size(tool.spec())).sum();
+    let is_large = n_bytes / BYTES_PER_TOKEN * MAX_SHARE_OF_WINDOW >= context_window;
+    let is_much = declared().count() > MAX_DECLARED || is_large;
+    let is_deferred = |tool: &&Arc<dyn Tool>| match tool.exposure() {
+        Exposure::Direct => false,
+        Exposure::Auto => is_much,
+        Exposure::Deferred => true,
+    };
+    tools.iter().filter(is_deferred).map(|tool| tool.spec().name.clone()).collect()
+}
+
+fn size(spec: &ToolSpec) -> u64 {
+    (spec.name.len() + spec.description.len() + spec.parameters.to_string().len()) as u64
+}
+
+/// The tool with which the model finds others.
+pub(super) struct ToolSearch {
+    spec: ToolSpec,
+    /// One line for each server whose tools are found this way.
+    servers: Vec<String>,
+    link: ToolLink,
+}
+
+impl ToolSearch {
+    pub fn new(deferred: &[Arc<dyn Tool>], link: ToolLink) -> Self {
+        let mut servers: Vec<String> = Vec::new();
+        for origin in deferred.iter().filter_map(|tool| tool.origin()) {
+            let about = origin.about.map(|about| format!(": {about}")).unwrap_or_default();
+            let line = format!("Tools of the server {} are found with {TOOL_SEARCH}{about}", origin.server);
+            if !servers.contains(&line) {
+                servers.push(line);
+            }
+        }
+        let description = "Finds tools of connected servers by words of their names, descriptions and parameters. \
+                           Tools that were found can be called from then on.";
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What the tool should do, in a few words"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "description": "How many tools at most; default 8"},
+            },
+            "required": ["query"],
+        });
+        let spec = ToolSpec {
+            name: TOOL_SEARCH.into(),
+            description: description.into(),
+            parameters: Arc::new(parameters),
+            prefer_strict: false,
+        };
+        ToolSearch { spec, servers, link }
+    }
+}
+
+impl Tool for ToolSearch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn label(&self) -> &str {
+        "Tool Search"
+    }
+
+    fn rules(&self) -> Vec<&str> {
+        self.servers.iter().map(String::as_str).collect()
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, _context: ToolContext) -> BoxFuture<'static, ToolOutput> {
+        Box::pin(async move {
+            let found = self.link.ask(|answer| FromTool::FindTools { arguments, answer }).await;
+            found.unwrap_or_else(|| ToolOutput::error(DISCONNECTED))
+        })
+    }
+}
+
+/// A tool that is not declared. A model that calls it all the same gets its result, and from then on the declaration.
+pub(super) struct DeferredTool {
+    tool: Arc<dyn Tool>,
+    link: ToolLink,
+}
+
+impl DeferredTool {
+    pub fn new(tool: Arc<dyn Tool>, link: ToolLink) -> Self {
+        DeferredTool { tool, link }
+    }
+}
+
+impl Tool for DeferredTool {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn label(&self) -> &str {
+        self.tool.label()
+    }
+
+    fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
+        Box::pin(async move {
+            let name = self.spec().name.clone();
+            self.link.ask(|noted| FromTool::ToolUsed { name, noted }).await;
+            self.tool.clone().run(arguments, context).await
+        })
+    }
+}
+
+impl Session {
+    /// Declares the tools that were found on this branch.
+    pub(crate) fn declare_found_tools(&mut self) {
+        if self.tools.has_deferred() {
+            let names = |data: Value| match data.get("names") {
+                Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+                _ => Vec::new(),
+            };
+            let found = self.store.custom_data(LOADED_TOOLS).into_iter().flat_map(names).collect();
+            self.tools.declare(found);
+        }
+    }
+
+    /// Answers a search of the model. What it found is declared from the next request on.
+    pub(crate) fn find_tools(&mut self, arguments: &Map<String, Value>) -> ToolOutput {
+        let query = arguments.get("query").and_then(Value::as_str).unwrap_or_default();
+        let limit = arguments.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
+        let tools = self.tools.deferred();
+        let found = rank(query, &tools, limit.unwrap_or(DEFAULT_LIMIT).min(MAX_LIMIT));
+        let names: Vec<&str> = found.iter().map(|tool| &*tool.spec().name).collect();
+        if found.is_empty() {
+            return ToolOutput::text(format!("No tool fits \"{query}\". There are {}; try other words.", tools.len()))
+                .with_details(json!({"tools": names}));
+        }
+        let text: Vec<String> = found
+            .iter()
+            .map(|tool| {
+                let spec = tool.spec();
+                json!({"name": &*spec.name, "description": &*spec.description, "parameters": &*spec.parameters})
+                    .to_string()
+            })
+            .collect();
+        self.note_found(&names);
+        ToolOutput::text(text.join("\n")).with_details(json!({"tools": names}))
+    }
+
+    /// Remembers tools in the session file, those that are new.
+    pub(crate) fn note_found(&mut self, names: &[&str]) {
+        let new: Vec<&&str> = names.iter().filter(|name| !self.tools.is_declared(name)).collect();
+        if !new.is_empty() {
+            self.store.append_custom(LOADED_TOOLS, Some(&json!({"names": new})));
+            self.declare_found_tools();
+        }
+    }
+}
+
+/// Returns the tools that fit a query best (BM25 over server, name, title, description and parameters).
+fn rank(query: &str, tools: &[Arc<dyn Tool>], limit: usize) -> Vec<Arc<dyn Tool>> {
+    const SATURATION: f64 = 1.2;
+    const LENGTH_WEIGHT: f64 = 0.75;
+    let documents: Vec<Vec<String>> = tools.iter().map(|tool| document(&**tool)).collect();
+    let n_words: usize = documents.iter().map(Vec::len).sum();
+    let mean_length = (n_words as f64 / documents.len().max(1) as f64).max(1.0);
+    let mut n_documents: HashMap<&str, usize> = HashMap::new();
+    let wanted = words(query);
+    for word in &wanted {
+        let n_with = documents.iter().filter(|document| document.contains(word)).count();
+        n_documents.insert(word, n_with);
+    }
+    let score = |document: &Vec<String>| -> f64 {
+        let length = LENGTH_WEIGHT.mul_add(document.len() as f64 / mean_length, 1.0 - LENGTH_WEIGHT);
+        let of_word = |word: &String| {
+            let n_with = n_documents.get(word.as_str()).copied().unwrap_or(0) as f64;
+            let rarity = ((documents.len() as f64 - n_with + 0.5) / (n_with + 0.5)).ln_1p();
+            let n_times = document.iter().filter(|other| *other == word).count() as f64;
+            rarity * n_times * (SATURATION + 1.0) / SATURATION.mul_add(length, n_times)
+        };
+        wanted.iter().map(of_word).sum()
+    };
+    let mut scored: Vec<(f64, &Arc<dyn Tool>)> = documents.iter().map(score).zip(tools).collect();
+    scored.retain(|(score, _)| *score > 0.0);
+    // A stable sort: equal tools stay in the order of their servers.
+    scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    scored.into_iter().take(limit).map(|(_, tool)| tool.clone()).collect()
+}
+
+fn document(tool: &dyn Tool) -> Vec<String> {
+    let spec = tool.spec();
+    let mut text = format!("{} {} {}", spec.name, tool.label(), spec.description);
+    if let Some(Value::Object(properties)) = spec.parameters.get("properties") {
+        properties.keys().for_each(|name| {
+            text.push(' ');
+            text.push_str(name);
+        });
+    }
+    words(&text)
+}
+
+/// The words of a text in lower case; `createIssue` and `create_issue` are two words.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut was_lower) = (Vec::new(), String::new(), false);
+    for letter in text.chars() {
+        if !letter.is_alphanumeric() || (letter.is_uppercase() && was_lower) {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        was_lower = letter.is_lowercase();
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Named(ToolSpec, Exposure);
+
+    impl Tool for Named {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn exposure(&self) -> Exposure {
+            self.1
+        }
+
+        fn run(self: Arc<Self>, _: Map<String, Value>, _: ToolContext) -> BoxFuture<'static, ToolOutput> {
+            Box::pin(async { ToolOutput::text("") })
+        }
+    }
+
+    fn tool(name: &str, description: &str, exposure: Exposure) -> Arc<dyn Tool> {
+        let parameters = Arc::new(json!({"type": "object", "properties": {"repoPath": {"type": "string"}}}));
+        let (name, description) = (name.into(), description.into());
+        Arc::new(Named(ToolSpec { name, description, parameters, prefer_strict: false }, exposure))
+    }
+
+    #[test]
+    fn the_best_fitting_tools_come_first() {
+        let tools = [
+            tool("mcp__git__git_log", "Shows the commits of a branch", Exposure::Auto),
+            tool("mcp__git__git_commit", "Records changes as a commit", Exposure::Auto),
+            tool("mcp__time__get_current_time", "Tells the time of a city", Exposure::Auto),
+        ];
+        let found = |query: &str, limit: usize| -> Vec<String> {
+            rank(query, &tools, limit).iter().map(|tool| tool.spec().name.to_string()).collect()
+        };
+        assert_eq!(found("what time is it", 8), ["mcp__time__get_current_time"]);
+        assert_eq!(found("git commit", 8), ["mcp__git__git_commit", "mcp__git__git_log"]);
+        assert_eq!(found("git commit", 1), ["mcp__git__git_commit"]);
+        assert_eq!(found("repo path", 8).len(), 3, "parameters count");
+        assert!(found("", 8).is_empty() && found("weather", 8).is_empty());
+    }
+
+    #[test]
+    fn words_end_where_names_change_case() {
+        assert_eq!(words("createIssue_ID für-2"), ["create", "issue", "id", "für", "2"]);
+    }
+
+    #[test]
+    fn many_or_large_tools_are_deferred() {
+        let many = |n_tools: usize, exposure| -> Vec<Arc<dyn Tool>> {
+            (0..n_tools).map(|number| tool(&format!("t{number}"), "", exposure)).collect()
+        };
+        assert_eq!(deferred(&many(60, Exposure::Auto), 1_000_000).len(), 0);
+        assert_eq!(deferred(&many(61, Exposure::Auto), 1_000_000).len(), 61);
+        assert_eq!(deferred(&many(61, Exposure::Direct), 1_000_000).len(), 0);
+        assert_eq!(deferred(&many(1, Exposure::Deferred), 1_000_000).len(), 1);
+        let large = [tool("t", &"x".repeat(4000), Exposure::Auto)];
+        assert_eq!((deferred(&large, 9000).len(), deferred(&large, 20_000).len()), (1, 0));
+    }
+}
