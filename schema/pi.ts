@@ -1521,6 +1521,36 @@ export type RetryFallbackSucceededEvent = {
   role: string;
 };
 
+/** What is enforced. Absent from `get_state` if no sandbox was asked for. */
+export type SandboxState = {
+  /** `read-only`, `workspace-write` or `custom`. */
+  profile: string;
+  /** Whether tools run; if not, `error` says why each call is refused. */
+  enforced: boolean;
+  /** `full`, `strict` or `best-effort`. */
+  require: string;
+  /** The level of Landlock that this kernel offers. */
+  landlockAbi: number;
+  seccomp: boolean;
+  namespaces: boolean;
+  /** Who holds commands to the policy: `kernel`. */
+  filesystem: string;
+  /** Who holds file tools to the policy: `kernel`. */
+  fileTools: string;
+  /** `restored`: a protected path that a command changes is put back at once and the command ends. */
+  protectedPaths: string;
+  /** `on` or `off`. */
+  network: string;
+  /** `on` or `off`. */
+  unixSockets: string;
+  writable: string[];
+  /** Gaps that stay open on this kernel. */
+  missing: string[];
+  /** What runs with the rights of the user all the same. */
+  unconfined: string[];
+  error?: string;
+};
+
 /** Which program it is. */
 export type Server = {
   /** Always `pith`, whatever name it was started under. */
@@ -1858,6 +1888,8 @@ export type State = {
   sessionWriteError?: string;
   /** The MCP servers, once they are known and if there are any. */
   mcpServers?: McpServerState[];
+  /** What holds tools back, if anything does. */
+  sandbox?: SandboxState;
   /** Large; only hosts that ask for it by their dialect get it. */
   systemPrompt?: string;
   /** As above. */

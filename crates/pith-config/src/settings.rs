@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub use acp::Acp;
 pub use keys::UnknownKey;
-pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys};
+pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys, written};
 
 /// Every setting a headless agent acts on, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -55,6 +55,8 @@ pub struct Settings {
     pub bash: Bash,
     pub acp: Acp,
     pub tools: Tools,
+    /// Only to see that it has changed: a sandbox is made from the files themselves, where a mistake is an error.
+    pub sandbox: Option<Value>,
     /// The most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
     pub tasks: Tasks,
@@ -100,6 +102,7 @@ impl Default for Settings {
             bash: Bash::default(),
             acp: Acp::default(),
             tools: Tools::default(),
+            sandbox: None,
             max_turns: None,
             tasks: Tasks::default(),
             default_project_trust: DefaultTrust::default(),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use pith_ai::Web;
 use pith_config::Environment;
 use pith_tools::process::{CommandLine, Jobs, Piped};
+use pith_tools::sandbox::{CurrentSandbox, Variables as Passed};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
@@ -24,6 +25,8 @@ const MAX_VALUE: u64 = 64 * 1024;
 /// Where and with what servers run.
 pub struct Launch {
     pub jobs: Arc<Jobs>,
+    /// What the programs are held to.
+    pub sandbox: CurrentSandbox,
     pub environment: Environment,
     /// The way to servers at an address.
     pub web: Web,
@@ -77,9 +80,11 @@ impl Launch {
             arguments,
             cwd,
             environment: environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            confinement: None,
         };
         let program = command.program.display().to_string();
-        let started = self.jobs.spawn_piped(command);
+        let confined = self.sandbox.confine(command, &self.jobs, Passed::Chosen);
+        let started = confined.and_then(|command| self.jobs.spawn_piped(command));
         let pipes = started.map_err(|error| Failure::failed(format!("cannot start {program}: {error}")))?;
         Ok(Launched { pipes, remarks: Remarks::hiding(&secrets) })
     }

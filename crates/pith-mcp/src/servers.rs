@@ -10,6 +10,7 @@ use pith_ai::Web;
 use pith_config::{Diagnostic, Environment};
 use pith_protocol::answers::{McpServer, McpServerInfo, McpServerState, McpTool as ShownTool};
 use pith_tools::process::{Jobs, Supervisor};
+use pith_tools::sandbox::CurrentSandbox;
 use pith_tools::shell::OutputDir;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -39,6 +40,8 @@ pub struct Options {
     pub web: Web,
     /// Guards the programs.
     pub supervisor: Option<Supervisor>,
+    /// What the programs are held to.
+    pub sandbox: CurrentSandbox,
     /// Below it, what is too large for a result is kept.
     pub temp: PathBuf,
 }
@@ -185,6 +188,7 @@ impl Servers {
         let read = read_all(&places, &given, (shared.options.is_trusted)(&cwd));
         let launch = Arc::new(Launch {
             jobs: shared.jobs.clone(),
+            sandbox: shared.options.sandbox.clone(),
             environment: shared.options.places.environment.clone(),
             web: shared.options.web.clone(),
             hidden: (shared.options.hidden)(),

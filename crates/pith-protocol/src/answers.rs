@@ -3,6 +3,7 @@
 mod hello;
 mod mcp;
 mod project;
+mod sandbox;
 mod tree;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use project::{
     Collision, Commands, Connection, ConnectionState, Diagnostic, DiagnosticKind, Diagnostics, Integrations,
     OfferedCommand, Reloaded, ResourceChange, Service, ServiceState, Source,
 };
+pub use sandbox::SandboxState;
 pub use tree::{Entries, FlatNode, ForkMessage, ForkMessages, ListedSession, Navigated, Sessions, Tree, TreeNode};
 
 /// What became of a prompt.
@@ -96,6 +98,9 @@ pub struct State {
     /// The MCP servers, once they are known and if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<McpServerState>,
+    /// What holds tools back, if anything does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxState>,
     /// Large; only hosts that ask for it by their dialect get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<Arc<str>>,

@@ -41,6 +41,8 @@ pub struct PromptParts<'a> {
     pub sections: &'a [Section],
     /// BCP 47 tag of the language to answer in.
     pub locale: Option<&'a str>,
+    /// What the sandbox lets commands do.
+    pub sandbox: Option<&'a str>,
 }
 
 /// A tool as the prompt mentions it.
@@ -98,6 +100,7 @@ impl Default for PromptParts<'_> {
             extra_rules: &[],
             sections: &[],
             locale: None,
+            sandbox: None,
         }
     }
 }
@@ -178,7 +181,8 @@ impl PromptParts<'_> {
 
     fn addendum(&self) -> Option<String> {
         let language = self.locale.map(language_line);
-        let parts: Vec<&str> = self.append.iter().map(|part| &**part).chain(language.as_deref()).collect();
+        let lines = self.sandbox.into_iter().chain(language.as_deref());
+        let parts: Vec<&str> = self.append.iter().map(|part| &**part).chain(lines).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 

@@ -51,6 +51,7 @@ impl Session {
             todo_phases: self.todos.phases().to_vec(),
             session_write_error: self.store.write_error().map(str::to_owned),
             mcp_servers: self.mcp.states(),
+            sandbox: self.workbench().sandbox.as_ref().map(|sandbox| sandbox.state()),
             system_prompt: self.options.state_has_prompt.then(|| self.project.prompt().clone()),
             dump_tools: self.options.state_has_prompt.then(|| self.dump_tools()),
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate};
 use pith_protocol::{Block, ToolSpec};
+use pith_sandbox::watch::Watch;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -14,6 +15,7 @@ use crate::command::decode::Decoder;
 use crate::command::environment::Caller;
 use crate::command::follow::{Ending, Listener, follow};
 use crate::process::Running;
+use crate::sandbox::Sandbox;
 use crate::tool::{Outcome, output, spec};
 use crate::truncate::Limits;
 use crate::workbench::Workbench;
@@ -45,24 +47,43 @@ impl Bash {
         if context.cancel.is_cancelled() {
             return Err("Command aborted".to_owned());
         }
-        let running = start(&self.workbench, arguments.text("command")?, Caller::Model)?;
+        let Started { running, watch } = start(&self.workbench, arguments.text("command")?, Caller::Model)?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
         let ending = follow(running, &mut progress, &context.cancel, timeout)
             .await
             .map_err(|error| format!("Could not run the shell: {error}"))?;
+        if let Some(path) = watch.and_then(|watch| watch.look().into_iter().next()) {
+            let shown = path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path).display();
+            return Err(format!("Changed a protected path: {shown}. It was put back and the command was stopped."));
+        }
         progress.finish(ending, timeout)
     }
 }
 
+/// A command that runs, and what guards the protected paths from it.
+pub(crate) struct Started {
+    pub running: Running,
+    pub watch: Option<Arc<Watch>>,
+}
+
 /// Starts `command` in the configured shell.
-pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Result<Running, String> {
+pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Result<Started, String> {
     let mut env = workbench.call_options().env;
     let environment = match env.inherited.take() {
         Some(own) => env.apply(own.into_iter().map(|(name, value)| (name.into(), value.into())), caller),
         None => env.apply(std::env::vars_os(), caller),
     };
+    let sandbox = workbench.sandbox.as_ref().map(|sandbox| sandbox.for_commands_of(caller)).transpose()?.flatten();
+    let environment = match sandbox {
+        Some(sandbox) => sandbox.filter(environment),
+        None => environment,
+    };
+    let confinement = sandbox.map(|sandbox| sandbox.for_command(&workbench.jobs)).transpose()?;
+    let watch = confinement.as_ref().map(|confinement| Arc::clone(&confinement.watch));
     let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;
-    workbench.jobs.spawn(command_line).map_err(|error| format!("Could not run the shell: {error}"))
+    let running = workbench.jobs.spawn(command_line.confined_to(confinement));
+    let running = running.map_err(|error| format!("Could not run the shell: {error}"))?;
+    Ok(Started { running, watch })
 }
 
 fn timeout(seconds: f64) -> Result<Duration, String> {
@@ -77,6 +98,7 @@ fn timeout(seconds: f64) -> Result<Duration, String> {
 
 /// Collects the output and sends updates to the host.
 struct Progress<'a> {
+    sandbox: Option<&'a Sandbox>,
     decoder: Decoder,
     capture: Capture<'a>,
     update: ToolUpdate,
@@ -87,6 +109,7 @@ struct Progress<'a> {
 impl<'a> Progress<'a> {
     fn new(workbench: &'a Workbench, update: ToolUpdate) -> Self {
         Progress {
+            sandbox: workbench.sandbox.as_deref(),
             decoder: Decoder::without_mark(),
             capture: Capture::new(&workbench.output_dir),
             update,
@@ -110,7 +133,9 @@ impl<'a> Progress<'a> {
             }
             Ending::Exited(code) => {
                 let shown = if text.is_empty() { "(no output)" } else { &text };
-                return Err(format!("{shown}\n\nCommand exited with code {code}"));
+                let remark = self.sandbox.and_then(|sandbox| sandbox.remark(shown));
+                let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
+                return Err(format!("{shown}\n\nCommand exited with code {code}{remark}"));
             }
             Ending::TimedOut => {
                 format!("Command timed out after {} seconds", timeout.unwrap_or_default().as_secs_f64())

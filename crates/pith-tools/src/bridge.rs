@@ -48,6 +48,7 @@ pub(crate) fn write(
         return Ok(None);
     };
     let Some(text) = text_of(contents).filter(|_| is_text_on_disk(path)) else { return Ok(None) };
+    workbench.confinement.admit(path, "open")?;
     bridge.write_text(path, text, cancel).map_err(|why| {
         // An abort has a text of its own.
         check_aborted(cancel).err().unwrap_or_else(|| format!("The editor did not write {shown_path}: {why}"))

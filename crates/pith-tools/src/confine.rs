@@ -4,20 +4,32 @@
 //! file that was checked is the one that is read or written.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use pith_sandbox::Policy;
+
+use crate::sandbox::Sandbox;
 
 /// The directories that file tools may use; all of them if there is no list.
 #[derive(Clone, Debug, Default)]
 pub struct Confinement {
     roots: Option<Vec<PathBuf>>,
+    /// Holds paths that must not be changed wherever they are.
+    policy: Option<Arc<Policy>>,
 }
 
 impl Confinement {
+    /// Confines to `roots`, and to what the sandbox lets file tools change.
+    pub(crate) fn new(roots: Option<Vec<PathBuf>>, sandbox: Option<&Sandbox>) -> Self {
+        Confinement { policy: sandbox.and_then(Sandbox::policy).cloned(), ..Confinement::to(roots) }
+    }
+
     /// Confines to `roots`, which are resolved now.
     pub fn to(roots: Option<Vec<PathBuf>>) -> Self {
-        Confinement { roots: roots.map(|roots| roots.iter().map(|root| real_path(root)).collect()) }
+        Confinement { roots: roots.map(|roots| roots.iter().map(|root| real_path(root)).collect()), policy: None }
     }
 
     /// Refuses a path that leads outside. `call` names the operation in the message.
@@ -26,6 +38,26 @@ impl Confinement {
             None => Ok(()),
             Some(roots) => check(roots, &real_path(path), path, call),
         }
+    }
+
+    /// Refuses to change a path that leads outside, or that is protected.
+    pub fn admit_change(&self, path: &Path, call: &str) -> Result<(), String> {
+        self.admit(path, call)?;
+        if self.policy.as_ref().is_some_and(|policy| policy.is_protected(&real_path(path))) {
+            return Err(format!("EACCES: protected path, {call} '{}'", path.display()));
+        }
+        Ok(())
+    }
+
+    /// Refuses a directory that turned out to be outside or protected after it was opened as `path`.
+    pub fn admit_open_for_change(&self, directory: impl AsFd, path: &Path, name: &OsStr) -> Result<(), String> {
+        self.admit_open(&directory, path, "open")?;
+        let Some(policy) = &self.policy else { return Ok(()) };
+        let real = path_of(&directory).unwrap_or_else(|| real_path(path)).join(name);
+        if policy.is_protected(&real) {
+            return Err(format!("EACCES: protected path, open '{}'", path.join(name).display()));
+        }
+        Ok(())
     }
 
     /// Refuses a file that turned out to be outside after it was opened as `path`.

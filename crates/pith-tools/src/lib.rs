@@ -13,6 +13,7 @@ pub mod write;
 
 pub mod image;
 pub mod process;
+pub mod sandbox;
 pub mod shell;
 pub mod truncate;
 

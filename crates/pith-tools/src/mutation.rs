@@ -16,7 +16,7 @@ use crate::bridge;
 use crate::confine::real_path;
 use crate::replace::replace;
 use crate::seen::digest;
-use crate::tool::{ABORTED, Outcome, output, run_to_completion};
+use crate::tool::{ABORTED, Outcome, output};
 use crate::workbench::Workbench;
 
 /// The file a call changes, as the model named it and where it is.
@@ -45,12 +45,15 @@ pub(crate) fn change_file<T: Send + 'static>(
         let outcome = async {
             let (target, place, input) = queued?;
             let turn = place.turn(&context.cancel).await?;
-            run_to_completion(move || {
-                let outcome = change(&workbench, &target, &input, &context.cancel);
-                drop(turn);
-                outcome
-            })
-            .await
+            // Always waited for, so that the answer tells what happened.
+            let bench = Arc::clone(&workbench);
+            bench
+                .on_thread(move || {
+                    let outcome = change(&workbench, &target, &input, &context.cancel);
+                    drop(turn);
+                    outcome
+                })
+                .await
         };
         output(outcome.await)
     })

@@ -33,7 +33,7 @@ pub(crate) fn replace(path: &Path, contents: &[u8], confinement: &Confinement) -
     };
     let directory = open_directory(parent).map_err(fail)?;
     // From here on everything happens in this directory, even if its name leads elsewhere by now.
-    confinement.admit_open(&directory, parent, "open")?;
+    confinement.admit_open_for_change(&directory, parent, name)?;
     replace_in(&directory, name, contents).map_err(fail)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bash::start;
+use crate::bash::{Started, start};
 use crate::command::capture::{Capture, Log};
 use crate::command::decode::Decoder;
 use crate::command::environment::Caller;
@@ -51,7 +51,7 @@ pub async fn run_user_command(
     cancel: &CancellationToken,
     on_delta: impl FnMut(&str) -> bool,
 ) -> Result<UserBash, String> {
-    let running = start(workbench, command, Caller::Host)?;
+    let Started { running, .. } = start(workbench, command, Caller::Host)?;
     let mut transcript = Transcript::new(&workbench.output_dir, on_delta);
     let ending = follow(running, &mut transcript, cancel, None)
         .await

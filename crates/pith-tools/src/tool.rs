@@ -6,6 +6,8 @@ use pith_protocol::ToolSpec;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::workbench::Workbench;
+
 /// A result, or the text of a failure.
 pub(crate) type Outcome = Result<ToolOutput, String>;
 
@@ -28,23 +30,33 @@ pub(crate) fn output(outcome: Outcome) -> ToolOutput {
     outcome.unwrap_or_else(ToolOutput::error)
 }
 
-/// Runs work that only reads, on a thread. An abort is answered at once; the thread notices it later by itself.
-pub(crate) async fn run_read_only<T: Send + 'static>(
-    cancel: &CancellationToken,
-    work: impl FnOnce(&CancellationToken) -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
-    let token = cancel.clone();
-    let thread = blocking(move || check_aborted(&token).and_then(|()| work(&token)));
-    tokio::select! {
-        biased;
-        () = cancel.cancelled() => Err(ABORTED.to_owned()),
-        outcome = thread => outcome.unwrap_or_else(|panic| Err(crashed(&panic))),
+impl Workbench {
+    /// Runs work that only reads, on a thread. An abort is answered at once; the thread notices it later by itself.
+    pub(crate) async fn run_read_only<T: Send + 'static>(
+        &self,
+        cancel: &CancellationToken,
+        work: impl FnOnce(&CancellationToken) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let token = cancel.clone();
+        let thread = self.on_thread(move || check_aborted(&token).and_then(|()| work(&token)));
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ABORTED.to_owned()),
+            outcome = thread => outcome,
+        }
     }
-}
 
-/// Runs work that changes something, on a thread, and always waits for it, so that the answer tells what happened.
-pub(crate) async fn run_to_completion(work: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
-    blocking(work).await.unwrap_or_else(|panic| Err(crashed(&panic)))
+    /// Runs work on a thread, confined if there is a sandbox. A panic of the work is its failure.
+    pub(crate) async fn on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        let outcome = match &self.sandbox {
+            None => blocking(work).await,
+            Some(sandbox) => sandbox.run(work).await,
+        };
+        outcome.unwrap_or_else(|panic| Err(crashed(&panic)))
+    }
 }
 
 fn crashed(panic: &Panic) -> String {

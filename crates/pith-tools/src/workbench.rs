@@ -15,6 +15,7 @@ use crate::image::{self, Normalised};
 use crate::mutation::MutationQueue;
 use crate::paths::Base;
 use crate::process::{Jobs, Supervisor};
+use crate::sandbox::Sandbox;
 use crate::seen::SeenFiles;
 
 /// Where the tools work, with which shell, and under which restrictions.
@@ -23,6 +24,8 @@ pub struct Workbench {
     pub shell: Shell,
     pub output_dir: Arc<OutputDir>,
     pub confinement: Confinement,
+    /// What the kernel holds commands and file tools to.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// Commands that may still have processes; ended by [`Jobs::shutdown_all`].
     pub jobs: Arc<Jobs>,
     pub auto_resize_images: bool,
@@ -51,6 +54,7 @@ pub struct WorkbenchOptions {
     pub keep_background: bool,
     /// The program that supervises commands; without one, ending their processes is best effort.
     pub supervisor: Option<Supervisor>,
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 impl Default for WorkbenchOptions {
@@ -64,6 +68,7 @@ impl Default for WorkbenchOptions {
             warn_changed_files: true,
             keep_background: false,
             supervisor: None,
+            sandbox: None,
         }
     }
 }
@@ -91,7 +96,8 @@ impl Workbench {
             base: Base { cwd, home: options.home },
             shell: options.shell,
             output_dir: OutputDir::below(options.temp).into(),
-            confinement: Confinement::to(options.roots),
+            confinement: Confinement::new(options.roots, options.sandbox.as_deref()),
+            sandbox: options.sandbox,
             jobs: Jobs::new(options.supervisor, options.keep_background).into(),
             auto_resize_images: options.auto_resize_images,
             seen: SeenFiles::new(options.warn_changed_files).into(),
@@ -109,7 +115,8 @@ impl Workbench {
             base: Base { cwd: self.base.cwd.clone(), home: options.home },
             shell: options.shell,
             output_dir: self.output_dir.clone(),
-            confinement: Confinement::to(options.roots),
+            confinement: Confinement::new(options.roots, options.sandbox.as_deref()),
+            sandbox: options.sandbox,
             jobs: self.jobs.clone(),
             auto_resize_images: options.auto_resize_images,
             seen: self.seen.clone(),
@@ -130,6 +137,7 @@ impl Workbench {
             shell,
             output_dir: self.output_dir.clone(),
             confinement: self.confinement.clone(),
+            sandbox: self.sandbox.clone(),
             jobs: self.jobs.clone(),
             auto_resize_images: self.auto_resize_images,
             seen: self.seen.clone(),
@@ -146,8 +154,9 @@ impl Workbench {
         let _ = self.bridge.set(bridge);
     }
 
+    /// The editor, unless a sandbox holds the file tools: the editor has the rights of the user.
     pub(crate) fn bridge(&self) -> Option<&dyn Bridge> {
-        self.bridge.get().map(|bridge| &**bridge)
+        self.bridge.get().filter(|_| self.sandbox.is_none()).map(|bridge| &**bridge)
     }
 
     /// Returns the current call options.

@@ -30,7 +30,7 @@ impl Write {
 fn write(workbench: &Workbench, target: &Target, content: &str, cancel: &CancellationToken) -> Outcome {
     let Target { shown_path, path } = target;
     check_aborted(cancel)?;
-    workbench.confinement.admit(path, "open")?;
+    workbench.confinement.admit_change(path, "open")?;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| os_error::on_path(&error, "mkdir", parent))?;
     }

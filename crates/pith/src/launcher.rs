@@ -4,17 +4,21 @@
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pith_config::Environment;
 use pith_ext::{Launched, Launcher};
 use pith_tools::process::{CommandLine, Job, Jobs, Supervisor};
+use pith_tools::sandbox::{CurrentSandbox, Variables};
 use tokio::runtime::Handle;
 
 /// Starts programs below supervisors.
 pub struct Supervised {
-    jobs: Jobs,
+    jobs: Arc<Jobs>,
+    /// What the programs are held to.
+    sandbox: CurrentSandbox,
     /// Where the channels to the supervisors are served.
     runtime: Handle,
     /// The variables that programs inherit; `None` means those of this process.
@@ -23,9 +27,9 @@ pub struct Supervised {
 
 impl Supervised {
     /// Creates a launcher for programs that inherit these variables; `None` outside of a runtime.
-    pub fn new(supervisor: Supervisor, environment: &Environment) -> Option<Self> {
-        let variables = environment.variables();
-        Some(Supervised { jobs: Jobs::new(Some(supervisor), true), runtime: Handle::try_current().ok()?, variables })
+    pub fn new(supervisor: Supervisor, environment: &Environment, sandbox: CurrentSandbox) -> Option<Self> {
+        let (variables, runtime) = (environment.variables(), Handle::try_current().ok()?);
+        Some(Supervised { jobs: Arc::new(Jobs::new(Some(supervisor), true)), sandbox, runtime, variables })
     }
 }
 
@@ -53,7 +57,9 @@ impl Launcher for Supervised {
                 Some(variables) => variables.iter().map(|(name, value)| (name.into(), value.into())).collect(),
                 None => std::env::vars_os().collect(),
             },
+            confinement: None,
         };
+        let command = self.sandbox.confine(command, &self.jobs, Variables::Filtered)?;
         let job = self.jobs.spawn_to(command, stdout, stderr)?;
         Ok(Box::new(Running { job: Some(job), runtime: self.runtime.clone(), has_exited: AtomicBool::new(false) }))
     }

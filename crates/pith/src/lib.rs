@@ -23,6 +23,7 @@ mod packages;
 mod program;
 mod project;
 mod rpc;
+mod sandbox;
 mod schema;
 mod sessions;
 mod tour;
@@ -80,6 +81,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::ConfigCheck => check::config(&cli, rpc::dialect(&cli, program)?),
         Action::Auth(arguments) => auth::run(arguments, program),
         Action::Mcp(arguments) => mcp::run(arguments, program),
+        Action::Sandbox(arguments) => sandbox::run(arguments, program),
         Action::Trust(arguments) => trust::run(arguments, program),
         Action::Schema(arguments) => schema::print(arguments, program),
         Action::Packages(verb, arguments) => packages::run(*verb, arguments, program),

@@ -1830,6 +1830,29 @@ class RetryFallbackSucceededEvent(TypedDict):
     role: str
 
 
+class _SandboxState(TypedDict):
+    profile: str
+    enforced: bool
+    require: str
+    landlockAbi: int
+    seccomp: bool
+    namespaces: bool
+    filesystem: str
+    fileTools: str
+    protectedPaths: str
+    network: str
+    unixSockets: str
+    writable: list[str]
+    missing: list[str]
+    unconfined: list[str]
+
+
+class SandboxState(_SandboxState, total=False):
+    """What is enforced. Absent from `get_state` if no sandbox was asked for."""
+
+    error: str
+
+
 class Server(TypedDict):
     """Which program it is."""
 
@@ -2247,6 +2270,7 @@ class State(_State, total=False):
     sessionName: str
     sessionWriteError: str
     mcpServers: list[McpServerState]
+    sandbox: SandboxState
     systemPrompt: str
     dumpTools: list[DumpedTool]
 

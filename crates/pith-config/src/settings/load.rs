@@ -47,6 +47,21 @@ pub fn session_dir(agent: &AgentDir, cwd: &Path) -> Option<String> {
     })
 }
 
+/// Returns a value of a settings file as it is written, for settings whose mistakes must not be passed over. A file that
+/// cannot be read is an error if it mentions the key.
+pub fn written(file: &Path, key: &str) -> Result<Option<Value>, String> {
+    match locked_file::read(file) {
+        Ok(Some(Value::Object(mut document))) => Ok(document.remove(key)),
+        Ok(_) => Ok(None),
+        Err(reason) => {
+            let mentions_it = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).contains(key);
+            // Who reads the other settings reports a file that says nothing about this one.
+            let is_meant = std::fs::read(file).map_or(true, mentions_it);
+            if is_meant { Err(format!("{}: {reason}", file.display())) } else { Ok(None) }
+        }
+    }
+}
+
 /// Returns the keys of a settings file that are no settings; none if it cannot be read.
 pub fn unknown_keys(file: &Path) -> Vec<UnknownKey> {
     let Ok(Some(Value::Object(mut document))) = locked_file::read(file) else { return Vec::new() };

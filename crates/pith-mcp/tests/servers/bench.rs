@@ -47,6 +47,7 @@ impl Bench {
             is_trusted: Box::new(|_| true),
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
             web: Web::default().patient(),
+            sandbox: pith_tools::sandbox::CurrentSandbox::default(),
             supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
             temp: directory.path().to_owned(),
         };

@@ -97,6 +97,7 @@ impl Session {
             })
         });
         let mut append = resources.append_prompts().to_vec();
+        append.extend(self.sandbox_line());
         append.extend(self.project.locale().map(pith_resources::language_line));
         let mut options = json!({
             "selectedTools": self.active_names(),
@@ -176,6 +177,7 @@ impl Options {
             extra_rules: &self.extra_rules,
             sections: &self.sections,
             locale: None,
+            sandbox: None,
         }
         .assemble()
     }

@@ -172,11 +172,18 @@ impl Session {
             let tools: Vec<ActiveTool<'_>> =
                 active.iter().zip(&rules).map(|(tool, rules)| active_tool(tool, rules)).collect();
             let parts = self.project.resources.prompt_parts(&tools, self.store.cwd());
-            PromptParts { locale: self.project.locale(), ..parts }.assemble()
+            let sandbox = self.sandbox_line();
+            PromptParts { locale: self.project.locale(), sandbox: sandbox.as_deref(), ..parts }.assemble()
         };
         if *self.project.prompt != prompt {
             self.project.prompt = prompt.into();
         }
+    }
+
+    /// Returns what the prompt says about the sandbox.
+    pub(crate) fn sandbox_line(&self) -> Option<String> {
+        let policy = self.workbench().sandbox.as_ref().and_then(|sandbox| sandbox.policy())?;
+        Some(policy.summary())
     }
 
     pub(crate) fn get_commands(&mut self, reply: Reply<GetCommands>) {

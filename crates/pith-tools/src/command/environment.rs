@@ -61,6 +61,7 @@ impl Shell {
             arguments: vec!["-c".into(), script.into()],
             cwd: cwd.to_owned(),
             environment,
+            confinement: None,
         })
     }
 

@@ -44,7 +44,7 @@ impl EditTool {
 fn edit(workbench: &Workbench, target: &Target, edits: &[Edit], cancel: &CancellationToken) -> Outcome {
     let Target { shown_path, path } = target;
     check_aborted(cancel)?;
-    workbench.confinement.admit(path, "access")?;
+    workbench.confinement.admit_change(path, "access")?;
     let unfit =
         |error: Errno| format!("Could not edit file: {shown_path}. Error code: {}.", os_error::code(&error.into()));
     rustix::fs::accessat(rustix::fs::CWD, path, Access::READ_OK | Access::WRITE_OK, AtFlags::empty()).map_err(unfit)?;

@@ -5,10 +5,11 @@ use std::os::unix::net::UnixStream as BlockingStream;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pith_sandbox::confine::Step;
 use rustix::process::Pid;
 use tokio::net::UnixStream;
 
-use super::tree;
+use super::{confinement, tree};
 
 const FRAME: usize = 5;
 
@@ -24,6 +25,8 @@ pub(super) enum Order {
 pub(super) enum Report {
     /// The command could not be started; the system's error number.
     Failed(i32),
+    /// The sandbox could not be set up, so the command was not started; the system's error number.
+    Unconfined { step: Step, errno: i32 },
     /// The command has exited; 128 plus the signal number if a signal ended it.
     Exited(i32),
     /// The command and everything it started have ended.
@@ -56,6 +59,7 @@ impl Report {
     pub fn encode(self) -> [u8; FRAME] {
         match self {
             Report::Failed(errno) => frame(b'F', errno as u32),
+            Report::Unconfined { step, errno } => frame(letter_of(step), errno as u32),
             Report::Exited(code) => frame(b'E', code as u32),
             Report::Gone => frame(b'G', 0),
         }
@@ -72,9 +76,21 @@ impl Report {
             b'F' => Some(Report::Failed(number as i32)),
             b'E' => Some(Report::Exited(number as i32)),
             b'G' => Some(Report::Gone),
-            _ => None,
+            _ => step_of(letter).map(|step| Report::Unconfined { step, errno: number as i32 }),
         }
     }
+}
+
+fn letter_of(step: Step) -> u8 {
+    match step {
+        Step::Capabilities => b'c',
+        Step::Landlock => b'l',
+        Step::Seccomp => b's',
+    }
+}
+
+fn step_of(letter: u8) -> Option<Step> {
+    [Step::Capabilities, Step::Landlock, Step::Seccomp].into_iter().find(|step| letter_of(*step) == letter)
 }
 
 fn frame(letter: u8, number: u32) -> [u8; FRAME] {
@@ -94,10 +110,26 @@ pub(super) struct Channel {
     received: Mutex<Received>,
 }
 
+/// Why a command did not start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NotStarted {
+    Failed(i32),
+    Unconfined { step: Step, errno: i32 },
+}
+
+impl From<NotStarted> for io::Error {
+    fn from(cause: NotStarted) -> io::Error {
+        match cause {
+            NotStarted::Failed(errno) => io::Error::from_raw_os_error(errno),
+            NotStarted::Unconfined { step, errno } => confinement::refusal(step, errno),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Received {
     partial: Vec<u8>,
-    outcome: Option<Result<i32, i32>>,
+    outcome: Option<Result<i32, NotStarted>>,
     gone: bool,
     closed: bool,
 }
@@ -119,7 +151,7 @@ impl Channel {
             // A report may arrive with the end, so the end is checked before the outcome.
             let is_over = self.is_over();
             if let Some(outcome) = self.received().outcome {
-                return outcome.map_err(io::Error::from_raw_os_error);
+                return outcome.map_err(io::Error::from);
             }
             if is_over {
                 return Err(io::Error::other("the supervisor of the command was killed"));
@@ -181,7 +213,10 @@ impl Received {
         self.partial.extend_from_slice(bytes);
         while let Some((frame, rest)) = self.partial.split_first_chunk::<FRAME>() {
             match Report::decode(*frame) {
-                Some(Report::Failed(errno)) => self.outcome = Some(Err(errno)),
+                Some(Report::Failed(errno)) => self.outcome = Some(Err(NotStarted::Failed(errno))),
+                Some(Report::Unconfined { step, errno }) => {
+                    self.outcome = Some(Err(NotStarted::Unconfined { step, errno }));
+                }
                 Some(Report::Exited(code)) => self.outcome = Some(Ok(code)),
                 Some(Report::Gone) => self.gone = true,
                 None => {}
@@ -200,7 +235,8 @@ mod tests {
         for order in [Order::End { grace: Duration::ZERO }, Order::End { grace: Duration::from_millis(500) }] {
             assert_eq!(Order::read(&mut order.encode().as_slice()).unwrap(), Some(order));
         }
-        for report in [Report::Failed(2), Report::Exited(137), Report::Exited(0), Report::Gone] {
+        let unconfined = Report::Unconfined { step: Step::Landlock, errno: 1 };
+        for report in [unconfined, Report::Failed(2), Report::Exited(137), Report::Exited(0), Report::Gone] {
             assert_eq!(Report::decode(report.encode()), Some(report));
         }
         assert_eq!(Order::read(&mut [].as_slice()).unwrap(), None);

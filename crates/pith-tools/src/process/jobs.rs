@@ -9,6 +9,8 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use pith_sandbox::Policy;
+use pith_sandbox::watch::Watch;
 use rustix::process::Pid;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -18,6 +20,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::channel::Channel;
+use super::confinement::{self, CONFINED, FREE};
 use super::descriptor;
 use super::fallback::supervise;
 use super::supervisor::{Input, Leftovers, Supervisor};
@@ -36,6 +39,23 @@ pub struct CommandLine {
     pub cwd: PathBuf,
     /// The whole environment.
     pub environment: Vec<(OsString, OsString)>,
+    /// What the command is confined to.
+    pub confinement: Option<CommandConfinement>,
+}
+
+/// What a command is confined to.
+#[derive(Clone, Debug)]
+pub struct CommandConfinement {
+    pub policy: Arc<Policy>,
+    /// Guards the protected paths for as long as a process of the command lives.
+    pub watch: Arc<Watch>,
+}
+
+impl CommandLine {
+    /// The same command, confined.
+    pub(crate) fn confined_to(self, confinement: Option<CommandConfinement>) -> CommandLine {
+        CommandLine { confinement, ..self }
+    }
 }
 
 /// Every command of a session that may still have processes.
@@ -55,6 +75,8 @@ struct Entry {
     channel: Arc<Channel>,
     /// Waits for the end of processes that a finished command left running.
     watcher: Option<AbortOnDrop>,
+    /// Protected paths are guarded until nothing of the command is left.
+    watch: Option<Arc<Watch>>,
 }
 
 /// Aborts the task when its owner is dropped, so that the task does not keep the channel open.
@@ -136,12 +158,17 @@ impl Jobs {
     }
 
     fn spawn_with(&self, command: CommandLine, streams: Streams) -> io::Result<Job> {
-        let (ours, theirs) = BlockingStream::pair()?;
+        let (mut ours, theirs) = BlockingStream::pair()?;
+        let watch = command.confinement.as_ref().map(|confinement| Arc::clone(&confinement.watch));
+        // The policy waits in the socket until the supervisor reads it.
+        if let Some(confinement) = &command.confinement {
+            confinement::send(&confinement.policy, &mut ours)?;
+        }
         let channel = Arc::new(match &self.supervisor {
             Some(supervisor) => self.spawn_supervised(supervisor, command, streams, ours, theirs)?,
             None => self.spawn_with_fallback(command, streams, ours, theirs)?,
         });
-        self.channels.all().push(Entry { channel: Arc::clone(&channel), watcher: None });
+        self.channels.all().push(Entry { channel: Arc::clone(&channel), watcher: None, watch });
         Ok(Job { channel, released: false, channels: Arc::downgrade(&self.channels), runtime: Handle::current() })
     }
 
@@ -160,6 +187,7 @@ impl Jobs {
             .arg0("pith-supervisor")
             .arg(&supervisor.argument)
             .arg(self.leftovers.as_argument())
+            .arg(if command.confinement.is_some() { CONFINED } else { FREE })
             .arg(input.as_argument())
             .arg(command.program)
             .args(command.arguments)
@@ -181,6 +209,9 @@ impl Jobs {
         ours: BlockingStream,
         theirs: BlockingStream,
     ) -> io::Result<Channel> {
+        if command.confinement.is_some() {
+            return Err(io::Error::other("The sandbox needs pith's supervisor. The command was not run."));
+        }
         let child = Command::new(command.program)
             .args(command.arguments)
             .current_dir(command.cwd)
@@ -208,6 +239,13 @@ impl Jobs {
         let deadline = Instant::now() + grace + KILL_TIMEOUT;
         for channel in ending {
             let _ = timeout_at(deadline, channel.gone()).await;
+        }
+    }
+
+    /// Begins to end every command that is confined, without waiting for it.
+    pub fn end_confined(&self, grace: Duration) {
+        for entry in self.channels.all().iter().filter(|entry| entry.watch.is_some()) {
+            entry.channel.end(grace);
         }
     }
 

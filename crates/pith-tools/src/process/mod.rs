@@ -10,13 +10,14 @@
 //! the same socket. It reaches the process group and the living descendants, but not processes that have left both.
 
 mod channel;
+mod confinement;
 mod descriptor;
 mod fallback;
 mod jobs;
 mod supervisor;
 mod tree;
 
-pub use jobs::{CommandLine, Job, Jobs, Piped, Running};
+pub use jobs::{CommandConfinement, CommandLine, Job, Jobs, Piped, Running};
 pub use supervisor::{SUPERVISOR_ARGUMENT, Supervisor, supervisor_main};
 
 use std::time::Duration;

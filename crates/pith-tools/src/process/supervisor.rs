@@ -6,14 +6,17 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pith_sandbox::Policy;
+use pith_sandbox::confine::{Scope, confine_this_thread};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::channel::{Order, Report};
+use super::confinement::{self, CONFINED};
 use super::{ORPHANED_GRACE, descriptor, tree};
 
 /// The hidden first argument that makes pith's binary a supervisor.
@@ -79,8 +82,8 @@ impl Input {
     }
 }
 
-/// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, what the command
-/// reads, the program, its arguments.
+/// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, whether a policy
+/// comes over the channel, what the command reads, the program, its arguments.
 ///
 /// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -89,33 +92,62 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         Some(_) => Leftovers::End,
         None => return ExitCode::FAILURE,
     };
+    let Some(confinement) = arguments.next() else { return ExitCode::FAILURE };
     let is_input_sent = match arguments.next() {
         Some(word) => word == Input::Sent.as_argument(),
         None => return ExitCode::FAILURE,
     };
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
-    let Ok(channel) = take_channel() else { return ExitCode::FAILURE };
+    let Ok(mut channel) = take_channel() else { return ExitCode::FAILURE };
+    let policy = if confinement == CONFINED {
+        // Without the policy nothing may run.
+        let Ok(policy) = confinement::receive(&mut channel) else { return ExitCode::FAILURE };
+        Some(policy)
+    } else {
+        None
+    };
     let input = if is_input_sent { descriptor::receive(&channel).map(Stdio::from) } else { Ok(Stdio::null()) };
     let Ok(input) = input else { return ExitCode::FAILURE };
+    let command = ShellCommand { program, arguments: arguments.collect(), input, policy };
     lead_session();
-    let shell = match start(program, arguments, input) {
-        Ok(shell) => shell,
-        Err(error) => {
-            Report::Failed(error.raw_os_error().unwrap_or(0)).send(&channel);
-            return ExitCode::FAILURE;
-        }
-    };
-    // The output must end when the last process of the command closes it, not when the supervisor ends.
-    let _ = release_output();
-    let exited = Arc::new(AtomicBool::new(false));
     let Ok(reports) = channel.try_clone() else { return ExitCode::FAILURE };
+    let (tell_shell, started) = mpsc::channel();
+    let exited = Arc::new(AtomicBool::new(false));
     let reaper = {
         let exited = Arc::clone(&exited);
-        thread::Builder::new().stack_size(64 * 1024).spawn(move || reap(shell, &exited, &reports))
+        // The command ends with the thread that started it, so that thread is the one which waits for it.
+        thread::Builder::new().stack_size(256 * 1024).spawn(move || match command.start() {
+            Ok(shell) => {
+                // The output must end when the last process of the command closes it, not when the supervisor ends.
+                let _ = release_output();
+                let _ = tell_shell.send(shell);
+                reap(shell, &exited, &reports);
+            }
+            Err(report) => report.send(&reports),
+        })
     };
-    match reaper {
-        Ok(_) => follow_orders(channel, shell, leftovers, &exited),
-        Err(_) => end_now(shell),
+    match (reaper, started.recv()) {
+        (Ok(_), Ok(shell)) => follow_orders(channel, shell, leftovers, &exited),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// The command of a supervisor.
+struct ShellCommand {
+    program: OsString,
+    arguments: Vec<OsString>,
+    input: Stdio,
+    policy: Option<Policy>,
+}
+
+impl ShellCommand {
+    /// Confines the calling thread, if there is a policy, and starts the command from it, which is confined then too.
+    fn start(self) -> Result<Pid, Report> {
+        if let Some(policy) = &self.policy {
+            confine_this_thread(policy, Scope::Command).map_err(|error| confinement::report(&error))?;
+        }
+        start(self.program, self.arguments.into_iter(), self.input)
+            .map_err(|error| Report::Failed(error.raw_os_error().unwrap_or(0)))
     }
 }
 

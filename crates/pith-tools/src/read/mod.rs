@@ -19,7 +19,7 @@ use crate::files::open_regular;
 use crate::image::{Normalised, Rules, Sniffed, normalise, sniff};
 use crate::os_error;
 use crate::seen::{Digest, MAX_COMPARED};
-use crate::tool::{ABORTED, Outcome, output, run_read_only, spec};
+use crate::tool::{ABORTED, Outcome, output, spec};
 use crate::workbench::Workbench;
 use text::Window;
 
@@ -54,7 +54,7 @@ impl Read {
         let limit = arguments.limit("limit")?;
         let opened = {
             let workbench = Arc::clone(&self.workbench);
-            run_read_only(&cancel, move |cancel| open(&workbench, shown_path, cancel)).await?
+            self.workbench.run_read_only(&cancel, move |cancel| open(&workbench, shown_path, cancel)).await?
         };
         match sniff(&opened.head) {
             Sniffed::Image(_) => self.image(opened, &cancel).await,
@@ -72,7 +72,7 @@ impl Read {
 
     async fn text(&self, opened: Opened, window: Window, cancel: &CancellationToken) -> Outcome {
         let workbench = Arc::clone(&self.workbench);
-        run_read_only(cancel, move |cancel| {
+        let read = move |cancel: &CancellationToken| {
             let Opened { shown_path, path, file, metadata, mut head } = opened;
             let (Some(mut file), Some(metadata)) = (file, metadata) else {
                 // It is in the editor only.
@@ -88,8 +88,8 @@ impl Read {
             let scan = text::scan(head.as_slice().chain(file), window, digest, cancel)?;
             workbench.seen.remember(&path, &metadata, scan.digest);
             scan.render(window, &shown_path)
-        })
-        .await
+        };
+        self.workbench.run_read_only(cancel, read).await
     }
 
     async fn image(&self, opened: Opened, cancel: &CancellationToken) -> Outcome {
@@ -100,7 +100,7 @@ impl Read {
             () = cancel.cancelled() => return Err(ABORTED.to_owned()),
             turn = self.workbench.decoding.acquire() => turn,
         };
-        run_read_only(cancel, move |_| image(opened, rules, sees_images)).await
+        self.workbench.run_read_only(cancel, move |_| image(opened, rules, sees_images)).await
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
-use crate::tool::{Outcome, output, run_read_only};
+use crate::tool::{Outcome, output};
 use crate::workbench::Workbench;
 
 /// A tool that only reads: a plain function on a thread, which an abort abandons.
@@ -41,8 +41,9 @@ impl Tool for SearchTool {
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
+            let workbench = Arc::clone(&self.workbench);
             let work = move |cancel: &CancellationToken| (self.search)(&self.workbench, &Arguments(arguments), cancel);
-            output(run_read_only(&context.cancel, work).await)
+            output(workbench.run_read_only(&context.cancel, work).await)
         })
     }
 }

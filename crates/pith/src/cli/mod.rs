@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use pith_protocol::{StreamUpdates, ThinkingLevel};
 use pith_resources::PromptText;
+use pith_sandbox::Profile;
 
 use crate::dialect::Dialect;
 use crate::sessions::SessionFlags;
@@ -58,6 +59,8 @@ pub struct Cli {
     pub tools: Option<Vec<String>>,
     pub exclude_tools: Vec<String>,
     pub no_tools: bool,
+    /// `--sandbox`, or `--no-sandbox`, whichever was given last.
+    pub sandbox: Option<Profile>,
     pub no_builtin_tools: bool,
     pub system_prompt: Option<PromptText>,
     pub append_system_prompt: Vec<PromptText>,
@@ -126,6 +129,8 @@ pub enum Action {
     Auth(Vec<String>),
     /// `mcp`, with its own arguments.
     Mcp(Vec<String>),
+    /// `sandbox`, with its own arguments.
+    Sandbox(Vec<String>),
     /// `trust`, with its own arguments.
     Trust(Vec<String>),
     /// `schema`, with its own arguments.

@@ -51,6 +51,7 @@ impl Cli {
                     return Ok(Cli { action: Action::Packages(verb, arguments.collect()), ..cli });
                 }
                 Subcommand::Mcp => return Ok(Cli { action: Action::Mcp(arguments.collect()), ..cli }),
+                Subcommand::Sandbox => return Ok(Cli { action: Action::Sandbox(arguments.collect()), ..cli }),
                 Subcommand::Trust => return Ok(Cli { action: Action::Trust(arguments.collect()), ..cli }),
                 Subcommand::Schema => return Ok(Cli { action: Action::Schema(arguments.collect()), ..cli }),
                 Subcommand::Conformance => return Ok(Cli { action: Action::Conformance(arguments.collect()), ..cli }),

@@ -44,6 +44,12 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
         words: &["list", "add", "remove", "test"],
     },
     SubcommandRow {
+        name: "sandbox",
+        usage: "sandbox <check|run> ...",
+        help: "what this machine can enforce, and a command held to it (pith sandbox --help)",
+        words: &["check", "run"],
+    },
+    SubcommandRow {
         name: "trust",
         usage: "trust [--no|--forget|--show] [DIR]",
         help: "whether a project's settings, extensions and skills are used",
@@ -87,7 +93,7 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
 /// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has its own text.
 pub fn usage(name: &str) -> Option<String> {
     let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
-    let has_own = ["rpc", "auth", "mcp", "install", "remove", "update", "list"].contains(&name);
+    let has_own = ["rpc", "auth", "mcp", "sandbox", "install", "remove", "update", "list"].contains(&name);
     (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
 }
 
@@ -102,6 +108,7 @@ pub enum Subcommand {
     Doctor,
     Auth,
     Mcp,
+    Sandbox,
     Trust,
     Schema,
     Packages(PackageVerb),
@@ -140,6 +147,7 @@ impl Subcommand {
             ("doctor", _) => Subcommand::Doctor,
             ("auth", _) => Subcommand::Auth,
             ("mcp", _) => Subcommand::Mcp,
+            ("sandbox", _) => Subcommand::Sandbox,
             ("trust", _) => Subcommand::Trust,
             ("schema", _) => Subcommand::Schema,
             ("conformance", _) => Subcommand::Conformance,

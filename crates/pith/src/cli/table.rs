@@ -2,6 +2,8 @@
 
 use super::flags::Takes::{Nothing, Value};
 use super::flags::{Flag, checked, foreign, ignored, optional, switch, value};
+use pith_sandbox::Profile;
+
 use super::{Action, values};
 
 /// A heading of the help and the flags below it.
@@ -173,6 +175,18 @@ pub const GROUPS: &[Group] = &[
             switch("--no-builtin-tools", Some("-nbt"), "start without the built-in tools", |cli| {
                 cli.no_builtin_tools = true
             }),
+            checked(
+                "--sandbox",
+                None,
+                "off|read-only|workspace-write|custom",
+                "what commands and file tools may touch, held by the kernel",
+                |cli, value| {
+                    cli.sandbox = Some(value.parse().map_err(|error| format!("--sandbox: {error}"))?);
+                    Ok(())
+                },
+            )
+            .needing("--sandbox requires off, read-only, workspace-write or custom"),
+            switch("--no-sandbox", None, "the same as --sandbox off", |cli| cli.sandbox = Some(Profile::Off)),
         ],
     },
     Group {

@@ -19,8 +19,8 @@ use pith_session::{
     LoadingExtensions, RunningExtensions, answer_from_registry, model_auth, register_provider, serve_fetch,
     serve_model_request, serve_tool,
 };
-use pith_tools::Workbench;
 use pith_tools::process::Supervisor;
+use pith_tools::{Workbench, sandbox::CurrentSandbox};
 use pith_visible::write_stderr;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -72,6 +72,7 @@ struct EarlyServices {
     agent_dir: AgentDir,
     environment: Environment,
     supervisor: Option<Supervisor>,
+    sandbox: CurrentSandbox,
     settings: Settings,
     clients: Arc<Clients>,
     /// Read when it is first needed.
@@ -93,7 +94,7 @@ impl EarlyServices {
     fn workbench(&mut self) -> Arc<Workbench> {
         let registry = self.registry().clone();
         let (environment, supervisor) = (&self.environment, self.supervisor.clone());
-        early_workbench(&self.cwd, environment, &self.agent_dir, &self.settings, &registry, supervisor)
+        early_workbench(&self.cwd, environment, &self.agent_dir, &self.settings, &registry, supervisor, &self.sandbox)
     }
 
     /// Replaces the settings, of which there may be more once the project is trusted.
@@ -261,6 +262,7 @@ impl Engine {
             agent_dir: extensions.agent_dir.clone(),
             environment: extensions.environment.clone(),
             supervisor: extensions.supervisor.clone(),
+            sandbox: extensions.sandbox.clone(),
             settings: settings.clone(),
             clients,
             registry: None,

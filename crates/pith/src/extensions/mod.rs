@@ -18,6 +18,7 @@ use pith_ext::{
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
 use pith_tools::process::Supervisor;
+use pith_tools::sandbox::CurrentSandbox;
 use pith_tools::{BUILTINS, Builtin, Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 
@@ -48,6 +49,7 @@ pub struct Extensions {
     environment: Environment,
     mode: Mode,
     supervisor: Option<Supervisor>,
+    sandbox: CurrentSandbox,
     /// Whether the command line has flags that only extensions can know.
     has_flags: bool,
 }
@@ -74,6 +76,7 @@ impl Extensions {
             environment: environment.clone(),
             mode,
             supervisor: None,
+            sandbox: CurrentSandbox::default(),
             has_flags: !cli.extension_flags.is_empty(),
         }
     }
@@ -81,6 +84,11 @@ impl Extensions {
     /// Runs the programs that extensions start below a supervisor.
     pub fn supervised_by(self, supervisor: Option<Supervisor>) -> Self {
         Extensions { supervisor, ..self }
+    }
+
+    /// Holds those programs to a sandbox.
+    pub fn held_to(self, sandbox: CurrentSandbox) -> Self {
+        Extensions { sandbox, ..self }
     }
 
     /// Finds the extensions of a directory.
@@ -158,7 +166,7 @@ impl Extensions {
 
     /// The launcher for programs of extensions, if they can be supervised.
     fn launcher(&self) -> Option<Arc<dyn Launcher>> {
-        let launcher = Supervised::new(self.supervisor.clone()?, &self.environment)?;
+        let launcher = Supervised::new(self.supervisor.clone()?, &self.environment, self.sandbox.clone())?;
         Some(Arc::new(launcher))
     }
 

@@ -15,6 +15,7 @@ use pith_mcp::{Options, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
 use pith_session::{McpServers, McpSetup};
 use pith_tools::process::Supervisor;
+use pith_tools::sandbox::CurrentSandbox;
 use serde_json::{Map, Value};
 
 use crate::cli::Cli;
@@ -33,11 +34,13 @@ pub fn setup(
     registry: Arc<Registry>,
     web: &Web,
     supervisor: Option<Supervisor>,
+    sandbox: CurrentSandbox,
 ) -> McpSetup {
     let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
     let hidden = move || registry.credential_variables();
     let (servers, updates) = Servers::new(Options {
         web: web.patient(),
+        sandbox,
         ..options(cli, places, Box::new(is_trusted), Box::new(hidden), supervisor)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), updates }
@@ -56,7 +59,16 @@ fn options(
         is_approved: cli.approve == Some(true),
         host: Vec::new(),
     };
-    Options { places, given, is_trusted, hidden, web: Web::default().patient(), supervisor, temp: std::env::temp_dir() }
+    Options {
+        places,
+        given,
+        is_trusted,
+        hidden,
+        web: Web::default().patient(),
+        supervisor,
+        sandbox: CurrentSandbox::default(),
+        temp: std::env::temp_dir(),
+    }
 }
 
 /// Lets a project start the servers that its files name now.

@@ -26,6 +26,7 @@ use pith_session::{
 use pith_store::SessionStore;
 use pith_tools::image;
 use pith_tools::process::Supervisor;
+use pith_tools::sandbox::CurrentSandbox;
 use serde_json::Value;
 
 use crate::check::check_tools;
@@ -36,6 +37,7 @@ use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
 use crate::mcp;
 use crate::project::{Ask, Project, TrustDecisions};
+use crate::sandbox::Sandboxes;
 use crate::sessions::{self, SessionName};
 use crate::warn;
 use model::{choose_model, scripts};
@@ -90,6 +92,7 @@ pub struct OpenedSession {
     extension_flags: HashMap<String, Value>,
     agent_dir: AgentDir,
     supervisor: Option<Supervisor>,
+    sandbox: CurrentSandbox,
 }
 
 impl OpenRequest {
@@ -135,7 +138,10 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
         .with_trust_decisions(shared.trust_decisions.clone());
-    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).supervised_by(supervisor.clone());
+    let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir)?;
+    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode)
+        .supervised_by(supervisor.clone())
+        .held_to(sandboxes.current().clone());
     let serves_host = cli.mode.is_some_and(Mode::serves_host);
     let unknown_flags = if serves_host { UnknownFlags::Warn } else { UnknownFlags::Error };
     if !cli.extension_flags.is_empty() {
@@ -151,6 +157,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let mut store = cli.sessions.open(&places, &cwd, &environment)?;
     // A session belongs to a directory, wherever it is opened from.
     let cwd = store.cwd().to_owned();
+    // Before anything of the project runs, and before the first frame.
+    sandboxes.enter(&cwd).map_err(anyhow::Error::msg)?;
     let mut loader = Loader::new(&extensions, &cwd);
     let loaded = decide_trust_and_load(&extensions, &mut loader, &mut project, &cwd).await;
     loader.check()?;
@@ -182,8 +190,15 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let (path, model) = (store.path(), start.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id)));
     info!(target: "pith::session", id = store.id(), ?path, ?cwd, model, dialect = dialect.name, "opened");
-    let make_tools =
-        tools::maker(&environment, &agent_dir, &registry, supervisor.clone(), additional_roots, cli.offline);
+    let make_tools = tools::maker(
+        &environment,
+        &agent_dir,
+        &registry,
+        supervisor.clone(),
+        &sandboxes,
+        additional_roots,
+        cli.offline,
+    );
     Ok(OpenedSession {
         cli,
         environment,
@@ -201,6 +216,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         extension_flags,
         agent_dir,
         supervisor,
+        sandbox: sandboxes.current().clone(),
     })
 }
 
@@ -265,8 +281,9 @@ impl OpenedSession {
         };
         let places =
             Places { agent_dir: self.agent_dir, environment: self.environment, cwd: self.store.cwd().to_owned() };
+        let web = self.client.web();
         let mcp =
-            mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &self.client.web(), self.supervisor);
+            mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &web, self.supervisor, self.sandbox);
         let choices = self.choices;
         SessionParts {
             out,

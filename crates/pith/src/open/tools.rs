@@ -7,8 +7,11 @@ use pith_ai::Registry;
 use pith_config::{AgentDir, Environment, Settings};
 use pith_session::MakeTools;
 use pith_tools::process::Supervisor;
+use pith_tools::sandbox::CurrentSandbox;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
+
+use crate::sandbox::Sandboxes;
 
 /// Returns the function that makes the tools of each directory a session works in.
 pub(super) fn maker(
@@ -16,12 +19,15 @@ pub(super) fn maker(
     agent_dir: &AgentDir,
     registry: &Arc<Registry>,
     supervisor: Option<Supervisor>,
+    sandboxes: &Sandboxes,
     additional_roots: Vec<PathBuf>,
     is_offline: bool,
 ) -> MakeTools {
     let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
+    let sandboxes = sandboxes.clone();
     Box::new(move |cwd, settings, before| {
         let mut options = workbench_options(cwd, &environment, settings, supervisor.clone());
+        options.sandbox = sandboxes.enter_or_refuse(cwd);
         if let Some(roots) = &mut options.roots {
             roots.extend_from_slice(&additional_roots);
         }
@@ -43,8 +49,10 @@ pub(crate) fn early_workbench(
     settings: &Settings,
     registry: &Registry,
     supervisor: Option<Supervisor>,
+    sandbox: &CurrentSandbox,
 ) -> Arc<Workbench> {
-    let workbench = Workbench::new(cwd.to_owned(), workbench_options(cwd, environment, settings, supervisor));
+    let options = workbench_options(cwd, environment, settings, supervisor);
+    let workbench = Workbench::new(cwd.to_owned(), WorkbenchOptions { sandbox: sandbox.get(), ..options });
     set_call_options(&workbench, environment, false, agent_dir, settings, registry);
     workbench
 }

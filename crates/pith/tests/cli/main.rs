@@ -8,6 +8,7 @@ mod json;
 mod mistakes;
 mod packages;
 mod print;
+mod sandbox;
 mod scenes;
 mod scripts;
 mod support;

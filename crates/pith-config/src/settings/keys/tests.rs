@@ -91,7 +91,9 @@ fn every_key_is_documented_with_its_type() {
 #[test]
 fn every_key_has_the_documented_default() {
     let unset = read("none", Value::Null).expect("an empty document");
-    for row in rows().iter().filter(|row| !row.path.contains(".*.")) {
+    // Those of the sandbox are kept as they are written; pith-sandbox reads them.
+    let is_kept = |row: &Row| row.path.starts_with("sandbox.");
+    for row in rows().iter().filter(|row| !row.path.contains(".*.") && !is_kept(row)) {
         let default = match row.default.as_str() {
             "none" | "built in" => Value::Null,
             written => serde_json::from_str(written).unwrap_or_else(|error| panic!("{}: {error}", row.path)),

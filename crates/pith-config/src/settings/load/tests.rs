@@ -100,6 +100,7 @@ fn every_key_reaches_its_field() {
         shell_command_prefix: Some("set -e".into()),
         bash: Bash { inherit_secrets: false, keep_background: false },
         acp: Acp { client_fs: false },
+        sandbox: None,
         tools: Tools { root: vec!["/w".into()] },
         max_turns: Some(12),
         tasks: Tasks { todo_clear_delay: Some(milliseconds(500)) },

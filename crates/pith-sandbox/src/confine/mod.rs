@@ -1,0 +1,102 @@
+//! Makes the kernel hold the calling thread, and every process it starts, to a policy.
+//!
+//! The order matters: capabilities first, because the kernel asks some of them before Landlock; system calls last,
+//! because setting up the rest needs them.
+
+#[cfg(target_os = "linux")]
+mod files;
+#[cfg(target_os = "linux")]
+mod system_calls;
+
+use std::error::Error;
+use std::{fmt, io};
+
+use crate::policy::Policy;
+
+/// What is set up for a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Capabilities,
+    Landlock,
+    Seccomp,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Step::Capabilities => "capabilities",
+            Step::Landlock => "landlock",
+            Step::Seccomp => "seccomp",
+        })
+    }
+}
+
+/// What could not be set up, and why. The thread may be confined in part.
+#[derive(Debug)]
+pub struct ConfineError {
+    pub step: Step,
+    pub cause: io::Error,
+}
+
+impl fmt::Display for ConfineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.step, self.cause)
+    }
+}
+
+impl Error for ConfineError {}
+
+impl ConfineError {
+    /// Finds the system's own error in what a library reports.
+    fn new(step: Step, error: &(dyn Error + 'static)) -> ConfineError {
+        let chain = std::iter::successors(Some(error), |error| (*error).source());
+        let number = chain.filter_map(|error| error.downcast_ref::<io::Error>()).find_map(io::Error::raw_os_error);
+        let cause = number.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error);
+        ConfineError { step, cause }
+    }
+}
+
+/// What is done to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// A thread that starts a command: files, capabilities and system calls.
+    Command,
+    /// A thread of pith that serves file tools: files only. It makes no system call that pith did not write.
+    FileTools,
+}
+
+/// Confines the calling thread for the rest of its life.
+#[cfg(target_os = "linux")]
+pub fn confine_this_thread(policy: &Policy, scope: Scope) -> Result<(), ConfineError> {
+    if scope == Scope::Command {
+        let cause = |error: rustix::io::Errno| ConfineError { step: Step::Capabilities, cause: error.into() };
+        drop_capabilities().map_err(cause)?;
+    }
+    files::restrict(policy)?;
+    if scope == Scope::Command {
+        system_calls::restrict(policy.network).map_err(|error| ConfineError::new(Step::Seccomp, &error))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn confine_this_thread(policy: &Policy, _scope: Scope) -> Result<(), ConfineError> {
+    let text = format!("sandbox \"{}\" cannot be enforced on this system; only \"off\" is available", policy.profile);
+    Err(ConfineError { step: Step::Landlock, cause: io::Error::other(text) })
+}
+
+/// What the kernel says about Landlock; confines the calling thread.
+#[cfg(target_os = "linux")]
+pub(crate) fn probe_landlock() -> Option<landlock::LandlockStatus> {
+    files::probe().ok().map(|status| status.landlock)
+}
+
+/// Gives up every capability for good.
+#[cfg(target_os = "linux")]
+fn drop_capabilities() -> rustix::io::Result<()> {
+    use rustix::thread::{CapabilitySet, CapabilitySets};
+    rustix::thread::set_no_new_privs(true)?;
+    rustix::thread::clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
+}

@@ -1,0 +1,22 @@
+//! The sandbox: what commands and file tools of a session may touch, and how the kernel is told.
+//!
+//! [`settings`] says what the user and the project want, [`policy`] turns it into paths and rights for one directory,
+//! [`confine`](mod@confine) makes the kernel hold a thread and everything it starts to a policy, and [`support`] says
+//! what this kernel can hold. A thread that was confined stays so until it ends.
+
+pub mod confine;
+mod environment;
+pub mod policy;
+mod protected;
+#[cfg(target_os = "linux")]
+mod record;
+pub mod settings;
+pub mod support;
+#[cfg(target_os = "linux")]
+pub mod watch;
+mod worker;
+
+pub use policy::{NetworkRule, Policy};
+pub use settings::{NetworkMode, Profile, Require, SandboxSettings};
+pub use support::Support;
+pub use worker::Worker;

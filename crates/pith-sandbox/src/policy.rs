@@ -1,0 +1,207 @@
+//! What one session may touch: the settings, resolved for its directory.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::protected;
+use crate::settings::{Namespaces, NetworkMode, Profile, SandboxSettings};
+
+/// Where credentials usually are, below the home directory.
+const SECRETS: [&str; 12] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".config/gcloud",
+    ".netrc",
+    ".docker/config.json",
+    ".npmrc",
+    ".pypirc",
+    ".cargo/credentials.toml",
+    ".git-credentials",
+];
+
+/// What pith keeps in the agent directory for itself.
+const OWN_SECRETS: [&str; 6] =
+    ["auth.json", "trust.json", "pith-permissions.json", "sessions", "pith-checkpoints", "mcp-auth.json"];
+
+/// Caches of build tools, below the home directory.
+const CACHES: [&str; 11] = [
+    ".cargo/registry",
+    ".cargo/git",
+    ".npm",
+    ".cache/pip",
+    ".cache/uv",
+    ".cache/yarn",
+    ".cache/go-build",
+    "go/pkg/mod",
+    ".m2/repository",
+    ".gradle/caches",
+    ".cache/ccache",
+];
+
+/// What a confined thread may do. It travels to the supervisor of each command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    pub profile: Profile,
+    /// Directories and files that can be written, links resolved. The session's own temporary directory is the last.
+    pub writable: Vec<PathBuf>,
+    /// What cannot be read, links resolved.
+    pub unreadable: Vec<PathBuf>,
+    /// What cannot be changed though it is below a writable root.
+    pub protected: Vec<PathBuf>,
+    pub network: NetworkRule,
+}
+
+/// What commands may do with sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkRule {
+    pub internet: bool,
+    /// Sockets with a name in the file system.
+    pub unix: bool,
+}
+
+/// The directories that paths of the settings are relative to.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The session's directory.
+    pub cwd: PathBuf,
+    pub home: Option<PathBuf>,
+    pub agent_dir: PathBuf,
+    /// A private directory of the session, which becomes its `TMPDIR`.
+    pub temp: PathBuf,
+}
+
+impl Policy {
+    /// Resolves the settings for one session; `None` for profile `off`. The error names the key.
+    pub fn resolve(settings: &SandboxSettings, places: &Places) -> Result<Option<Policy>, String> {
+        let profile = settings.profile();
+        if profile == Profile::Off {
+            return Ok(None);
+        }
+        if settings.namespaces == Some(Namespaces::Require) {
+            return Err("sandbox.namespaces \"require\" cannot be had: pith does not use namespaces yet".to_owned());
+        }
+        if settings.network_mode() == NetworkMode::Domains {
+            return Err("sandbox.network.mode \"domains\" needs network namespaces, which pith does not use yet; \
+                        use \"off\" or \"on\""
+                .to_owned());
+        }
+        if !settings.network.allow_unix_sockets.is_empty() {
+            return Err("sandbox.network.allowUnixSockets cannot be enforced by this kernel; \
+                        use allowAllUnixSockets, or leave it out"
+                .to_owned());
+        }
+        let mut writable = Vec::new();
+        if profile == Profile::WorkspaceWrite {
+            writable.push(real(&places.cwd));
+        }
+        if profile != Profile::ReadOnly {
+            writable.extend(places.all(&settings.filesystem.allow_write));
+            if settings.caches == Some(true) {
+                writable.extend(places.in_home(&CACHES).filter(|cache| cache.exists()));
+            }
+        }
+        let mut unreadable: Vec<PathBuf> = places.all(&settings.filesystem.deny_read).collect();
+        if profile != Profile::Custom {
+            unreadable.extend(places.in_home(&SECRETS));
+            unreadable.extend(OWN_SECRETS.iter().map(|name| real(&places.agent_dir.join(name))));
+        }
+        unreadable.retain(|path| path.exists());
+        let mut protected = protected::below(&writable, places, settings.filesystem.allow_git_config == Some(true));
+        protected.extend(places.all(&settings.filesystem.deny_write));
+        // What cannot be read must not be replaced either.
+        protected.extend(unreadable.iter().filter(|path| writable.iter().any(|root| path.starts_with(root))).cloned());
+        writable.push(real(&places.temp));
+        for list in [&mut writable, &mut unreadable, &mut protected] {
+            remove_repeated(list);
+        }
+        let network = NetworkRule {
+            internet: settings.network_mode() == NetworkMode::On,
+            unix: settings.network.allow_all_unix_sockets == Some(true),
+        };
+        Ok(Some(Policy { profile, writable, unreadable, protected, network }))
+    }
+
+    /// Returns whether file tools must leave a path alone. `path` has its links resolved.
+    pub fn is_protected(&self, path: &Path) -> bool {
+        self.protected.iter().any(|protected| starts_with_ignoring_case(path, protected))
+    }
+
+    /// The line that commands which failed inside, and the model, are told.
+    pub fn summary(&self) -> String {
+        let roots = self.writable.iter().map(|root| root.display().to_string()).collect::<Vec<_>>().join(", ");
+        let network = if self.network.internet { "on" } else { "off" };
+        format!("Sandbox {}: writing is limited to {roots}; network is {network}.", self.profile)
+    }
+}
+
+impl Places {
+    /// Resolves the paths of a setting.
+    fn all<'a>(&'a self, entries: &'a [String]) -> impl Iterator<Item = PathBuf> + 'a {
+        entries.iter().flat_map(|entry| self.expand(entry))
+    }
+
+    fn in_home<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
+        self.home.iter().flat_map(move |home| names.iter().map(|name| real(&home.join(name))))
+    }
+
+    /// A path as written; its last part may be a pattern such as `*.pem`, which stands for the files there now.
+    fn expand(&self, entry: &str) -> Vec<PathBuf> {
+        let path = match (entry.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ if entry == "~" => self.home.clone().unwrap_or_else(|| entry.into()),
+            _ => self.cwd.join(entry),
+        };
+        let pattern = path.file_name().and_then(|name| name.to_str()).filter(|name| name.contains(['*', '?']));
+        let (Some(pattern), Some(parent)) = (pattern, path.parent()) else { return vec![real(&path)] };
+        let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
+        let names = entries.flatten().filter(|entry| matches(pattern, &entry.file_name().to_string_lossy()));
+        names.map(|entry| real(&entry.path())).collect()
+    }
+}
+
+/// Resolves the links of a path as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    for ancestor in path.ancestors() {
+        if let Ok(real) = ancestor.canonicalize() {
+            let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
+            return rest.components().fold(real, |real, part| match part {
+                Component::ParentDir => real.parent().unwrap_or(&real).to_owned(),
+                part => real.join(part),
+            });
+        }
+    }
+    path.to_owned()
+}
+
+/// Matches a file name with `*` and `?`.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.chars().next() {
+        None => name.is_empty(),
+        Some('*') => {
+            (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(&pattern[1..], &name[at..]))
+        }
+        Some(first) => {
+            let mut rest = name.chars();
+            rest.next().is_some_and(|letter| first == '?' || first == letter)
+                && matches(&pattern[first.len_utf8()..], rest.as_str())
+        }
+    }
+}
+
+fn starts_with_ignoring_case(path: &Path, prefix: &Path) -> bool {
+    let mut parts = path.components();
+    prefix
+        .components()
+        .all(|expected| parts.next().is_some_and(|part| part.as_os_str().eq_ignore_ascii_case(expected.as_os_str())))
+}
+
+/// Keeps the first of equal paths.
+fn remove_repeated(paths: &mut Vec<PathBuf>) {
+    let mut seen = std::collections::HashSet::new();
+    paths.retain(|path| seen.insert(path.clone()));
+}

@@ -1,0 +1,187 @@
+//! What protected paths held before a command ran, and putting it back.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// More than this is not kept in memory.
+const MAX_BYTES: u64 = 32 << 20;
+const MAX_ENTRIES: usize = 20_000;
+
+/// What was at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Recorded {
+    Nothing,
+    File { contents: Vec<u8>, mode: u32 },
+    Link { target: PathBuf },
+    Directory { mode: u32, entries: BTreeMap<OsString, Recorded> },
+}
+
+/// The contents of all protected paths at one moment.
+#[derive(Debug)]
+pub(crate) struct Record {
+    paths: Vec<(PathBuf, Recorded)>,
+}
+
+/// How much more may be recorded.
+struct Room {
+    bytes: u64,
+    entries: usize,
+}
+
+impl Record {
+    /// Records what is there. Fails if it is too much to keep, or cannot be read.
+    pub fn of(paths: &[PathBuf]) -> io::Result<Record> {
+        let mut room = Room { bytes: MAX_BYTES, entries: MAX_ENTRIES };
+        let recorded = paths.iter().map(|path| Ok((path.clone(), record(path, &mut room)?)));
+        Ok(Record { paths: recorded.collect::<io::Result<_>>()? })
+    }
+
+    /// Puts back whatever has changed, and returns those paths.
+    pub fn put_back(&self) -> Vec<PathBuf> {
+        let mut changed = Vec::new();
+        for (path, before) in &self.paths {
+            let mut room = Room { bytes: u64::MAX, entries: usize::MAX };
+            // What cannot be read any more has changed too.
+            if record(path, &mut room).is_ok_and(|now| now == *before) {
+                continue;
+            }
+            changed.push(first_difference(path, before));
+            // Tried again with the next change; the caller is told in any case.
+            let _ = restore(path, before);
+        }
+        changed
+    }
+}
+
+fn record(path: &Path, room: &mut Room) -> io::Result<Recorded> {
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Recorded::Nothing);
+        }
+        Err(error) => return Err(error),
+    };
+    let mode = metadata.permissions().mode();
+    let take =
+        room.entries.checked_sub(1).zip(room.bytes.checked_sub(if metadata.is_file() { metadata.len() } else { 0 }));
+    let Some((entries, bytes)) = take else {
+        return Err(io::Error::other(format!("{} is too large to be protected", path.display())));
+    };
+    *room = Room { bytes, entries };
+    if metadata.is_symlink() {
+        return Ok(Recorded::Link { target: fs::read_link(path)? });
+    }
+    if !metadata.is_dir() {
+        // Pipes and devices have no contents to keep.
+        let contents = if metadata.is_file() { fs::read(path)? } else { Vec::new() };
+        return Ok(Recorded::File { contents, mode });
+    }
+    let mut entries = BTreeMap::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        entries.insert(entry.file_name(), record(&entry.path(), room)?);
+    }
+    Ok(Recorded::Directory { mode, entries })
+}
+
+/// The path that is told: the first one below that is not as it was.
+fn first_difference(path: &Path, before: &Recorded) -> PathBuf {
+    let mut room = Room { bytes: u64::MAX, entries: usize::MAX };
+    let now = record(path, &mut room).unwrap_or(Recorded::Nothing);
+    let (Recorded::Directory { entries: before, .. }, Recorded::Directory { entries: now, .. }) = (before, &now) else {
+        return path.to_owned();
+    };
+    let changed = now.iter().find(|(name, entry)| before.get(*name) != Some(entry)).map(|(name, _)| name);
+    let gone = before.keys().find(|name| !now.contains_key(*name));
+    match changed.or(gone) {
+        Some(name) => first_difference(&path.join(name), before.get(name).unwrap_or(&Recorded::Nothing)),
+        None => path.to_owned(),
+    }
+}
+
+fn restore(path: &Path, before: &Recorded) -> io::Result<()> {
+    match before {
+        Recorded::Nothing => remove(path),
+        Recorded::Link { target } => {
+            remove(path)?;
+            symlink(target, path)
+        }
+        Recorded::File { contents, mode } => {
+            remove(path)?;
+            make_parent(path)?;
+            fs::write(path, contents)?;
+            fs::set_permissions(path, Permissions::from_mode(*mode))
+        }
+        Recorded::Directory { mode, entries } => {
+            if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+                remove(path)?;
+                fs::create_dir_all(path)?;
+            }
+            fs::set_permissions(path, Permissions::from_mode(mode | 0o700))?;
+            for entry in fs::read_dir(path)?.flatten() {
+                if !entries.contains_key(&entry.file_name()) {
+                    remove(&entry.path())?;
+                }
+            }
+            for (name, entry) in entries {
+                restore(&path.join(name), entry)?;
+            }
+            fs::set_permissions(path, Permissions::from_mode(*mode))
+        }
+    }
+}
+
+fn make_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_change_is_put_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let hooks = root.join(".git/hooks");
+        let build = || {
+            fs::create_dir_all(&hooks).unwrap();
+            fs::write(hooks.join("a"), "old").unwrap();
+            symlink("a", hooks.join("link")).unwrap();
+        };
+        build();
+        let paths = [hooks.clone(), root.join(".git/config"), root.join(".envrc")];
+        let record = Record::of(&paths).unwrap();
+        assert!(record.put_back().is_empty(), "nothing has changed");
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 7] = [
+            (".git/hooks/new", |root| fs::write(root.join(".git/hooks/new"), "x").unwrap()),
+            (".git/hooks/a", |root| fs::write(root.join(".git/hooks/a"), "x").unwrap()),
+            (".git/hooks/a", |root| fs::remove_file(root.join(".git/hooks/a")).unwrap()),
+            (".git/hooks/a", |root| {
+                fs::set_permissions(root.join(".git/hooks/a"), Permissions::from_mode(0o755)).unwrap();
+            }),
+            (".git/hooks", |root| fs::rename(root.join(".git"), root.join("moved")).unwrap()),
+            (".envrc", |root| fs::create_dir(root.join(".envrc")).unwrap()),
+            (".git/config", |root| symlink("/etc/passwd", root.join(".git/config")).unwrap()),
+        ];
+        for (told, change) in changes {
+            change(&root);
+            assert_eq!(record.put_back(), [root.join(told)]);
+            assert!(record.put_back().is_empty(), "{told} is back");
+            assert_eq!(fs::read_to_string(hooks.join("link")).unwrap(), "old");
+        }
+    }
+}

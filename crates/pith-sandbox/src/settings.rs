@@ -1,0 +1,306 @@
+//! The `sandbox` settings: as written, checked, and joined so that a project can only tighten them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How much a session may touch, the loosest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// What the user may.
+    #[default]
+    Off,
+    /// What the settings list.
+    Custom,
+    /// Everything can be read that is not denied; the session's directory can be written.
+    WorkspaceWrite,
+    /// Everything can be read that is not denied; nothing can be written.
+    ReadOnly,
+}
+
+impl Profile {
+    pub const ALL: [Profile; 4] = [Profile::Off, Profile::ReadOnly, Profile::WorkspaceWrite, Profile::Custom];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Profile::Off => "off",
+            Profile::Custom => "custom",
+            Profile::WorkspaceWrite => "workspace-write",
+            Profile::ReadOnly => "read-only",
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Profile, String> {
+        let found = Profile::ALL.into_iter().find(|profile| profile.as_str() == text);
+        found.ok_or_else(|| format!("expected off, read-only, workspace-write or custom, not {text:?}"))
+    }
+}
+
+/// How much of a policy must be enforced before anything runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Require {
+    /// Files, system calls and capabilities, held by the kernel.
+    #[default]
+    Full,
+    /// `Full`, and no gap that pith knows of.
+    Strict,
+    /// What there is; without any Landlock no command runs.
+    BestEffort,
+}
+
+impl Require {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Require::Full => "full",
+            Require::Strict => "strict",
+            Require::BestEffort => "best-effort",
+        }
+    }
+}
+
+/// Whether commands reach the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkMode {
+    On,
+    /// Listed domains only.
+    Domains,
+    #[default]
+    Off,
+}
+
+/// The value of `sandbox`. What is absent was not said.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SandboxSettings {
+    /// Older spelling: `true` means `workspace-write`, `false` means `off`.
+    pub enabled: Option<bool>,
+    pub profile: Option<Profile>,
+    pub require: Option<Require>,
+    pub namespaces: Option<Namespaces>,
+    /// Whether the usual caches of build tools can be written.
+    pub caches: Option<bool>,
+    pub filesystem: Filesystem,
+    pub network: Network,
+    pub env: Env,
+    pub allow_unsandboxed_commands: Option<bool>,
+    /// Whether `bash` commands of the host are confined too.
+    pub host_commands: Option<bool>,
+}
+
+/// Whether user namespaces are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Namespaces {
+    #[default]
+    Auto,
+    Never,
+    Require,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Filesystem {
+    pub allow_write: Vec<String>,
+    pub deny_write: Vec<String>,
+    pub deny_read: Vec<String>,
+    pub allow_git_config: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Network {
+    pub mode: Option<NetworkMode>,
+    pub allowed_domains: Vec<String>,
+    pub denied_domains: Vec<String>,
+    pub allow_unix_sockets: Vec<String>,
+    pub allow_all_unix_sockets: Option<bool>,
+    pub allow_local_binding: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Env {
+    pub pass: Vec<String>,
+    pub drop: Vec<String>,
+}
+
+impl SandboxSettings {
+    /// Reads the value of `sandbox`. The error names the key.
+    pub fn read(value: &Value) -> Result<SandboxSettings, String> {
+        let settings: SandboxSettings =
+            serde_json::from_value(value.clone()).map_err(|error| format!("sandbox: {error}"))?;
+        for (key, list) in
+            [("allowedDomains", &settings.network.allowed_domains), ("deniedDomains", &settings.network.denied_domains)]
+        {
+            for entry in list {
+                check_domain(entry).map_err(|why| format!("sandbox.network.{key}: {entry:?} {why}"))?;
+            }
+        }
+        Ok(settings)
+    }
+
+    pub fn profile(&self) -> Profile {
+        let from_enabled = self.enabled.map(|enabled| if enabled { Profile::WorkspaceWrite } else { Profile::Off });
+        self.profile.or(from_enabled).unwrap_or_default()
+    }
+
+    /// The network mode; a list of domains without a mode means that list.
+    pub fn network_mode(&self) -> NetworkMode {
+        let listed = !self.network.allowed_domains.is_empty();
+        self.network.mode.unwrap_or(if listed { NetworkMode::Domains } else { NetworkMode::Off })
+    }
+
+    /// Adds what a project's file asks for, as far as it is stricter. Returns the keys that would have loosened
+    /// something and were left out.
+    pub fn tighten(&mut self, project: SandboxSettings) -> Vec<&'static str> {
+        let mut ignored = Vec::new();
+        let asked = project.profile.is_some() || project.enabled.is_some();
+        if asked && project.profile() > self.profile() {
+            self.profile = Some(project.profile());
+        } else if asked && project.profile() < self.profile() {
+            ignored.push("sandbox.profile");
+        }
+        if let Some(mode) = project.network.mode {
+            if mode > self.network_mode() {
+                self.network.mode = Some(mode);
+            } else if mode < self.network_mode() {
+                ignored.push("sandbox.network.mode");
+            }
+        }
+        self.filesystem.deny_write.extend(project.filesystem.deny_write);
+        self.filesystem.deny_read.extend(project.filesystem.deny_read);
+        self.network.denied_domains.extend(project.network.denied_domains);
+        self.env.drop.extend(project.env.drop);
+        let loosening = [
+            ("sandbox.filesystem.allowWrite", !project.filesystem.allow_write.is_empty()),
+            ("sandbox.filesystem.allowGitConfig", project.filesystem.allow_git_config == Some(true)),
+            ("sandbox.network.allowedDomains", !project.network.allowed_domains.is_empty()),
+            ("sandbox.network.allowUnixSockets", !project.network.allow_unix_sockets.is_empty()),
+            ("sandbox.network.allowAllUnixSockets", project.network.allow_all_unix_sockets == Some(true)),
+            ("sandbox.network.allowLocalBinding", project.network.allow_local_binding == Some(true)),
+            ("sandbox.env.pass", !project.env.pass.is_empty()),
+            ("sandbox.require", project.require.is_some()),
+            ("sandbox.namespaces", project.namespaces.is_some()),
+            ("sandbox.caches", project.caches == Some(true)),
+            ("sandbox.allowUnsandboxedCommands", project.allow_unsandboxed_commands == Some(true)),
+        ];
+        ignored.extend(loosening.into_iter().filter(|(_, asked)| *asked).map(|(key, _)| key));
+        if project.host_commands == Some(true) {
+            self.host_commands = Some(true);
+        }
+        ignored
+    }
+}
+
+/// Refuses what is not a name, or `*.` and a name of two labels, with an optional port.
+fn check_domain(entry: &str) -> Result<(), &'static str> {
+    if entry.contains("://") || entry.contains('/') {
+        return Err("is an address; expected a domain");
+    }
+    let (name, port) = match entry.rsplit_once(':') {
+        Some((name, port)) => (name, Some(port)),
+        None => (entry, None),
+    };
+    if port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port == 0) || port.parse::<u16>().is_err()) {
+        return Err("has a port that is not a number from 1 to 65535");
+    }
+    let (wild, labels) = match name.strip_prefix("*.") {
+        Some(rest) => (true, rest),
+        None => (false, name),
+    };
+    if name == "*" || (wild && labels.split('.').count() < 2) {
+        return Err("is too broad");
+    }
+    let is_label = |label: &str| !label.is_empty() && !label.contains(|c: char| c == '*' || c.is_whitespace());
+    if !labels.split('.').all(is_label) {
+        return Err("is no domain");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(value: Value) -> SandboxSettings {
+        SandboxSettings::read(&value).expect("settings")
+    }
+
+    #[test]
+    fn the_older_spelling_means_a_profile() {
+        assert_eq!(read(json!({"enabled": true})).profile(), Profile::WorkspaceWrite);
+        assert_eq!(read(json!({"enabled": false})).profile(), Profile::Off);
+        assert_eq!(read(json!({"enabled": true, "profile": "read-only"})).profile(), Profile::ReadOnly);
+        assert_eq!(read(json!({})).profile(), Profile::Off);
+    }
+
+    #[test]
+    fn listed_domains_without_a_mode_are_the_mode() {
+        assert_eq!(read(json!({"network": {"allowedDomains": ["github.com"]}})).network_mode(), NetworkMode::Domains);
+        assert_eq!(read(json!({})).network_mode(), NetworkMode::Off);
+    }
+
+    #[test]
+    fn an_error_names_key_and_value() {
+        let check = |value: Value, expected: &str| {
+            let error = SandboxSettings::read(&value).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        };
+        let domains = |entry: &str| json!({"network": {"allowedDomains": [entry]}});
+        check(domains("*.com"), "sandbox.network.allowedDomains: \"*.com\" is too broad");
+        check(domains("*"), "is too broad");
+        check(domains("https://a.b"), "is an address");
+        check(domains("a.b:0"), "port");
+        check(domains("a..b"), "is no domain");
+        check(json!({"profile": "loose"}), "sandbox: unknown variant `loose`");
+        for good in ["github.com", "*.example.org", "git.example.org:22", "127.0.0.1"] {
+            read(domains(good));
+        }
+    }
+
+    #[test]
+    fn a_project_only_tightens() {
+        let mut user = read(json!({"profile": "workspace-write", "network": {"mode": "on"}}));
+        let project = read(json!({
+            "profile": "off", "require": "best-effort", "caches": true,
+            "filesystem": {"allowWrite": ["/"], "denyRead": ["secret"], "denyWrite": ["Makefile"]},
+            "network": {"mode": "off", "allowedDomains": ["a.example.org"]}, "env": {"pass": ["X"], "drop": ["Y"]},
+        }));
+        let ignored = user.tighten(project);
+        assert_eq!(user.profile(), Profile::WorkspaceWrite);
+        assert_eq!(user.network_mode(), NetworkMode::Off);
+        assert_eq!(user.filesystem.deny_read, ["secret"]);
+        assert_eq!(user.filesystem.deny_write, ["Makefile"]);
+        assert_eq!(user.env, Env { pass: vec![], drop: vec!["Y".to_owned()] });
+        assert_eq!(
+            ignored,
+            [
+                "sandbox.profile",
+                "sandbox.filesystem.allowWrite",
+                "sandbox.network.allowedDomains",
+                "sandbox.env.pass",
+                "sandbox.require",
+                "sandbox.caches",
+            ]
+        );
+        let mut user = read(json!({"profile": "workspace-write"}));
+        assert_eq!(user.tighten(read(json!({"profile": "read-only"}))), [""; 0]);
+        assert_eq!(user.profile(), Profile::ReadOnly);
+    }
+}

@@ -1,0 +1,254 @@
+//! The sandbox of a session: what its commands and file tools are confined to.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use pith_agent::blocking::Panic;
+use pith_protocol::answers::SandboxState;
+use pith_sandbox::confine::ConfineError;
+use pith_sandbox::settings::Env;
+use pith_sandbox::watch::Watch;
+use pith_sandbox::{Policy, Profile, Require, Support, Worker};
+use tokio::sync::oneshot;
+
+use crate::command::environment::Caller;
+use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs};
+
+/// What stands between a session's tools and the machine.
+#[derive(Clone, Debug)]
+pub enum Sandbox {
+    Enforced(Enforced),
+    /// One was asked for and cannot be had: no tool runs, and `why` is what each call is told.
+    Unavailable {
+        profile: Profile,
+        why: String,
+    },
+}
+
+/// The sandbox of a session, for everything that starts programs for it. Another one comes when the session moves to
+/// another directory or its settings change. Clones are the same sandbox.
+#[derive(Clone, Debug, Default)]
+pub struct CurrentSandbox(Arc<RwLock<Option<Arc<Sandbox>>>>);
+
+/// Which variables a confined program gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variables {
+    /// Those that commands of tools get.
+    Filtered,
+    /// Those that were chosen for this program.
+    Chosen,
+}
+
+/// A policy that is enforced, and the thread that file tools run on because of it.
+#[derive(Clone, Debug)]
+pub struct Enforced {
+    pub policy: Arc<Policy>,
+    pub require: Require,
+    pub support: Support,
+    /// Which variables commands get.
+    pub env: Env,
+    /// Whether commands of the host are confined too.
+    pub host_commands: bool,
+    /// The session's own temporary directory, which commands get as `TMPDIR`.
+    pub temp: PathBuf,
+    pub worker: Worker,
+    /// The guard of the protected paths while commands run.
+    watch: Arc<Mutex<Weak<Watch>>>,
+}
+
+/// What a sandbox is made of beside its policy.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub require: Require,
+    pub support: Support,
+    pub env: Env,
+    pub host_commands: bool,
+    pub temp: PathBuf,
+}
+
+impl Sandbox {
+    /// What commands of this caller are confined to; `None` if they are not. An error is the text for the model.
+    pub(crate) fn for_commands_of(&self, caller: Caller) -> Result<Option<&Enforced>, String> {
+        match self {
+            Sandbox::Enforced(enforced) if caller == Caller::Host && !enforced.host_commands => Ok(None),
+            Sandbox::Enforced(enforced) => Ok(Some(enforced)),
+            Sandbox::Unavailable { why, .. } => Err(why.clone()),
+        }
+    }
+
+    /// What a host is told about it.
+    pub fn state(&self) -> SandboxState {
+        match self {
+            Sandbox::Enforced(enforced) => enforced.state(),
+            Sandbox::Unavailable { profile, why } => SandboxState {
+                profile: profile.as_str().to_owned(),
+                error: Some(why.clone()),
+                ..SandboxState::default()
+            },
+        }
+    }
+
+    pub fn policy(&self) -> Option<&Arc<Policy>> {
+        match self {
+            Sandbox::Enforced(enforced) => Some(&enforced.policy),
+            Sandbox::Unavailable { .. } => None,
+        }
+    }
+
+    /// What is said after the status of a command that the sandbox may have stopped.
+    pub(crate) fn remark(&self, output: &str) -> Option<String> {
+        const SIGNS: [&str; 6] = [
+            "Permission denied",
+            "Operation not permitted",
+            "Read-only file system",
+            "Could not resolve host",
+            "Temporary failure in name resolution",
+            "Name or service not known",
+        ];
+        let stopped = SIGNS.iter().any(|sign| output.contains(sign));
+        self.policy().filter(|_| stopped).map(|policy| format!("[{}]", policy.summary()))
+    }
+
+    /// Runs the work of a file tool on a confined thread.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> Result<Result<T, String>, Panic> {
+        match self {
+            Sandbox::Enforced(enforced) => enforced.run(work).await,
+            Sandbox::Unavailable { why, .. } => Ok(Err(why.clone())),
+        }
+    }
+}
+
+impl CurrentSandbox {
+    pub fn get(&self) -> Option<Arc<Sandbox>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set(&self, sandbox: Option<Arc<Sandbox>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = sandbox;
+    }
+
+    /// Confines a program that is started for the session beside its tools. The error says why it must not run.
+    pub fn confine(&self, command: CommandLine, jobs: &Arc<Jobs>, variables: Variables) -> io::Result<CommandLine> {
+        match self.get().as_deref() {
+            None => Ok(command),
+            Some(Sandbox::Unavailable { why, .. }) => Err(io::Error::other(why.clone())),
+            Some(Sandbox::Enforced(enforced)) => {
+                let environment = match variables {
+                    Variables::Filtered => enforced.filter(command.environment),
+                    Variables::Chosen => enforced.with_temp(command.environment),
+                };
+                let confinement = enforced.for_command(jobs).map_err(io::Error::other)?;
+                Ok(CommandLine { environment, confinement: Some(confinement), ..command })
+            }
+        }
+    }
+}
+
+impl Enforced {
+    /// Confines a thread for the file tools. Fails if the kernel refuses.
+    pub fn new(policy: Policy, rules: Rules) -> Result<Enforced, ConfineError> {
+        let worker = Worker::start(policy.clone())?;
+        let Rules { require, support, env, host_commands, temp } = rules;
+        let policy = Arc::new(policy);
+        Ok(Enforced { policy, require, support, env, host_commands, temp, worker, watch: Arc::default() })
+    }
+
+    /// Whether a sandbox of these parts would be the same.
+    pub fn is_made_of(&self, policy: &Policy, rules: &Rules) -> bool {
+        *self.policy == *policy
+            && self.require == rules.require
+            && self.env == rules.env
+            && self.host_commands == rules.host_commands
+            && self.temp == rules.temp
+    }
+
+    fn state(&self) -> SandboxState {
+        let kernel = || "kernel".to_owned();
+        let on_off = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+        SandboxState {
+            profile: self.policy.profile.as_str().to_owned(),
+            enforced: true,
+            require: self.require.as_str().to_owned(),
+            landlock_abi: self.support.landlock_abi,
+            seccomp: self.support.seccomp,
+            namespaces: false,
+            filesystem: kernel(),
+            file_tools: kernel(),
+            protected_paths: "restored".to_owned(),
+            network: on_off(self.policy.network.internet),
+            unix_sockets: on_off(self.policy.network.unix),
+            writable: self.policy.writable.iter().map(|root| root.display().to_string()).collect(),
+            missing: self.support.missing().into_iter().map(str::to_owned).collect(),
+            unconfined: self.unconfined(),
+            error: None,
+        }
+    }
+
+    /// What runs with the rights of the user all the same.
+    fn unconfined(&self) -> Vec<String> {
+        let host_commands = (!self.host_commands).then_some("commands of the host");
+        ["extensions", "host tools"].into_iter().chain(host_commands).map(str::to_owned).collect()
+    }
+
+    /// What the next command is confined to. Its protected paths are guarded from now on.
+    pub(crate) fn for_command(&self, jobs: &Arc<Jobs>) -> Result<CommandConfinement, String> {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = match watch.upgrade() {
+            Some(current) => current,
+            None => {
+                let jobs = Arc::downgrade(jobs);
+                let end_commands = move |_: &Path| {
+                    if let Some(jobs) = jobs.upgrade() {
+                        jobs.end_confined(ABORT_GRACE);
+                    }
+                };
+                let started = Watch::start(&self.policy.protected, Box::new(end_commands));
+                Arc::new(started.map_err(|error| {
+                    format!("The sandbox could not be set up (protected paths: {error}). The command was not run.")
+                })?)
+            }
+        };
+        *watch = Arc::downgrade(&current);
+        Ok(CommandConfinement { policy: Arc::clone(&self.policy), watch: current })
+    }
+
+    /// Keeps the variables that commands get.
+    pub(crate) fn filter(&self, environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        let passed = |name: &OsString| name.to_str().is_some_and(|name| self.env.passes(name));
+        self.with_temp(environment.into_iter().filter(|(name, _)| passed(name)).collect())
+    }
+
+    /// Adds where temporary files go.
+    fn with_temp(&self, mut environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        environment.retain(|(name, _)| name != "TMPDIR");
+        environment.push(("TMPDIR".into(), self.temp.clone().into()));
+        environment
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> Result<Result<T, String>, Panic> {
+        let (done, result) = oneshot::channel();
+        let ended = |text: String| -> Panic { Box::new(text) };
+        // Nobody waits any more if sending fails.
+        let started = self.worker.run(work, move |outcome| drop(done.send(outcome)));
+        started.map_err(|error| ended(error.to_string()))?;
+        let outcome = result.await.unwrap_or_else(|_| Err(ended("the confined thread ended".to_owned())))?;
+        Ok(outcome.map_err(|error| self.explain(error)))
+    }
+
+    /// Says that the sandbox refused, where the text says only that something did.
+    fn explain(&self, error: String) -> String {
+        const REFUSED: &str = "EACCES: permission denied";
+        match error.strip_prefix(REFUSED) {
+            Some(rest) => format!("EACCES: not allowed by the sandbox ({}){rest}", self.policy.profile),
+            None => error,
+        }
+    }
+}

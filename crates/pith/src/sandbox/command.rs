@@ -1,0 +1,104 @@
+//! `pith sandbox check|run`: what this machine can enforce, and a command held to it.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow, bail};
+use pith_config::Environment;
+use pith_sandbox::{Profile, Require, Support};
+use pith_tools::process::{CommandLine, Jobs, Supervisor};
+use pith_tools::sandbox::Variables;
+
+use super::Sandboxes;
+use crate::cli::Cli;
+use crate::open::agent_dir;
+use crate::program::Program;
+use crate::{rpc, show};
+
+const USAGE: &str = "Usage:
+  pith sandbox check
+  pith sandbox run [--profile PROFILE] -- COMMAND...
+
+check says what this machine can enforce; its exit code is 1 if workspace-write is not possible.
+run runs a command as a tool would, in this directory, with the settings that apply here; its exit code is the command's.
+PROFILE is read-only, workspace-write (the default) or custom.
+";
+
+/// Runs the subcommand.
+pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["check"] => check(),
+        ["run", rest @ ..] => run_command(rest, program),
+        ["-h" | "--help"] | [_, "-h" | "--help"] => show(USAGE),
+        [] => bail!("a verb is missing\n{USAGE}"),
+        [other, ..] => bail!("unexpected argument: {other}\n{USAGE}"),
+    }
+}
+
+fn check() -> anyhow::Result<u8> {
+    let support = Support::of_this_kernel();
+    let landlock = match support.landlock_abi {
+        0 => "no".to_owned(),
+        level => format!("level {level}"),
+    };
+    let mut text = format!("Landlock: {landlock}\nseccomp: {}\n", if support.seccomp { "yes" } else { "no" });
+    let verdict = support.check(Profile::WorkspaceWrite, Require::Full);
+    match &verdict {
+        Ok(()) => {
+            text.push_str(
+                "read-only, workspace-write and custom are enforced: commands and file tools by the kernel, ",
+            );
+            text.push_str("protected paths by putting back what was changed.\nGaps that stay open:\n");
+            support.missing().iter().for_each(|gap| text.push_str(&format!("  {gap}\n")));
+        }
+        Err(why) => text.push_str(&format!("{why}\n")),
+    }
+    show(&text)?;
+    Ok(u8::from(verdict.is_err()))
+}
+
+fn run_command(arguments: &[&str], program: &Program) -> anyhow::Result<u8> {
+    let (profile, command) = match arguments {
+        ["--profile", profile, "--", command @ ..] => {
+            (profile.parse().map_err(|error| anyhow!("--profile: {error}"))?, command)
+        }
+        ["--", command @ ..] => (Profile::WorkspaceWrite, command),
+        _ => bail!("{USAGE}"),
+    };
+    let [name, rest @ ..] = command else { bail!("a command is missing\n{USAGE}") };
+    if profile == Profile::Off {
+        bail!("--profile off would confine nothing; run the command itself");
+    }
+    let environment = Environment::of_process();
+    let mut cli = Cli::default();
+    cli.sandbox = Some(profile);
+    let agent_dir = agent_dir(rpc::dialect(&cli, program)?, &environment);
+    let cwd = crate::current_dir()?;
+    let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir)?;
+    sandboxes.enter(&cwd).map_err(anyhow::Error::msg)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let code = runtime.block_on(confined(&sandboxes, name, rest, &cwd))?;
+    Ok(u8::try_from(code).unwrap_or(1))
+}
+
+/// Runs one command and returns its exit code.
+async fn confined(sandboxes: &Sandboxes, name: &str, arguments: &[&str], cwd: &Path) -> anyhow::Result<i32> {
+    let jobs = Arc::new(Jobs::new(Some(Supervisor::this_program()?), false));
+    let command = CommandLine {
+        program: name.into(),
+        arguments: arguments.iter().map(Into::into).collect(),
+        cwd: cwd.to_owned(),
+        environment: std::env::vars_os().collect(),
+        confinement: None,
+    };
+    let command = sandboxes.current().confine(command, &jobs, Variables::Filtered)?;
+    let watch = command.confinement.as_ref().map(|confinement| Arc::clone(&confinement.watch));
+    let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
+    let code = job.exited().await.with_context(|| format!("cannot run {name}"))?;
+    if let Some(path) = watch.and_then(|watch| watch.look().into_iter().next()) {
+        bail!("Changed a protected path: {}. It was put back and the command was stopped.", path.display());
+    }
+    Ok(code)
+}

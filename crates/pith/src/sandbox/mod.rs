@@ -1,0 +1,144 @@
+//! The sandbox of a session: what command line, environment and files ask for, made real for a directory.
+
+mod command;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Context as _;
+use pith_config::{AgentDir, Environment, document, settings};
+use pith_sandbox::policy::Places;
+use pith_sandbox::{Policy, Profile, SandboxSettings, Support};
+use pith_tools::sandbox::{CurrentSandbox, Enforced, Rules, Sandbox};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::cli::Cli;
+use crate::warn;
+
+pub use command::run;
+
+/// The variable that chooses a profile where the command line does not.
+const VARIABLE: &str = "PITH_SANDBOX";
+
+/// Makes the sandbox of each directory a session works in. Clones share the sandbox and its temporary directory.
+#[derive(Clone)]
+pub struct Sandboxes {
+    /// What the command line or the environment says; it stands above the files.
+    chosen: Option<Profile>,
+    agent_dir: AgentDir,
+    home: PathBuf,
+    current: CurrentSandbox,
+    /// Where confined commands keep temporary files; it goes when the session does.
+    temp: Arc<OnceLock<TempDir>>,
+}
+
+impl Sandboxes {
+    /// Reads the choice of command line and environment. Reads no file.
+    pub fn new(cli: &Cli, environment: &Environment, agent_dir: &AgentDir) -> anyhow::Result<Self> {
+        let named = environment.get(VARIABLE).filter(|value| !value.is_empty());
+        let named = named.map(|value| value.parse().map_err(anyhow::Error::msg).context(VARIABLE)).transpose()?;
+        Ok(Sandboxes {
+            chosen: cli.sandbox.or(named),
+            agent_dir: agent_dir.clone(),
+            home: environment.home().to_owned(),
+            current: CurrentSandbox::default(),
+            temp: Arc::default(),
+        })
+    }
+
+    /// The sandbox that programs started now belong to.
+    pub fn current(&self) -> &CurrentSandbox {
+        &self.current
+    }
+
+    /// Makes the sandbox of a directory the current one. An error says why it cannot be had; nothing may run then.
+    pub fn enter(&self, cwd: &Path) -> Result<Option<Arc<Sandbox>>, String> {
+        let sandbox = self.make(cwd)?;
+        self.current.set(sandbox.clone());
+        Ok(sandbox)
+    }
+
+    /// Like [`Sandboxes::enter`], for a session that exists already: where no sandbox can be had, every call is refused.
+    pub fn enter_or_refuse(&self, cwd: &Path) -> Option<Arc<Sandbox>> {
+        self.enter(cwd).unwrap_or_else(|why| {
+            warn(&format!("Warning: {why}"));
+            let profile = self.chosen.unwrap_or(Profile::ReadOnly);
+            let refusing = Some(Arc::new(Sandbox::Unavailable { profile, why }));
+            self.current.set(refusing.clone());
+            refusing
+        })
+    }
+
+    fn make(&self, cwd: &Path) -> Result<Option<Arc<Sandbox>>, String> {
+        if self.chosen == Some(Profile::Off) {
+            return Ok(None);
+        }
+        let settings = self.settings(cwd)?;
+        let profile = settings.profile();
+        if profile == Profile::Off {
+            return Ok(None);
+        }
+        let support = Support::of_this_kernel();
+        let require = settings.require.unwrap_or_default();
+        support.check(profile, require)?;
+        let temp = self.temp()?;
+        let places = Places {
+            cwd: cwd.to_owned(),
+            home: Some(self.home.clone()),
+            agent_dir: self.agent_dir.path().to_owned(),
+            temp: temp.to_owned(),
+        };
+        let Some(policy) = Policy::resolve(&settings, &places)? else { return Ok(None) };
+        let rules = Rules {
+            require,
+            support,
+            env: settings.env,
+            host_commands: settings.host_commands == Some(true),
+            temp: temp.to_owned(),
+        };
+        let current = self.current.get();
+        if let Some(Sandbox::Enforced(enforced)) = current.as_deref()
+            && enforced.is_made_of(&policy, &rules)
+        {
+            return Ok(current);
+        }
+        let enforced = Enforced::new(policy, rules);
+        let enforced = enforced.map_err(|error| format!("sandbox \"{profile}\" cannot be enforced: {error}"))?;
+        Ok(Some(Arc::new(Sandbox::Enforced(enforced))))
+    }
+
+    /// What the files of user and project say, and the profile that was chosen above them.
+    fn settings(&self, cwd: &Path) -> Result<SandboxSettings, String> {
+        let older = self.agent_dir.path().join("extensions").join("sandbox.json");
+        let mut settings = read(&older, &self.agent_dir.settings_file())?;
+        settings.profile = self.chosen.or(settings.profile);
+        let project = self.agent_dir.project_dir(cwd).join("sandbox.json");
+        let project = read(&project, &self.agent_dir.project_settings_file(cwd))?;
+        for key in settings.tighten(project) {
+            warn(&format!("Warning: the project's {key} is ignored: a project can only tighten the sandbox"));
+        }
+        Ok(settings)
+    }
+
+    fn temp(&self) -> Result<&Path, String> {
+        if let Some(temp) = self.temp.get() {
+            return Ok(temp.path());
+        }
+        let made = tempfile::Builder::new().prefix("pith-tmp-").tempdir();
+        let made = made.map_err(|error| format!("no temporary directory for the sandbox: {error}"))?;
+        Ok(self.temp.get_or_init(|| made).path())
+    }
+}
+
+/// Reads a file that holds nothing else, and above it the `sandbox` of a settings file. A mistake in either is an error.
+fn read(own: &Path, settings: &Path) -> Result<SandboxSettings, String> {
+    let mut value = document::read(own).map_err(|reason| format!("{}: {reason}", own.display()))?;
+    if let Some(written) = settings::written(settings, "sandbox")? {
+        document::merge(value.get_or_insert(Value::Object(Default::default())), written);
+    }
+    match value {
+        Some(value) => SandboxSettings::read(&value).map_err(|error| format!("{}: {error}", settings.display())),
+        None => Ok(SandboxSettings::default()),
+    }
+}

@@ -1,0 +1,176 @@
+//! The sandbox as a user meets it: from a flag, a variable or a file to what a command can do.
+
+use std::path::PathBuf;
+
+use pith_sandbox::{Profile, Require, Support};
+use pith_testkit::{TempHome, Turn};
+use serde_json::{Value, json};
+
+use super::support::{Output, finish, model, run, run_with, scene, start_in};
+
+/// Says so and returns `false` where this kernel enforces nothing.
+fn is_enforced() -> bool {
+    let check = Support::of_this_kernel().check(Profile::WorkspaceWrite, Require::Full);
+    if let Err(why) = &check {
+        pith_testkit::skip(why);
+    }
+    check.is_ok()
+}
+
+/// A file beside the session's directory.
+fn outside(home: &TempHome) -> PathBuf {
+    home.agent().join("outside.txt")
+}
+
+/// The events of a run with these arguments.
+fn events(home: &TempHome, arguments: &[&str]) -> Vec<Value> {
+    let output = run(home, [&model()[..], &["--mode", "json"], arguments, &["go"]].concat());
+    output.stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+/// The result of the tool call among them.
+fn result_of(events: &[Value]) -> &str {
+    let end = events.iter().find(|event| event["type"] == "tool_execution_end").expect("a call");
+    end["result"]["content"][0]["text"].as_str().expect("a text")
+}
+
+/// What `get_state` says about the sandbox.
+fn state(home: &TempHome, arguments: &[&str]) -> Value {
+    let arguments = [&model()[..], &["--mode", "rpc", "--no-session"], arguments].concat();
+    let output = run_with(home, arguments, b"{\"type\":\"get_state\"}\n");
+    let answer: Value = serde_json::from_str(output.stdout.lines().next().expect("an answer")).expect("a frame");
+    answer["data"]["sandbox"].clone()
+}
+
+#[test]
+fn a_command_reaches_its_directory_and_nothing_beside_it() {
+    if !is_enforced() {
+        return;
+    }
+    let command = |home: &TempHome| format!("echo in > inside.txt; echo out > {}", outside(home).display());
+    let (home, server) = scene([]);
+    server.push(Turn::call("bash", json!({"command": command(&home)})));
+    server.push(Turn::text("done"));
+    let events = events(&home, &["--sandbox", "workspace-write"]);
+    let text = result_of(&events);
+    assert!(
+        text.contains("Permission denied") && text.contains("[Sandbox workspace-write: writing is limited to"),
+        "{text}"
+    );
+    assert!(home.work().join("inside.txt").exists() && !outside(&home).exists());
+    // The model was told before it tried.
+    let prompt = server.requests()[0].body["system"].to_string();
+    assert!(prompt.contains("Sandbox workspace-write: writing is limited to"), "{prompt}");
+    // The same command without a sandbox does both, or the test would show nothing.
+    server.push(Turn::call("bash", json!({"command": command(&home)})));
+    server.push(Turn::text("done"));
+    self::events(&home, &["--no-sandbox"]);
+    assert!(outside(&home).exists());
+}
+
+#[test]
+fn file_tools_are_held_by_the_same_policy() {
+    if !is_enforced() {
+        return;
+    }
+    let (home, server) = scene([]);
+    let call = |path: PathBuf| Turn::call("write", json!({"path": path, "content": "x"}));
+    for (path, refusal) in [
+        (outside(&home), "EACCES: not allowed by the sandbox (workspace-write)"),
+        (home.work().join(".git/hooks/pre-commit"), "EACCES: protected path"),
+    ] {
+        server.push(call(path.clone()));
+        server.push(Turn::text("done"));
+        let events = events(&home, &["--sandbox", "workspace-write"]);
+        assert!(result_of(&events).contains(refusal), "{}", result_of(&events));
+        assert!(!path.exists(), "{}", path.display());
+    }
+}
+
+#[test]
+fn programs_of_extensions_are_confined_too() {
+    if !is_enforced() {
+        return;
+    }
+    let (home, _server) = scene([Turn::text("done")]);
+    let touch = format!("touch {}", outside(&home).display());
+    home.write_agent_file(
+        "extensions/run.ts",
+        format!(
+            "export default (pi) => pi.on('agent_start', async () => {{
+               const ran = await pi.exec('sh', ['-c', 'echo in > inside.txt; {touch}']);
+               if (ran.code === 0) throw new Error('it reached the outside');
+             }});"
+        ),
+    );
+    events(&home, &["--sandbox", "workspace-write"]);
+    assert!(home.work().join("inside.txt").exists() && !outside(&home).exists());
+}
+
+#[test]
+fn the_host_is_told_what_is_enforced() {
+    if !is_enforced() {
+        return;
+    }
+    let home = scene([]).0;
+    assert_eq!(state(&home, &[]), Value::Null);
+    let read_only = state(&home, &["--sandbox", "read-only"]);
+    assert_eq!(read_only["enforced"], true);
+    assert_eq!([&read_only["profile"], &read_only["network"], &read_only["fileTools"]], ["read-only", "off", "kernel"]);
+    // A project can ask for more, trusted or not, and for nothing less.
+    home.write_settings(&json!({"sandbox": {"profile": "workspace-write"}}));
+    home.write_file(".pi/settings.json", r#"{"sandbox": {"profile": "off", "network": {"mode": "on"}}}"#);
+    let state_of = |home: &TempHome| (state(home, &[])["profile"].clone(), state(home, &[])["network"].clone());
+    assert_eq!(state_of(&home), (json!("workspace-write"), json!("off")));
+    home.write_file(".pi/settings.json", r#"{"sandbox": {"profile": "read-only"}}"#);
+    assert_eq!(state_of(&home), (json!("read-only"), json!("off")));
+    let by_variable = finish(start_in(&home, ["sandbox", "check"], &[("PITH_SANDBOX", "nonsense")]));
+    assert_eq!(by_variable.code, 0);
+}
+
+#[test]
+fn a_mistake_ends_the_start_before_any_frame() {
+    let home = scene([]).0;
+    let refused = |output: Output, text: &str| {
+        assert_eq!((output.code, &*output.stdout), (1, ""), "{}", output.stderr);
+        assert!(output.stderr.contains(text), "{}", output.stderr);
+    };
+    let serve = |variables: &[(&str, &str)], arguments: &[&str]| {
+        finish(start_in(&home, [&model()[..], &["--mode", "rpc", "--no-session"], arguments].concat(), variables))
+    };
+    refused(
+        serve(&[], &["--sandbox", "loose"]),
+        "--sandbox: expected off, read-only, workspace-write or custom, not \"loose\"",
+    );
+    refused(serve(&[("PITH_SANDBOX", "loose")], &[]), "PITH_SANDBOX: expected off");
+    home.write_settings(&json!({"sandbox": {"profile": "workspace-writ"}}));
+    refused(serve(&[], &[]), "settings.json: sandbox: unknown variant `workspace-writ`");
+    home.write_settings(&json!({"sandbox": {"profile": "read-only", "network": {"mode": "domains"}}}));
+    refused(serve(&[], &[]), "sandbox.network.mode \"domains\" needs network namespaces");
+    std::fs::write(home.agent().join("settings.json"), "{\"sandbox\": {\"profile\": \"read-only\"").expect("written");
+    refused(serve(&[], &[]), "settings.json: EOF");
+    // A broken file that says nothing about a sandbox is what it was: a warning.
+    std::fs::write(home.agent().join("settings.json"), "{\"defaultModel\": ").expect("written");
+    assert_eq!(serve(&[], &[]).code, 0);
+}
+
+#[test]
+fn a_command_can_be_tried_alone() {
+    let home = TempHome::new();
+    let check = run(&home, ["sandbox", "check"]);
+    assert!(check.stdout.starts_with("Landlock: "), "{}", check.stdout);
+    assert_eq!(check.code == 0, is_enforced());
+    if !is_enforced() {
+        return;
+    }
+    let sandbox = |arguments: &[&str]| run(&home, [&["sandbox", "run"], arguments].concat());
+    assert_eq!(sandbox(&["--", "sh", "-c", "echo here > here.txt; exit 7"]).code, 7);
+    assert!(home.work().join("here.txt").exists());
+    assert_ne!(sandbox(&["--profile", "read-only", "--", "touch", "there.txt"]).code, 0);
+    assert!(!home.work().join("there.txt").exists());
+    // Settings apply here as in a session.
+    home.write_settings(&json!({"sandbox": {"filesystem": {"denyRead": ["here.txt"]}}}));
+    assert_ne!(sandbox(&["--", "cat", "here.txt"]).code, 0);
+    sandbox(&["--profile", "off", "--", "true"])
+        .refused("Error: --profile off would confine nothing; run the command itself\n");
+}
