@@ -46,7 +46,7 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
     SubcommandRow {
         name: "sandbox",
         usage: "sandbox <check|run> ...",
-        help: "what this machine can enforce, and a command held to it (pith sandbox --help)",
+        help: "what is enforced here, and a command held to it (pith sandbox --help)",
         words: &["check", "run"],
     },
     SubcommandRow {
