@@ -66,6 +66,26 @@ impl Watch {
     }
 }
 
+/// The watch as one command has it: what others changed before it began is not its doing.
+#[derive(Clone, Debug)]
+pub struct CommandWatch {
+    watch: Arc<Watch>,
+    n_before: usize,
+}
+
+impl CommandWatch {
+    /// Called before the command is started.
+    pub fn new(watch: Arc<Watch>) -> CommandWatch {
+        let n_before = watch.look().len();
+        CommandWatch { watch, n_before }
+    }
+
+    /// Looks now, and returns the first path that was changed and put back since the command began.
+    pub fn first_change(&self) -> Option<PathBuf> {
+        self.watch.look().into_iter().nth(self.n_before)
+    }
+}
+
 impl Drop for Watch {
     fn drop(&mut self) {
         drop(self.stop.take());
@@ -142,6 +162,20 @@ mod tests {
     use super::*;
     use std::fs;
     use std::sync::mpsc;
+
+    #[test]
+    fn a_command_is_not_blamed_for_what_was_changed_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("hooks");
+        let watch = Arc::new(Watch::start(std::slice::from_ref(&path), Box::new(|_| {})).unwrap());
+        let first = CommandWatch::new(Arc::clone(&watch));
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(first.first_change(), Some(path.clone()));
+        let second = CommandWatch::new(watch);
+        assert_eq!(second.first_change(), None);
+        std::fs::create_dir(&path).unwrap();
+        assert_eq!(second.first_change(), Some(path));
+    }
 
     #[test]
     fn a_change_is_undone_and_told() {

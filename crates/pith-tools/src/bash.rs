@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate};
 use pith_protocol::{Block, ToolSpec};
-use pith_sandbox::watch::Watch;
+use pith_sandbox::watch::CommandWatch;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -52,7 +52,7 @@ impl Bash {
         let ending = follow(running, &mut progress, &context.cancel, timeout)
             .await
             .map_err(|error| format!("Could not run the shell: {error}"))?;
-        if let Some(path) = watch.and_then(|watch| watch.look().into_iter().next()) {
+        if let Some(path) = watch.and_then(|watch| watch.first_change()) {
             let shown = path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path).display();
             return Err(format!("Changed a protected path: {shown}. It was put back and the command was stopped."));
         }
@@ -63,7 +63,7 @@ impl Bash {
 /// A command that runs, and what guards the protected paths from it.
 pub(crate) struct Started {
     pub running: Running,
-    pub watch: Option<Arc<Watch>>,
+    pub watch: Option<CommandWatch>,
 }
 
 /// Starts `command` in the configured shell.
@@ -79,7 +79,7 @@ pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Res
         None => environment,
     };
     let confinement = sandbox.map(|sandbox| sandbox.for_command(&workbench.jobs)).transpose()?;
-    let watch = confinement.as_ref().map(|confinement| Arc::clone(&confinement.watch));
+    let watch = confinement.as_ref().map(|confinement| confinement.watch.clone());
     let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;
     let running = workbench.jobs.spawn(command_line.confined_to(confinement));
     let running = running.map_err(|error| format!("Could not run the shell: {error}"))?;

@@ -9,7 +9,7 @@ use pith_agent::blocking::Panic;
 use pith_protocol::answers::SandboxState;
 use pith_sandbox::confine::ConfineError;
 use pith_sandbox::settings::Env;
-use pith_sandbox::watch::Watch;
+use pith_sandbox::watch::{CommandWatch, Watch};
 use pith_sandbox::{Policy, Profile, Require, Support, Worker};
 use tokio::sync::oneshot;
 
@@ -214,7 +214,7 @@ impl Enforced {
             }
         };
         *watch = Arc::downgrade(&current);
-        Ok(CommandConfinement { policy: Arc::clone(&self.policy), watch: current })
+        Ok(CommandConfinement { policy: Arc::clone(&self.policy), watch: CommandWatch::new(current) })
     }
 
     /// Keeps the variables that commands get.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pith_sandbox::Policy;
-use pith_sandbox::watch::Watch;
+use pith_sandbox::watch::CommandWatch;
 use rustix::process::Pid;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
@@ -48,7 +48,7 @@ pub struct CommandLine {
 pub struct CommandConfinement {
     pub policy: Arc<Policy>,
     /// Guards the protected paths for as long as a process of the command lives.
-    pub watch: Arc<Watch>,
+    pub watch: CommandWatch,
 }
 
 impl CommandLine {
@@ -76,7 +76,7 @@ struct Entry {
     /// Waits for the end of processes that a finished command left running.
     watcher: Option<AbortOnDrop>,
     /// Protected paths are guarded until nothing of the command is left.
-    watch: Option<Arc<Watch>>,
+    watch: Option<CommandWatch>,
 }
 
 /// Aborts the task when its owner is dropped, so that the task does not keep the channel open.
@@ -159,7 +159,7 @@ impl Jobs {
 
     fn spawn_with(&self, command: CommandLine, streams: Streams) -> io::Result<Job> {
         let (mut ours, theirs) = BlockingStream::pair()?;
-        let watch = command.confinement.as_ref().map(|confinement| Arc::clone(&confinement.watch));
+        let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
         // The policy waits in the socket until the supervisor reads it.
         if let Some(confinement) = &command.confinement {
             confinement::send(&confinement.policy, &mut ours)?;

@@ -94,10 +94,10 @@ async fn confined(sandboxes: &Sandboxes, name: &str, arguments: &[&str], cwd: &P
         confinement: None,
     };
     let command = sandboxes.current().confine(command, &jobs, Variables::Filtered)?;
-    let watch = command.confinement.as_ref().map(|confinement| Arc::clone(&confinement.watch));
+    let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
     let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
     let code = job.exited().await.with_context(|| format!("cannot run {name}"))?;
-    if let Some(path) = watch.and_then(|watch| watch.look().into_iter().next()) {
+    if let Some(path) = watch.and_then(|watch| watch.first_change()) {
         bail!("Changed a protected path: {}. It was put back and the command was stopped.", path.display());
     }
     Ok(code)
