@@ -7,6 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::config::{ServerConfig, Stdio};
 use crate::connection::CANCEL_GRACE;
@@ -22,7 +23,7 @@ const END_OF_INPUT_GRACE: Duration = Duration::from_secs(1);
 /// How long it may take after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_millis(500);
 /// How long to wait for what follows a lost connection: the exit code and the last lines.
-const AFTERMATH: Duration = Duration::from_millis(500);
+const AFTERMATH: Duration = Duration::from_secs(2);
 /// How many lines of stderr an error shows.
 const SHOWN_REMARKS: usize = 5;
 
@@ -32,6 +33,8 @@ pub struct Program {
     pipes: Pipes<pipe::Receiver, pipe::Sender>,
     /// Reads stderr until it is closed.
     errors: AbortHandle,
+    /// Cancelled when stderr was read to its end.
+    errors_read: CancellationToken,
     pub remarks: Remarks,
 }
 
@@ -41,8 +44,15 @@ impl Program {
         let launched = launch.start(config, stdio).await?;
         let (piped, remarks) = (launched.pipes, launched.remarks);
         let pipes = Pipes::new(piped.output, piped.input, remarks.clone());
-        let errors = tokio::spawn(keep_remarks(piped.errors, remarks.clone())).abort_handle();
-        Ok(Program { job: piped.job, pipes, errors, remarks })
+        let errors_read = CancellationToken::new();
+        let errors = {
+            let (remarks, at_end) = (remarks.clone(), errors_read.clone().drop_guard());
+            tokio::spawn(async move {
+                keep_remarks(piped.errors, remarks).await;
+                drop(at_end);
+            })
+        };
+        Ok(Program { job: piped.job, pipes, errors: errors.abort_handle(), errors_read, remarks })
     }
 
     /// Shakes hands; a program that does not is ended.
@@ -66,7 +76,11 @@ impl Program {
         let why = match (self.pipes.broken(), refusal) {
             (Some(broken), _) => broken.to_owned(),
             (None, refusal) => match timeout(AFTERMATH, self.job.exited()).await {
-                Ok(Ok(code)) => format!("ended with exit code {code}"),
+                Ok(Ok(code)) => {
+                    // Its last words may still be on their way.
+                    let _ = timeout(AFTERMATH, self.errors_read.cancelled()).await;
+                    format!("ended with exit code {code}")
+                }
                 Ok(Err(error)) => format!("cannot be started: {error}"),
                 Err(_) => refusal.unwrap_or_else(|| "closed the connection".to_owned()),
             },
