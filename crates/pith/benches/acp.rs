@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
-use measure::{BIN, median, megabytes, ms, pss, show};
+use measure::{PROGRAM, median, megabytes, ms, pss, show};
 
 fn main() {
     let (initialize, new) = starts(41);
@@ -33,7 +33,8 @@ impl Editor {
     fn start(home: TempHome) -> Self {
         let (provider, model) = (Api::Anthropic.provider(), Api::Anthropic.model());
         let agent = home.agent().display().to_string();
-        let builder = Host::builder(BIN).home(&home).env("PITH_AGENT_DIR", &agent).timeout(Duration::from_secs(120));
+        let builder =
+            Host::builder(&*PROGRAM).home(&home).env("PITH_AGENT_DIR", &agent).timeout(Duration::from_secs(120));
         let host = builder.args(["acp", "--provider", provider, "--model", model]).spawn();
         Editor { host, home, n_sent: 0 }
     }

@@ -62,7 +62,7 @@ fn switch_session() {
     // In turn, so that other load on the machine affects both.
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..5 {
-        ours.push(timed_switch(measure::BIN, &home, &file));
+        ours.push(timed_switch(&measure::PROGRAM, &home, &file));
         theirs.extend(pi.as_ref().map(|pi| timed_switch(pi, &home, &file)));
     }
     show_switches("switch_session to 50 MB, median of 5", ours);

@@ -5,6 +5,8 @@
 //! A call takes from `tool_execution_start` to `tool_execution_end` as the host reads them; the host's own part, from
 //! reading `host_tool_call` to having written the result, is subtracted. What is left is pith and the two pipes.
 
+mod measure;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,7 +23,7 @@ fn main() {
         .chain([json!({"text": "done"})])
         .collect();
     home.write_file("script.json", json!({"turns": turns}).to_string());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_pith"))
+    let mut child = Command::new(&*measure::PROGRAM)
         .args([
             "--mode",
             "rpc",

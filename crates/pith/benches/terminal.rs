@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pith_testkit::{TempHome, Terminal};
 use serde_json::{Value, json};
 
-use measure::{BIN, median, megabytes, ms, pss, show};
+use measure::{PROGRAM, median, megabytes, ms, pss, show};
 
 /// The last word of a flood.
 const END: &str = "that-was-all";
@@ -30,7 +30,7 @@ fn main() {
 }
 
 fn open(home: &TempHome, arguments: &[&str]) -> Terminal {
-    Terminal::spawn(BIN, arguments, home)
+    Terminal::spawn(&PROGRAM, arguments, home)
 }
 
 fn first_paint() -> Duration {
@@ -76,6 +76,8 @@ fn calls(n_calls: usize) -> String {
 fn flood(what: &str, script: &str) {
     let home = TempHome::new();
     home.write_file("flood.json", script);
+    // A summary would take the place of the flood's end.
+    home.write_agent_file("settings.json", r#"{"compaction": {"enabled": false}}"#);
     let mut terminal = open(&home, &["--script", "flood.json"]);
     terminal.wait_bytes("/help lists", 0);
     terminal.time_until("go\r", " · Esc stops");

@@ -1,18 +1,22 @@
 //! What all benches measure: time, memory, processor time, and a line per figure.
 #![allow(dead_code, reason = "no bench needs all of it")]
 
+use std::env;
 use std::fs;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use pith_testkit::{Api, Host, HostBuilder, ModelServer, Script, TempHome};
 use serde_json::json;
 
-/// The binary under measurement.
-pub const BIN: &str = env!("CARGO_BIN_EXE_pith");
+/// The program under measurement: the one that cargo has built for the bench, or the one that `PITH_BENCH_PROGRAM` names,
+/// so that any release can be measured, also with a driver that was built in a hurry (`--profile dev`).
+pub static PROGRAM: LazyLock<String> =
+    LazyLock::new(|| env::var("PITH_BENCH_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_pith").to_owned()));
 
 /// A pith in a home, with generous timeouts.
 pub fn builder(home: &TempHome) -> HostBuilder {
-    Host::builder(BIN).rpc(Api::Anthropic).home(home).timeout(Duration::from_secs(120))
+    Host::builder(&*PROGRAM).rpc(Api::Anthropic).home(home).timeout(Duration::from_secs(120))
 }
 
 /// The time from spawning the process to its first answer, median of `n`.
