@@ -139,6 +139,11 @@ fn exit_of(blocks: &[Block], details: Option<&Value>, is_error: bool) -> Value {
     raw
 }
 
+/// The terminal of the client in which a command runs.
+pub(crate) fn terminal_of(details: Option<&Value>) -> Option<&str> {
+    details?.get("terminalId")?.as_str()
+}
+
 /// The exit code; `None` if the command was ended otherwise.
 pub(crate) fn exit_code(text: &str, is_error: bool) -> Option<i32> {
     if !is_error {

@@ -48,6 +48,11 @@ impl Client {
         self.capabilities.fs.write_text_file
     }
 
+    /// Whether it runs commands in terminals of its own.
+    pub fn has_terminals(&self) -> bool {
+        self.capabilities.terminal
+    }
+
     /// Whether it asks its user with forms.
     pub fn shows_forms(&self) -> bool {
         self.capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.supports_form())

@@ -25,8 +25,17 @@ pub(crate) struct LiveCall {
     is_announced: bool,
     /// Complete arguments; empty while they stream.
     arguments: Map<String, Value>,
-    /// Output that the client's terminal has got; `None` if it shows no terminal.
-    terminal: Option<String>,
+    display: Display,
+}
+
+/// Where the client shows the output of a call.
+enum Display {
+    /// In the content of the call.
+    Content,
+    /// In a terminal that updates feed; it has got this much.
+    FedTerminal(String),
+    /// In a terminal in which the client runs the command.
+    OwnTerminal,
 }
 
 impl LiveCall {
@@ -38,7 +47,11 @@ impl LiveCall {
             since: now,
             is_announced: false,
             arguments: Map::new(),
-            terminal: (has_terminal && tool == "bash").then(String::new),
+            display: if has_terminal && tool == "bash" {
+                Display::FedTerminal(String::new())
+            } else {
+                Display::Content
+            },
         }
     }
 
@@ -47,9 +60,9 @@ impl LiveCall {
         self.id == id
     }
 
-    /// Whether its output goes to the client's terminal.
-    pub fn has_terminal(&self) -> bool {
-        self.terminal.is_some()
+    /// Whether its output goes to the client's terminal, piece by piece.
+    pub fn feeds_terminal(&self) -> bool {
+        matches!(self.display, Display::FedTerminal(_))
     }
 
     /// Called for each piece of the arguments: a long call is announced before it is complete.
@@ -68,12 +81,11 @@ impl LiveCall {
         self.arguments = arguments.clone();
         let Shown { title, kind, locations, content } = call::shown(&self.tool, arguments, cwd);
         let raw_input = Value::Object(arguments.clone());
-        let (content, info) = match &self.terminal {
-            Some(_) => {
-                let terminal = ToolCallContent::Terminal(Terminal::new(self.id.clone()));
-                (vec![terminal], Some(meta(json!({"terminal_info": {"terminal_id": self.id, "cwd": cwd}}))))
-            }
-            None => (content, None),
+        let (content, info) = if self.feeds_terminal() {
+            let terminal = ToolCallContent::Terminal(Terminal::new(self.id.clone()));
+            (vec![terminal], Some(meta(json!({"terminal_info": {"terminal_id": self.id, "cwd": cwd}}))))
+        } else {
+            (content, None)
         };
         if self.is_announced {
             let fields = ToolCallUpdateFields::new()
@@ -115,10 +127,16 @@ impl LiveCall {
 
     /// Called with what is known of the result so far; `None` if there is nothing new to show.
     pub fn progress(&mut self, result: &ToolResult<'_>) -> Option<SessionUpdate> {
+        if let Some(terminal) = call::terminal_of(result.details.as_deref()) {
+            self.display = Display::OwnTerminal;
+            let terminal = ToolCallContent::Terminal(Terminal::new(terminal.to_owned()));
+            return Some(self.update(ToolCallUpdateFields::new().content(vec![terminal])));
+        }
         let text = call::text_of(&result.content);
-        if self.terminal.is_some() {
-            let data = self.new_output(&text)?;
-            return Some(self.terminal_output(&data));
+        match self.display {
+            Display::Content => {}
+            Display::FedTerminal(_) => return self.new_output(&text).map(|data| self.terminal_output(&data)),
+            Display::OwnTerminal => return None,
         }
         let content = if self.tool == "bash" { call::fenced(&text) } else { call::contents(&result.content) };
         (!content.is_empty()).then(|| self.update(ToolCallUpdateFields::new().content(content)))
@@ -131,8 +149,11 @@ impl LiveCall {
             call::finished(&self.tool, &self.arguments, &result.content, details, is_error, cwd);
         let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let fields = ToolCallUpdateFields::new().status(status).raw_output(raw_output).locations(locations);
-        if self.terminal.is_none() {
-            return vec![self.update(fields.content(content))];
+        match self.display {
+            Display::Content => return vec![self.update(fields.content(content))],
+            // It stays where it is shown.
+            Display::OwnTerminal => return vec![self.update(fields)],
+            Display::FedTerminal(_) => {}
         }
         let text = call::text_of(&result.content);
         let rest = self.new_output(&text).map(|data| self.terminal_output(&data));
@@ -159,7 +180,7 @@ impl LiveCall {
 
     /// What `text`, the end of all output so far, adds to what the terminal has got.
     fn new_output(&mut self, text: &str) -> Option<String> {
-        let known = self.terminal.as_mut()?;
+        let Display::FedTerminal(known) = &mut self.display else { return None };
         let new = match text.strip_prefix(known.as_str()) {
             Some(new) => new.to_owned(),
             None => match overlap(known, text) {

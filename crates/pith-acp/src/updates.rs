@@ -173,7 +173,7 @@ impl Translator {
             }
             Event::ToolExecutionUpdate { tool_call_id, partial_result, .. } => {
                 let Some(call) = self.calls.iter_mut().find(|call| call.is(tool_call_id)) else { return };
-                let replaces = !call.has_terminal();
+                let replaces = !call.feeds_terminal();
                 match call.progress(partial_result) {
                     Some(update) if replaces => sink.progress(tool_call_id, update),
                     Some(update) => sink.update(update),

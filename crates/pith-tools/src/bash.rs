@@ -10,12 +10,13 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use crate::arguments::Arguments;
-use crate::command::capture::Capture;
+use crate::command::capture::{Capture, Captured};
 use crate::command::decode::Decoder;
 use crate::command::environment::Caller;
 use crate::command::follow::{Ending, Listener, follow};
 use crate::process::Running;
 use crate::sandbox::Sandbox;
+use crate::terminal;
 use crate::tool::{Outcome, output, spec};
 use crate::truncate::Limits;
 use crate::workbench::Workbench;
@@ -47,7 +48,11 @@ impl Bash {
         if context.cancel.is_cancelled() {
             return Err("Command aborted".to_owned());
         }
-        let Started { running, watch } = start(&self.workbench, arguments.text("command")?, Caller::Model)?;
+        let command = arguments.text("command")?;
+        if let Some(outcome) = terminal::run(&self.workbench, command, timeout, context).await {
+            return outcome;
+        }
+        let Started { running, watch } = start(&self.workbench, command, Caller::Model)?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
         let ending = follow(running, &mut progress, &context.cancel, timeout)
             .await
@@ -97,7 +102,7 @@ fn timeout(seconds: f64) -> Result<Duration, String> {
 }
 
 /// Collects the output and sends updates to the host.
-struct Progress<'a> {
+pub(crate) struct Progress<'a> {
     sandbox: Option<&'a Sandbox>,
     decoder: Decoder,
     capture: Capture<'a>,
@@ -107,7 +112,7 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    fn new(workbench: &'a Workbench, update: ToolUpdate) -> Self {
+    pub(crate) fn new(workbench: &'a Workbench, update: ToolUpdate) -> Self {
         Progress {
             sandbox: workbench.sandbox.as_deref(),
             decoder: Decoder::without_mark(),
@@ -118,22 +123,19 @@ impl<'a> Progress<'a> {
         }
     }
 
-    fn finish(mut self, ending: Ending, timeout: Option<Duration>) -> Outcome {
-        let tail = &mut self.capture.tail;
-        self.decoder.finish(|text| tail.push(text));
-        if self.has_unsent {
-            self.flush();
-        }
-        let captured = self.capture.finish();
-        let text = captured.annotated();
+    pub(crate) fn finish(self, ending: Ending, timeout: Option<Duration>) -> Outcome {
         let status = match ending {
             Ending::Exited(0) => {
+                let captured = self.complete();
+                let text = captured.annotated();
                 let shown = if text.is_empty() { "(no output)".to_owned() } else { text };
                 return Ok(ToolOutput { details: captured.details(), ..ToolOutput::text(shown) });
             }
             Ending::Exited(code) => {
+                let sandbox = self.sandbox;
+                let text = self.complete().annotated();
                 let shown = if text.is_empty() { "(no output)" } else { &text };
-                let remark = self.sandbox.and_then(|sandbox| sandbox.remark(shown));
+                let remark = sandbox.and_then(|sandbox| sandbox.remark(shown));
                 let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
                 return Err(format!("{shown}\n\nCommand exited with code {code}{remark}"));
             }
@@ -142,7 +144,22 @@ impl<'a> Progress<'a> {
             }
             Ending::Cancelled => "Command aborted".to_owned(),
         };
-        Err(if text.is_empty() { status } else { format!("{text}\n\n{status}") })
+        Err(self.failed(&status))
+    }
+
+    /// The output, then why there is no more of it.
+    pub(crate) fn failed(self, status: &str) -> String {
+        let text = self.complete().annotated();
+        if text.is_empty() { status.to_owned() } else { format!("{text}\n\n{status}") }
+    }
+
+    fn complete(mut self) -> Captured {
+        let tail = &mut self.capture.tail;
+        self.decoder.finish(|text| tail.push(text));
+        if self.has_unsent {
+            self.flush();
+        }
+        self.capture.finish()
     }
 }
 

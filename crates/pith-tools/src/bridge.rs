@@ -1,20 +1,22 @@
-//! Files as an editor has them: buffers that are newer than the disk.
+//! Files as an editor has them: buffers that are newer than the disk. Its terminals are in [`crate::terminal`].
 //!
-//! `read` and `edit` see them, `edit` and `write` change them, so that undo and review work in the editor. Whoever has
-//! an editor at the other end gives the [`Workbench`] a [`Bridge`]; all others pay one branch.
+//! `read` and `edit` see the buffers, `edit` and `write` change them, so that undo and review work in the editor. Whoever
+//! has an editor at the other end gives the [`Workbench`] a [`Bridge`]; all others pay one branch.
 
 use std::path::Path;
 
+use pith_agent::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::edit::same_text;
+use crate::terminal::{InTerminal, TerminalCommand, TerminalFailure};
 use crate::tool::check_aborted;
 use crate::workbench::Workbench;
 
 /// Larger files are read from the disk and written to it.
 const MAX_FILE: usize = 10 << 20;
 
-/// An editor. Its functions are called on threads that may block.
+/// An editor. The functions about files are called on threads that may block.
 pub trait Bridge: Send + Sync {
     /// Whether the editor is asked about this file.
     fn covers(&self, path: &Path) -> bool;
@@ -27,6 +29,12 @@ pub trait Bridge: Send + Sync {
 
     /// Changes the text that the editor has. The error says why that did not happen.
     fn write_text(&self, path: &Path, text: &str, cancel: &CancellationToken) -> Result<(), String>;
+
+    /// Runs a command in a terminal of the editor; `None` if commands are not run there.
+    fn run_terminal<'a>(
+        &'a self,
+        command: TerminalCommand<'a>,
+    ) -> Option<BoxFuture<'a, Result<InTerminal, TerminalFailure>>>;
 }
 
 /// Returns the text of a file in the editor if it is another one than on the disk. Differences in line endings and in

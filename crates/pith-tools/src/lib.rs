@@ -28,10 +28,12 @@ mod os_error;
 mod paths;
 mod replace;
 mod seen;
+mod terminal;
 mod tool;
 
 pub use bridge::Bridge;
 pub use builtin::{BUILTINS, Builtin, builtin_tool, builtin_tools};
 pub use confine::{Confinement, real_path};
 pub use paths::Base;
+pub use terminal::{InTerminal, TerminalCommand, TerminalEnd, TerminalFailure};
 pub use workbench::{CallOptions, Workbench, WorkbenchOptions};

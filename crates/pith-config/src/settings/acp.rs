@@ -8,10 +8,12 @@ use serde::Deserialize;
 pub struct Acp {
     /// Whether files are read and written through the buffers of an editor that offers it.
     pub client_fs: bool,
+    /// Whether commands of the model run in terminals of an editor that offers them.
+    pub client_terminal: bool,
 }
 
 impl Default for Acp {
     fn default() -> Self {
-        Acp { client_fs: true }
+        Acp { client_fs: true, client_terminal: false }
     }
 }

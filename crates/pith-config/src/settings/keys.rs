@@ -107,6 +107,7 @@ const KEYS: &[Key] = &[
     key("bash.inheritSecrets", Kind::Flag),
     key("bash.keepBackground", Kind::Flag),
     key("acp.clientFs", Kind::Flag),
+    user_key("acp.clientTerminal", Kind::Flag),
     key("tools.root", Kind::Texts),
     key("sandbox.enabled", Kind::Flag),
     key("sandbox.profile", Kind::Word(&["off", "read-only", "workspace-write", "custom"])),

@@ -84,24 +84,29 @@ fn default_program(path: Option<OsString>) -> PathBuf {
 }
 
 impl CommandEnv {
+    /// Returns the variables that commands get beside those they inherit.
+    pub(crate) fn own(&self, caller: Caller) -> Vec<(String, String)> {
+        let session = match caller {
+            Caller::Model => self.session.as_slice(),
+            Caller::Host => &[],
+        };
+        self.common.iter().chain(session).cloned().collect()
+    }
+
     /// Builds the whole environment of a command from the inherited variables.
     pub(crate) fn apply(
         &self,
         inherited: impl Iterator<Item = (OsString, OsString)>,
         caller: Caller,
     ) -> Vec<(OsString, OsString)> {
-        let session = match caller {
-            Caller::Model => self.session.as_slice(),
-            Caller::Host => &[],
-        };
-        let own: Vec<&(String, String)> = self.common.iter().chain(session).collect();
+        let own = self.own(caller);
         let replaced = |name: &OsString| {
             SESSION_VARIABLES.iter().any(|variable| name == variable)
                 || self.hidden.iter().any(|hidden| name == hidden.as_str())
                 || own.iter().any(|(own, _)| name == own.as_str())
         };
         let mut environment: Vec<(OsString, OsString)> = inherited.filter(|(name, _)| !replaced(name)).collect();
-        environment.extend(own.iter().map(|(name, value)| (name.into(), value.into())));
+        environment.extend(own.into_iter().map(|(name, value)| (name.into(), value.into())));
         if let Some(bin) = &self.bin {
             put_first_in_path(bin, &mut environment);
         }

@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::agent::Agent;
+use super::bridge::EditorBridge;
 use super::channel::Channel;
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
-use super::files::EditorFiles;
 use super::host_tools::HostTools;
 use super::launch::{Wanted, Which, refusal};
 use super::outbox::AcpOutbox;
@@ -205,10 +205,9 @@ impl Agent {
         let seat = seat.await.map_err(|failure| refusal(&failure))?;
         let (channel, translator) = parts.ok_or_else(|| internal("Internal error: the session has no outbox"))?;
         let directories: Vec<PathBuf> = [seat.cwd.clone()].into_iter().chain(roots).collect();
-        if seat.settings.acp.client_fs
-            && let Some(files) = EditorFiles::of(&client, &seat.id, self.requests.clone(), &directories)
-        {
-            seat.workbench.set_bridge(Arc::new(files));
+        let bridge = EditorBridge::of(&client, &seat.settings.acp, &seat.id, self.requests.clone(), &directories);
+        if let Some(bridge) = bridge {
+            seat.workbench.set_bridge(Arc::new(bridge));
         }
         let (turns, requests) = mpsc::unbounded_channel();
         let conversation = Rc::new(Conversation::new(seat, channel, translator, client, turns));

@@ -9,10 +9,10 @@
 //! The sessions themselves belong to the [`crate::hub`]; what frames and updates look like is in `pith-acp`.
 
 mod agent;
+mod bridge;
 mod channel;
 mod conversation;
 mod dialogs;
-mod files;
 mod host_tools;
 mod launch;
 mod lifecycle;
@@ -24,6 +24,7 @@ mod responder;
 mod saved;
 mod servers;
 mod slash;
+mod terminals;
 mod turns;
 
 use std::rc::Rc;

@@ -27,6 +27,14 @@ struct State {
     waiting: HashMap<String, oneshot::Sender<Answered>>,
 }
 
+impl State {
+    /// Ids of a kind of their own are never mistaken for those of the editor.
+    fn next_id(&mut self) -> String {
+        self.n_sent += 1;
+        format!("p{}", self.n_sent)
+    }
+}
+
 impl Requests {
     pub fn new(queue: Arc<FrameQueue>) -> Self {
         Requests { queue, state: Mutex::default() }
@@ -37,15 +45,19 @@ impl Requests {
         let (answer, answered) = oneshot::channel();
         let id = {
             let mut state = self.lock();
-            state.n_sent += 1;
-            // Ids of its own kind are never mistaken for those of the editor.
-            let id = format!("p{}", state.n_sent);
+            let id = state.next_id();
             state.waiting.insert(id.clone(), answer);
             id
         };
         let _withdrawal = Withdrawal { requests: self, id: &id };
         self.queue.push(|out| append_request(out, &id, method, params));
         answered.await.unwrap_or(Err(Value::Null))
+    }
+
+    /// Sends a request whose answer changes nothing.
+    pub fn post<P: Serialize>(&self, method: &str, params: &P) {
+        let id = self.lock().next_id();
+        self.queue.push(|out| append_request(out, &id, method, params));
     }
 
     /// Takes an answer. One to an id that is not waited for is ignored.

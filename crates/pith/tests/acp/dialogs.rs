@@ -1,6 +1,6 @@
 //! Questions of extensions, and about trust, as forms and as permission cards.
 
-use pith_testkit::{Turn, timeout};
+use pith_testkit::Turn;
 use serde_json::{Value, json};
 
 use crate::support::Editor;
@@ -47,22 +47,6 @@ fn selected(option: &str) -> Value {
 }
 
 impl Editor {
-    /// Waits for the next request of pith.
-    fn asked(&mut self, method: &str) -> Value {
-        self.host.wait(|frame| frame["method"] == method && frame.get("id").is_some())
-    }
-
-    fn reply(&self, asked: &Value, result: Value) {
-        self.host.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
-    }
-
-    /// Waits until pith has withdrawn a request.
-    fn withdrawn(&mut self, asked: &Value) {
-        let is_it =
-            |frame: &Value| frame["method"] == "$/cancel_request" && frame["params"]["requestId"] == asked["id"];
-        assert!(self.host.find_within(0, timeout(), is_it).is_some(), "{}", self.host.describe());
-    }
-
     /// What the extension says it was answered.
     fn answers(&mut self) -> Value {
         let notice = self.wait_update(|update| {

@@ -11,4 +11,5 @@ mod schema;
 mod servers;
 mod sessions;
 mod support;
+mod terminals;
 mod updates;

@@ -25,6 +25,11 @@ pub fn check(frames: &[Value], methods: &HashMap<String, String>) {
             (Some("session/request_permission"), _) => ("RequestPermissionRequest".to_owned(), &frame["params"]),
             (Some("fs/read_text_file"), _) => ("ReadTextFileRequest".to_owned(), &frame["params"]),
             (Some("fs/write_text_file"), _) => ("WriteTextFileRequest".to_owned(), &frame["params"]),
+            (Some("terminal/create"), _) => ("CreateTerminalRequest".to_owned(), &frame["params"]),
+            (Some("terminal/wait_for_exit"), _) => ("WaitForTerminalExitRequest".to_owned(), &frame["params"]),
+            (Some("terminal/output"), _) => ("TerminalOutputRequest".to_owned(), &frame["params"]),
+            (Some("terminal/kill"), _) => ("KillTerminalRequest".to_owned(), &frame["params"]),
+            (Some("terminal/release"), _) => ("ReleaseTerminalRequest".to_owned(), &frame["params"]),
             (Some("elicitation/create"), _) => ("CreateElicitationRequest".to_owned(), &frame["params"]),
             (Some("$/cancel_request"), _) => ("CancelRequestNotification".to_owned(), &frame["params"]),
             // Methods of pith's own have no schema.

@@ -121,6 +121,29 @@ impl Editor {
         frame["params"]["update"].clone()
     }
 
+    /// Waits for the next request of pith.
+    pub fn asked(&mut self, method: &str) -> Value {
+        self.host.wait(|frame| frame["method"] == method && frame.get("id").is_some())
+    }
+
+    /// Answers a request of pith.
+    pub fn reply(&self, asked: &Value, result: Value) {
+        self.host.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+    }
+
+    /// Waits until pith has withdrawn a request.
+    pub fn withdrawn(&mut self, asked: &Value) {
+        let is_it =
+            |frame: &Value| frame["method"] == "$/cancel_request" && frame["params"]["requestId"] == asked["id"];
+        assert!(self.host.find_within(0, timeout(), is_it).is_some(), "{}", self.host.describe());
+    }
+
+    /// Answers a request of pith with an error.
+    pub fn refuse(&self, asked: &Value, message: &str) {
+        let error = json!({"code": -32603, "message": message});
+        self.host.send(json!({"jsonrpc": "2.0", "id": asked["id"], "error": error}));
+    }
+
     /// The updates about a session so far.
     pub fn updates(&self, session: &str) -> Vec<Value> {
         updates(&self.host.frames(), session)
