@@ -1162,6 +1162,8 @@ export type McpServer = {
   /** `auto`, `direct`, `deferred` or `hidden`. */
   exposure: string;
   tools: McpTool[];
+  /** Slash commands that call its prompts, without the slash. */
+  prompts: string[];
   hasResources: boolean;
   /** How many calls it has got in this session. */
   calls: number;

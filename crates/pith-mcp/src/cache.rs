@@ -16,7 +16,7 @@ use crate::offer::Offer;
 const VALID: Duration = Duration::from_secs(7 * 24 * 3600);
 /// After that long it is asked for again in the background.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The directory with one file per server.
 #[derive(Clone, Debug)]

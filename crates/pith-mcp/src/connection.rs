@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest, NumberOrString, PaginatedRequestParams,
-    ProgressNotificationParam, ServerPeerInfo, ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest, GetPromptRequestParams,
+    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, NumberOrString,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequest, ReadResourceRequestParams, ServerPeerInfo,
+    ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value};
@@ -19,7 +21,7 @@ use crate::config::{ServerConfig, Transport};
 use crate::handler::Handler;
 use crate::http;
 use crate::launch::Launch;
-use crate::offer::{Offer, ServerInfo, ToolList, instructions};
+use crate::offer::{Offer, ServerInfo, ToolList, add_prompts, instructions};
 use crate::program::Program;
 use crate::remarks::Remarks;
 use crate::state::Failure;
@@ -125,33 +127,86 @@ impl Connection {
     pub async fn offer(&self) -> Result<(Offer, Vec<String>), CallError> {
         let info = self.info().ok_or_else(|| CallError::Lost("has not introduced itself".to_owned()))?;
         let capabilities = &info.capabilities;
-        let list = if capabilities.tools.is_some() { self.list_tools().await? } else { ToolList::default() };
+        let (mut list, mut prompts) = (ToolList::default(), Vec::new());
+        if capabilities.tools.is_some() {
+            let request = |params| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
+            self.pages(request, |page| list.add(page)).await?;
+        }
+        if capabilities.prompts.is_some() {
+            let request = |params| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params));
+            match self.pages(request, |page| add_prompts(&mut prompts, page)).await {
+                Err(CallError::Refused { message, .. }) => {
+                    list.problems.push(format!("its prompts cannot be listed: {message}"));
+                }
+                listed => listed?,
+            }
+        }
         let named = info.server_info.as_ref().filter(|named| !named.name.is_empty());
         let offer = Offer {
             protocol_version: info.protocol_version.to_string(),
             server_info: named.map(|named| ServerInfo { name: named.name.clone(), version: named.version.clone() }),
             instructions: info.instructions.as_deref().and_then(instructions),
             tools: list.tools,
+            prompts,
             has_resources: capabilities.resources.is_some(),
-            has_prompts: capabilities.prompts.is_some(),
         };
         Ok((offer, list.problems))
     }
 
-    async fn list_tools(&self) -> Result<ToolList, CallError> {
-        let (mut list, mut cursor, mut seen) = (ToolList::default(), None, Vec::new());
+    /// Asks for all pages of a list; one that leads back to an earlier page ends it.
+    async fn pages(
+        &self,
+        request: impl Fn(PaginatedRequestParams) -> ClientRequest,
+        mut add: impl FnMut(&Value),
+    ) -> Result<(), CallError> {
+        let (mut cursor, mut seen) = (None, Vec::new());
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params));
-            let page = self.request(request, &CancellationToken::new(), |_| {}).await?;
-            list.add(&page);
+            let page = self.request(request(params), &CancellationToken::new(), |_| {}).await?;
+            add(&page);
             cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
             match &cursor {
                 Some(next) if !next.is_empty() && !seen.contains(next) => seen.push(next.clone()),
                 _ => break,
             }
         }
-        Ok(list)
+        Ok(())
+    }
+
+    /// Asks for a page of the resources, or of their templates.
+    pub async fn list_resources(
+        &self,
+        kind: ResourceList,
+        cursor: Option<String>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, CallError> {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let request = match kind {
+            ResourceList::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params)),
+            ResourceList::Templates => {
+                ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(params))
+            }
+        };
+        self.request(request, cancel, |_| {}).await
+    }
+
+    /// Reads a resource.
+    pub async fn read_resource(&self, uri: &str, cancel: &CancellationToken) -> Result<Value, CallError> {
+        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
+        self.request(ClientRequest::ReadResourceRequest(request), cancel, |_| {}).await
+    }
+
+    /// Fills a prompt.
+    pub async fn prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, CallError> {
+        let mut params = GetPromptRequestParams::new(name);
+        params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+        let request = GetPromptRequest::new(params);
+        self.request(ClientRequest::GetPromptRequest(request), cancel, |_| {}).await
     }
 
     /// Calls a tool. `report` hears of progress, which also starts the time of the call again.
@@ -248,6 +303,13 @@ impl Connection {
             Counterpart::Address(session) => session.end().await,
         }
     }
+}
+
+/// What a server lists of its resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResourceList {
+    Resources,
+    Templates,
 }
 
 enum Ended {

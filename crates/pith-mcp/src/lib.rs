@@ -5,7 +5,9 @@
 // All servers, one of them, and its tools.
 mod server;
 mod servers;
+mod shown;
 mod state;
+mod texts;
 mod tool;
 
 // What users configure.
@@ -28,6 +30,8 @@ mod cache;
 mod digest;
 mod names;
 mod offer;
+mod prompts;
+mod resources;
 mod result;
 mod schema;
 
@@ -37,3 +41,4 @@ pub use rmcp::model::ProgressNotificationParam as Progress;
 pub use server::{Server, Snapshot, Wanted};
 pub use servers::{Options, Servers};
 pub use state::{Failure, State};
+pub use texts::{Expanded, PromptCommand};

@@ -22,8 +22,29 @@ pub struct Offer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     pub tools: Vec<OfferedTool>,
+    pub prompts: Vec<OfferedPrompt>,
     pub has_resources: bool,
-    pub has_prompts: bool,
+}
+
+/// A prompt of a server, which users call as a slash command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedPrompt {
+    /// As the server calls it.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// A named text that a prompt is filled with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptArgument {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub required: bool,
 }
 
 /// Name and version of a server.
@@ -77,6 +98,33 @@ impl ToolList {
             }
         }
     }
+}
+
+/// Reads a page of prompts; one without a name, or with the name of an earlier one, is left out.
+pub fn add_prompts(prompts: &mut Vec<OfferedPrompt>, page: &Value) {
+    for value in page.get("prompts").and_then(Value::as_array).into_iter().flatten() {
+        let Some(prompt) = read_prompt(value).filter(|_| prompts.len() < MAX_TOOLS) else { continue };
+        if !prompts.iter().any(|other| other.name == prompt.name) {
+            prompts.push(prompt);
+        }
+    }
+}
+
+fn read_prompt(prompt: &Value) -> Option<OfferedPrompt> {
+    let text = |value: &Value, key: &str| {
+        let text = value.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        text.map(|text| cut(text, MAX_DESCRIPTION))
+    };
+    let argument = |value: &Value| {
+        let required = value.get("required") == Some(&Value::Bool(true));
+        Some(PromptArgument { name: text(value, "name")?, description: text(value, "description"), required })
+    };
+    let arguments = prompt.get("arguments").and_then(Value::as_array).into_iter().flatten();
+    Some(OfferedPrompt {
+        name: text(prompt, "name")?,
+        description: text(prompt, "description").or_else(|| text(prompt, "title")),
+        arguments: arguments.filter_map(argument).collect(),
+    })
 }
 
 fn read_tool(tool: &Value) -> Result<OfferedTool, String> {

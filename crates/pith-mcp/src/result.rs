@@ -10,6 +10,8 @@ use pith_tools::shell::OutputDir;
 use pith_tools::truncate::{self, Extent, Limits};
 use serde_json::{Map, Value, json};
 
+use crate::resources::READ_RESOURCE;
+
 /// Half of what a result may have: the beginning and the end are kept.
 const HALF: Limits = Limits { lines: Limits::RESULT.lines / 2, bytes: Limits::RESULT.bytes / 2 };
 const NO_OUTPUT: &str = "(no output)";
@@ -76,7 +78,7 @@ impl Call<'_> {
                 Some(resource) => self.resource(resource),
                 None => Block::text(block.to_string()),
             },
-            (Some("resource_link"), ..) => Block::text(link(block)),
+            (Some("resource_link"), ..) => Block::text(self.link(block)),
             _ => Block::text(block.to_string()),
         }
     }
@@ -89,6 +91,16 @@ impl Call<'_> {
             (None, Some(blob)) => self.kept(uri, blob, text("mimeType")),
             (None, None) => Block::text(resource.to_string()),
         }
+    }
+
+    /// A resource that is elsewhere, and how to read it.
+    fn link(&self, block: &Value) -> String {
+        let text = |name: &str| block.get(name).and_then(Value::as_str);
+        let mut facts = vec![text("uri").unwrap_or_default().to_owned()];
+        facts.extend(text("mimeType").map(str::to_owned));
+        facts.extend(block.get("size").and_then(Value::as_u64).map(|size| format!("{size} bytes")));
+        let name = text("title").or(text("name")).unwrap_or("resource");
+        format!("{name} ({}): {READ_RESOURCE} of server {} reads it", facts.join(", "), self.server)
     }
 
     /// Bytes that no model reads go to a file.
@@ -142,14 +154,6 @@ fn is_same_json(text: &str, value: &Value) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value)
 }
 
-fn link(block: &Value) -> String {
-    let text = |name: &str| block.get(name).and_then(Value::as_str);
-    let mut facts = vec![text("uri").unwrap_or_default().to_owned()];
-    facts.extend(text("mimeType").map(str::to_owned));
-    facts.extend(block.get("size").and_then(Value::as_u64).map(|size| format!("{size} bytes")));
-    format!("{} ({})", text("title").or(text("name")).unwrap_or("resource"), facts.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +183,7 @@ mod tests {
         );
         check(
             json!({"content": [{"type": "resource_link", "name": "n", "uri": "m://x", "mimeType": "text/plain", "size": 3}]}),
-            &["n (m://x, text/plain, 3 bytes)"],
+            &["n (m://x, text/plain, 3 bytes): read_mcp_resource of server s reads it"],
         );
         check(json!({"content": [{"type": "hologram", "x": 1}]}), &[r#"{"type":"hologram","x":1}"#]);
         check(json!({"odd": true}), &[r#"{"odd":true}"#]);

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use crate::cache::Cache;
@@ -21,6 +22,9 @@ use crate::state::{Failure, State, pause_after};
 const MAX_CALLS: usize = 8;
 /// Changes of a list often come several in a row.
 const LIST_CHANGE_QUIET: Duration = Duration::from_millis(250);
+
+/// What is said of a call that was aborted.
+pub const ABORTED: &str = "Operation aborted";
 
 /// Who wants a server to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +149,31 @@ impl Server {
             has_waited = true;
             // The sender lives as long as the server.
             let _ = changed.changed().await;
+        }
+    }
+
+    /// Waits for a place among the calls and for the connection. Why there is none names the server.
+    pub async fn ready(
+        self: &Arc<Self>,
+        cancel: &CancellationToken,
+    ) -> Result<(SemaphorePermit<'_>, Arc<Connection>), String> {
+        let ready = async {
+            let slot = self.slots.acquire().await.map_err(|_| "is closed".to_owned())?;
+            let connection = self.connect(Wanted::Used).await.map_err(|failure| failure.why)?;
+            Ok((slot, connection))
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ABORTED.to_owned()),
+            ready = ready => ready.map_err(|why: String| format!("{}: {why}", self.config.name)),
+        }
+    }
+
+    /// Says why a request failed, with the name of the server.
+    pub fn explain(&self, error: &CallError) -> String {
+        match error {
+            CallError::Aborted => ABORTED.to_owned(),
+            error => format!("{}: {error}", self.config.name),
         }
     }
 
@@ -344,7 +373,7 @@ impl std::fmt::Display for CallError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             CallError::Refused { code, message } => write!(f, "{message} ({code})"),
-            CallError::Aborted => f.write_str("Operation aborted"),
+            CallError::Aborted => f.write_str(ABORTED),
             CallError::TimedOut(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
             CallError::Lost(why) => f.write_str(why),
         }

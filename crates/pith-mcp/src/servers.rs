@@ -8,7 +8,7 @@ use std::time::Duration;
 use pith_agent::Tool;
 use pith_ai::Web;
 use pith_config::{Diagnostic, Environment};
-use pith_protocol::answers::{McpServer, McpServerInfo, McpServerState, McpTool as ShownTool};
+use pith_protocol::answers::McpServerState;
 use pith_tools::process::{Jobs, Supervisor};
 use pith_tools::sandbox::CurrentSandbox;
 use pith_tools::shell::OutputDir;
@@ -18,9 +18,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::cache::Cache;
-use crate::config::{Exposure, Given, Places, ServerConfig, Transport, is_same, read_all, read_host};
+use crate::config::{Exposure, Given, Places, ServerConfig, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
+use crate::resources::{self, ResourceTool};
 use crate::server::{NeedsStart, Server, Wanted};
 use crate::state::State;
 use crate::tool::McpTool;
@@ -70,11 +71,18 @@ impl Updates {
     }
 }
 
+impl From<Arc<Shared>> for Servers {
+    fn from(shared: Arc<Shared>) -> Self {
+        Servers(shared)
+    }
+}
+
 /// The servers of a session. Clones are the same servers.
 #[derive(Clone)]
 pub struct Servers(Arc<Shared>);
 
-struct Shared {
+/// What the servers of a session share.
+pub struct Shared {
     options: Options,
     cache: Cache,
     jobs: Arc<Jobs>,
@@ -144,15 +152,23 @@ impl Servers {
         let names: Vec<(&str, &str)> =
             offered.iter().map(|(server, tool)| (server.config.name.as_str(), tool.name.as_str())).collect();
         let named = name_all(&names).into_iter().zip(&offered);
-        named
-            .map(|(name, (server, tool))| {
-                let tool = McpTool::new(name, tool, server.clone(), self.0.output_dir.clone());
-                Arc::new(tool) as Arc<dyn Tool>
-            })
-            .collect()
+        let tool = |(name, (server, tool)): (String, &(Arc<Server>, crate::offer::OfferedTool))| {
+            let tool = McpTool::new(name, tool, server.clone(), self.0.output_dir.clone());
+            Arc::new(tool) as Arc<dyn Tool>
+        };
+        let mut tools: Vec<Arc<dyn Tool>> = named.map(tool).collect();
+        if resources::has_any(self) {
+            tools.extend(ResourceTool::all(&self.0));
+        }
+        tools
     }
 
-    fn offered(&self) -> Vec<(Arc<Server>, crate::offer::OfferedTool)> {
+    /// What is wrong with the configuration.
+    pub(crate) fn findings(&self) -> Vec<Diagnostic> {
+        self.collection().diagnostics.clone()
+    }
+
+    pub(crate) fn offered(&self) -> Vec<(Arc<Server>, crate::offer::OfferedTool)> {
         let mut offered = Vec::new();
         for server in self.all() {
             let snapshot = server.snapshot();
@@ -248,53 +264,6 @@ impl Servers {
         self.all().into_iter().find(|server| is_same(&server.config.name, name))
     }
 
-    /// Names and states. Reads nothing.
-    pub fn states(&self) -> Vec<McpServerState> {
-        self.all().iter().map(|server| shown_state(server)).collect()
-    }
-
-    /// Everything that is known of the servers.
-    pub fn shown(&self) -> Vec<McpServer> {
-        let offered = self.offered();
-        let pairs: Vec<(&str, &str)> =
-            offered.iter().map(|(server, tool)| (server.config.name.as_str(), tool.name.as_str())).collect();
-        let names = name_all(&pairs);
-        let show = |server: Arc<Server>| {
-            let own = offered.iter().zip(&names).filter(|((owner, _), _)| Arc::ptr_eq(owner, &server));
-            let tools = own.map(|((_, tool), name)| ShownTool {
-                name: name.clone(),
-                tool: tool.name.clone(),
-                annotations: tool.annotations.clone(),
-            });
-            shown_server(&server, tools.collect())
-        };
-        self.all().into_iter().map(show).collect()
-    }
-
-    /// What is wrong with configuration and servers.
-    pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let mut found = self.collection().diagnostics.clone();
-        for server in self.all() {
-            let snapshot = server.snapshot();
-            let name = &server.config.name;
-            let mut add = |code, message: String| {
-                let path = server.config.path.clone();
-                found.push(Diagnostic {
-                    path,
-                    ..Diagnostic::warning(code, "", format!("server \"{name}\": {message}"))
-                });
-            };
-            if let Some(error) = snapshot.error {
-                add(if snapshot.state == State::NeedsAuth { "mcp_auth" } else { "mcp_start" }, error);
-            }
-            snapshot.problems.into_iter().for_each(|problem| add("mcp_schema", problem));
-            if !snapshot.remarks.is_empty() {
-                add("mcp_stderr", snapshot.remarks.join("\n"));
-            }
-        }
-        found
-    }
-
     /// Ends all servers.
     pub async fn close(&self) {
         let servers = std::mem::take(&mut self.collection().servers);
@@ -314,7 +283,11 @@ impl Servers {
         !self.collection().servers.is_empty() || self.0.jobs.count() > 0
     }
 
-    fn all(&self) -> Vec<Arc<Server>> {
+    pub(crate) fn output_dir(&self) -> &OutputDir {
+        &self.0.output_dir
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Server>> {
         self.collection().servers.clone()
     }
 
@@ -325,44 +298,5 @@ impl Servers {
     /// Where files are looked for.
     pub fn environment(&self) -> &Environment {
         &self.0.options.places.environment
-    }
-}
-
-fn shown_state(server: &Server) -> McpServerState {
-    let snapshot = server.snapshot();
-    McpServerState {
-        name: server.config.name.clone(),
-        source: server.config.source.as_str().to_owned(),
-        state: snapshot.state.as_str().to_owned(),
-        error: snapshot.error,
-    }
-}
-
-fn shown_server(server: &Server, tools: Vec<ShownTool>) -> McpServer {
-    let (snapshot, config) = (server.snapshot(), &server.config);
-    let transport = match &config.transport {
-        Transport::Stdio(_) => "stdio",
-        Transport::Remote(remote) if remote.is_sse => "sse",
-        Transport::Remote(_) => "http",
-    };
-    let exposure = match config.exposure {
-        Exposure::Auto => "auto",
-        Exposure::Direct => "direct",
-        Exposure::Deferred => "deferred",
-        Exposure::Hidden => "hidden",
-    };
-    let offer = snapshot.offer.as_deref();
-    let info = offer.and_then(|offer| offer.server_info.as_ref());
-    McpServer {
-        state: shown_state(server),
-        transport: transport.to_owned(),
-        path: config.path.as_ref().map(|path| path.to_string_lossy().into_owned()),
-        protocol_version: offer.map(|offer| offer.protocol_version.clone()),
-        server_info: info.map(|info| McpServerInfo { name: info.name.clone(), version: info.version.clone() }),
-        exposure: exposure.to_owned(),
-        tools,
-        has_resources: offer.is_some_and(|offer| offer.has_resources),
-        calls: snapshot.n_calls,
-        restarts: snapshot.n_restarts,
     }
 }

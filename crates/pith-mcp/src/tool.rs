@@ -10,14 +10,12 @@ use rmcp::model::ProgressNotificationParam;
 use serde_json::{Map, Value, json};
 
 use crate::config;
-use crate::connection::CallError;
 use crate::offer::OfferedTool;
 use crate::result::Call;
-use crate::server::{Server, Wanted};
+use crate::server::Server;
 
 /// Progress is passed on at most so often.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
-const ABORTED: &str = "Operation aborted";
 
 /// A tool that calls its server.
 pub struct McpTool {
@@ -59,16 +57,7 @@ impl McpTool {
 
     async fn result(&self, arguments: Map<String, Value>, context: &ToolContext) -> Result<Value, String> {
         let server = &self.server.config.name;
-        let ready = async {
-            let slot = self.server.slots.acquire().await;
-            (slot, self.server.connect(Wanted::Used).await)
-        };
-        let (_slot, connection) = tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => return Err(ABORTED.to_owned()),
-            ready = ready => ready,
-        };
-        let connection = connection.map_err(|failure| format!("{server}: {}", failure.why))?;
+        let (_slot, connection) = self.server.ready(&context.cancel).await?;
         let offer = self.server.snapshot().offer;
         if !offer.is_some_and(|offer| offer.tools.iter().any(|tool| tool.name == self.tool)) {
             return Err(format!("{} is no longer offered by {server}", self.tool));
@@ -76,10 +65,7 @@ impl McpTool {
         self.server.count_call();
         let mut reports = Reports { update: context.update.clone(), last: None };
         let called = connection.call(&self.tool, arguments, &context.cancel, |step| reports.pass(&step)).await;
-        called.map_err(|error| match error {
-            CallError::Aborted => ABORTED.to_owned(),
-            error => format!("{server}: {error}"),
-        })
+        called.map_err(|error| self.server.explain(&error))
     }
 }
 

@@ -56,6 +56,34 @@ fn stay(log: Option<&str>) {
     }
 }
 
+fn prompt(params: &Value) -> Value {
+    let arguments = &params["arguments"];
+    let text = format!("How is the weather in {}? {}", arguments["city"], arguments["note"]);
+    json!({"messages": [
+        {"role": "user", "content": {"type": "text", "text": text}},
+        {"role": "assistant", "content": {"type": "text", "text": "one\ntwo"}},
+        {"role": "user", "content": {"type": "resource", "resource": {"uri": "test://a", "text": "inside"}}},
+        {"role": "user", "content": {"type": "image", "data": "AA==", "mimeType": "image/png"}},
+    ]})
+}
+
+fn resources(cursor: Option<&str>) -> Value {
+    match cursor {
+        None => json!({"nextCursor": "2", "resources": [
+            {"uri": "test://a", "name": "a", "mimeType": "text/plain", "_meta": {"x": 1}},
+            {"uri": "ui://app", "name": "app"}]}),
+        Some(_) => json!({"resources": [{"uri": "test://b", "name": "b"}]}),
+    }
+}
+
+fn read(uri: &str) -> Result<Value, (i32, String)> {
+    match uri {
+        "test://a" => Ok(json!({"contents": [{"uri": uri, "text": "the text of a"}]})),
+        "test://b" => Ok(json!({"contents": [{"uri": uri, "blob": "AQID", "mimeType": "application/zip"}]})),
+        _ => Err((-32002, "no such resource".to_owned())),
+    }
+}
+
 struct Server {
     behaviour: String,
     log: Option<String>,
@@ -104,7 +132,7 @@ impl Server {
         Some(match method {
             "initialize" if self.behaviour == "modern" => Err((-32601, "no initialize here".to_owned())),
             "initialize" => Ok(json!({
-                "protocolVersion": version, "capabilities": {"tools": {"listChanged": true}},
+                "protocolVersion": version, "capabilities": {"tools": {"listChanged": true}, "prompts": {}, "resources": {}},
                 "serverInfo": {"name": "test", "version": "1"}, "instructions": "Be kind.",
             })),
             "server/discover" if self.behaviour == "modern" => Ok(json!({
@@ -112,6 +140,18 @@ impl Server {
                 "serverInfo": {"name": "test", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
             })),
             "tools/list" => Ok(self.tools(message)),
+            "prompts/list" if self.behaviour == "odd" => Err((-32601, "not today".to_owned())),
+            "prompts/list" => Ok(json!({"prompts": [
+                {"name": "weather", "description": "Asks for the weather", "arguments": [
+                    {"name": "city", "required": true}, {"name": "note"}]},
+                {"name": "weather"}, {"title": "nameless"},
+            ]})),
+            "prompts/get" => Ok(prompt(&message["params"])),
+            "resources/list" => Ok(resources(message["params"]["cursor"].as_str())),
+            "resources/templates/list" => {
+                Ok(json!({"resourceTemplates": [{"uriTemplate": "test://{id}", "name": "t"}]}))
+            }
+            "resources/read" => return Some(read(message["params"]["uri"].as_str().unwrap_or_default())),
             "tools/call" => return self.call(message),
             "ping" => Ok(json!({})),
             other => Err((-32601, format!("no method {other}"))),

@@ -33,6 +33,8 @@ pub enum CommandSource {
     Extension,
     Prompt,
     Skill,
+    /// A prompt of an MCP server.
+    Mcp,
 }
 
 impl CommandEntry {
@@ -40,6 +42,12 @@ impl CommandEntry {
     pub fn extension(name: String, description: Option<String>, source_info: SourceInfo) -> CommandEntry {
         let path = source_info.path.clone();
         CommandEntry { name, description, source: CommandSource::Extension, location: None, path, source_info }
+    }
+
+    /// Makes the entry of a prompt of an MCP server.
+    pub fn mcp(name: String, description: Option<String>, source_info: SourceInfo) -> CommandEntry {
+        let path = source_info.path.clone();
+        CommandEntry { name, description, source: CommandSource::Mcp, location: None, path, source_info }
     }
 
     pub(crate) fn prompt(template: &PromptTemplate) -> CommandEntry {

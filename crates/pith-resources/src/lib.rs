@@ -35,6 +35,6 @@ pub use resources::{Expansion, ExpansionFailure, Resources};
 pub use rules::{StreamRule, load_rules};
 pub use skills::Skill;
 pub use source_info::{Origin, Scope, SourceInfo};
-pub use system_prompt::{ActiveTool, ListedSkill, PromptParts, Section, is_section_name, language_line};
+pub use system_prompt::{ActiveTool, ListedSkill, PromptParts, Section, is_section_name, language_line, server_lines};
 pub use templates::PromptTemplate;
 pub use trust::{GatedResources, HOST_ANSWER_LIMIT, Question, TrustError, TrustFile, TrustInputs, Verdict, decide};

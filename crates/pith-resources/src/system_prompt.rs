@@ -43,6 +43,8 @@ pub struct PromptParts<'a> {
     pub locale: Option<&'a str>,
     /// What the sandbox lets commands do.
     pub sandbox: Option<&'a str>,
+    /// Names of MCP servers with their instructions.
+    pub servers: &'a [(String, String)],
 }
 
 /// A tool as the prompt mentions it.
@@ -77,6 +79,12 @@ pub fn is_section_name(name: &str) -> bool {
     is_start && name.chars().all(is_inner) && name != "preamble"
 }
 
+/// Returns the instructions of an MCP server between markers that name it.
+pub fn server_lines(name: &str, instructions: &str) -> String {
+    let name = escaped(name);
+    format!("<mcp_server name=\"{name}\">\n{instructions}\n</mcp_server>")
+}
+
 /// Returns what the prompt says about the language of answers.
 pub fn language_line(locale: &str) -> String {
     format!("Answer in the language with the tag {locale}.")
@@ -101,6 +109,7 @@ impl Default for PromptParts<'_> {
             sections: &[],
             locale: None,
             sandbox: None,
+            servers: &[],
         }
     }
 }
@@ -182,7 +191,9 @@ impl PromptParts<'_> {
     fn addendum(&self) -> Option<String> {
         let language = self.locale.map(language_line);
         let lines = self.sandbox.into_iter().chain(language.as_deref());
-        let parts: Vec<&str> = self.append.iter().map(|part| &**part).chain(lines).collect();
+        let servers: Vec<String> = self.servers.iter().map(|(name, text)| server_lines(name, text)).collect();
+        let added = lines.chain(servers.iter().map(String::as_str));
+        let parts: Vec<&str> = self.append.iter().map(|part| &**part).chain(added).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 

@@ -1,14 +1,15 @@
 //! MCP servers in the session: their tools for the model, commands of the host about them.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pith_agent::{BoxFuture, Tool, Turn};
 use pith_config::Diagnostic;
 use pith_protocol::answers::{McpServer, McpServerState, McpServerStates, McpServers as ServerList};
 use pith_protocol::commands::{GetMcpServers, McpReconnect, SetMcpEnabled, SetMcpServers};
-use pith_protocol::{Call, CommandError, ErrorCode, Event};
+use pith_protocol::{Call, CommandError, ErrorCode, Event, ImageBlock};
+use pith_resources::{CommandEntry, Origin, Scope, SourceInfo};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -30,6 +31,16 @@ pub trait McpServers: Send + Sync {
 
     /// Returns the tools for the model.
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
+
+    /// Returns the prompts of servers, which users call as slash commands.
+    fn prompts(&self) -> Vec<McpPrompt>;
+
+    /// Returns names and instructions of the servers that may instruct the model.
+    fn instructions(&self) -> Vec<(String, String)>;
+
+    /// Returns what a text of the user becomes, or why it cannot be sent, if it calls a prompt of a server or mentions
+    /// resources; `None` for all other texts.
+    fn expand(&self, text: &str) -> Option<BoxFuture<'static, Result<McpInput, String>>>;
 
     /// Reads the configuration unless that has happened.
     fn load(&self);
@@ -65,6 +76,24 @@ pub trait McpServers: Send + Sync {
     fn close(&self) -> Option<BoxFuture<'static, ()>>;
 }
 
+/// A prompt of a server.
+pub struct McpPrompt {
+    /// The slash command that calls it, without the slash.
+    pub name: String,
+    pub description: Option<String>,
+    /// The file that the server is configured in.
+    pub path: Option<PathBuf>,
+    /// Whether that is a file of the project.
+    pub is_of_project: bool,
+}
+
+/// What the user says, with what a server has added.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct McpInput {
+    pub text: String,
+    pub images: Vec<ImageBlock>,
+}
+
 /// What a session gets to use MCP servers.
 pub struct McpSetup {
     pub servers: Arc<dyn McpServers>,
@@ -78,13 +107,21 @@ pub(crate) struct Mcp {
     updates: mpsc::UnboundedReceiver<McpServerState>,
     /// Which version of the tools the model has.
     version: u64,
+    /// What servers tell the model about themselves, with their names.
+    pub instructions: Vec<(String, String)>,
     /// Whether the host has used one of the commands, and so knows the event.
     is_host_interested: bool,
 }
 
 impl Mcp {
     pub fn new(setup: McpSetup) -> Self {
-        Mcp { servers: setup.servers, updates: setup.updates, version: 0, is_host_interested: false }
+        Mcp {
+            servers: setup.servers,
+            updates: setup.updates,
+            version: 0,
+            instructions: Vec::new(),
+            is_host_interested: false,
+        }
     }
 
     /// Waits for the next change of state. Cancel safe.
@@ -147,9 +184,40 @@ impl Session {
         if version != self.mcp.version {
             self.mcp.version = version;
             let window = self.models.current().map_or(u64::MAX, |model| self.models.window(model));
+            self.mcp.instructions = self.mcp.servers.instructions();
             self.tools.set_mcp(self.mcp.servers.tools(), window, &self.host_tools.link);
             self.assemble_prompt();
         }
+    }
+
+    /// Reads which servers there are, unless that has happened or an extension brings its own client.
+    pub(crate) fn load_mcp(&self) {
+        if !self.has_own_mcp_client() {
+            self.mcp.servers.load();
+        }
+    }
+
+    /// The prompts of servers, as slash commands.
+    pub(crate) fn mcp_commands(&self) -> Vec<CommandEntry> {
+        let entry = |prompt: McpPrompt| {
+            let source_info = SourceInfo {
+                path: prompt.path.unwrap_or_default(),
+                source: "mcp".into(),
+                scope: if prompt.is_of_project { Scope::Project } else { Scope::User },
+                origin: Origin::TopLevel,
+                base_dir: None,
+            };
+            CommandEntry::mcp(prompt.name, prompt.description, source_info)
+        };
+        self.mcp.servers.prompts().into_iter().map(entry).collect()
+    }
+
+    /// Returns what an input becomes if it names something of a server.
+    pub(crate) fn expand_by_servers(&self, text: &str) -> Option<BoxFuture<'static, Result<McpInput, String>>> {
+        if !text.contains(['/', '@']) || self.has_own_mcp_client() {
+            return None;
+        }
+        self.mcp.servers.expand(text)
     }
 
     /// Called when another session takes the place of this one.
@@ -245,7 +313,7 @@ fn answer<C: Call>(session: &mut Session, reply: Reply<C>, answer: C::Answer) {
     session.answer(reply, Ok(answer));
 }
 
-fn refused(why: String) -> CommandError {
+pub(crate) fn refused(why: String) -> CommandError {
     CommandError::new(ErrorCode::Mcp, why)
 }
 

@@ -1432,6 +1432,7 @@ class _McpServer(TypedDict):
     transport: str
     exposure: str
     tools: list[McpTool]
+    prompts: list[str]
     hasResources: bool
     calls: int
     restarts: int

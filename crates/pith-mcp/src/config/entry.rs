@@ -37,6 +37,8 @@ pub struct ServerConfig {
     pub include: Option<Vec<String>>,
     pub exclude: Vec<String>,
     pub description: Option<String>,
+    /// Whether the model gets the server's own instructions.
+    pub is_heard: bool,
     pub lifecycle: Lifecycle,
     /// `None`: an idle server is never ended.
     pub idle_timeout: Option<Duration>,
@@ -198,6 +200,7 @@ impl Entry<'_> {
             include: self.fields.texts("includeTools")?,
             exclude: self.fields.texts("excludeTools")?.unwrap_or_default(),
             description: self.fields.text("description")?,
+            is_heard: self.fields.flag("instructions")?.unwrap_or(true),
             lifecycle: self.lifecycle()?,
             idle_timeout: self.idle_timeout()?,
             protocol: self.protocol()?,

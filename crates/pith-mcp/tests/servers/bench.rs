@@ -74,9 +74,14 @@ impl Bench {
     }
 
     pub async fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
+        self.run(&format!("mcp__s__{tool}"), arguments).await
+    }
+
+    /// Runs a tool as the model calls it.
+    pub async fn run(&self, tool: &str, arguments: Value) -> ToolOutput {
         let context = ToolContext { call_id: "1".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
         let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
-        self.tool(&format!("mcp__s__{tool}")).run(arguments, context).await
+        self.tool(tool).run(arguments, context).await
     }
 
     pub async fn connect(&self) {

@@ -2,4 +2,5 @@
 
 mod bench;
 mod http;
+mod prompts;
 mod stdio;

@@ -11,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, entry, program, text};
 
+/// The test server has resources, so there are tools for them.
+const RESOURCE_TOOLS: usize = 3;
+
 #[tokio::test]
 async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     let bench = Bench::with("plain");
@@ -18,7 +21,7 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     assert!(bench.servers.begin_work(), "the tools are not known");
     bench.servers.wait_for_tools().await;
     assert_eq!(bench.state(), State::Ready);
-    assert_eq!(bench.servers.tools().len(), 8);
+    assert_eq!(bench.servers.tools().len(), 8 + RESOURCE_TOOLS);
     let shown = bench.servers.shown().remove(0);
     assert_eq!(shown.server_info.expect("named").name, "test");
     assert_eq!(shown.protocol_version.as_deref(), Some("2025-11-25"));
@@ -27,7 +30,7 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     // Another session of the same configuration knows the tools from the cache.
     let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory") };
     assert!(!cached.servers.begin_work());
-    assert_eq!((cached.servers.tools().len(), cached.state()), (8, State::Idle));
+    assert_eq!((cached.servers.tools().len(), cached.state()), (8 + RESOURCE_TOOLS, State::Idle));
     let output = cached.call("echo", json!({"text": "hi"})).await;
     assert_eq!((text(&output), output.is_error), (r#"{"text":"hi"}"#, false));
     assert_eq!(output.details.expect("details")["server"], "s");
@@ -213,11 +216,11 @@ async fn a_call_without_answer_times_out() {
 async fn all_pages_of_a_list_are_read_and_a_circle_ends() {
     let bench = Bench::with("many");
     bench.connect().await;
-    assert_eq!(bench.servers.tools().len(), 500);
+    assert_eq!(bench.servers.tools().len(), 500 + RESOURCE_TOOLS);
     bench.servers.close().await;
     let bench = Bench::with("circular");
     bench.connect().await;
-    assert_eq!(bench.servers.tools().len(), 2);
+    assert_eq!(bench.servers.tools().len(), 2 + RESOURCE_TOOLS);
     bench.servers.close().await;
 }
 

@@ -52,6 +52,9 @@ pub struct McpServer {
     /// `auto`, `direct`, `deferred` or `hidden`.
     pub exposure: String,
     pub tools: Vec<McpTool>,
+    /// Slash commands that call its prompts, without the slash.
+    #[serde(default)]
+    pub prompts: Vec<String>,
     pub has_resources: bool,
     /// How many calls it has got in this session.
     pub calls: u64,

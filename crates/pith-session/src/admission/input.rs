@@ -13,7 +13,9 @@ use pith_store::InputKind;
 
 use super::place::{Busy, Placement, place};
 use super::queue::UserInput;
+use super::step::Step;
 use crate::activity::{AfterSettled, RunStart, Work};
+use crate::mcp::{McpInput, refused};
 use crate::reply::{InputReply, Reply};
 use crate::session::Session;
 
@@ -28,6 +30,7 @@ pub(crate) const ABORTED: &str = "Aborted before the prompt was started";
 pub(crate) struct Input {
     pub content: UserInput,
     pub source: InputSource,
+    pub slash_names: SlashNames,
     pub target: InputTarget,
 }
 
@@ -44,7 +47,6 @@ pub(crate) enum InputTarget {
     Prompt {
         behavior: Option<StreamingBehavior>,
         locale: Option<String>,
-        slash_names: SlashNames,
         reply: Reply<Prompt>,
     },
     Queue {
@@ -67,6 +69,12 @@ pub(crate) enum InputSource {
 pub(crate) enum SlashNames {
     Expanded,
     Literal,
+}
+
+impl Input {
+    fn of_host(content: UserInput, target: InputTarget) -> Self {
+        Input { content, source: InputSource::Host, slash_names: SlashNames::Expanded, target }
+    }
 }
 
 impl InputTarget {
@@ -108,8 +116,8 @@ impl Session {
             return self.answer(reply, Err(CommandError::new(ErrorCode::Compacting, COMPACTING)));
         }
         let Prompt { message: text, images, streaming_behavior: behavior, locale } = call;
-        let target = InputTarget::Prompt { behavior, locale, slash_names, reply };
-        self.submit(Input { content: UserInput { text, images }, source, target });
+        let target = InputTarget::Prompt { behavior, locale, reply };
+        self.submit(Input { content: UserInput { text, images }, source, slash_names, target });
     }
 
     /// Takes a message for a queue.
@@ -120,7 +128,7 @@ impl Session {
             );
             return reply.send(&mut *self.out, Err(CommandError::new(ErrorCode::NotQueueable, why)));
         }
-        self.submit(Input { content, source: InputSource::Host, target: InputTarget::Queue { queue, reply } });
+        self.submit(Input::of_host(content, InputTarget::Queue { queue, reply }));
     }
 
     pub(crate) fn abort_and_prompt(&mut self, call: AbortAndPrompt, reply: Reply<AbortAndPrompt>) {
@@ -131,7 +139,7 @@ impl Session {
             self.stop_activity();
         }
         let content = UserInput { text: call.message, images: call.images };
-        self.submit(Input { content, source: InputSource::Host, target: InputTarget::AfterAbort(reply) });
+        self.submit(Input::of_host(content, InputTarget::AfterAbort(reply)));
     }
 
     /// Stops everything the host has started. Answered once it has stopped.
@@ -156,7 +164,7 @@ impl Session {
 
     /// Called when `input` handlers have returned. There is no verdict if the host has aborted the input.
     pub(super) fn on_input_seen(&mut self, input: Input, verdict: Option<InputVerdict>) {
-        let Input { content, source, target } = input;
+        let Input { content, source, slash_names, target } = input;
         let content = match verdict {
             None => {
                 return target.into_reply().send(&mut *self.out, Err(CommandError::new(ErrorCode::Aborted, ABORTED)));
@@ -169,24 +177,65 @@ impl Session {
                 UserInput { text, images: images.map_or(content.images, pictures) }
             }
         };
-        self.take_input(Input { content, source, target });
+        self.take_input(Input { content, source, slash_names, target });
+    }
+
+    /// Lets MCP servers add what an input names, then starts or queues it; at once if it names nothing of them.
+    fn take_input(&mut self, input: Input) {
+        let expanding = match input.slash_names {
+            SlashNames::Expanded => self.expand_by_servers(&input.content.text),
+            SlashNames::Literal => None,
+        };
+        match expanding {
+            Some(expanding) => self.begin_abortable_step(|aborted| async move {
+                let expanded = tokio::select! {
+                    biased;
+                    () = aborted.cancelled() => None,
+                    expanded = expanding => Some(expanded),
+                };
+                Step::InputExpanded { input, expanded }
+            }),
+            None => self.place_input(input),
+        }
+    }
+
+    /// Called when MCP servers have answered. Nothing has come if the host has aborted the input.
+    pub(super) fn on_input_expanded(&mut self, input: Input, expanded: Option<Result<McpInput, String>>) {
+        let Input { mut content, source, target, .. } = input;
+        let refusal = match expanded {
+            Some(Ok(McpInput { text, images })) => {
+                content.text = text;
+                content.images.extend(images);
+                return self.place_input(Input { content, source, slash_names: SlashNames::Literal, target });
+            }
+            Some(Err(why)) => refused(why),
+            None => CommandError::new(ErrorCode::Aborted, ABORTED),
+        };
+        target.into_reply().send(&mut *self.out, Err(refusal));
     }
 
     /// Starts or queues an input.
-    fn take_input(&mut self, input: Input) {
-        let Input { content: UserInput { text, images }, target, .. } = input;
+    fn place_input(&mut self, input: Input) {
+        let Input { content: UserInput { text, images }, slash_names, target, .. } = input;
         match target {
-            InputTarget::Prompt { behavior, locale, slash_names, reply } => {
+            InputTarget::Prompt { behavior, locale, reply } => {
                 self.place_prompt(UserInput { text, images }, behavior, locale, slash_names, reply);
             }
             InputTarget::Queue { queue, reply } => {
-                let text = self.expand(text);
+                let text = self.expand_if(slash_names, text);
                 self.enqueue(queue, UserInput { text, images }, reply);
             }
             InputTarget::AfterAbort(reply) => {
-                let text = self.expand(text);
+                let text = self.expand_if(slash_names, text);
                 self.when_settled(AfterSettled::Prompt(reply, UserInput { text, images }));
             }
+        }
+    }
+
+    fn expand_if(&mut self, slash_names: SlashNames, text: String) -> String {
+        match slash_names {
+            SlashNames::Expanded => self.expand(text),
+            SlashNames::Literal => text,
         }
     }
 
@@ -211,10 +260,7 @@ impl Session {
         if placement == Placement::Start {
             self.reload_stale_files();
         }
-        let text = match slash_names {
-            SlashNames::Expanded => self.expand(content.text),
-            SlashNames::Literal => content.text,
-        };
+        let text = self.expand_if(slash_names, content.text);
         let (content, reply) = (UserInput { text, ..content }, InputReply::Prompt(reply));
         match placement {
             Placement::Start => self.start_prompt(content, reply),

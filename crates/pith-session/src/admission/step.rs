@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Hold, Input};
 use crate::compaction::Summary;
 use crate::jobs::{Job, JobEnd};
+use crate::mcp::McpInput;
 use crate::models::ModelAnswer;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -17,6 +18,8 @@ use crate::session::Session;
 pub(crate) enum Step {
     /// `input` handlers have returned; there is no verdict if the host aborted first.
     InputSeen { input: Input, verdict: Option<InputVerdict> },
+    /// MCP servers have added what an input names; nothing if the host aborted first.
+    InputExpanded { input: Input, expanded: Option<Result<McpInput, String>> },
     /// Extensions were told which model the host selected.
     ModelTold(ModelAnswer),
     /// Extensions could refuse a replacement of the session.
@@ -96,6 +99,7 @@ impl Session {
         self.admission.end_input_delay();
         match step {
             Step::InputSeen { input, verdict } => self.on_input_seen(input, verdict.filter(|_| !was_aborted)),
+            Step::InputExpanded { input, expanded } => self.on_input_expanded(input, expanded.filter(|_| !was_aborted)),
             Step::ModelTold(answer) => self.answer_model(answer),
             Step::ReplacementDecided { is_refused } => self.on_replacement_decided(is_refused || was_aborted),
             Step::ShutdownHandled => self.on_shutdown_handled(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pith_agent::Tool;
 use pith_ext::AgentStart;
-use pith_resources::{ActiveTool, ContextFile, ListedSkill, PromptParts, Section};
+use pith_resources::{ActiveTool, ContextFile, ListedSkill, PromptParts, Section, server_lines};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -99,6 +99,7 @@ impl Session {
         let mut append = resources.append_prompts().to_vec();
         append.extend(self.sandbox_line());
         append.extend(self.project.locale().map(pith_resources::language_line));
+        append.extend(self.mcp.instructions.iter().map(|(server, text)| server_lines(server, text)));
         let mut options = json!({
             "selectedTools": self.active_names(),
             "toolSnippets": all.iter().filter_map(snippet).collect::<Map<_, _>>(),
@@ -178,6 +179,7 @@ impl Options {
             sections: &self.sections,
             locale: None,
             sandbox: None,
+            servers: &[],
         }
         .assemble()
     }

@@ -173,7 +173,8 @@ impl Session {
                 active.iter().zip(&rules).map(|(tool, rules)| active_tool(tool, rules)).collect();
             let parts = self.project.resources.prompt_parts(&tools, self.store.cwd());
             let sandbox = self.sandbox_line();
-            PromptParts { locale: self.project.locale(), sandbox: sandbox.as_deref(), ..parts }.assemble()
+            let (locale, sandbox, servers) = (self.project.locale(), sandbox.as_deref(), &*self.mcp.instructions);
+            PromptParts { locale, sandbox, servers, ..parts }.assemble()
         };
         if *self.project.prompt != prompt {
             self.project.prompt = prompt.into();
@@ -187,15 +188,17 @@ impl Session {
     }
 
     pub(crate) fn get_commands(&mut self, reply: Reply<GetCommands>) {
+        self.load_mcp();
         let commands = self.commands();
         let commands = commands.into_iter().map(shown::command).collect();
         self.answer(reply, Ok(Commands { commands }));
     }
 
-    /// Slash commands of extensions, then templates and skills.
+    /// Slash commands of extensions, then templates and skills, then prompts of MCP servers.
     pub(crate) fn commands(&self) -> Vec<CommandEntry> {
         let mut commands = self.extension_commands();
         commands.extend(self.project.resources.commands());
+        commands.extend(self.mcp_commands());
         commands
     }
 

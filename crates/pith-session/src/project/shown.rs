@@ -35,6 +35,7 @@ pub(super) fn command(entry: CommandEntry) -> OfferedCommand {
         CommandSource::Extension => "extension",
         CommandSource::Prompt => "prompt",
         CommandSource::Skill => "skill",
+        CommandSource::Mcp => "mcp",
     };
     let scope = match entry.source_info.scope {
         Scope::User => "user",

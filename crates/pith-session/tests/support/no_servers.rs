@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pith_agent::{BoxFuture, Tool};
 use pith_config::Diagnostic;
 use pith_protocol::answers::{McpServer, McpServerState};
-use pith_session::{McpServers, McpSetup};
+use pith_session::{McpInput, McpPrompt, McpServers, McpSetup};
 use serde_json::{Map, Value};
 
 struct NoServers;
@@ -27,6 +27,18 @@ impl McpServers for NoServers {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         Vec::new()
+    }
+
+    fn prompts(&self) -> Vec<McpPrompt> {
+        Vec::new()
+    }
+
+    fn instructions(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn expand(&self, _text: &str) -> Option<BoxFuture<'static, Result<McpInput, String>>> {
+        None
     }
 
     fn load(&self) {}

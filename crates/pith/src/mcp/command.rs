@@ -110,6 +110,9 @@ fn described(server: &McpServer) -> String {
     for tool in &server.tools {
         let _ = writeln!(text, "  {}", tool.name);
     }
+    for prompt in &server.prompts {
+        let _ = writeln!(text, "  /{prompt}");
+    }
     text
 }
 
@@ -136,6 +139,13 @@ async fn test(servers: &Servers, name: &str, call: Option<(String, Map<String, V
         let _ = writeln!(text, "{} tools", offer.tools.len());
         for tool in &offer.tools {
             let _ = writeln!(text, "  {}  {}", tool.name, tool.description.lines().next().unwrap_or_default());
+        }
+        for prompt in &offer.prompts {
+            let description = prompt.description.as_deref().unwrap_or_default();
+            let _ = writeln!(text, "prompt {}  {}", prompt.name, description.lines().next().unwrap_or_default());
+        }
+        if offer.has_resources {
+            text.push_str("has resources\n");
         }
     }
     for problem in &snapshot.problems {

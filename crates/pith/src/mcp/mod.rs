@@ -11,9 +11,9 @@ use pith_agent::{BoxFuture, Tool};
 use pith_ai::{Registry, Web};
 use pith_config::{AgentDir, Diagnostic, Environment};
 use pith_mcp::config::{Given, KnownServers, Places};
-use pith_mcp::{Options, Servers, Wanted};
+use pith_mcp::{Options, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
-use pith_session::{McpServers, McpSetup};
+use pith_session::{McpInput, McpPrompt, McpServers, McpSetup};
 use pith_tools::process::Supervisor;
 use pith_tools::sandbox::CurrentSandbox;
 use serde_json::{Map, Value};
@@ -88,6 +88,27 @@ impl McpServers for SessionServers {
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.0.tools()
+    }
+
+    fn prompts(&self) -> Vec<McpPrompt> {
+        let prompt = |prompt: PromptCommand| McpPrompt {
+            name: prompt.name,
+            description: prompt.description,
+            path: prompt.path,
+            is_of_project: prompt.is_of_project,
+        };
+        self.0.prompts().into_iter().map(prompt).collect()
+    }
+
+    fn instructions(&self) -> Vec<(String, String)> {
+        self.0.instructions()
+    }
+
+    fn expand(&self, text: &str) -> Option<BoxFuture<'static, Result<McpInput, String>>> {
+        let expanding = self.0.expand(text)?;
+        Some(Box::pin(async move {
+            expanding.await.map(|expanded| McpInput { text: expanded.text, images: expanded.images })
+        }))
     }
 
     fn load(&self) {

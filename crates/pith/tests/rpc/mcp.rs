@@ -16,7 +16,10 @@ while read -r line; do
   echo "$line" >> "$0.log"
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
-    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"shell","version":"1"},"instructions":"Greet people by name."}' ;;
+    *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
+    *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
+    *'"resources/read"'*) result='{"contents":[{"uri":"list://people","text":"Ann and Bob"}]}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"wait","inputSchema":{"type":"object"}}]}' ;;
     *'"greet"'*) result='{"content":[{"type":"text","text":"Hello from the server"}]}' ;;
     *) continue ;;
@@ -237,6 +240,32 @@ fn a_killed_pith_leaves_no_server() {
     let pids = log(&server, "pids");
     scene.host.kill();
     wait_gone(&pids);
+}
+
+#[test]
+fn prompts_and_resources_of_servers_reach_the_model() {
+    let turns = [Turn::text("hailed"), Turn::text("read"), Turn::text("queued")];
+    let (model, home, server) = home_answering(turns, |server| json!({"shell": entry(server)}));
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    let refused = scene.refusal(json!({"type": "prompt", "message": "/mcp:shell:hail"}));
+    assert_eq!(refused, "the prompt \"hail\" needs who (NAME=VALUE, or in this order)");
+    let commands = scene.host.data(json!({"type": "get_commands"}))["commands"].clone();
+    let command = commands.as_array().expect("a list").iter().find(|command| command["source"] == "mcp");
+    let command = command.expect("the prompt is a command");
+    assert_eq!((&command["name"], &command["description"]), (&json!("mcp:shell:hail"), &json!("Hails somebody")));
+    scene.run("/mcp:shell:hail Ann");
+    let said = |request: usize| scene.server.wait_request(request).body;
+    let last = |body: &Value| body["messages"].as_array().expect("a list").last().expect("not empty").to_string();
+    assert!(last(&said(0)).contains("Hail them all"), "{}", said(0));
+    assert!(log(&server, "log").contains(r#""arguments":{"who":"Ann"}"#), "{}", log(&server, "log"));
+    let instructions = r#"<mcp_server name=\"shell\">\nGreet people by name.\n</mcp_server>"#;
+    assert!(said(0).to_string().contains(instructions), "{}", said(0));
+    let tools: Vec<Value> = said(0)["tools"].as_array().expect("a list").clone();
+    assert!(tools.iter().any(|tool| tool["name"] == "read_mcp_resource"), "{tools:?}");
+    scene.run("who is @shell:list://people?");
+    let mentioned = last(&scene.server.wait_request(1).body);
+    assert!(mentioned.contains("Ann and Bob"), "{mentioned}");
+    finish(scene, &server);
 }
 
 /// The names of all tools of the n-th request.
