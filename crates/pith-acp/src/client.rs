@@ -1,12 +1,15 @@
 //! What a client can show and do, and what it is told of pith.
 
+use std::path::Path;
+
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    AgentCapabilities, ClientCapabilities, Implementation, InitializeRequest, InitializeResponse, McpCapabilities,
-    Meta, PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
-    SessionDeleteCapabilities, SessionForkCapabilities, SessionListCapabilities, SessionResumeCapabilities,
-    SessionStatusCapabilities, SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities,
-    SessionSystemPromptOverrideCapabilities, SessionTitleCapabilities,
+    AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal, ClientCapabilities, Implementation,
+    InitializeRequest, InitializeResponse, McpCapabilities, Meta, PromptCapabilities,
+    SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities,
+    SessionForkCapabilities, SessionListCapabilities, SessionResumeCapabilities, SessionStatusCapabilities,
+    SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities, SessionSystemPromptOverrideCapabilities,
+    SessionTitleCapabilities,
 };
 use serde_json::{Value, json};
 
@@ -63,6 +66,20 @@ impl Client {
         self.meta("terminal_output") == Some(&Value::Bool(true))
     }
 
+    /// How its user can sign in: by `arguments` in a terminal, if it opens one for that. `program` is where pith is.
+    pub fn auth_methods(&self, program: &Path, arguments: &[&str]) -> Vec<AuthMethod> {
+        let words = arguments.iter().map(|&word| word.to_owned()).collect();
+        if self.capabilities.auth.terminal {
+            vec![AuthMethod::Terminal(AuthMethodTerminal::new(SETUP, SETUP_NAME).args(words))]
+        } else if self.meta("terminal-auth") == Some(&Value::Bool(true)) {
+            // Older editors know no such method, but start what stands here.
+            let start = json!({"terminal-auth": {"command": program, "args": arguments, "label": SETUP_NAME}});
+            vec![AuthMethod::Agent(AuthMethodAgent::new(SETUP, SETUP_NAME).meta(meta(start)))]
+        } else {
+            Vec::new()
+        }
+    }
+
     /// Whether it wants notifications of pith's own, `_pith/…`.
     pub fn wants_own_events(&self) -> bool {
         self.meta("pith").and_then(|own| own.get("events")) == Some(&Value::Bool(true))
@@ -73,8 +90,13 @@ impl Client {
     }
 }
 
+/// The only method of signing in.
+pub const SETUP: &str = "setup";
+
+const SETUP_NAME: &str = "Set up a model provider";
+
 /// Answers `initialize`: constants only.
-pub fn greeting(version: &str) -> InitializeResponse {
+pub fn greeting(version: &str, auth_methods: Vec<AuthMethod>) -> InitializeResponse {
     let system_prompt =
         SessionSystemPromptModeCapabilities::new().override_(SessionSystemPromptOverrideCapabilities::new());
     let sessions = SessionCapabilities::new()
@@ -95,6 +117,7 @@ pub fn greeting(version: &str) -> InitializeResponse {
     InitializeResponse::new(ProtocolVersion::V1)
         .agent_info(Implementation::new("pith", version).title("pith".to_owned()))
         .agent_capabilities(capabilities)
+        .auth_methods(auth_methods)
         .meta(meta(json!({"steering": {"supported": true}, "pith": {"version": 1, "promptQueueing": true}})))
 }
 

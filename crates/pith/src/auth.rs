@@ -1,7 +1,9 @@
 //! `pith auth`: reports whether a provider is ready, and prints, stores and removes its secret.
 
 mod keys;
+mod setup;
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use pith_ai::{AuthStatus, Credentials, Registry, Stored, select};
@@ -17,12 +19,14 @@ use keys::KeyChange;
 
 const USAGE: &str = "\
 Usage:
+  pith auth setup
   pith auth set PROVIDER
   pith auth remove PROVIDER
   pith auth check [--json] [--credentials] (--provider NAME | --model PATTERN)
   pith auth print-api-key (--provider NAME | --model PATTERN)
   pith auth print-bearer-token [--min-expiry 30m] (--provider NAME | --model PATTERN)
 
+setup asks for a provider and its key on the terminal, and tries the key before it stores it.
 set reads the key from the terminal, without showing it, or from stdin, and stores it in auth.json.
 check prints ready, not_ready or invalid, and exits with 0, 1 or 2.
 ";
@@ -59,6 +63,9 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     let agent_dir = agent_dir(rpc::dialect(&Cli::default(), program)?, &environment);
     let settings = settings::load(&agent_dir, &crate::current_dir()?, false).settings;
     let registry = Registry::load(&agent_dir, environment, &settings);
+    if arguments == ["setup"] {
+        return setup::run(&Arc::new(registry), &settings);
+    }
     if let Some(change) = change {
         return change.carry_out(&registry);
     }
@@ -105,7 +112,7 @@ impl AuthArguments {
         }
         match (wanted.verb.is_empty(), wanted.provider.is_none() && wanted.model.is_none()) {
             (true, _) => {
-                Err(format!("auth requires set, remove, check, print-api-key or print-bearer-token\n\n{USAGE}"))
+                Err(format!("auth requires setup, set, remove, check, print-api-key or print-bearer-token\n\n{USAGE}"))
             }
             (_, true) => Err(format!("auth {} requires --provider or --model", wanted.verb)),
             (false, false) => Ok(wanted),
@@ -180,7 +187,7 @@ mod tests {
     fn bad_arguments_are_named() {
         let parse = |line: &str| AuthArguments::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
         assert!(parse("check").expect_err("no provider").contains("requires --provider or --model"));
-        assert!(parse("--provider x").expect_err("no verb").contains("auth requires set"));
+        assert!(parse("--provider x").expect_err("no verb").contains("auth requires setup"));
         assert!(parse("check --provider").expect_err("no value").contains("--provider requires a value"));
         assert!(parse("check --frob --provider x").expect_err("unknown").contains("--frob"));
     }

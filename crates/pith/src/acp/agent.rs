@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pith_acp::acp::{
-    AuthenticateRequest, CancelNotification, CloseSessionRequest, DeleteSessionRequest, Error, InitializeRequest,
-    PromptRequest, SessionId, SessionStatusRequest, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-    SetSessionModeRequest, SetSessionModeResponse,
+    AuthMethod, AuthenticateRequest, AuthenticateResponse, CancelNotification, CloseSessionRequest,
+    DeleteSessionRequest, Error, InitializeRequest, PromptRequest, SessionId, SessionStatusRequest,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
 use pith_acp::client::{Client, greeting};
 use pith_acp::error::{cancelled, invalid_params, invalid_request, no_session, unknown_method};
@@ -25,6 +25,7 @@ use super::launch::Launch;
 use super::requests::Requests;
 use super::responder::{InFlight, Responder};
 use super::turns::TurnRequest;
+use crate::cli::SIGN_IN;
 use crate::hub::Hub;
 use crate::transport::writer::FrameQueue;
 
@@ -120,7 +121,7 @@ impl Agent {
         }
         let agent = self.clone();
         match method {
-            "authenticate" => responder.send(authenticate(params)),
+            "authenticate" => responder.send(self.authenticate(params)),
             "session/new" => spawn(agent.new_session(params, responder)),
             "session/load" => spawn(agent.load_session(params, responder)),
             "session/resume" => spawn(agent.resume_session(params, responder)),
@@ -183,7 +184,23 @@ impl Agent {
         let request: InitializeRequest = params::read(params)?;
         // A second introduction changes nothing.
         self.client.borrow_mut().get_or_insert_with(|| Rc::new(Client::of(request)));
-        Ok(greeting(env!("CARGO_PKG_VERSION")))
+        Ok(greeting(env!("CARGO_PKG_VERSION"), self.auth_methods()))
+    }
+
+    /// How the user of this editor can sign in.
+    pub(super) fn auth_methods(&self) -> Vec<AuthMethod> {
+        let program = std::env::current_exe().unwrap_or_else(|_| "pith".into());
+        self.client().auth_methods(&program, &SIGN_IN)
+    }
+
+    /// Called after the user has signed in. Sessions that are opened from now on read the keys again anyway.
+    fn authenticate(&self, params: Value) -> Result<AuthenticateResponse, Error> {
+        let request: AuthenticateRequest = params::read(params)?;
+        let is_offered = self.auth_methods().iter().any(|method| *method.id() == request.method_id);
+        if is_offered {
+            return Ok(AuthenticateResponse::new());
+        }
+        Err(invalid_params("methodId", format!("Unknown method of authentication: {}", request.method_id)))
     }
 
     fn prompt(&self, params: Value, responder: Responder) {
@@ -239,12 +256,6 @@ impl Agent {
         self.conversation(&session_id)?.change(|choices| choices.model_change(&model_id)).await?;
         Ok(json!({}))
     }
-}
-
-/// There are keys, not accounts: no method of signing in is offered.
-fn authenticate(params: Value) -> Result<Value, Error> {
-    let request: AuthenticateRequest = params::read(params)?;
-    Err(invalid_params("methodId", format!("Unknown method of authentication: {}", request.method_id)))
 }
 
 fn send(conversation: &Conversation, request: TurnRequest) {

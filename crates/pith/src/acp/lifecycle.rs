@@ -218,7 +218,7 @@ impl Agent {
         conversation.replay(shown == Shown::Replayed).await?;
         let choices = conversation.choices().await?;
         if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
-            return Err(auth_required(NO_KEY));
+            return Err(auth_required(NO_KEY).data(json!({"authMethods": self.auth_methods()})));
         }
         conversation.set_servers(servers).await?;
         self.keep(conversation.clone());

@@ -1,4 +1,4 @@
-//! `pith auth set` and `pith auth remove`: the keys in `auth.json`, in the format other agents read too.
+//! `pith auth set` and `pith auth remove`, and what `setup` shares with them: the keys in `auth.json`, in the format other agents read too.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -37,21 +37,11 @@ impl KeyChange {
 
     /// Changes the file.
     pub fn carry_out(self, registry: &Registry) -> anyhow::Result<u8> {
+        refuse_damaged(registry)?;
         let file = registry.auth_file();
         let path = file.path().to_owned();
-        if let Some(problem) = file.problem() {
-            anyhow::bail!("{problem}; repair or remove it first");
-        }
         match self {
-            KeyChange::Set(name) => {
-                let provider = known(registry, &name)?;
-                let key = read_secret(&format!("Key of {provider}: "))?;
-                ensure!(!key.is_empty(), "no key was given");
-                ensure!(!key.contains(char::is_whitespace), "the key has spaces or more than one line");
-                make_private(&path)?;
-                file.store_key(&provider, &key).context("cannot store the key")?;
-                show(&format!("The key of {provider} is in {}\n", path.display()))
-            }
+            KeyChange::Set(name) => set_key(registry, &name, |_, _| Ok(())),
             KeyChange::Remove(name) => {
                 // Entries of providers that are not known any more can be removed, too.
                 let stored = file.entries();
@@ -62,6 +52,32 @@ impl KeyChange {
                 show(&format!("The key of {provider} is no longer in {}\n", path.display()))
             }
         }
+    }
+}
+
+/// Asks for the key of a provider and stores it, unless `check`, called with both, refuses it.
+pub fn set_key(
+    registry: &Registry,
+    name: &str,
+    check: impl FnOnce(&str, &str) -> anyhow::Result<()>,
+) -> anyhow::Result<u8> {
+    refuse_damaged(registry)?;
+    let file = registry.auth_file();
+    let path = file.path().to_owned();
+    let provider = known(registry, name)?;
+    let key = read_secret(&format!("Key of {provider}: "))?;
+    ensure!(!key.is_empty(), "no key was given");
+    ensure!(!key.contains(char::is_whitespace), "the key has spaces or more than one line");
+    check(&provider, &key)?;
+    make_private(&path)?;
+    file.store_key(&provider, &key).context("cannot store the key")?;
+    show(&format!("The key of {provider} is in {}\n", path.display()))
+}
+
+fn refuse_damaged(registry: &Registry) -> anyhow::Result<()> {
+    match registry.auth_file().problem() {
+        Some(problem) => anyhow::bail!("{problem}; repair or remove it first"),
+        None => Ok(()),
     }
 }
 

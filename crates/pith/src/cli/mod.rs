@@ -27,6 +27,7 @@ pub use completions::completions;
 pub use extension_flags::{ExtensionFlags, ResolvedFlags, UnknownFlags};
 pub use help::help;
 pub use man::man;
+pub use parse::SIGN_IN;
 pub use subcommand::{PackageVerb, Shell};
 pub use values::{dialect_named, duration, stream_updates};
 

@@ -9,6 +9,9 @@ use super::flags::{Effect, Flag, Takes};
 use super::subcommand::{self, Subcommand};
 use super::{Action, Cli, Mode, OutputFlags};
 
+/// What editors start in a terminal, as `pith acp` announces it.
+pub const SIGN_IN: [&str; 2] = ["auth", "setup"];
+
 /// The arguments that have not been parsed yet.
 type Rest = Peekable<vec::IntoIter<String>>;
 
@@ -219,6 +222,11 @@ impl Cli {
         // Other agents create directories for their hosts, too.
         self.sessions.serves_host = serves_host;
         if self.mode == Some(Mode::Acp) {
+            // An editor appends this to the command line of its agent when its user has to sign in.
+            if self.messages == SIGN_IN {
+                self.action = Action::Auth(vec!["setup".to_owned()]);
+                return Ok(());
+            }
             return self.check_acp();
         }
         if is_rpc && !self.files.is_empty() {

@@ -33,9 +33,9 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
     SubcommandRow { name: "doctor", usage: "doctor", help: "the same as config check", words: &[] },
     SubcommandRow {
         name: "auth",
-        usage: "auth <set|remove|check|...>",
+        usage: "auth <setup|set|remove|check|...>",
         help: "store, remove and look at the keys of providers (pith auth --help)",
-        words: &["set", "remove", "check", "print-api-key", "print-bearer-token"],
+        words: &["setup", "set", "remove", "check", "print-api-key", "print-bearer-token"],
     },
     SubcommandRow {
         name: "mcp",

@@ -23,7 +23,7 @@ mod tool_line;
 pub use chat::{chat, tour};
 pub use confirm::confirm;
 pub use one_shot::{json, print};
-pub use secret::read_secret;
+pub use secret::{read_line, read_secret};
 
 use pith_protocol::Inbound;
 use pith_session::{Session, SessionExit, SessionParts};

@@ -1,6 +1,7 @@
-//! Reads a secret: from the terminal without showing it, or from a pipe.
+//! Reads what a subcommand asks for: a secret from the terminal without showing it, or from a pipe; other lines from the
+//! terminal.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, BufRead, IsTerminal, Read};
 
 use anyhow::{Context, bail};
 use pith_visible::write_stderr;
@@ -34,6 +35,18 @@ pub fn read_secret(question: &str) -> anyhow::Result<String> {
         Some(line) => Ok(line.trim().to_owned()),
         None => bail!("nothing was changed"),
     }
+}
+
+/// Asks for a line on a terminal; `None` if there is none. Surrounding space is removed.
+pub fn read_line(question: &str) -> anyhow::Result<Option<String>> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(None);
+    }
+    write_stderr(question);
+    let mut line = String::new();
+    stdin.lock().read_line(&mut line).context("cannot read from the terminal")?;
+    Ok(Some(line.trim().to_owned()))
 }
 
 /// The state of stdin's terminal, restored when dropped.

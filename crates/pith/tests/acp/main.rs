@@ -1,6 +1,7 @@
 //! The binary as an editor sees it: the Agent Client Protocol on stdin and stdout, a scripted model behind it. Every
 //! frame is held against the published schema.
 
+mod auth;
 mod bad_input;
 mod dialogs;
 mod files;

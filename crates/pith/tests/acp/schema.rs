@@ -53,6 +53,7 @@ pub fn check(frames: &[Value], methods: &HashMap<String, String>) {
 fn response(method: &str) -> Option<&'static str> {
     Some(match method {
         "initialize" => "InitializeResponse",
+        "authenticate" => "AuthenticateResponse",
         "session/new" => "NewSessionResponse",
         "session/load" => "LoadSessionResponse",
         "session/resume" => "ResumeSessionResponse",

@@ -182,17 +182,3 @@ fn nothing_is_left_of_closed_sessions() {
     assert!(left.iter().all(|process| process.pid == pid), "{left:?}");
     editor.finish();
 }
-
-#[test]
-fn a_session_cannot_be_opened_without_any_key() {
-    let server = pith_testkit::ModelServer::start(pith_testkit::Script::of([]));
-    let home = pith_testkit::TempHome::new();
-    let host = pith_testkit::Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).arg("acp").spawn();
-    let mut editor = Editor::of(host, home, server);
-    editor.ask("initialize", json!({"protocolVersion": 1}));
-    let cwd = editor.home.work();
-    let (code, message) = editor.refusal("session/new", json!({"cwd": cwd, "mcpServers": []}));
-    assert!(code == -32000 && message.starts_with("No model has a key."), "{code} {message}");
-    assert_eq!(editor.ask("session/list", json!({}))["sessions"], json!([]));
-    editor.finish();
-}
