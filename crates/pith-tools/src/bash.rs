@@ -123,6 +123,13 @@ impl<'a> Progress<'a> {
         }
     }
 
+    /// Takes output that the host is not told of before the end.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        let tail = &mut self.capture.tail;
+        self.decoder.push(bytes, |text| tail.push(text));
+        self.capture.log(bytes);
+    }
+
     pub(crate) fn finish(self, ending: Ending, timeout: Option<Duration>) -> Outcome {
         let status = match ending {
             Ending::Exited(0) => {
@@ -165,9 +172,7 @@ impl<'a> Progress<'a> {
 
 impl Listener for Progress<'_> {
     fn output(&mut self, bytes: &[u8]) {
-        let tail = &mut self.capture.tail;
-        self.decoder.push(bytes, |text| tail.push(text));
-        self.capture.log(bytes);
+        self.keep(bytes);
         self.has_unsent = true;
     }
 

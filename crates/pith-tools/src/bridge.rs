@@ -14,7 +14,18 @@ use crate::tool::check_aborted;
 use crate::workbench::Workbench;
 
 /// Larger files are read from the disk and written to it.
-const MAX_FILE: usize = 10 << 20;
+pub(crate) const MAX_FILE: usize = 10 << 20;
+
+/// Of larger files `read` asks only for the lines that it shows.
+const MAX_WHOLE: usize = 2 << 20;
+
+/// Lines of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// The first one, counted from 1.
+    pub first: usize,
+    pub count: usize,
+}
 
 /// An editor. The functions about files are called on threads that may block.
 pub trait Bridge: Send + Sync {
@@ -24,8 +35,8 @@ pub trait Bridge: Send + Sync {
     /// Whether it changes buffers.
     fn takes_writes(&self) -> bool;
 
-    /// Returns the text that the editor has; `None` if it does not tell.
-    fn read_text(&self, path: &Path, cancel: &CancellationToken) -> Option<String>;
+    /// Returns the text that the editor has, or some lines of it; `None` if it does not tell.
+    fn read_text(&self, path: &Path, lines: Option<Lines>, cancel: &CancellationToken) -> Option<String>;
 
     /// Changes the text that the editor has. The error says why that did not happen.
     fn write_text(&self, path: &Path, text: &str, cancel: &CancellationToken) -> Result<(), String>;
@@ -41,8 +52,40 @@ pub trait Bridge: Send + Sync {
 /// the byte order mark are no others: editors normalise those.
 pub(crate) fn unsaved(workbench: &Workbench, path: &Path, disk: &[u8], cancel: &CancellationToken) -> Option<Vec<u8>> {
     let bridge = workbench.bridge().filter(|bridge| is_text(disk) && bridge.covers(path))?;
-    let text = bridge.read_text(path, cancel)?.into_bytes();
+    let text = bridge.read_text(path, None, cancel)?.into_bytes();
     (!same_text(&text, disk)).then_some(text)
+}
+
+/// Like [`unsaved`], for somebody who shows these lines. Of a large file only they are as the editor has them.
+pub(crate) fn unsaved_lines(
+    workbench: &Workbench,
+    path: &Path,
+    disk: &[u8],
+    lines: Lines,
+    cancel: &CancellationToken,
+) -> Option<Vec<u8>> {
+    if disk.len() <= MAX_WHOLE {
+        return unsaved(workbench, path, disk, cancel);
+    }
+    let bridge = workbench.bridge().filter(|bridge| is_text(disk) && bridge.covers(path))?;
+    let text = bridge.read_text(path, Some(lines), cancel)?;
+    let (start, end) = (line_start(disk, lines.first), line_start(disk, lines.first.saturating_add(lines.count)));
+    // Some editors end what they tell with a newline, some do not.
+    let told = text.strip_suffix('\n').unwrap_or(&text).as_bytes();
+    let on_disk = disk[start..end].strip_suffix(b"\n").unwrap_or(&disk[start..end]);
+    if same_text(told, on_disk) {
+        return None;
+    }
+    let newline: &[u8] = if end > start && disk[end - 1] == b'\n' { b"\n" } else { b"" };
+    Some([&disk[..start], told, newline, &disk[end..]].concat())
+}
+
+/// Where a line begins, counted from 1; the end of the text if there are not so many.
+fn line_start(text: &[u8], line: usize) -> usize {
+    if line <= 1 {
+        return 0;
+    }
+    memchr::memchr_iter(b'\n', text).nth(line - 2).map_or(text.len(), |newline| newline + 1)
 }
 
 /// Writes a file through the editor. Returns the remark for the model, or `None` if it is to be written to the disk.

@@ -31,7 +31,7 @@ mod seen;
 mod terminal;
 mod tool;
 
-pub use bridge::Bridge;
+pub use bridge::{Bridge, Lines};
 pub use builtin::{BUILTINS, Builtin, builtin_tool, builtin_tools};
 pub use confine::{Confinement, real_path};
 pub use paths::Base;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bash::Progress;
 use crate::command::environment::Caller;
-use crate::command::follow::{Ending, Listener};
+use crate::command::follow::Ending;
 use crate::process::CommandLine;
 use crate::tool::Outcome;
 use crate::workbench::Workbench;
@@ -104,9 +104,10 @@ pub(crate) async fn run(
 /// Turns what a terminal has shown into a result, as that of a command that ran here.
 fn finish(workbench: &Workbench, ran: InTerminal, timeout: Option<Duration>, context: &ToolContext) -> Outcome {
     let mut progress = Progress::new(workbench, context.update.clone());
-    progress.output(ran.output.as_bytes());
+    // A report of it would take the place of the one that names the terminal.
+    progress.keep(ran.output.as_bytes());
     if ran.is_truncated {
-        progress.output(TRUNCATED.as_bytes());
+        progress.keep(TRUNCATED.as_bytes());
     }
     let ending = match ran.end {
         TerminalEnd::Exited(code) => Ending::Exited(code),

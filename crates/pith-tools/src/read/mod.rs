@@ -78,9 +78,10 @@ impl Read {
                 // It is in the editor only.
                 return text::scan(head.as_slice(), window, None, cancel)?.render(window, &shown_path);
             };
-            if workbench.bridge().is_some() && metadata.len() <= MAX_COMPARED {
+            if workbench.bridge().is_some() && metadata.len() <= bridge::MAX_FILE as u64 {
                 file.read_to_end(&mut head).map_err(|error| os_error::on_open_file(&error, "read"))?;
-                if let Some(buffer) = bridge::unsaved(&workbench, &path, &head, cancel) {
+                let unsaved = bridge::unsaved_lines(&workbench, &path, &head, window.lines(), cancel);
+                if let Some(buffer) = unsaved {
                     return text::scan(buffer.as_slice(), window, None, cancel)?.render(window, &shown_path);
                 }
             }

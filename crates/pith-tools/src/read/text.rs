@@ -9,6 +9,7 @@ use pith_agent::ToolOutput;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::bridge::Lines;
 use crate::command::decode::Decoder;
 use crate::os_error;
 use crate::seen::Digest;
@@ -33,6 +34,12 @@ impl Window {
         let offset = offset.unwrap_or(1.0).floor().max(1.0);
         // The cast saturates: no file has that many lines.
         Window { offset, skipped: offset as usize - 1, count: limit }
+    }
+
+    /// The lines that can be shown at most.
+    pub fn lines(self) -> Lines {
+        let count = self.count.unwrap_or(usize::MAX).min(Limits::RESULT.lines);
+        Lines { first: self.skipped.saturating_add(1), count }
     }
 }
 

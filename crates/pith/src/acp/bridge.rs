@@ -8,7 +8,7 @@ use pith_acp::Client;
 use pith_acp::acp::{ReadTextFileRequest, ReadTextFileResponse, SessionId, WriteTextFileRequest};
 use pith_agent::BoxFuture;
 use pith_config::settings::Acp;
-use pith_tools::{Bridge, InTerminal, TerminalCommand, TerminalFailure, real_path};
+use pith_tools::{Bridge, InTerminal, Lines, TerminalCommand, TerminalFailure, real_path};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -98,11 +98,14 @@ impl Bridge for EditorBridge {
         self.writes
     }
 
-    fn read_text(&self, path: &Path, cancel: &CancellationToken) -> Option<String> {
+    fn read_text(&self, path: &Path, lines: Option<Lines>, cancel: &CancellationToken) -> Option<String> {
         if !self.reads {
             return None;
         }
-        let request = ReadTextFileRequest::new(self.session.clone(), path);
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let request = ReadTextFileRequest::new(self.session.clone(), path)
+            .line(lines.map(|lines| number(lines.first)))
+            .limit(lines.map(|lines| number(lines.count)));
         let result = self.ask("fs/read_text_file", &request, READ_LIMIT, cancel).ok()?;
         serde_json::from_value::<ReadTextFileResponse>(result).ok().map(|response| response.content)
     }

@@ -203,3 +203,42 @@ fn a_cancel_withdraws_what_the_editor_does_not_answer() {
         editor.finish();
     }
 }
+
+#[test]
+fn of_a_large_file_only_the_shown_lines_are_asked_for() {
+    let numbered: String = (1..=200_000).map(|number| format!("line {number} on the disk\n")).collect();
+    assert!(numbered.len() > 2 << 20 && numbered.len() < 10 << 20);
+    // Editors end such a text with a newline or not, and cut lines off or tell them in other endings.
+    for content in
+        ["line 1000 in the buffer\r\nline 1001 on the disk", "line 1000 in the buffer\nline 1001 on the disk\n"]
+    {
+        let turn = || Turn::call("read", json!({"path": "large.txt", "offset": 1000, "limit": 2}));
+        let mut editor = editor(both(), [turn(), Turn::text("one"), turn(), Turn::text("two")]);
+        editor.home.write_file("large.txt", &numbered);
+        let session = editor.new_session();
+        let prompt = editor.send_prompt(&session, "read");
+        let params = editor.serve("fs/read_text_file", "large.txt", json!({ "content": content }));
+        assert_eq!((&params["line"], &params["limit"]), (&json!(1000), &json!(2)));
+        editor.result(prompt);
+        let told = editor.told();
+        assert!(told.contains("line 1000 in the buffer") && told.contains("line 1001 on the disk"), "{told}");
+        assert!(!told.contains("line 1000 on the disk") && !told.contains("line 1002"), "{told}");
+        // What is the same in other line endings is read from the disk.
+        let prompt = editor.send_prompt(&session, "read again");
+        let same = "line 1000 on the disk\r\nline 1001 on the disk\r\n";
+        editor.serve("fs/read_text_file", "large.txt", json!({ "content": same }));
+        editor.result(prompt);
+        assert!(editor.told().contains("line 1000 on the disk"));
+        editor.finish();
+    }
+}
+
+#[test]
+fn huge_files_are_read_from_the_disk() {
+    let mut editor = editor(both(), [read("huge.txt"), Turn::text("one")]);
+    editor.home.write_file("huge.txt", "a line of it\n".repeat(900_000));
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "read"), "end_turn");
+    assert!(editor.told().contains("a line of it") && editor.n_asked() == 0);
+    editor.finish();
+}
