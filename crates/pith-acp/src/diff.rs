@@ -20,6 +20,7 @@ pub(crate) struct Hunk {
 /// Reads the hunks of a unified diff.
 pub(crate) fn hunks(patch: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
+    let mut last = ' ';
     for line in patch.split_inclusive('\n') {
         if let Some(header) = line.strip_prefix("@@ ") {
             let after = header.split('+').nth(1).unwrap_or_default();
@@ -28,16 +29,28 @@ pub(crate) fn hunks(patch: &str) -> Vec<Hunk> {
             continue;
         }
         let Some(hunk) = hunks.last_mut() else { continue };
-        match line.split_at_checked(1) {
-            Some((" ", text)) => {
+        let Some(sign) = line.chars().next() else { continue };
+        let text = &line[sign.len_utf8()..];
+        match sign {
+            ' ' => {
                 hunk.old.push_str(text);
                 hunk.new.push_str(text);
             }
-            Some(("-", text)) => hunk.old.push_str(text),
-            Some(("+", text)) => hunk.new.push_str(text),
-            // "\ No newline at end of file" and blank lines between files.
+            '-' => hunk.old.push_str(text),
+            '+' => hunk.new.push_str(text),
+            // "\ No newline at end of file" is about the line before.
+            '\\' => {
+                if last != '+' {
+                    hunk.old.pop();
+                }
+                if last != '-' {
+                    hunk.new.pop();
+                }
+            }
+            // Blank lines between files.
             _ => {}
         }
+        last = sign;
     }
     hunks
 }
@@ -88,7 +101,9 @@ mod tests {
         let found = hunks(patch);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], Hunk { line: 1, old: "one\ntwo\nthree\n".into(), new: "one\nTWO\nthree\n".into() });
-        assert_eq!((found[1].line, found[1].new.as_str()), (10, "y\nz\n"));
+        assert_eq!(found[1], Hunk { line: 10, old: "x\n".into(), new: "y\nz".into() });
+        let both = hunks("@@ -1,2 +1,2 @@\n-a\n+b\n c\n\\ No newline at end of file\n");
+        assert_eq!(both, [Hunk { line: 1, old: "a\nc".into(), new: "b\nc".into() }]);
         assert!(hunks("nonsense").is_empty());
     }
 

@@ -32,6 +32,8 @@ pub struct Translator {
     meter: Meter,
     has_title: bool,
     n_compactions: u32,
+    /// Whether the user's prompt may be a command that is being carried out.
+    is_commanded: bool,
     outcome: Outcome,
 }
 
@@ -57,6 +59,8 @@ pub enum Notable {
     OptionsChanged,
     /// Finished todos were removed.
     TodosCleared,
+    /// There may be other slash commands.
+    CommandsChanged,
 }
 
 /// Takes what a translator makes of an event.
@@ -82,6 +86,7 @@ impl Translator {
             meter: Meter::default(),
             has_title: false,
             n_compactions: 0,
+            is_commanded: false,
             outcome: Outcome::default(),
         }
     }
@@ -190,9 +195,28 @@ impl Translator {
             }
             Event::ThinkingLevelChanged { .. } => sink.tell(Notable::OptionsChanged),
             Event::TodoAutoClear => sink.tell(Notable::TodosCleared),
+            Event::McpServerUpdate { .. } => {
+                // Servers bring prompts.
+                sink.tell(Notable::CommandsChanged);
+                self.notice(event, sink);
+            }
             Event::CompactionStart { .. } | Event::CompactionEnd { .. } => self.compaction(event, sink),
             _ => self.notice(event, sink),
         }
+    }
+
+    /// Called when a prompt that may be a command of an extension is sent, and when the session has answered it.
+    pub fn set_commanded(&mut self, is_commanded: bool) {
+        self.is_commanded = is_commanded;
+    }
+
+    /// Passes on what an extension tells the user. Where the client shows no notices, what a command says is its answer.
+    pub fn notify(&self, severity: NoticeSeverity, text: &str, sink: &mut impl Sink) {
+        if self.is_commanded && !self.client.shows_notices() {
+            let block = ContentBlock::Text(TextContent::new(format!("{text}\n")));
+            return sink.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(block)));
+        }
+        self.say(severity, text, None, sink);
     }
 
     /// Tells the user something beside the conversation.

@@ -95,6 +95,8 @@ pub struct SessionOptions {
     pub host_tool_timeout: Option<Duration>,
     /// When data must have reached the disk.
     pub fsync: Fsync,
+    /// How long the host may take to say whether a project is trusted; `None` sets no limit.
+    pub trust_answer_limit: Option<Duration>,
     /// Whether another session may take the place of this one. Where clients know sessions by their ids, those who ask
     /// are told that it was cancelled.
     pub is_replaceable: bool,

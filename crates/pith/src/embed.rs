@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 use pith_config::Environment;
+use pith_resources::HOST_ANSWER_LIMIT;
 use pith_session::{Session, SessionExit};
 use pith_tools::process::{SHUTDOWN_GRACE, Supervisor};
 use tokio_util::sync::CancellationToken;
@@ -66,6 +67,7 @@ impl Embedded {
             supervisor: self.program.map(Supervisor::at),
             additional_roots: Vec::new(),
             is_replaceable: true,
+            trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         };
         let opened = open::open(shared, request).await?;
         opened.discover();

@@ -1,10 +1,10 @@
 //! Asks the host whether a project may be trusted: once, if the host has announced that it can show dialogs. No answer
-//! means no.
+//! in the time that the options allow means no.
 
 use std::time::Duration;
 
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
-use pith_resources::{HOST_ANSWER_LIMIT, Question};
+use pith_resources::Question;
 use tokio::task::AbortHandle;
 
 use super::ReloadReason;
@@ -19,8 +19,8 @@ pub(crate) enum TrustQuestion {
     None,
     /// The host has not announced yet that it can show dialogs.
     Open(Question),
-    /// The host has been asked. `limit` ends the wait.
-    Asked { id: String, limit: AbortHandle },
+    /// The host has been asked. `limit` ends the wait, if anything does.
+    Asked { id: String, limit: Option<AbortHandle> },
 }
 
 impl TrustQuestion {
@@ -31,7 +31,7 @@ impl TrustQuestion {
 
     /// Stops waiting for an answer.
     pub fn give_up(&mut self) {
-        if let TrustQuestion::Asked { limit, .. } = std::mem::take(self) {
+        if let TrustQuestion::Asked { limit: Some(limit), .. } = std::mem::take(self) {
             limit.abort();
         }
     }
@@ -42,10 +42,11 @@ impl Session {
     pub(crate) fn on_ui_announced(&mut self) {
         let TrustQuestion::Open(question) = std::mem::take(&mut self.project.trust) else { return };
         let id = uuid::Uuid::new_v4().to_string();
-        let timeout = u64::try_from(HOST_ANSWER_LIMIT.as_millis()).ok();
+        let limit = self.options.trust_answer_limit;
+        let timeout = limit.and_then(|limit| u64::try_from(limit.as_millis()).ok());
         let method = UiMethod::Confirm { title: question.title, message: question.message, timeout };
         self.out.ui_request(&UiRequest::new(id.clone(), method));
-        let limit = self.jobs.spawn(Job::Background, unanswered(HOST_ANSWER_LIMIT));
+        let limit = limit.map(|limit| self.jobs.spawn(Job::Background, unanswered(limit)));
         self.project.trust = TrustQuestion::Asked { id, limit };
     }
 

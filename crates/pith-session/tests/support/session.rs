@@ -194,6 +194,7 @@ pub fn options(settings: &Settings) -> SessionOptions {
         todo_clear_after: None,
         host_tool_timeout: None,
         fsync: settings.session.fsync,
+        trust_answer_limit: Some(pith_resources::HOST_ANSWER_LIMIT),
         is_replaceable: true,
         name: None,
     }

@@ -94,6 +94,8 @@ impl Launch {
             supervisor: self.supervisor.clone(),
             additional_roots: roots,
             is_replaceable: false,
+            // The question stays open in the editor until its user answers.
+            trust_answer_limit: None,
         })
     }
 

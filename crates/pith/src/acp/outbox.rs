@@ -100,6 +100,7 @@ impl Outbox for AcpOutbox {
             lock(&self.translator).expect_input();
         }
         if response.command == "prompt" {
+            lock(&self.translator).set_commanded(false);
             let _ = self.out.notices.send(Notice::Prompted(result));
         }
     }
@@ -124,7 +125,7 @@ impl Outbox for AcpOutbox {
                 Some("warning") => NoticeSeverity::Warning,
                 _ => NoticeSeverity::Info,
             };
-            return lock(&self.translator).say(severity, message, None, &mut self.out);
+            return lock(&self.translator).notify(severity, message, &mut self.out);
         }
         if self.tells_own {
             own_events::tell_display(&request.method, &self.out.channel);

@@ -65,6 +65,25 @@ struct OwnRequest {
     fields: Map<String, Value>,
 }
 
+/// What an editor shows that a command changes without an event that says so.
+enum Changes {
+    Nothing,
+    Options,
+    Plan,
+    Everything,
+}
+
+impl Changes {
+    fn of(command: &Command) -> Self {
+        match command {
+            Command::Reload(_) => Changes::Everything,
+            Command::CycleModel(_) | Command::SetAutoCompaction(_) => Changes::Options,
+            Command::SetTodos(_) => Changes::Plan,
+            _ => Changes::Nothing,
+        }
+    }
+}
+
 impl Agent {
     /// Serves `_pith/…`: answers what the command answers.
     pub(super) async fn own_method(self: Rc<Self>, method: String, params: Value) -> Result<Value, Error> {
@@ -78,10 +97,13 @@ impl Agent {
         let conversation = self.conversation(&session_id)?;
         let command = if method == COMMAND { any_command(fields) } else { known_command(command, fields) };
         let command = command?;
-        let changes_commands = matches!(command, Command::Reload(_));
+        let changes = Changes::of(&command);
         let answer = conversation.seat.ask_any(command).await.map_err(of_command)?;
-        if changes_commands {
-            after_reload(&conversation).await;
+        match changes {
+            Changes::Nothing => {}
+            Changes::Everything => after_reload(&conversation).await,
+            Changes::Options => conversation.tell_options().await,
+            Changes::Plan => conversation.tell_plan().await,
         }
         Ok(answer)
     }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::conversation::{Conversation, of_command};
 use super::dialogs::Dialogs;
 use super::host_tools::HostTools;
-use super::outbox::Notice;
+use super::outbox::{Notice, lock};
 use super::responder::Responder;
 use super::slash::SlashCommand;
 use crate::warn;
@@ -188,6 +188,7 @@ impl Turns {
         }
         let command = Prompt { images: input.images.clone(), ..Prompt::from(input.text.as_str()) };
         let turn = Turn { responder, input, steered: Vec::new(), is_accepted: false, is_cancelled: false };
+        lock(&self.conversation.translator).set_commanded(turn.input.text.starts_with('/'));
         self.current = Some(turn);
         self.conversation.seat.tell(command).await;
     }
@@ -231,6 +232,7 @@ impl Turns {
             }
             Notice::Happened(Notable::OptionsChanged) => self.conversation.tell_options().await,
             Notice::Happened(Notable::TodosCleared) => self.conversation.tell_plan().await,
+            Notice::Happened(Notable::CommandsChanged) => self.conversation.tell_commands().await,
             Notice::Asked(request) => self.dialogs.take(request).await,
             Notice::HostTool(frame) => self.host_tools.take(frame),
         }

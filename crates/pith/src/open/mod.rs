@@ -11,6 +11,7 @@ pub(crate) mod tools;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use pith_ai::select::Start;
 use pith_ai::{ClientOptions, Clients, Notice, Providers, Registry};
@@ -19,6 +20,7 @@ use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;
 use pith_mcp::config::Places;
 use pith_protocol::ThinkingLevel;
+use pith_resources::HOST_ANSWER_LIMIT;
 use pith_session::{
     Contributed, MakeTools, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces,
     ToolChoice,
@@ -63,6 +65,8 @@ pub struct OpenRequest {
     pub additional_roots: Vec<PathBuf>,
     /// Whether commands may put another session in the place of this one.
     pub is_replaceable: bool,
+    /// How long the host may take to say whether a project is trusted; `None` sets no limit.
+    pub trust_answer_limit: Option<Duration>,
 }
 
 /// What the sessions of one process share. Cheap to clone; everything in it is created when first needed.
@@ -108,6 +112,7 @@ impl OpenRequest {
             supervisor: Supervisor::this_program().ok(),
             additional_roots: Vec::new(),
             is_replaceable: true,
+            trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         })
     }
 }
@@ -133,6 +138,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         supervisor,
         additional_roots,
         is_replaceable,
+        trust_answer_limit,
     } = request;
     let agent_dir = agent_dir(dialect, &environment);
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
@@ -173,7 +179,9 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         cli.extension_flags.resolve(flags, unknown_flags).map_err(anyhow::Error::msg)?;
     warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     loaded.diagnostics.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
-    let choices = Choices::new(&cli, dialect, &environment, mode)?.replaceable(is_replaceable);
+    let choices = Choices::new(&cli, dialect, &environment, mode)?
+        .replaceable(is_replaceable)
+        .answering_trust_within(trust_answer_limit);
     let files = project.read_with_settings(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use pith_config::{Environment, Settings};
 use pith_protocol::answers::Wire;
 use pith_protocol::{CacheRetention, StreamUpdates};
+use pith_resources::HOST_ANSWER_LIMIT;
 use pith_session::{LimitScope, RetryPolicy, SessionOptions, WorkLimits};
 
 use crate::cli::{self, Cli};
@@ -22,6 +23,7 @@ pub(super) struct Choices {
     limits: WorkLimits,
     wire: Wire,
     is_replaceable: bool,
+    trust_answer_limit: Option<Duration>,
 }
 
 impl Choices {
@@ -56,12 +58,18 @@ impl Choices {
                 max_line_bytes: cli.max_line_bytes.unwrap_or(MAX_LINE) as u64,
             },
             is_replaceable: true,
+            trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         })
     }
 
     /// Sets whether another session may take the place of this one.
     pub fn replaceable(self, is_replaceable: bool) -> Self {
         Choices { is_replaceable, ..self }
+    }
+
+    /// Sets how long the host may take to say whether a project is trusted.
+    pub fn answering_trust_within(self, trust_answer_limit: Option<Duration>) -> Self {
+        Choices { trust_answer_limit, ..self }
     }
 
     pub fn options(&self, settings: &Settings) -> SessionOptions {
@@ -96,6 +104,7 @@ impl Choices {
             todo_clear_after: settings.tasks.todo_clear_delay,
             host_tool_timeout: self.host_tool_timeout,
             fsync: settings.session.fsync,
+            trust_answer_limit: self.trust_answer_limit,
             is_replaceable: self.is_replaceable,
             name: self.name.clone(),
         }

@@ -19,7 +19,11 @@ fn what_is_no_request_is_answered_with_an_error() {
         ("\"text\"", -32600, Value::Null),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"session/list"}"#, -32600, Value::Null),
         (r#"{"id":"a","method":"session/list"}"#, -32600, json!("a")),
+        (r#"{"jsonrpc":"1.0","id":"a1","method":"session/list"}"#, -32600, json!("a1")),
         (r#"{"jsonrpc":"2.0","id":"b"}"#, -32600, json!("b")),
+        (r#"{"jsonrpc":"2.0","id":"b1","method":5}"#, -32600, json!("b1")),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"session/list"}"#, -32600, Value::Null),
+        ("5", -32600, Value::Null),
         (r#"{"jsonrpc":"2.0","id":"c","method":"dance"}"#, -32601, json!("c")),
         (r#"{"jsonrpc":"2.0","id":"d","method":"_pith/dance"}"#, -32601, json!("d")),
         (r#"{"jsonrpc":"2.0","id":"e","method":"logout"}"#, -32601, json!("e")),
@@ -158,4 +162,48 @@ fn an_editor_that_only_introduces_itself_gets_one_line() {
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(text.starts_with(r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1"#), "{text}");
+}
+
+#[test]
+fn a_closed_session_is_not_found() {
+    let mut editor = Editor::new([]);
+    let session = editor.new_session();
+    editor.ask("session/close", json!({"sessionId": session}));
+    let named = json!({"sessionId": session});
+    for (method, params) in [
+        ("session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "hi"}]})),
+        ("session/set_mode", json!({"sessionId": session, "modeId": "full"})),
+        ("session/set_config_option", json!({"sessionId": session, "configId": "mode", "value": "full"})),
+        ("_session/steering", json!({"sessionId": session, "prompt": [{"type": "text", "text": "hi"}]})),
+        ("_pith/state", named.clone()),
+        ("session/close", named.clone()),
+        // It was never prompted, so there is no file of it, either.
+        ("session/status", named),
+    ] {
+        assert_eq!(editor.refusal(method, params), (-32002, format!("Session not found: {session}")), "{method}");
+    }
+    editor.finish();
+}
+
+#[test]
+fn a_second_answer_is_ignored() {
+    let mut editor =
+        Editor::with([Turn::call("bash", json!({"command": "echo ran"})), Turn::text("done")], json!({}), |builder| {
+            builder
+        });
+    editor.home.write_agent_file(
+        "extensions/gate.ts",
+        "export default (pi) => pi.on('tool_call', async (event, ctx) =>
+           (await ctx.ui.confirm('Run it?', '')) ? undefined : { block: true, reason: 'no' });",
+    );
+    let session = editor.new_session();
+    let prompt = editor.send_prompt(&session, "go");
+    let asked = editor.asked("session/request_permission");
+    let selected = |option: &str| json!({"outcome": {"outcome": "selected", "optionId": option}});
+    editor.reply(&asked, selected("allow"));
+    editor.reply(&asked, selected("reject"));
+    editor.refuse(&asked, "a third one");
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    let frames = editor.finish();
+    assert!(frames.iter().any(|frame| frame["params"]["update"]["status"] == "completed"));
 }

@@ -264,6 +264,8 @@ fn the_user_is_asked_whether_a_project_is_trusted() {
         let session = editor.new_session();
         let asked = editor.asked("session/request_permission");
         assert_eq!(asked["params"]["sessionId"], session.as_str());
+        // Sessions of the same directory, and this one, go on meanwhile.
+        assert_eq!(editor.ask("session/status", json!({"sessionId": session}))["status"], "open");
         editor.reply(&asked, selected(option));
         if is_trusted {
             editor.wait_update(|update| update["sessionUpdate"] == "available_commands_update" && has_local(update));
@@ -273,5 +275,48 @@ fn the_user_is_asked_whether_a_project_is_trusted() {
         let shown = frames.iter().position(has_local);
         assert_eq!(shown.is_some(), is_trusted);
         assert!(shown.is_none() || shown > frames.iter().position(|frame| frame["id"] == asked["id"]));
+    }
+}
+
+#[test]
+fn the_question_about_trust_ends_with_the_session_and_not_before() {
+    let mut editor = Editor::with([Turn::text("meanwhile")], forms(), |builder| builder);
+    editor.home.write_file(".pi/prompts/local.md", "Do it.");
+    let session = editor.new_session();
+    let asked = editor.asked("elicitation/create");
+    // There is no limit that the user would have to know.
+    assert!(!asked["params"].to_string().contains("timeout"));
+    assert_eq!(editor.prompt(&session, "go"), "end_turn");
+    editor.ask("session/close", json!({"sessionId": session}));
+    editor.withdrawn(&asked);
+    // An answer that comes too late changes nothing.
+    editor.reply(&asked, json!({"action": "accept", "content": {"answer": true}}));
+    editor.new_session();
+    let frames = editor.finish();
+    assert!(!frames.iter().any(|frame| frame.to_string().contains("\"local\"")));
+}
+
+#[test]
+fn what_a_command_says_is_its_answer_where_there_are_no_notices() {
+    let says = "export default (pi) => {
+      pi.registerCommand('greet', { handler: async (name, ctx) => { ctx.ui.notify('Hello ' + name); } });
+      pi.on('agent_start', (_, ctx) => ctx.ui.notify('beside the conversation'));
+    };";
+    for (capabilities, kind) in [(json!({}), "agent_message_chunk"), (cards(), "notice")] {
+        let mut editor = editor(says, capabilities, [Turn::text("an answer")]);
+        let session = editor.new_session();
+        assert_eq!(editor.prompt(&session, "/greet Ada"), "end_turn");
+        assert_eq!(editor.prompt(&session, "hi"), "end_turn");
+        let told = |text: &str| {
+            let updates = editor.updates(&session);
+            updates
+                .iter()
+                .find(|update| update.to_string().contains(text))
+                .map(|update| update["sessionUpdate"].clone())
+        };
+        assert_eq!(told("Hello Ada"), Some(json!(kind)));
+        // Nobody asked for this one.
+        assert_eq!(told("beside the conversation"), (kind == "notice").then(|| json!(kind)));
+        editor.finish();
     }
 }

@@ -220,3 +220,21 @@ fn an_editor_that_asks_for_it_hears_events_of_pith() {
         assert!(params("_pith/bash_update").iter().any(|update| update.to_string().contains("out")));
     }
 }
+
+#[test]
+fn what_a_command_changes_is_shown() {
+    let mut editor = Editor::with([], json!({"session": {"configOptions": {"boolean": {}}}}), |builder| builder);
+    let session = editor.new_session();
+    let command = |editor: &mut Editor, command: Value| {
+        editor.ask("_pith/command", json!({"sessionId": session, "command": command}));
+    };
+    let phases = json!([{"name": "Now", "tasks": [{"content": "Write it", "status": "in_progress"}]}]);
+    command(&mut editor, json!({"type": "set_todos", "phases": phases}));
+    let plan = editor.wait_update(|update| update["sessionUpdate"] == "plan");
+    assert_eq!(plan["entries"], json!([{"content": "Write it", "priority": "high", "status": "in_progress"}]));
+    command(&mut editor, json!({"type": "set_auto_compaction", "enabled": false}));
+    let options = editor.wait_update(|update| update["sessionUpdate"] == "config_option_update");
+    let is_off = |option: &Value| option["id"] == "auto_compact" && option["currentValue"] == false;
+    assert!(options["configOptions"].as_array().is_some_and(|options| options.iter().any(is_off)), "{options}");
+    editor.finish();
+}
