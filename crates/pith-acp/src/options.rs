@@ -38,7 +38,7 @@ pub enum Change {
     Level(ThinkingLevel),
     AutoCompact(bool),
     AutoRetry(bool),
-    /// The mode that it has already.
+    /// What is wanted is so already.
     Nothing,
 }
 
@@ -124,6 +124,10 @@ impl Choices {
 
     /// Reads a model as `provider/id`, or as an id that only one provider has.
     pub fn model_change(&self, wanted: &str) -> Result<Change, Error> {
+        // It is always a choice, also if it is listed nowhere.
+        if self.model.as_ref().is_some_and(|model| name(model) == wanted) {
+            return Ok(Change::Nothing);
+        }
         let found = self.models.iter().find(|model| name(model) == wanted).or_else(|| {
             let mut same = self.models.iter().filter(|model| model.id == wanted);
             same.next().filter(|_| same.next().is_none())
@@ -185,6 +189,9 @@ mod tests {
         let value = |text: &str| SessionConfigOptionValue::ValueId { value: text.to_owned().into() };
         let change = |id: &str, text: &str| choices.change(id, &value(text));
         assert_eq!(change("model", "b/y/z"), Ok(Change::Model { provider: "b".into(), id: "y/z".into() }));
+        assert_eq!(change("model", "a/x"), Ok(Change::Nothing));
+        let unlisted = Choices { models: Vec::new(), ..choices.clone() };
+        assert_eq!(unlisted.change("model", &value("a/x")), Ok(Change::Nothing));
         assert_eq!(change("model", "y/z"), Ok(Change::Model { provider: "b".into(), id: "y/z".into() }));
         let refused = |id: &str, text: &str| change(id, text).expect_err("it is refused").message;
         assert_eq!(refused("model", "x"), "Unknown value \"x\". There are: a/x, b/x, b/y/z");
