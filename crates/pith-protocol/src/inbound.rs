@@ -1,4 +1,4 @@
-//! One input line to one of five outcomes, because hosts can tell them apart.
+//! What a line of the host is: a command, a reply, or one of the mistakes that are answered differently.
 
 use std::borrow::Cow;
 

@@ -84,6 +84,7 @@ fn read(path: &Path, file: &File, metadata: &Metadata) -> Result<Option<SessionS
     }))
 }
 
+/// What the entries read so far say about their session.
 #[derive(Default)]
 struct Gathered {
     name: Option<String>,

@@ -10,7 +10,7 @@ mod server;
 mod unstreamed;
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pith_agent::ModelClient;
@@ -62,28 +62,20 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
-async fn an_abort_closes_the_socket_at_once() {
+async fn an_abort_closes_the_socket() {
     let text = fixture("anthropic.sse");
     let head = text[..text.find("event: content_block_stop").expect("there")].to_owned();
-    let mut best = Duration::MAX;
-    // The machine may be busy with something else for a moment, but not three times in a row.
-    for _ in 0..3 {
-        let head = head.clone();
-        let mut server = serve(move |_, _| vec![open_stream(), chunk(&head), Act::AwaitClose]).await;
-        let cancel = CancellationToken::new();
-        let mut events =
-            providers(ClientOptions::default()).stream(question(&server, "anthropic-messages"), cancel.clone());
-        while !matches!(events.recv().await, Some(AssistantEvent::ThinkingDelta { .. })) {}
-        let started = Instant::now();
-        cancel.cancel();
-        let message = end(events).await;
-        assert_eq!((message.stop_reason, message.content.len()), (StopReason::Aborted, 1));
-        assert_eq!(message.error_message.as_deref(), Some("Request was aborted."));
-        assert_eq!(message.usage.input, 12);
-        let closed = server.closed.recv().await.expect("the server noticed");
-        best = best.min(closed - started);
-    }
-    assert!(best < Duration::from_millis(50), "{best:?}");
+    let mut server = serve(move |_, _| vec![open_stream(), chunk(&head), Act::AwaitClose]).await;
+    let cancel = CancellationToken::new();
+    let mut events =
+        providers(ClientOptions::default()).stream(question(&server, "anthropic-messages"), cancel.clone());
+    while !matches!(events.recv().await, Some(AssistantEvent::ThinkingDelta { .. })) {}
+    cancel.cancel();
+    let message = end(events).await;
+    assert_eq!((message.stop_reason, message.content.len()), (StopReason::Aborted, 1));
+    assert_eq!(message.error_message.as_deref(), Some("Request was aborted."));
+    assert_eq!(message.usage.input, 12);
+    server.closed.recv().await.expect("the server noticed, though it has more to send");
 }
 
 #[tokio::test]

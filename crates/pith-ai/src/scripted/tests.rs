@@ -6,7 +6,6 @@ use futures_util::future::BoxFuture;
 use pith_agent::ModelClient;
 use pith_protocol::AssistantMessage;
 use serde_json::json;
-use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 struct NoKeys;
@@ -140,14 +139,13 @@ async fn an_abort_ends_a_hang_at_once() {
     while n_deltas < 2 {
         n_deltas += u32::from(matches!(events.recv().await, Some(AssistantEvent::TextDelta { .. })));
     }
-    let started = Instant::now();
     cancel.cancel();
+    // Without the abort the stream never ends.
     while let Some(event) = events.recv().await {
         if let AssistantEvent::End(message) = event {
             assert_eq!((message.stop_reason, message.content[0].as_text()), (StopReason::Aborted, Some("ab")));
         }
     }
-    assert!(started.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test(start_paused = true)]

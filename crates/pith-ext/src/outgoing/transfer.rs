@@ -15,6 +15,7 @@ use crate::engine::inbox::{Inbox, Payload, ToEngine};
 /// Sends the pieces of an answer.
 #[derive(Debug)]
 struct Pieces {
+    /// The operation that the extension waits for.
     op: u64,
     /// `None` once finished.
     inbox: Option<Inbox>,
@@ -50,7 +51,7 @@ pub struct FetchRequest {
     pub headers: Vec<(String, String)>,
     /// `follow`, `manual` or `error`.
     pub redirect: String,
-    #[serde(default, deserialize_with = "bytes")]
+    #[serde(default, deserialize_with = "from_base64")]
     pub body: Option<Vec<u8>>,
 }
 
@@ -126,14 +127,12 @@ impl ModelReply {
 
     /// Sends one event of the stream; `End` completes it.
     pub fn event(&mut self, event: &AssistantEvent) {
-        let shown = match event {
-            AssistantEvent::End(message) => {
-                self.0.push(Payload::json(&ended(message)));
-                return self.0.finish(Ok(Payload::Nothing));
-            }
-            other => shown(other),
-        };
-        self.0.push(Payload::json(&shown));
+        if let AssistantEvent::End(message) = event {
+            self.0.push(Payload::json(&ended(message)));
+            self.0.finish(Ok(Payload::Nothing));
+        } else {
+            self.0.push(Payload::json(&shown(event)));
+        }
     }
 
     /// Fails the request before it was sent.
@@ -142,6 +141,7 @@ impl ModelReply {
     }
 }
 
+/// The last event of a stream as extensions see it.
 fn ended(message: &AssistantMessage) -> Value {
     match message.stop_reason {
         StopReason::Error => json!({ "type": "error", "reason": "error", "error": message }),
@@ -150,6 +150,7 @@ fn ended(message: &AssistantMessage) -> Value {
     }
 }
 
+/// Any other event as extensions see it.
 fn shown(event: &AssistantEvent) -> Value {
     match event {
         AssistantEvent::Start(message) | AssistantEvent::End(message) => json!({ "type": "start", "message": message }),
@@ -232,7 +233,8 @@ fn result(output: &ToolOutput) -> Value {
     })
 }
 
-fn bytes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+/// The engine sends bytes as base64.
+fn from_base64<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
     let text: Option<String> = Deserialize::deserialize(deserializer)?;
     text.map(|text| STANDARD.decode(text).map_err(serde::de::Error::custom)).transpose()
 }

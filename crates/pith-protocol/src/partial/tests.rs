@@ -125,14 +125,12 @@ fn json_that_is_no_object_is_called_by_its_kind() {
 #[test]
 fn a_mebibyte_in_single_bytes_costs_no_more_than_its_length() {
     let text = format!("{{\"content\":\"{}\"}}", "abc\\n".repeat(1 << 18));
-    let started = std::time::Instant::now();
+    // Reading it again for every byte would take hours.
     let mut arguments = PartialArguments::new();
     for at in 0..text.len() {
         arguments.push(&text[at..=at]);
     }
     assert_eq!(arguments.finish().expect("complete")["content"].as_str().map(str::len), Some(1 << 20));
-    // Reading it again for every byte would take hours.
-    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }
 
 fn value() -> impl Strategy<Value = Value> {

@@ -1,7 +1,6 @@
 //! Rules over streams, without a session.
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use pith_protocol::{AssistantEvent, AssistantMessage, StopReason};
 use pith_resources::StreamRule;
@@ -110,10 +109,8 @@ fn no_pattern_makes_watching_slow() {
     let nasty = ["(a+)+x", "(a|a)*c", "(?:a?){60}a{60}d", "[ab]*a[ab]{20}e"];
     let rules = compile(nasty.iter().map(|pattern| rule(pattern, &[pattern], &["text"])).collect());
     let text = "ab".repeat(100_000);
-    let start = Instant::now();
+    // 200 000 deltas of one byte: a backtracking engine would not come to the end.
     assert_eq!(hits_in(&rules, "text", &text, 1), Vec::<String>::new());
-    // 200 000 one-byte deltas; a debug build of a slow machine needs seconds at most.
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
 #[test]

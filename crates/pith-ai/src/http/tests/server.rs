@@ -1,7 +1,7 @@
 //! A server that does as told, and a client that asks it.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pith_agent::ModelClient;
@@ -39,7 +39,7 @@ pub(super) struct Server {
     /// Heads of the requests, in order and in lower case.
     heads: Arc<Mutex<Vec<String>>>,
     /// One message per connection the client has closed.
-    pub(super) closed: mpsc::UnboundedReceiver<Instant>,
+    pub(super) closed: mpsc::UnboundedReceiver<()>,
 }
 
 impl Server {
@@ -76,7 +76,7 @@ async fn connection(
     answer: &(impl Fn(usize, &Value) -> Vec<Act> + ?Sized),
     seen: &Mutex<Vec<Value>>,
     heads: &Mutex<Vec<String>>,
-    report: &mpsc::UnboundedSender<Instant>,
+    report: &mpsc::UnboundedSender<()>,
 ) {
     while let Some((head, body)) = read_request(&mut stream).await {
         heads.lock().expect("no panics").push(head);
@@ -98,7 +98,7 @@ async fn connection(
                 Act::Close => return,
                 Act::AwaitClose => {
                     while stream.read(&mut [0; 64]).await.is_ok_and(|n| n > 0) {}
-                    let _ = report.send(Instant::now());
+                    let _ = report.send(());
                     return;
                 }
             }
