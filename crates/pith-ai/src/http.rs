@@ -79,6 +79,19 @@ impl Default for Timeouts {
     }
 }
 
+/// A request that asks a model, and what is needed while it is on its way.
+#[derive(Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// Reads a refusal of the server.
+    pub wire: &'a dyn Wire,
+    pub model: &'a Model,
+    pub request: &'a HttpRequest,
+    /// What must not be recorded, nor follow a redirect to another server.
+    pub secrets: &'a [String],
+    /// Called when half the time for a response has passed.
+    pub on_silence: &'a (dyn Fn(Duration) + Sync),
+}
+
 /// Everything needed to send requests of one process.
 #[derive(Debug, Default)]
 pub struct Sender {
@@ -95,20 +108,13 @@ impl Sender {
     }
 
     /// Sends a request until a server accepts it or the retries are used up.
-    pub async fn send(
-        &self,
-        wire: &dyn Wire,
-        model: &Model,
-        request: &HttpRequest,
-        secrets: &[String],
-        on_silence: &(dyn Fn(Duration) + Sync),
-    ) -> Result<Answer, Refusal> {
+    pub async fn send(&self, outgoing: Outgoing<'_>) -> Result<Answer, Refusal> {
         if let Tape::Replay(directory) = &self.tape {
-            return self.replayed(wire, model, record::replay(directory, &self.counter)?);
+            return self.replayed(outgoing, record::replay(directory, &self.counter)?);
         }
         let mut attempt = 0;
         loop {
-            let refusal = match self.send_once(wire, model, request, secrets, on_silence).await {
+            let refusal = match self.send_once(outgoing).await {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };
@@ -127,14 +133,8 @@ impl Sender {
         }
     }
 
-    async fn send_once(
-        &self,
-        wire: &dyn Wire,
-        model: &Model,
-        request: &HttpRequest,
-        secrets: &[String],
-        on_silence: &(dyn Fn(Duration) + Sync),
-    ) -> Result<Answer, Refusal> {
+    async fn send_once(&self, outgoing: Outgoing<'_>) -> Result<Answer, Refusal> {
+        let Outgoing { request, secrets, .. } = outgoing;
         let url = Url::parse(&request.url).map_err(|error| fault::bad_url(&request.url, &error.to_string()))?;
         let mut target = Target::new(Method::POST, url, header_map(request.headers.iter())?, secrets);
         let mut n_dead = 0;
@@ -144,7 +144,7 @@ impl Sender {
             let n_connections = self.clients.n_connections();
             let sending =
                 client.post(target.url.clone()).headers(target.headers.clone()).body(request.body.clone()).send();
-            let response = wait(self.timeouts.first_byte, on_silence, sending).await?;
+            let response = wait(self.timeouts.first_byte, outgoing.on_silence, sending).await?;
             let response = match response {
                 Ok(response) => response,
                 Err(error) => {
@@ -191,7 +191,7 @@ impl Sender {
         if let Some(recording) = &mut recording {
             recording.push(body.as_bytes());
         }
-        let mut refusal = self.refusal(wire, model, status, &headers, body);
+        let mut refusal = self.refusal(outgoing, status, &headers, body);
         target.explain(&mut refusal.fault);
         if let Some(proxy) = self.clients.proxy_for(&target.url).filter(|_| status == 407) {
             refusal.fault.text = format!("407: {}", fault::proxy_password(&proxy));
@@ -199,11 +199,11 @@ impl Sender {
         Err(refusal)
     }
 
-    fn replayed(&self, wire: &dyn Wire, model: &Model, recorded: Recorded) -> Result<Answer, Refusal> {
+    fn replayed(&self, outgoing: Outgoing<'_>, recorded: Recorded) -> Result<Answer, Refusal> {
         let Recorded { status, headers, body } = recorded;
         if !(200..300).contains(&status) {
             let body = String::from_utf8_lossy(&body).into_owned();
-            return Err(self.refusal(wire, model, status, &headers, body));
+            return Err(self.refusal(outgoing, status, &headers, body));
         }
         Ok(self.answer(status, headers, Body::Recorded(Some(body)), None))
     }
@@ -214,14 +214,8 @@ impl Sender {
     }
 
     /// Turns an error answer into a fault with everything a caller can act on.
-    fn refusal(
-        &self,
-        wire: &dyn Wire,
-        model: &Model,
-        status: u16,
-        headers: &[(String, String)],
-        body: String,
-    ) -> Refusal {
+    fn refusal(&self, outgoing: Outgoing<'_>, status: u16, headers: &[(String, String)], body: String) -> Refusal {
+        let Outgoing { wire, model, .. } = outgoing;
         let mut kind = kind_of_status(&model.provider, status, &body);
         let advice = header(headers, "x-should-retry");
         if advice == Some("true") && !is_retryable_kind(kind) {

@@ -17,7 +17,7 @@ use crate::assemble::MessageBuilder;
 use crate::credentials::Credentials;
 use crate::failure::Fault;
 use crate::hooks;
-use crate::http::{Answer, secrets};
+use crate::http::{Answer, Outgoing, secrets};
 use crate::limits::with_exact_limit;
 use crate::network;
 use crate::wire::{self, RequestInput, Wire, cut, error_member};
@@ -62,8 +62,9 @@ impl HttpCall<'_> {
             let request = hooks::change_request(call, self.wire, request).await?;
             let (url, n_bytes) = (network::place(&request.url), request.body.len());
             debug!(target: "pith::model", api = %model.api, %url, n_bytes, tokens = self.input_tokens, "request");
-            let sending = self.shared.sender.send(self.wire, model, &request, &secrets, &on_silence);
-            let refusal = match sending.await {
+            let outgoing =
+                Outgoing { wire: self.wire, model, request: &request, secrets: &secrets, on_silence: &on_silence };
+            let refusal = match self.shared.sender.send(outgoing).await {
                 Ok(answer) => {
                     hooks::report_response(call, answer.status(), answer.headers()).await;
                     return Ok(answer);

@@ -55,14 +55,17 @@ class TracingChannel {
   unsubscribe(subscribers) {
     return Object.entries(subscribers).every(([event, subscriber]) => this[event]?.unsubscribe(subscriber));
   }
+  #report(context, error) {
+    context.error = error;
+    this.error.publish(context);
+  }
   traceSync(act, context = {}, self = undefined, ...args) {
     this.start.publish(context);
     try {
       context.result = act.apply(self, args);
       return context.result;
     } catch (error) {
-      context.error = error;
-      this.error.publish(context);
+      this.#report(context, error);
       throw error;
     } finally {
       this.end.publish(context);
@@ -74,8 +77,7 @@ class TracingChannel {
       this.asyncStart.publish(context);
       return context.result;
     } catch (error) {
-      context.error = error;
-      this.error.publish(context);
+      this.#report(context, error);
       throw error;
     } finally {
       this.asyncEnd.publish(context);

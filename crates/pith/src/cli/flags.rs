@@ -72,17 +72,6 @@ pub const fn checked(
     Flag { long, short, takes: Takes::Value(name), help, effect: Effect::Check(set), missing_value: None }
 }
 
-/// A flag that may have a value; without one the setter gets an empty text.
-pub const fn optional(
-    long: &'static str,
-    short: Short,
-    name: &'static str,
-    help: &'static str,
-    set: fn(&mut Cli, String),
-) -> Flag {
-    Flag { long, short, takes: Takes::Optional(name), help, effect: Effect::Set(set), missing_value: None }
-}
-
 /// A flag of another agent that has no effect in pith.
 pub const fn ignored(long: &'static str, takes: Takes) -> Flag {
     Flag { long, short: None, takes, help: "", effect: Effect::Ignored, missing_value: None }
@@ -97,6 +86,14 @@ impl Flag {
     /// Makes a missing value an error with this text.
     pub const fn needing(self, text: &'static str) -> Flag {
         Flag { missing_value: Some(text), ..self }
+    }
+
+    /// Lets the value be left out; the setter gets an empty text then.
+    pub const fn optional(self) -> Flag {
+        match self.takes {
+            Takes::Value(name) => Flag { takes: Takes::Optional(name), ..self },
+            Takes::Optional(_) | Takes::Nothing => self,
+        }
     }
 
     /// Finds a flag by its long or short name.

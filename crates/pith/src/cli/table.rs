@@ -1,7 +1,7 @@
 //! Every flag, one row each: its names, what it takes, what it is for and what it changes. A new flag is a new row.
 
 use super::flags::Takes::{Nothing, Value};
-use super::flags::{Flag, checked, foreign, ignored, optional, switch, value};
+use super::flags::{Flag, checked, foreign, ignored, switch, value};
 use pith_sandbox::Profile;
 
 use super::{Action, values};
@@ -31,20 +31,16 @@ pub const GROUPS: &[Group] = &[
                 },
             )
             .needing("--mode requires text, json, rpc, or acp"),
-            optional("--list-models", None, "SEARCH", "models you can use now, and leave", |cli, value| {
+            value("--list-models", None, "SEARCH", "models you can use now, and leave", |cli, value| {
                 cli.action = Action::ListModels;
                 cli.look_for(value);
-            }),
-            optional(
-                "--all",
-                None,
-                "SEARCH",
-                "with --list-models: every model, and which key it needs",
-                |cli, value| {
-                    cli.lists_all = true;
-                    cli.look_for(value);
-                },
-            ),
+            })
+            .optional(),
+            value("--all", None, "SEARCH", "with --list-models: every model, and which key it needs", |cli, value| {
+                cli.lists_all = true;
+                cli.look_for(value);
+            })
+            .optional(),
             value(
                 "--export",
                 None,
@@ -91,16 +87,14 @@ pub const GROUPS: &[Group] = &[
             switch("--continue", Some("-c"), "the newest session of this directory", |cli| {
                 cli.sessions.is_latest = true
             }),
-            optional("--resume", Some("-r"), "ID", "as --session; without an id the chat lists them", |cli, value| {
+            value("--resume", Some("-r"), "ID", "as --session; without an id the chat lists them", |cli, value| {
                 cli.sessions.resume = Some(value)
-            }),
-            optional(
-                "--session",
-                None,
-                "PATH|ID",
-                "a session file, or the beginning of a session's id",
-                |cli, value| cli.sessions.open_or_choose(value),
-            ),
+            })
+            .optional(),
+            value("--session", None, "PATH|ID", "a session file, or the beginning of a session's id", |cli, value| {
+                cli.sessions.open_or_choose(value)
+            })
+            .optional(),
             switch("--create", None, "make the directory of a new --session file", |cli| {
                 cli.sessions.may_create_directory = true
             }),
