@@ -41,6 +41,13 @@ pub struct InTerminal {
     pub end: TerminalEnd,
 }
 
+impl InTerminal {
+    /// A command that was told to stop and has shown nothing.
+    pub fn stopped() -> Self {
+        InTerminal { output: String::new(), is_truncated: false, end: TerminalEnd::Stopped }
+    }
+}
+
 /// How a command in a terminal ended.
 pub enum TerminalEnd {
     Exited(i32),
@@ -73,8 +80,9 @@ pub(crate) async fn run(
     let CommandLine { program, arguments, cwd, .. } =
         workbench.shell.command_line(command, &workbench.base.cwd, Vec::new()).ok()?;
     let arguments = arguments.into_iter().map(|argument| argument.into_string().ok()).collect::<Option<_>>()?;
-    let stop = context.cancel.child_token();
+    let (stop, has_started) = (context.cancel.child_token(), CancellationToken::new());
     let started = |id: &str| {
+        has_started.cancel();
         (context.update)(ToolOutput { details: Some(json!({"terminalId": id})), ..ToolOutput::default() });
     };
     let env = env.own(Caller::Model);
@@ -82,7 +90,11 @@ pub(crate) async fn run(
         bridge.run_terminal(TerminalCommand { program, arguments, cwd, env, stop: &stop, started: &started })?;
     let time_limit = async {
         match timeout {
-            Some(timeout) => tokio::time::sleep(timeout).await,
+            // The editor may ask its user first; that time is not the command's.
+            Some(timeout) => {
+                has_started.cancelled().await;
+                tokio::time::sleep(timeout).await;
+            }
             None => std::future::pending().await,
         }
     };

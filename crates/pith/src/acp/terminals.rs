@@ -34,10 +34,15 @@ pub async fn run(editor: &EditorBridge, command: TerminalCommand<'_>) -> Result<
         .env(env)
         .cwd(cwd)
         .output_byte_limit(OUTPUT_LIMIT);
+    // A terminal that is made while the command is told to stop has to be released, too.
+    let stopped = async {
+        stop.cancelled().await;
+        tokio::time::sleep(STOP_WAIT).await;
+    };
     let created = tokio::select! {
         biased;
-        () = stop.cancelled() => return Ok(InTerminal { output: String::new(), is_truncated: false, end: TerminalEnd::Stopped }),
         created = editor.requests.ask("terminal/create", &request) => created,
+        () = stopped => return Ok(InTerminal::stopped()),
     };
     // Whoever answers with an error has started nothing.
     let created = created.map_err(|_| TerminalFailure::NotStarted)?;
@@ -76,9 +81,7 @@ impl Terminal<'_> {
         };
         match (output, end) {
             (Ok(output), end) => Ok(InTerminal { output: output.output, is_truncated: output.truncated, end }),
-            (Err(_), TerminalEnd::Stopped) => {
-                Ok(InTerminal { output: String::new(), is_truncated: false, end: TerminalEnd::Stopped })
-            }
+            (Err(_), TerminalEnd::Stopped) => Ok(InTerminal::stopped()),
             (Err(lost), _) => Err(lost),
         }
     }

@@ -109,6 +109,22 @@ fn a_cancel_kills_the_command_and_releases_its_terminal() {
 }
 
 #[test]
+fn a_terminal_that_comes_after_the_cancel_is_released() {
+    let mut editor = editor([bash("sleep 1000")]);
+    let session = editor.new_session();
+    let prompt = editor.send_prompt(&session, "go");
+    let create = editor.asked("terminal/create");
+    let cancel = json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
+    let created = json!({"jsonrpc": "2.0", "id": create["id"], "result": {"terminalId": "late"}});
+    // In one piece: pith waits only a moment for the answer once it knows of the cancel.
+    editor.host.send_raw(format!("{cancel}\n{created}\n"));
+    let release = editor.asked("terminal/release");
+    assert_eq!(release["params"], json!({"sessionId": session, "terminalId": "late"}));
+    assert_eq!(editor.result(prompt)["stopReason"], "cancelled");
+    editor.finish();
+}
+
+#[test]
 fn a_command_that_is_out_of_time_is_killed() {
     let mut editor =
         editor([Turn::call("bash", json!({"command": "sleep 1000", "timeout": 0.05})), Turn::text("done")]);
