@@ -18,11 +18,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ServerConfig, Transport};
-use crate::handler::Handler;
+use crate::handler::{Handler, root_of};
 use crate::http;
+use crate::inputs::{Given, Inputs, MAX_ROUNDS};
 use crate::launch::Launch;
 use crate::offer::{Offer, ServerInfo, ToolList, add_prompts, instructions};
 use crate::program::Program;
+use crate::questions::Questions;
 use crate::remarks::Remarks;
 use crate::state::Failure;
 
@@ -45,6 +47,7 @@ pub struct Connection {
     peer: Peer<RoleClient>,
     progress: Arc<Routes>,
     pub list_changed: Arc<Notify>,
+    inputs: Inputs,
     counterpart: Counterpart,
     remarks: Remarks,
     timeout: Duration,
@@ -87,7 +90,8 @@ impl Connection {
     /// Connects to a server: starts its program if it has one, and shakes hands.
     pub async fn open(config: &ServerConfig, launch: &Launch) -> Result<Connection, Failure> {
         let (progress, list_changed) = (Arc::<Routes>::default(), Arc::new(Notify::new()));
-        let handler = || Handler::new(&launch.cwd, progress.clone(), list_changed.clone());
+        let questions = Questions::of(&config.name, launch.ask.clone());
+        let handler = || Handler::new(&launch.cwd, progress.clone(), list_changed.clone(), questions.clone());
         let (service, counterpart, remarks) = match &config.transport {
             Transport::Stdio(stdio) => {
                 let program = Program::start(config, stdio, launch).await?;
@@ -107,6 +111,7 @@ impl Connection {
             service: tokio::sync::Mutex::new(Some(service)),
             progress,
             list_changed,
+            inputs: Inputs { questions, root: root_of(&launch.cwd) },
             counterpart,
             remarks,
             timeout: config.timeout,
@@ -192,8 +197,16 @@ impl Connection {
 
     /// Reads a resource.
     pub async fn read_resource(&self, uri: &str, cancel: &CancellationToken) -> Result<Value, CallError> {
-        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        self.request(ClientRequest::ReadResourceRequest(request), cancel, |_| {}).await
+        let mut params = ReadResourceRequestParams::new(uri);
+        self.in_rounds(
+            cancel,
+            |_| {},
+            |inputs: Option<Given>| {
+                (params.input_responses, params.request_state) = Given::parts(inputs);
+                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()))
+            },
+        )
+        .await
     }
 
     /// Fills a prompt.
@@ -205,8 +218,15 @@ impl Connection {
     ) -> Result<Value, CallError> {
         let mut params = GetPromptRequestParams::new(name);
         params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-        let request = GetPromptRequest::new(params);
-        self.request(ClientRequest::GetPromptRequest(request), cancel, |_| {}).await
+        self.in_rounds(
+            cancel,
+            |_| {},
+            |inputs: Option<Given>| {
+                (params.input_responses, params.request_state) = Given::parts(inputs);
+                ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()))
+            },
+        )
+        .await
     }
 
     /// Calls a tool. `report` hears of progress, which also starts the time of the call again.
@@ -217,8 +237,35 @@ impl Connection {
         cancel: &CancellationToken,
         report: impl FnMut(ProgressNotificationParam),
     ) -> Result<Value, CallError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        self.request(ClientRequest::CallToolRequest(CallToolRequest::new(params)), cancel, report).await
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        self.in_rounds(cancel, report, |inputs: Option<Given>| {
+            (params.input_responses, params.request_state) = Given::parts(inputs);
+            ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
+        })
+        .await
+    }
+
+    /// Sends a request, and again with what the server wants to know first, which is how servers of the newer era ask.
+    async fn in_rounds(
+        &self,
+        cancel: &CancellationToken,
+        mut report: impl FnMut(ProgressNotificationParam),
+        mut request: impl FnMut(Option<Given>) -> ClientRequest,
+    ) -> Result<Value, CallError> {
+        let mut given = None;
+        for _ in 0..=MAX_ROUNDS {
+            let result = self.request(request(given.take()), cancel, &mut report).await?;
+            if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+                return Ok(result);
+            }
+            let answered = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(CallError::Aborted),
+                answered = self.inputs.answer(&result) => answered,
+            };
+            given = Some(answered.map_err(CallError::Lost)?);
+        }
+        Err(CallError::Lost(format!("asked for more input more than {MAX_ROUNDS} times")))
     }
 
     async fn request(
@@ -246,7 +293,13 @@ impl Connection {
                     deadline = Instant::now() + self.timeout;
                     report(step);
                 }
-                () = sleep_until(deadline.min(longest)) => break Ended::TimedOut,
+                () = sleep_until(deadline.min(longest)) => {
+                    // While the user is asked, the server cannot answer.
+                    if !self.inputs.questions.is_open() || Instant::now() >= longest {
+                        break Ended::TimedOut;
+                    }
+                    deadline = Instant::now() + self.timeout;
+                }
             }
         };
         self.progress.all().remove(&token);

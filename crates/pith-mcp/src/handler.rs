@@ -5,28 +5,36 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ErrorData, Implementation, ListRootsResult, ProgressNotificationParam,
-    ProtocolVersion, Root, RootsCapabilities,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorData,
+    FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam, ProtocolVersion, Root,
+    RootsCapabilities, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Notify;
 
 use crate::connection::Routes;
+use crate::questions::{Questions, Reaction};
 
 /// The client side of one connection.
 pub struct Handler {
     root: Root,
     progress: Arc<Routes>,
     list_changed: Arc<Notify>,
+    questions: Arc<Questions>,
 }
 
 impl Handler {
-    pub fn new(cwd: &Path, progress: Arc<Routes>, list_changed: Arc<Notify>) -> Self {
-        let mut root = Root::new(file_address(cwd));
-        root.name = cwd.file_name().map(|name| name.to_string_lossy().into_owned());
-        Handler { root, progress, list_changed }
+    pub fn new(cwd: &Path, progress: Arc<Routes>, list_changed: Arc<Notify>, questions: Arc<Questions>) -> Self {
+        Handler { root: root_of(cwd), progress, list_changed, questions }
     }
+}
+
+/// A directory as servers are told of it.
+pub fn root_of(cwd: &Path) -> Root {
+    let mut root = Root::new(file_address(cwd));
+    root.name = cwd.file_name().map(|name| name.to_string_lossy().into_owned());
+    root
 }
 
 /// The `file://` address of a path.
@@ -46,6 +54,20 @@ fn file_address(path: &Path) -> String {
 impl ClientHandler for Handler {
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         Ok(ListRootsResult::new(vec![self.root.clone()]))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let params = serde_json::to_value(request).unwrap_or_default();
+        let reaction = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Reaction::Cancelled,
+            reaction = self.questions.elicit(&params) => reaction,
+        };
+        serde_json::from_value(reaction.result()).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
     async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
@@ -69,6 +91,10 @@ impl ClientHandler for Handler {
         let mut roots = RootsCapabilities::default();
         roots.list_changed = Some(false);
         capabilities.roots = Some(roots);
+        if self.questions.has_user() {
+            let modes = ElicitationCapability::new().with_form(FormElicitationCapability::default());
+            capabilities.elicitation = Some(modes.with_url(UrlElicitationCapability::default()));
+        }
         let pith = Implementation::new("pith", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(capabilities, pith).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }

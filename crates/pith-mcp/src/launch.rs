@@ -15,6 +15,7 @@ use tokio::process::Command;
 
 use crate::config::{Resolved, ServerConfig, Stdio, Unresolved, Variables, resolve};
 use crate::environment::inherited;
+use crate::questions::Ask;
 use crate::remarks::Remarks;
 use crate::state::Failure;
 
@@ -32,6 +33,8 @@ pub struct Launch {
     pub web: Web,
     /// Variables with keys of models.
     pub hidden: Vec<String>,
+    /// Who answers questions of servers, if anybody does.
+    pub ask: Option<Ask>,
     /// The session's directory.
     pub cwd: PathBuf,
     /// `--approve`: files of the project may run commands for values.

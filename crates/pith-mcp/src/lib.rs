@@ -20,8 +20,10 @@ mod frames;
 mod handler;
 mod handshake;
 mod http;
+mod inputs;
 mod launch;
 mod program;
+mod questions;
 mod remarks;
 mod stdio;
 
@@ -37,6 +39,7 @@ mod schema;
 
 pub use connection::{CallError, Connection};
 pub use offer::Offer;
+pub use questions::Ask;
 pub use rmcp::model::ProgressNotificationParam as Progress;
 pub use server::{Server, Snapshot, Wanted};
 pub use servers::{Options, Servers};

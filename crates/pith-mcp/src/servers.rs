@@ -13,7 +13,6 @@ use pith_tools::process::{Jobs, Supervisor};
 use pith_tools::sandbox::CurrentSandbox;
 use pith_tools::shell::OutputDir;
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -21,6 +20,7 @@ use crate::cache::Cache;
 use crate::config::{Exposure, Given, Places, ServerConfig, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
+use crate::questions::Ask;
 use crate::resources::{self, ResourceTool};
 use crate::server::{NeedsStart, Server, Wanted};
 use crate::state::State;
@@ -43,6 +43,10 @@ pub struct Options {
     pub supervisor: Option<Supervisor>,
     /// What the programs are held to.
     pub sandbox: CurrentSandbox,
+    /// Is told whenever the state of a server has changed.
+    pub report: Arc<dyn Fn(McpServerState) + Send + Sync>,
+    /// Who answers questions of servers, if anybody does.
+    pub ask: Option<Ask>,
     /// Below it, what is too large for a result is kept.
     pub temp: PathBuf,
 }
@@ -50,15 +54,15 @@ pub struct Options {
 /// Where servers report changes.
 #[derive(Clone)]
 pub struct Updates {
-    /// Read by the session, for its whole life.
-    changes: mpsc::UnboundedSender<McpServerState>,
+    /// Tells the session.
+    report: Arc<dyn Fn(McpServerState) + Send + Sync>,
     /// Counts changes of what is offered.
     version: Arc<AtomicU64>,
 }
 
 impl Updates {
     pub(crate) fn state_changed(&self, config: &ServerConfig, state: State, error: Option<&str>) {
-        let _ = self.changes.send(McpServerState {
+        (self.report)(McpServerState {
             name: config.name.clone(),
             source: config.source.as_str().to_owned(),
             state: state.as_str().to_owned(),
@@ -102,18 +106,17 @@ struct Collection {
 }
 
 impl Servers {
-    /// Creates the servers of a session, and the receiver of their changes.
-    pub fn new(options: Options) -> (Self, mpsc::UnboundedReceiver<McpServerState>) {
-        let (changes, receiver) = mpsc::unbounded_channel();
+    /// Creates the servers of a session. Reads nothing.
+    pub fn new(options: Options) -> Self {
         let shared = Shared {
             cache: Cache::below(options.places.agent_dir.path()),
             jobs: Arc::new(Jobs::new(options.supervisor.clone(), false)),
             output_dir: Arc::new(OutputDir::below(options.temp.clone())),
-            updates: Updates { changes, version: Arc::default() },
+            updates: Updates { report: options.report.clone(), version: Arc::default() },
             collection: Mutex::new(Collection { cwd: options.places.cwd.clone(), ..Collection::default() }),
             options,
         };
-        (Servers(Arc::new(shared)), receiver)
+        Servers(Arc::new(shared))
     }
 
     /// Counts changes of what is offered; 0 as long as nothing was read.
@@ -208,6 +211,7 @@ impl Servers {
             environment: shared.options.places.environment.clone(),
             web: shared.options.web.clone(),
             hidden: (shared.options.hidden)(),
+            ask: shared.options.ask.clone(),
             cwd,
             is_approved: given.is_approved,
         });

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         "stubborn" => stay(log.as_deref()),
         _ => {}
     }
-    Server { behaviour: behaviour.to_owned(), log, n_lists: 0 }.serve()
+    Server { behaviour: behaviour.to_owned(), log, n_lists: 0, asking: None }.serve()
 }
 
 fn write(line: &str) {
@@ -54,6 +54,11 @@ fn stay(log: Option<&str>) {
     if let (Ok(child), Some(log)) = (child, log) {
         let _ = std::fs::write(log, child.id().to_string());
     }
+}
+
+fn form() -> Value {
+    let properties = json!({"name": {"type": "string", "title": "Name"}, "sure": {"type": "boolean"}});
+    json!({"message": "Who are you?", "requestedSchema": {"type": "object", "properties": properties, "required": ["name"]}})
 }
 
 fn prompt(params: &Value) -> Value {
@@ -88,6 +93,8 @@ struct Server {
     behaviour: String,
     log: Option<String>,
     n_lists: usize,
+    /// The call that waits for an answer of the user.
+    asking: Option<Value>,
 }
 
 impl Server {
@@ -102,6 +109,11 @@ impl Server {
                 let _ = appended.and_then(|mut file| writeln!(file, "{line}"));
             }
             let id = message["id"].clone();
+            if method.is_empty() && id == "q1" {
+                let text = message.get("result").unwrap_or(&message["error"]).to_string();
+                let call = self.asking.take().unwrap_or_default();
+                self.send(&call, "result", json!({"content": [{"type": "text", "text": text}]}));
+            }
             if !id.is_null() && !method.is_empty() {
                 match self.answer(&method, &message) {
                     Some(Ok(result)) => self.send(&id, "result", result),
@@ -176,7 +188,7 @@ impl Server {
         if self.behaviour == "circular" {
             return json!({"tools": [tool(&format!("page-{}", self.n_lists))], "nextCursor": "again"});
         }
-        let names = ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow"];
+        let names = ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask"];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name)).collect();
         if self.n_lists > 1 && self.behaviour == "grows" {
             tools.push(tool("more"));
@@ -210,6 +222,17 @@ impl Server {
             }
             "flood" => text(&"x".repeat(17 << 20)),
             "fail" => return Some(Err((-32602, "bad arguments".to_owned()))),
+            "ask" if self.behaviour == "modern" => match params.get("inputResponses") {
+                Some(responses) => text(&format!("{responses} {}", params["requestState"])),
+                None => json!({"resultType": "input_required", "requestState": "state-1", "inputRequests": {
+                    "who": {"method": "elicitation/create", "params": form()}, "where": {"method": "roots/list"}}}),
+            },
+            "ask" => {
+                self.asking = Some(message["id"].clone());
+                let question = json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": form()});
+                write(&question.to_string());
+                return None;
+            }
             "odd" => json!({"content": [{"type": "hologram"}], "structuredContent": {"n": 1}}),
             "grow" => {
                 (0..5).for_each(|_| {

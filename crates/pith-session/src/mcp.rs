@@ -8,6 +8,7 @@ use pith_agent::{BoxFuture, Tool, Turn};
 use pith_config::Diagnostic;
 use pith_protocol::answers::{McpServer, McpServerState, McpServerStates, McpServers as ServerList};
 use pith_protocol::commands::{GetMcpServers, McpReconnect, SetMcpEnabled, SetMcpServers};
+use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use pith_protocol::{Call, CommandError, ErrorCode, Event, ImageBlock};
 use pith_resources::{CommandEntry, Origin, Scope, SourceInfo};
 use serde_json::{Map, Value};
@@ -94,17 +95,27 @@ pub struct McpInput {
     pub images: Vec<ImageBlock>,
 }
 
+/// What servers tell and ask the session.
+pub enum FromMcp {
+    /// The state of a server has changed.
+    State(McpServerState),
+    /// A server wants to know something of the user.
+    Question { id: String, dialog: UiMethod, answer: oneshot::Sender<UiAnswer> },
+    /// The server no longer waits for the answer.
+    Withdrawn { id: String },
+}
+
 /// What a session gets to use MCP servers.
 pub struct McpSetup {
     pub servers: Arc<dyn McpServers>,
-    /// Changes of state, from the servers.
-    pub updates: mpsc::UnboundedReceiver<McpServerState>,
+    /// What the servers tell and ask, for the whole life of the session.
+    pub from_servers: mpsc::UnboundedReceiver<FromMcp>,
 }
 
 /// The servers, and what the session knows of them.
 pub(crate) struct Mcp {
     servers: Arc<dyn McpServers>,
-    updates: mpsc::UnboundedReceiver<McpServerState>,
+    from_servers: mpsc::UnboundedReceiver<FromMcp>,
     /// Which version of the tools the model has.
     version: u64,
     /// What servers tell the model about themselves, with their names.
@@ -117,16 +128,16 @@ impl Mcp {
     pub fn new(setup: McpSetup) -> Self {
         Mcp {
             servers: setup.servers,
-            updates: setup.updates,
+            from_servers: setup.from_servers,
             version: 0,
             instructions: Vec::new(),
             is_host_interested: false,
         }
     }
 
-    /// Waits for the next change of state. Cancel safe.
-    pub async fn next(&mut self) -> Option<McpServerState> {
-        self.updates.recv().await
+    /// Waits for what servers tell or ask next. Cancel safe.
+    pub async fn next(&mut self) -> Option<FromMcp> {
+        self.from_servers.recv().await
     }
 
     pub fn states(&self) -> Vec<McpServerState> {
@@ -242,7 +253,15 @@ impl Session {
         }
     }
 
-    pub(crate) fn on_mcp_update(&mut self, update: &McpServerState) {
+    pub(crate) fn on_mcp(&mut self, message: FromMcp) {
+        match message {
+            FromMcp::State(update) => self.on_mcp_update(&update),
+            FromMcp::Question { id, dialog, answer } => self.open_dialog(UiRequest::new(id, dialog), answer.into()),
+            FromMcp::Withdrawn { id } => self.withdraw_dialog(id),
+        }
+    }
+
+    fn on_mcp_update(&mut self, update: &McpServerState) {
         if self.mcp.is_host_interested {
             self.out.event(&Event::McpServerUpdate {
                 name: Cow::Borrowed(&update.name),

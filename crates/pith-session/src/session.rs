@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use pith_config::Settings;
 use pith_ext::FromExtension;
-use pith_protocol::answers::McpServerState;
 use pith_protocol::{Inbound, Response};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -25,7 +24,7 @@ use crate::compaction::{SummaryEvents, SummaryProgress};
 use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
 use crate::limits::Spending;
-use crate::mcp::Mcp;
+use crate::mcp::{FromMcp, Mcp};
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
@@ -103,7 +102,7 @@ enum Event {
     Summary(SummaryProgress),
     Unanswered(Unanswered),
     Extension(FromExtension),
-    McpServer(McpServerState),
+    McpServer(FromMcp),
     /// The time that extensions have to show something before the first command is read is over.
     InputDelayOver,
     /// The time for the work is up.
@@ -194,7 +193,7 @@ impl Session {
                 Some(question) = self.host_tools.next() => Event::Tool(question),
                 Some(progress) = self.summaries.next() => Event::Summary(progress),
                 Some(request) = self.extensions.next() => Event::Extension(request),
-                Some(update) = self.mcp.next() => Event::McpServer(update),
+                Some(message) = self.mcp.next() => Event::McpServer(message),
                 () = self.admission.input_delay(), if self.admission.is_input_delayed() => Event::InputDelayOver,
                 () = until(deadline), if deadline.is_some() => Event::Deadline,
                 () = until(self.rest.at), if self.rest.at.is_some() => Event::Rest,
@@ -218,7 +217,7 @@ impl Session {
             Event::Summary(progress) => self.on_summary_progress(progress),
             Event::Unanswered(unanswered) => self.answer_for(&unanswered),
             Event::Extension(request) => self.on_extension(request),
-            Event::McpServer(update) => self.on_mcp_update(&update),
+            Event::McpServer(message) => self.on_mcp(message),
             Event::InputDelayOver => self.admission.end_input_delay(),
             Event::Deadline => self.on_deadline(),
             Event::Rest => self.on_rest_due(),

@@ -7,7 +7,7 @@ use pith_agent::{Tool, ToolContext, ToolOutput};
 use pith_ai::Web;
 use pith_config::{AgentDir, Environment, Layout};
 use pith_mcp::config::{Given, Places};
-use pith_mcp::{Options, Servers, State};
+use pith_mcp::{Ask, Options, Servers, State};
 use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -31,6 +31,11 @@ impl Bench {
     }
 
     pub fn in_directory(directory: tempfile::TempDir, servers: Value) -> Bench {
+        Bench::asking(directory, servers, None)
+    }
+
+    /// A session with a user who answers questions.
+    pub fn asking(directory: tempfile::TempDir, servers: Value, ask: Option<Ask>) -> Bench {
         let path = std::env::var("PATH").expect("a PATH");
         let environment = Environment::of(
             directory.path(),
@@ -49,9 +54,11 @@ impl Bench {
             web: Web::default().patient(),
             sandbox: pith_tools::sandbox::CurrentSandbox::default(),
             supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
+            report: Arc::new(|_| {}),
+            ask,
             temp: directory.path().to_owned(),
         };
-        let (session, _) = Servers::new(options);
+        let session = Servers::new(options);
         session.set_host(servers.as_object().expect("an object")).expect("usable");
         Bench { directory, servers: session }
     }

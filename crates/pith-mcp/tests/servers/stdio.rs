@@ -21,7 +21,7 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     assert!(bench.servers.begin_work(), "the tools are not known");
     bench.servers.wait_for_tools().await;
     assert_eq!(bench.state(), State::Ready);
-    assert_eq!(bench.servers.tools().len(), 8 + RESOURCE_TOOLS);
+    assert_eq!(bench.servers.tools().len(), 9 + RESOURCE_TOOLS);
     let shown = bench.servers.shown().remove(0);
     assert_eq!(shown.server_info.expect("named").name, "test");
     assert_eq!(shown.protocol_version.as_deref(), Some("2025-11-25"));
@@ -30,7 +30,7 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     // Another session of the same configuration knows the tools from the cache.
     let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory") };
     assert!(!cached.servers.begin_work());
-    assert_eq!((cached.servers.tools().len(), cached.state()), (8 + RESOURCE_TOOLS, State::Idle));
+    assert_eq!((cached.servers.tools().len(), cached.state()), (9 + RESOURCE_TOOLS, State::Idle));
     let output = cached.call("echo", json!({"text": "hi"})).await;
     assert_eq!((text(&output), output.is_error), (r#"{"text":"hi"}"#, false));
     assert_eq!(output.details.expect("details")["server"], "s");

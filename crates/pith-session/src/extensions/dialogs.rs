@@ -1,9 +1,10 @@
-//! Questions of extensions to the user of the host.
+//! Questions of extensions and MCP servers to the user of the host.
 
 use std::collections::HashMap;
 
 use pith_ext::outgoing::Answer;
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use tokio::sync::oneshot;
 
 use crate::session::{Session, log_line};
 
@@ -12,13 +13,41 @@ use crate::session::{Session, log_line};
 pub(crate) struct Dialogs(HashMap<String, Dialog>);
 
 struct Dialog {
-    answer: Answer<UiAnswer>,
+    answer: DialogAnswer,
     /// Whether an abort of the host cancels it: something abortable was going on when it was opened.
     is_abortable: bool,
 }
 
+/// Who gets the answer to a dialog.
+pub(crate) enum DialogAnswer {
+    Extension(Answer<UiAnswer>),
+    Server(oneshot::Sender<UiAnswer>),
+}
+
+impl From<Answer<UiAnswer>> for DialogAnswer {
+    fn from(answer: Answer<UiAnswer>) -> Self {
+        DialogAnswer::Extension(answer)
+    }
+}
+
+impl From<oneshot::Sender<UiAnswer>> for DialogAnswer {
+    fn from(answer: oneshot::Sender<UiAnswer>) -> Self {
+        DialogAnswer::Server(answer)
+    }
+}
+
+impl DialogAnswer {
+    fn send(self, given: UiAnswer) {
+        match self {
+            DialogAnswer::Extension(answer) => answer.send(given),
+            // A server that no longer waits has withdrawn the dialog.
+            DialogAnswer::Server(answer) => drop(answer.send(given)),
+        }
+    }
+}
+
 impl Session {
-    pub(crate) fn open_dialog(&mut self, request: UiRequest, answer: Answer<UiAnswer>) {
+    pub(crate) fn open_dialog(&mut self, request: UiRequest, answer: DialogAnswer) {
         if self.is_closing {
             return answer.send(UiAnswer::Cancelled);
         }
@@ -28,7 +57,7 @@ impl Session {
         self.extensions.dialogs.0.insert(request.id, Dialog { answer, is_abortable });
     }
 
-    /// Called when the extension no longer waits. Cancels the dialog in the host.
+    /// Called when the one who asked no longer waits. Cancels the dialog in the host.
     pub(crate) fn withdraw_dialog(&mut self, id: String) {
         if self.extensions.dialogs.0.remove(&id).is_some() {
             self.tell_withdrawn(id);
@@ -56,7 +85,7 @@ impl Session {
         self.out.ui_request(&UiRequest::new(uuid::Uuid::new_v4().to_string(), method));
     }
 
-    /// Passes an answer to the extension that asked. Unknown ids are ignored.
+    /// Passes an answer to the one who asked. Unknown ids are ignored.
     pub(crate) fn answer_dialog(&mut self, id: &str, answer: &UiAnswer) {
         let Some(dialog) = self.extensions.dialogs.0.remove(id) else { return };
         if let UiAnswer::Malformed(why) = answer {

@@ -35,7 +35,7 @@ impl Session {
     pub(crate) fn serve_request(&mut self, request: FromExtension) {
         match request {
             FromExtension::Error(error) => self.tell_extension_error(&error),
-            FromExtension::Dialog { request, answer } => self.open_dialog(request, answer),
+            FromExtension::Dialog { request, answer } => self.open_dialog(request, answer.into()),
             FromExtension::DialogWithdrawn { id } => self.withdraw_dialog(id),
             FromExtension::Display(request) => self.out.ui_request(&request),
             FromExtension::RegistryChanged => self.on_registry_changed(),

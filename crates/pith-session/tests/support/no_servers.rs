@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 struct NoServers;
 
 pub fn setup() -> McpSetup {
-    let (_, updates) = tokio::sync::mpsc::unbounded_channel();
-    McpSetup { servers: Arc::new(NoServers), updates }
+    let (_, from_servers) = tokio::sync::mpsc::unbounded_channel();
+    McpSetup { servers: Arc::new(NoServers), from_servers }
 }
 
 impl McpServers for NoServers {

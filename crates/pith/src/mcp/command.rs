@@ -60,11 +60,10 @@ fn connected(cli: &Cli, places: Places, work: impl AsyncFnOnce(Servers) -> anyho
     runtime.block_on(async {
         let hidden = Box::new(move || registry.credential_variables());
         let supervisor = Supervisor::this_program().ok();
-        // Nobody here follows the changes of state.
         let clients = Arc::new(Clients::with_proxy(settings.http_proxy.clone()));
         let web = Web::new(clients, Timeouts::default()).patient();
         let options = options(cli, places, Box::new(move |_| is_trusted), hidden, supervisor);
-        let (servers, _) = Servers::new(Options { web, ..options });
+        let servers = Servers::new(Options { web, ..options });
         servers.load();
         let done = work(servers.clone()).await;
         servers.close().await;

@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod file;
+mod questions;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,15 +14,29 @@ use pith_config::{AgentDir, Diagnostic, Environment};
 use pith_mcp::config::{Given, KnownServers, Places};
 use pith_mcp::{Options, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
-use pith_session::{McpInput, McpPrompt, McpServers, McpSetup};
+use pith_session::{FromMcp, McpInput, McpPrompt, McpServers, McpSetup};
 use pith_tools::process::Supervisor;
 use pith_tools::sandbox::CurrentSandbox;
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use crate::cli::Cli;
 use crate::project::Project;
 
 pub use command::run;
+
+/// What guards the programs of servers.
+pub struct Guards {
+    pub supervisor: Option<Supervisor>,
+    pub sandbox: CurrentSandbox,
+}
+
+/// Whether somebody can be asked what servers want to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    Present,
+    Absent,
+}
 
 /// The servers, as the session uses them.
 struct SessionServers(Servers);
@@ -33,17 +48,22 @@ pub fn setup(
     project: Arc<Mutex<Project>>,
     registry: Arc<Registry>,
     web: &Web,
-    supervisor: Option<Supervisor>,
-    sandbox: CurrentSandbox,
+    guards: Guards,
+    user: User,
 ) -> McpSetup {
     let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
     let hidden = move || registry.credential_variables();
-    let (servers, updates) = Servers::new(Options {
+    let (to_session, from_servers) = mpsc::unbounded_channel();
+    let states = to_session.clone();
+    let servers = Servers::new(Options {
         web: web.patient(),
-        sandbox,
-        ..options(cli, places, Box::new(is_trusted), Box::new(hidden), supervisor)
+        sandbox: guards.sandbox,
+        // A session that has ended needs to know nothing.
+        report: Arc::new(move |state| drop(states.send(FromMcp::State(state)))),
+        ask: (user == User::Present).then(|| questions::ask(to_session)),
+        ..options(cli, places, Box::new(is_trusted), Box::new(hidden), guards.supervisor)
     });
-    McpSetup { servers: Arc::new(SessionServers(servers)), updates }
+    McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
 }
 
 fn options(
@@ -67,6 +87,8 @@ fn options(
         web: Web::default().patient(),
         supervisor,
         sandbox: CurrentSandbox::default(),
+        report: Arc::new(|_| {}),
+        ask: None,
         temp: std::env::temp_dir(),
     }
 }

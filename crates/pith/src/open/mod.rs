@@ -37,7 +37,7 @@ use tracing::info;
 use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
-use crate::mcp;
+use crate::mcp::{self, Guards, User};
 use crate::project::{Ask, Project, TrustDecisions};
 use crate::sandbox::Sandboxes;
 use crate::sessions::{self, SessionName};
@@ -97,6 +97,8 @@ pub struct OpenedSession {
     agent_dir: AgentDir,
     supervisor: Option<Supervisor>,
     sandbox: CurrentSandbox,
+    /// Whether MCP servers can ask somebody.
+    user: User,
 }
 
 impl OpenRequest {
@@ -144,6 +146,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let mut project = Project::new(&cli, &agent_dir, &environment, ask)
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
         .with_trust_decisions(shared.trust_decisions.clone());
+    let has_user = matches!(mode, pith_ext::Mode::Rpc | pith_ext::Mode::Tui);
     let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir)?;
     let extensions = Extensions::new(&cli, &agent_dir, &environment, mode)
         .supervised_by(supervisor.clone())
@@ -225,6 +228,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         agent_dir,
         supervisor,
         sandbox: sandboxes.current().clone(),
+        user: if has_user { User::Present } else { User::Absent },
     })
 }
 
@@ -290,8 +294,8 @@ impl OpenedSession {
         let places =
             Places { agent_dir: self.agent_dir, environment: self.environment, cwd: self.store.cwd().to_owned() };
         let web = self.client.web();
-        let mcp =
-            mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &web, self.supervisor, self.sandbox);
+        let guards = Guards { supervisor: self.supervisor, sandbox: self.sandbox };
+        let mcp = mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &web, guards, self.user);
         let choices = self.choices;
         SessionParts {
             out,

@@ -21,6 +21,8 @@ while read -r line; do
     *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
     *'"resources/read"'*) result='{"contents":[{"uri":"list://people","text":"Ann and Bob"}]}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"wait","inputSchema":{"type":"object"}}]}' ;;
+    *'"ask":true'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}'; continue ;;
+    *'"id":"q1"'*) id=$call; result='{"content":[{"type":"text","text":"noted"}]}' ;;
     *'"greet"'*) result='{"content":[{"type":"text","text":"Hello from the server"}]}' ;;
     *) continue ;;
   esac
@@ -240,6 +242,42 @@ fn a_killed_pith_leaves_no_server() {
     let pids = log(&server, "pids");
     scene.host.kill();
     wait_gone(&pids);
+}
+
+/// A session in which the model calls a tool whose server asks the user.
+fn asked(arguments: &[&str]) -> (Scene, PathBuf) {
+    let (model, home, server) = home_answering(
+        [Turn::call("mcp__shell__wait", json!({"ask": true})), Turn::text("done")],
+        |server| json!({"shell": entry(server)}),
+    );
+    (Scene::in_home(model, home, |builder| builder.args(arguments)), server)
+}
+
+#[test]
+fn a_server_asks_the_user_through_the_host() {
+    let (mut scene, server) = asked(&[]);
+    scene.prompt("go");
+    let question = scene.wait_type("extension_ui_request");
+    assert_eq!((&question["method"], &question["title"]), (&json!("input"), &json!("shell asks: Who are you?\nname")));
+    scene.host.send(json!({"type": "extension_ui_response", "id": question["id"], "value": "Ann"}));
+    scene.wait_type("agent_settled");
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "noted");
+    let log = log(&server, "log");
+    assert!(log.contains(r#""elicitation":{"form":{},"url":{}}"#), "{log}");
+    assert!(log.contains(r#""result":{"action":"accept","content":{"name":"Ann"}}"#), "{log}");
+    finish(scene, &server);
+}
+
+#[test]
+fn an_abort_takes_back_the_question_of_a_server() {
+    let (mut scene, server) = asked(&["--ui-cancel"]);
+    scene.prompt("go");
+    let question = scene.wait_type("extension_ui_request");
+    scene.command(json!({"type": "abort"}));
+    let is_taken_back = |frame: &Value| frame["method"] == "cancel" && frame["targetId"] == question["id"];
+    assert!(scene.host.frames().iter().any(is_taken_back));
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "Operation aborted");
+    finish(scene, &server);
 }
 
 #[test]
