@@ -13,7 +13,7 @@ use pith_tools::sandbox::{CurrentSandbox, Variables as Passed};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
-use crate::config::{Resolved, ServerConfig, Stdio, Unresolved, Variables, resolve};
+use crate::config::{OAuth, Resolved, ServerConfig, Stdio, Unresolved, Variables, resolve};
 use crate::environment::inherited;
 use crate::questions::Ask;
 use crate::remarks::Remarks;
@@ -33,6 +33,8 @@ pub struct Launch {
     pub web: Web,
     /// Variables with keys of models.
     pub hidden: Vec<String>,
+    /// Where sign-ins are kept.
+    pub sign_ins: PathBuf,
     /// Who answers questions of servers, if anybody does.
     pub ask: Option<Ask>,
     /// The session's directory.
@@ -115,6 +117,15 @@ impl Values<'_> {
             }
             Resolved::Command(command) => self.output_of(&command).await,
         }
+    }
+
+    /// Resolves the texts of a sign-in.
+    pub async fn resolve_oauth(&self, oauth: &OAuth) -> Result<OAuth, Failure> {
+        let mut resolved = oauth.clone();
+        for text in [&mut resolved.client_id, &mut resolved.client_secret, &mut resolved.scope].into_iter().flatten() {
+            *text = self.resolve(text).await?;
+        }
+        Ok(resolved)
     }
 
     async fn output_of(&self, command: &str) -> Result<String, Failure> {

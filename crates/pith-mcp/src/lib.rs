@@ -6,6 +6,7 @@
 mod server;
 mod servers;
 mod shown;
+mod sign_ins;
 mod state;
 mod texts;
 mod tool;
@@ -22,6 +23,7 @@ mod handshake;
 mod http;
 mod inputs;
 mod launch;
+mod oauth;
 mod program;
 mod questions;
 mod remarks;
@@ -38,6 +40,7 @@ mod result;
 mod schema;
 
 pub use connection::{CallError, Connection};
+pub use oauth::Means;
 pub use offer::Offer;
 pub use questions::Ask;
 pub use rmcp::model::ProgressNotificationParam as Progress;

@@ -31,6 +31,11 @@ impl Remarks {
         remarks
     }
 
+    /// Hides one more value.
+    pub fn hide(&self, value: &str) {
+        self.secrets.remember(value);
+    }
+
     /// Adds a line.
     pub fn push(&self, line: &[u8]) {
         let line = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE)]);

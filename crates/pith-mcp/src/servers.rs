@@ -211,6 +211,7 @@ impl Servers {
             environment: shared.options.places.environment.clone(),
             web: shared.options.web.clone(),
             hidden: (shared.options.hidden)(),
+            sign_ins: shared.options.places.agent_dir.path().join("mcp-auth.json"),
             ask: shared.options.ask.clone(),
             cwd,
             is_approved: given.is_approved,

@@ -8,6 +8,7 @@ use pith_protocol::fields::type_name;
 use serde_json::Value;
 
 use super::fields::Fields;
+use super::oauth::OAuth;
 use super::sources::{Source, TimeoutUnit};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -74,6 +75,8 @@ pub struct Remote {
     pub headers: Vec<(String, String)>,
     /// `bearerToken`, or the variable of `bearerTokenEnv`.
     pub bearer: Option<String>,
+    /// How to sign in; `None` if a stored sign-in must not be used.
+    pub oauth: Option<OAuth>,
     /// The transport of 2024-11-05 and no other.
     pub is_sse: bool,
 }
@@ -256,7 +259,8 @@ impl Entry<'_> {
             (None, Some(variable)) => Some(format!("${{{variable}}}")),
             (None, None) => None,
         };
-        Ok(Remote { url, headers: self.fields.pairs("headers")?, bearer, is_sse })
+        let oauth = OAuth::read(&self.fields)?;
+        Ok(Remote { url, headers: self.fields.pairs("headers")?, bearer, oauth, is_sse })
     }
 
     fn timeout(&mut self, unit: TimeoutUnit) -> Result<Duration, String> {

@@ -3,10 +3,12 @@
 mod entry;
 mod fields;
 mod known;
+mod oauth;
 mod sources;
 mod values;
 
 pub use entry::{EntryError, Exposure, Lifecycle, Protocol, Remote, ServerConfig, Stdio, Transport, read_entry};
 pub use known::KnownServers;
+pub use oauth::OAuth;
 pub use sources::{Given, Places, Read, Source, TimeoutUnit, is_same, read_all, read_host};
 pub use values::{Resolved, Unresolved, Variables, resolve};

@@ -18,7 +18,7 @@ use crate::handshake::{Refusal, Service, known_version, modern_era, said};
 use crate::state::{Failure, State};
 
 use target::Fault;
-pub use target::Target;
+pub use target::{Target, header};
 use transport::{HttpTransport, Shared};
 
 /// How long a server may take to take note of the end of a session.
@@ -85,7 +85,16 @@ pub async fn connect(
     let tried = timeout(config.startup_timeout, trying).await;
     let limit = config.startup_timeout.as_secs_f64();
     let connected = tried.unwrap_or_else(|_| Err(Failure::failed(format!("did not answer within {limit} s"))));
-    connected.map_err(|failure| Failure { why: target.remarks.masked(&failure.why), ..failure })
+    connected.map_err(|failure| {
+        let mut why = target.remarks.masked(&failure.why);
+        if failure.state == State::NeedsAuth {
+            why.push_str(&match target.sign_in() {
+                Some(_) => format!(": pith mcp login {}", config.name),
+                None => ": the credentials of its entry were refused".to_owned(),
+            });
+        }
+        Failure { why, ..failure }
+    })
 }
 
 /// An attempt that failed.

@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 use pith_ai::{Redirect, Web, WebRequest, WebResponse};
-use url::{Host, Url};
+use tracing::debug;
+use url::Url;
 
 use crate::config::{Remote, ServerConfig};
 use crate::launch::{Launch, Values};
+use crate::oauth::{SignIn, Store, is_loopback};
 use crate::remarks::Remarks;
 use crate::state::Failure;
 
@@ -21,6 +23,8 @@ pub struct Target {
     web: Web,
     pub url: Url,
     headers: Vec<(String, String)>,
+    /// Gives requests a token, if the entry has none and somebody has signed in.
+    sign_in: Option<SignIn>,
     /// Hides what was resolved.
     pub remarks: Remarks,
 }
@@ -28,7 +32,7 @@ pub struct Target {
 /// Why a request got no usable response.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
-    #[error("wants a sign-in ({0}): set \"bearerTokenEnv\" or an \"Authorization\" header")]
+    #[error("wants a sign-in ({0})")]
     NeedsAuth(u16),
     #[error("answered {status}{said}")]
     Status { status: u16, said: String },
@@ -66,10 +70,36 @@ impl Target {
             ));
         }
         let remarks = Remarks::hiding(&secrets(&url, &headers));
-        Ok(Target { web: launch.web.clone(), url, headers, remarks })
+        let is_signed = headers.iter().any(|(name, _)| is_authorization(name));
+        let is_safe = url.scheme() == "https" || is_loopback(&url);
+        let sign_in = match &remote.oauth {
+            Some(oauth) if is_safe && !is_signed => {
+                let store = Store::of(&launch.sign_ins, &config.name, &url);
+                let oauth = values.resolve_oauth(oauth).await?;
+                Some(SignIn::new(launch.web.clone(), url.clone(), oauth, store))
+            }
+            _ => None,
+        };
+        Ok(Target { web: launch.web.clone(), url, headers, sign_in, remarks })
     }
 
-    /// Sends a request, and again where the same origin sends it on.
+    /// How users sign in, unless the entry has credentials of its own.
+    pub fn sign_in(&self) -> Option<&SignIn> {
+        self.sign_in.as_ref()
+    }
+
+    /// Sends a request without the token of a sign-in.
+    pub async fn send_plain(
+        &self,
+        method: &str,
+        url: &Url,
+        headers: &[(String, String)],
+        body: Option<Bytes>,
+    ) -> Result<WebResponse, Fault> {
+        self.send_with(None, method, url, headers, body).await
+    }
+
+    /// Sends a request with the token of a sign-in, if there is one. A refused token is renewed once.
     pub async fn send(
         &self,
         method: &str,
@@ -77,12 +107,39 @@ impl Target {
         headers: &[(String, String)],
         body: Option<Bytes>,
     ) -> Result<WebResponse, Fault> {
+        let Some(sign_in) = &self.sign_in else { return self.send_plain(method, url, headers, body).await };
+        let token = sign_in.token().await;
+        let response = self.send_with(token.as_deref(), method, url, headers, body.clone()).await?;
+        let (401, Some(stale)) = (response.status, token) else { return Ok(response) };
+        match sign_in.renew(&stale).await {
+            Ok(token) => self.send_with(Some(&token), method, url, headers, body).await,
+            Err(why) => {
+                debug!(target: "pith::mcp", why, "the sign-in was not renewed");
+                Ok(response)
+            }
+        }
+    }
+
+    /// Sends a request, and again where the same origin sends it on.
+    async fn send_with(
+        &self,
+        token: Option<&str>,
+        method: &str,
+        url: &Url,
+        headers: &[(String, String)],
+        body: Option<Bytes>,
+    ) -> Result<WebResponse, Fault> {
+        let mut headers: Vec<(String, String)> = self.headers.iter().chain(headers).cloned().collect();
+        if let Some(token) = token {
+            self.remarks.hide(token);
+            headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+        }
         let mut url = url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let request = WebRequest {
                 method: method.to_owned(),
                 url: url.to_string(),
-                headers: self.headers.iter().chain(headers).cloned().collect(),
+                headers: headers.clone(),
                 body: body.clone(),
                 redirect: Redirect::Manual,
             };
@@ -110,15 +167,6 @@ fn secrets(url: &Url, headers: &[(String, String)]) -> Vec<String> {
         secrets.extend(value.split_once(' ').map(|(_, token)| token.trim().to_owned()));
     }
     secrets
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 /// Returns a header of a response.

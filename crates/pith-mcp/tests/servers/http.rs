@@ -34,15 +34,18 @@ enum Kind {
     Huge,
 }
 
-struct Request {
-    method: String,
-    path: String,
-    headers: Vec<(String, String)>,
-    body: Value,
+pub struct Request {
+    pub method: String,
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    /// As it came.
+    pub text: String,
+    /// `null` if it is no JSON.
+    pub body: Value,
 }
 
 impl Request {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 }
@@ -223,7 +226,7 @@ impl HttpServer {
     }
 }
 
-async fn read_request(reader: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Request> {
+pub async fn read_request(reader: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Request> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     while reader.read_line(&mut line).await.ok()? > 0 && !line.trim().is_empty() {
         lines.push(line.trim().to_owned());
@@ -236,14 +239,15 @@ async fn read_request(reader: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Req
     let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).await.ok()?;
-    Some(Request { method, path, headers, body: serde_json::from_slice(&body).unwrap_or_default() })
+    let text = String::from_utf8(body).ok()?;
+    Some(Request { method, path, headers, body: serde_json::from_str(&text).unwrap_or_default(), text })
 }
 
-async fn head(writer: &mut (impl AsyncWriteExt + Unpin), status: &str, headers: &[&str]) -> std::io::Result<()> {
+pub async fn head(writer: &mut (impl AsyncWriteExt + Unpin), status: &str, headers: &[&str]) -> std::io::Result<()> {
     writer.write_all(format!("HTTP/1.1 {status}\r\n{}\r\n\r\n", headers.join("\r\n")).as_bytes()).await
 }
 
-async fn full(writer: &mut (impl AsyncWriteExt + Unpin), status: &str, kind: &str, body: &str) -> std::io::Result<()> {
+pub async fn full(writer: &mut (impl AsyncWriteExt + Unpin), status: &str, kind: &str, body: &str) -> std::io::Result<()> {
     let length = format!("content-length: {}", body.len());
     let kind = if kind.is_empty() { "x-none: 1".to_owned() } else { format!("content-type: {kind}") };
     head(writer, status, &[&length, &kind]).await?;
@@ -356,9 +360,10 @@ async fn addresses_that_are_no_servers_say_why() {
     check(Kind::Html, json!({}), State::Failed, html).await;
     let away = "sends requests on to http://127.0.0.1:1, which pith does not follow";
     check(Kind::MovesAway, json!({}), State::Failed, away).await;
-    let sign_in = "wants a sign-in (401): set \"bearerTokenEnv\" or an \"Authorization\" header";
+    let sign_in = "wants a sign-in (401): pith mcp login s";
     check(Kind::Guarded, json!({}), State::NeedsAuth, sign_in).await;
-    check(Kind::Guarded, json!({"bearerToken": "let-me-in-wrong"}), State::NeedsAuth, sign_in).await;
+    let refused = "wants a sign-in (401): the credentials of its entry were refused";
+    check(Kind::Guarded, json!({"bearerToken": "let-me-in-wrong"}), State::NeedsAuth, refused).await;
     check(Kind::Guarded, json!({"bearerToken": "let-me-in-please"}), State::Ready, "").await;
     check(Kind::Guarded, json!({"headers": {"authorization": "Bearer let-me-in-please"}}), State::Ready, "").await;
     check(Kind::Guarded, json!({"bearerTokenEnv": "NOT_SET"}), State::Failed, "needs variable NOT_SET").await;

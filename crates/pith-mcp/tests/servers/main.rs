@@ -4,4 +4,5 @@ mod bench;
 mod http;
 mod prompts;
 mod questions;
+mod sign_in;
 mod stdio;

@@ -11,6 +11,10 @@ pub const USAGE: &str = "Usage: pith mcp <command>
                                      configure a server for you, -l: for the project
   remove NAME [-l]                   remove it
   test NAME [--call TOOL JSON]       start it, list its tools, call one, end it
+  login NAME [--token] [--client-credentials]
+                                     sign in to a server with a url: with the browser,
+                                     a token from stdin, or the client's secret
+  logout NAME                        forget the sign-in
 ";
 
 /// What to do.
@@ -21,6 +25,16 @@ pub enum Wish {
     Add { name: String, scope: Scope, entry: Map<String, Value> },
     Remove { name: String, scope: Scope },
     Test { name: String, call: Option<(String, Map<String, Value>)> },
+    Login { name: String, with: LoginWith },
+    Logout { name: String },
+}
+
+/// What somebody signs in with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoginWith {
+    Browser,
+    Token,
+    ClientCredentials,
 }
 
 /// Whose file is changed.
@@ -34,7 +48,7 @@ pub enum Scope {
 pub fn parse(arguments: &[String]) -> Result<Wish, String> {
     let (verb, rest) = match arguments.split_first() {
         Some((verb, rest)) => (verb.as_str(), rest),
-        None => return Err(format!("mcp requires list, add, remove or test\n\n{USAGE}")),
+        None => return Err(format!("mcp requires list, add, remove, test, login or logout\n\n{USAGE}")),
     };
     if matches!(verb, "help" | "-h" | "--help")
         || rest.iter().take_while(|word| *word != "--").any(|word| word == "-h" || word == "--help")
@@ -56,6 +70,14 @@ pub fn parse(arguments: &[String]) -> Result<Wish, String> {
             Ok(Wish::Remove { name: wanted.name("remove")?, scope: wanted.scope })
         }
         "test" => test(rest),
+        "login" => login(rest),
+        "logout" => {
+            let mut wanted = Named::default();
+            for argument in rest {
+                wanted.take(argument)?;
+            }
+            Ok(Wish::Logout { name: wanted.name("logout")? })
+        }
         other => Err(unexpected(other)),
     }
 }
@@ -149,6 +171,18 @@ fn test(arguments: &[String]) -> Result<Wish, String> {
     Ok(Wish::Test { name: wanted.name("test")?, call })
 }
 
+fn login(arguments: &[String]) -> Result<Wish, String> {
+    let (mut wanted, mut with) = (Named::default(), LoginWith::Browser);
+    for argument in arguments {
+        match argument.as_str() {
+            "--token" => with = LoginWith::Token,
+            "--client-credentials" => with = LoginWith::ClientCredentials,
+            other => wanted.take(other)?,
+        }
+    }
+    Ok(Wish::Login { name: wanted.name("login")?, with })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +219,8 @@ mod tests {
         check("add n --env A -- p", "--env requires NAME=VALUE");
         check("add n --url", "--url requires a value");
         check("remove", "mcp remove requires a name");
+        check("login", "mcp login requires a name");
+        check("login n --device", "unexpected argument: --device");
         check("test n --call t [1]", "--call t:");
     }
 }

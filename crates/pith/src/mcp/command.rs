@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::{Scope, USAGE, Wish, parse};
+use super::login::login;
 use super::{file, options};
 use crate::cli::Cli;
 use crate::open::agent_dir;
@@ -46,6 +47,11 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
             show(&format!("removed {name} from {}\n", path.display()))
         }
         Wish::List { is_json } => connected(&cli, places, async |servers| list(&servers, is_json).await),
+        Wish::Login { name, with } => connected(&cli, places, async |servers| login(&servers, &name, with).await),
+        Wish::Logout { name } => connected(&cli, places, async |servers| {
+            let is_done = servers.logout(&name).await.map_err(anyhow::Error::msg)?;
+            show(&format!("{}{name}\n", if is_done { "signed out of " } else { "nobody was signed in to " }))
+        }),
         Wish::Test { name, call } => connected(&cli, places, async |servers| test(&servers, &name, call).await),
     }
 }

@@ -3,6 +3,7 @@
 mod arguments;
 mod command;
 mod file;
+mod login;
 mod questions;
 
 use std::path::Path;

@@ -34,8 +34,19 @@ const OTHER_WORDS: [&str; 19] = [
 ];
 
 /// Variables of the build, a time zone, the name of a provider, and references of git.
-const NO_VARIABLES: [&str; 10] =
-    ["CARGO_PKG_VERSION", "CARGO_MANIFEST_DIR", "UTC", "USD", "NVIDIA", "HEAD", "FETCH_HEAD", "GET", "POST", "DELETE"];
+const NO_VARIABLES: [&str; 11] = [
+    "CARGO_PKG_VERSION",
+    "CARGO_MANIFEST_DIR",
+    "UTC",
+    "USD",
+    "NVIDIA",
+    "HEAD",
+    "FETCH_HEAD",
+    "GET",
+    "POST",
+    "DELETE",
+    "S256",
+];
 
 /// Variables that something below pith reads, and the words in the sources that make it do so.
 const READ_BELOW: [(&str, &str); 3] =

@@ -1,0 +1,74 @@
+//! The member `oauth` of an entry: how to sign in to the server.
+
+use serde_json::Value;
+use url::Url;
+
+use super::fields::Fields;
+
+/// How to sign in. Texts still contain their variables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OAuth {
+    pub client_id: Option<String>,
+    pub client_secret: Option<String>,
+    pub client_name: Option<String>,
+    pub scope: Option<String>,
+    pub callback_port: Option<u16>,
+    pub callback_url: Option<String>,
+    pub metadata_url: Option<String>,
+}
+
+impl OAuth {
+    /// Reads the member; `None` if the entry wants no sign-in.
+    pub fn read(entry: &Fields<'_>) -> Result<Option<Self>, String> {
+        let is_off = |key: &str| entry.0.get(key) == Some(&Value::Bool(false));
+        if is_off("oauth") || is_off("auth") {
+            return Ok(None);
+        }
+        let members = match entry.0.get("oauth") {
+            None | Some(Value::Null | Value::Bool(true)) => return Ok(Some(OAuth::default())),
+            Some(Value::Object(members)) => members,
+            Some(_) => return Err("oauth: expected an object or false".to_owned()),
+        };
+        let fields = Fields(members);
+        let text = |key: &str| fields.text(key).map_err(|why| format!("oauth.{why}"));
+        let port = fields.number("callbackPort").map_err(|why| format!("oauth.{why}"))?;
+        let is_port = |port: &f64| port.fract() == 0.0 && (1.0..=65535.0).contains(port);
+        if port.is_some_and(|port| !is_port(&port)) {
+            return Err("oauth.callbackPort: it is no port".to_owned());
+        }
+        Ok(Some(OAuth {
+            client_id: text("clientId")?,
+            client_secret: text("clientSecret")?,
+            client_name: text("clientName")?,
+            scope: text("scope")?,
+            callback_port: port.map(|port| port as u16),
+            callback_url: text("callbackUrl")?,
+            metadata_url: text("authServerMetadataUrl")?,
+        }))
+    }
+
+    /// The address of the authorization server's metadata, where the user names it.
+    pub fn metadata_url(&self) -> Result<Option<Url>, String> {
+        let parse = |url: &String| Url::parse(url).map_err(|error| format!("oauth.authServerMetadataUrl: {error}"));
+        self.metadata_url.as_ref().map(parse).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_member_is_checked() {
+        let read = |value: Value| OAuth::read(&Fields(value.as_object().expect("an object")));
+        assert_eq!(read(json!({})), Ok(Some(OAuth::default())));
+        assert_eq!((read(json!({"oauth": false})), read(json!({"auth": false}))), (Ok(None), Ok(None)));
+        let check = |oauth: Value, why: &str| assert_eq!(read(json!({ "oauth": oauth })), Err(why.to_owned()));
+        check(json!("yes"), "oauth: expected an object or false");
+        check(json!({"clientId": 7}), "oauth.clientId: expected a string, got number");
+        check(json!({"callbackPort": 70000}), "oauth.callbackPort: it is no port");
+        let given = read(json!({"oauth": {"clientId": "c", "callbackPort": 8123}})).expect("usable").expect("on");
+        assert_eq!((given.client_id.as_deref(), given.callback_port), (Some("c"), Some(8123)));
+    }
+}

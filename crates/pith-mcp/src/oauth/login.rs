@@ -1,0 +1,253 @@
+//! Signs the user in: registers a client where that is needed, sends the browser to the authorization server and
+//! exchanges the code it comes back with.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use pith_ai::Web;
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+use url::Url;
+
+use super::callback::{Returned, wait};
+use super::discovery::{Authority, Challenge, discover};
+use super::exchange::{is_loopback, post_form, post_json};
+use super::sign_in::access_token;
+use super::store::{Store, StoredSignIn};
+use crate::config::OAuth;
+
+/// How long the user may take in the browser.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
+const CALLBACK: &str = "http://127.0.0.1/callback";
+const CLIENT_NAME: &str = "pith";
+
+/// How somebody signs in.
+pub enum Means<'a> {
+    /// With a browser. `show` gets the address to open; the address it led to may come from `pasted` instead.
+    Browser { show: &'a mut (dyn FnMut(&str) + Send), pasted: &'a mut (dyn Future<Output = String> + Send + Unpin) },
+    /// With the client's own secret, for machines.
+    ClientCredentials,
+    /// With a token the user has.
+    Token(String),
+}
+
+/// A sign-in to one server.
+pub struct Login {
+    pub web: Web,
+    pub url: Url,
+    pub oauth: OAuth,
+    pub store: Store,
+    pub challenge: Challenge,
+}
+
+impl Login {
+    /// Signs in and keeps the tokens.
+    pub async fn run(&self, means: Means<'_>) -> Result<(), String> {
+        let mut sign_in = self.store.load()?.unwrap_or_default();
+        let tokens = match means {
+            Means::Token(token) if token.is_empty() => return Err("the token is empty".to_owned()),
+            Means::Token(token) => {
+                Map::from_iter([("access_token".to_owned(), json!(token)), ("token_type".to_owned(), json!("Bearer"))])
+            }
+            Means::ClientCredentials => self.with_secret().await?,
+            Means::Browser { show, pasted } => self.with_browser(&mut sign_in, show, pasted).await?,
+        };
+        sign_in.take_tokens(tokens);
+        access_token(&sign_in)?;
+        self.store.save(&sign_in)
+    }
+
+    async fn authority(&self) -> Result<Authority, String> {
+        let given = self.oauth.metadata_url()?;
+        discover(&self.web, &self.url, &self.challenge, given.as_ref()).await
+    }
+
+    fn scope<'a>(&'a self, authority: &'a Authority) -> Option<&'a str> {
+        self.oauth.scope.as_deref().or(authority.scope.as_deref())
+    }
+
+    async fn with_secret(&self) -> Result<Map<String, Value>, String> {
+        let client = Client::configured(&self.oauth).filter(|client| client.secret.is_some());
+        let client = client.ok_or("oauth: clientId and clientSecret are needed for --client-credentials")?;
+        let authority = self.authority().await?;
+        let mut fields = vec![("grant_type", "client_credentials"), ("resource", authority.resource.as_str())];
+        fields.extend(self.scope(&authority).map(|scope| ("scope", scope)));
+        let authorization = client.authorize(&authority, &mut fields);
+        let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
+        answer.accepted("the token endpoint")
+    }
+
+    async fn with_browser(
+        &self,
+        sign_in: &mut StoredSignIn,
+        show: &mut (dyn FnMut(&str) + Send),
+        pasted: &mut (dyn Future<Output = String> + Send + Unpin),
+    ) -> Result<Map<String, Value>, String> {
+        let authority = self.authority().await?;
+        let endpoint = authority.authorization_endpoint.clone();
+        let mut page = endpoint.ok_or("the authorization server has no authorization_endpoint")?;
+        if page.scheme() != "https" && !is_loopback(&page) {
+            return Err(format!("{}: a sign-in needs https://", page.origin().ascii_serialization()));
+        }
+        let (listener, redirect) = self.listen().await?;
+        let client = self.client(sign_in, &authority, &redirect).await?;
+        let (verifier, state) = (random()?, random()?);
+        let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
+        page.query_pairs_mut().extend_pairs([
+            ("response_type", "code"),
+            ("client_id", &client.id),
+            ("redirect_uri", redirect.as_str()),
+            ("state", &state),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+            ("resource", &authority.resource),
+        ]);
+        if let Some(scope) = self.scope(&authority) {
+            page.query_pairs_mut().append_pair("scope", scope);
+        }
+        show(page.as_str());
+        let returned = async {
+            tokio::select! {
+                returned = wait(&listener, &redirect, &state) => returned,
+                text = pasted => {
+                    let url = Url::parse(text.trim()).map_err(|error| format!("the pasted address: {error}"))?;
+                    Returned::read(&url).ok_or_else(|| "the pasted address has no code".to_owned())
+                }
+            }
+        };
+        let returned = timeout(LIMIT, returned).await.map_err(|_| "nobody signed in within 5 minutes".to_owned())??;
+        let code = checked(returned, &state, &authority)?;
+        let mut fields = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code.as_str()),
+            ("redirect_uri", redirect.as_str()),
+            ("code_verifier", verifier.as_str()),
+            ("resource", authority.resource.as_str()),
+        ];
+        let authorization = client.authorize(&authority, &mut fields);
+        let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
+        answer.accepted("the token endpoint")
+    }
+
+    /// Listens where the browser comes back to.
+    async fn listen(&self) -> Result<(TcpListener, Url), String> {
+        let wanted = self.oauth.callback_url.as_deref().unwrap_or(CALLBACK);
+        let mut redirect = Url::parse(wanted).map_err(|error| format!("oauth.callbackUrl: {error}"))?;
+        if redirect.scheme() != "http" || !is_loopback(&redirect) {
+            return Err("oauth.callbackUrl: it must be an http:// address of this machine".to_owned());
+        }
+        let port = redirect.port().or(self.oauth.callback_port).unwrap_or(0);
+        let listener = TcpListener::bind(("127.0.0.1", port)).await;
+        let listener = listener.map_err(|error| format!("port {port} of the callback: {error}"))?;
+        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+        if redirect.port().is_none() {
+            redirect.set_port(Some(port)).map_err(|()| "oauth.callbackUrl: it takes no port".to_owned())?;
+        }
+        Ok((listener, redirect))
+    }
+
+    /// Returns the client to sign in with: the configured one, one that is registered for this address, or a new one.
+    async fn client(
+        &self,
+        sign_in: &mut StoredSignIn,
+        authority: &Authority,
+        redirect: &Url,
+    ) -> Result<Client, String> {
+        if let Some(client) = Client::configured(&self.oauth) {
+            return Ok(client);
+        }
+        if let Some(stored) = sign_in.client() {
+            let redirects = stored.get("redirect_uris").and_then(Value::as_array);
+            if redirects.is_some_and(|all| all.iter().any(|uri| uri.as_str() == Some(redirect.as_str())))
+                && let Some(client) = Client::read(stored)
+            {
+                return Ok(client);
+            }
+        }
+        let Some(endpoint) = &authority.registration_endpoint else {
+            return Err("the authorization server registers no clients: set oauth.clientId".to_owned());
+        };
+        let mut wanted = json!({
+            "client_name": self.oauth.client_name.as_deref().unwrap_or(CLIENT_NAME),
+            "redirect_uris": [redirect.as_str()],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+        });
+        if let Some(scope) = self.scope(authority) {
+            wanted["scope"] = json!(scope);
+        }
+        let answer = post_json(&self.web, endpoint, &wanted).await?;
+        let mut registered = Value::Object(answer.accepted("the registration of pith")?);
+        if registered.get("redirect_uris").is_none() {
+            registered["redirect_uris"] = json!([redirect.as_str()]);
+        }
+        let client = Client::read(&registered).ok_or("the registration of pith: no client_id in the answer")?;
+        sign_in.set_client(registered);
+        Ok(client)
+    }
+}
+
+/// Takes the code of a browser that has come back from the right place, with what it was sent away with.
+fn checked(returned: Returned, state: &str, authority: &Authority) -> Result<String, String> {
+    if returned.state.as_deref() != Some(state) {
+        return Err("the browser came back from another sign-in".to_owned());
+    }
+    match returned.issuer {
+        Some(issuer) if issuer.trim_end_matches('/') != authority.issuer.trim_end_matches('/') => {
+            return Err(format!("the browser came back from {issuer}, not from {}", authority.issuer));
+        }
+        None if authority.is_issuer_returned => {
+            return Err(format!("the browser did not say that it came back from {}", authority.issuer));
+        }
+        _ => {}
+    }
+    returned.code.map_err(|why| format!("the authorization server refused: {why}"))
+}
+
+/// A client that the authorization server knows.
+pub struct Client {
+    pub id: String,
+    pub secret: Option<String>,
+}
+
+impl Client {
+    fn configured(oauth: &OAuth) -> Option<Self> {
+        Some(Client { id: oauth.client_id.clone()?, secret: oauth.client_secret.clone() })
+    }
+
+    fn read(stored: &Value) -> Option<Self> {
+        let text = |key: &str| stored.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Client { id: text("client_id")?, secret: text("client_secret") })
+    }
+
+    /// The client of a sign-in.
+    pub fn known(oauth: &OAuth, sign_in: &StoredSignIn) -> Option<Self> {
+        Client::configured(oauth).or_else(|| Client::read(sign_in.client()?))
+    }
+
+    /// Makes a form that of this client, and returns the header that proves it, where there is one.
+    pub fn authorize<'a>(&'a self, authority: &Authority, fields: &mut Vec<(&'a str, &'a str)>) -> Option<String> {
+        match &self.secret {
+            Some(secret) if !authority.wants_secret_in_form => {
+                Some(format!("Basic {}", STANDARD.encode(format!("{}:{secret}", self.id))))
+            }
+            secret => {
+                fields.push(("client_id", &self.id));
+                fields.extend(secret.as_ref().map(|secret| ("client_secret", secret.as_str())));
+                None
+            }
+        }
+    }
+}
+
+/// 32 random bytes as text.
+fn random() -> Result<String, String> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| "no random numbers".to_owned())?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}

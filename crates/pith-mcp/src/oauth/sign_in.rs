@@ -1,0 +1,84 @@
+//! The stored sign-in of a server: the token that requests carry, renewed in time.
+
+use std::time::Duration;
+
+use pith_ai::Web;
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::discovery::{Challenge, discover};
+use super::exchange::post_form;
+use super::login::{Client, Login, Means};
+use super::store::{Store, StoredSignIn};
+use crate::config::OAuth;
+
+/// A token is renewed this long before its end.
+const MARGIN: Duration = Duration::from_secs(60);
+
+/// How requests to one server get their token.
+pub struct SignIn {
+    web: Web,
+    url: Url,
+    oauth: OAuth,
+    store: Store,
+    /// One renewal at a time.
+    renewal: Mutex<()>,
+}
+
+impl SignIn {
+    pub fn new(web: Web, url: Url, oauth: OAuth, store: Store) -> Self {
+        SignIn { web, url, oauth, store, renewal: Mutex::new(()) }
+    }
+
+    /// Signs somebody in.
+    pub async fn begin(&self, challenge: Challenge, means: Means<'_>) -> Result<(), String> {
+        let (web, url, store) = (self.web.clone(), self.url.clone(), self.store.clone());
+        Login { web, url, oauth: self.oauth.clone(), store, challenge }.run(means).await
+    }
+
+    /// Forgets the sign-in; `false` if there was none.
+    pub fn end(&self) -> Result<bool, String> {
+        self.store.remove()
+    }
+
+    /// Returns the access token, renewed if it is about to end; `None` if nobody has signed in.
+    pub async fn token(&self) -> Option<String> {
+        let sign_in = self.store.load().ok()??;
+        let token = sign_in.access_token()?.to_owned();
+        if sign_in.ends_within(MARGIN) && sign_in.refresh_token().is_some() {
+            // If that fails the old one is sent, and the server decides.
+            return Some(self.renew(&token).await.unwrap_or(token));
+        }
+        Some(token)
+    }
+
+    /// Replaces a token that has ended or was refused. Another process may have done so already.
+    pub async fn renew(&self, stale: &str) -> Result<String, String> {
+        let _renewal = self.renewal.lock().await;
+        let _lock = self.store.lock_refresh().await?;
+        let mut sign_in = self.store.load()?.ok_or("nobody has signed in")?;
+        match sign_in.access_token() {
+            Some(token) if token != stale => return Ok(token.to_owned()),
+            _ => {}
+        }
+        let refresh = sign_in.refresh_token().ok_or("the sign-in cannot be renewed")?.to_owned();
+        let given = self.oauth.metadata_url()?;
+        let authority = discover(&self.web, &self.url, &Challenge::default(), given.as_ref()).await?;
+        let client = Client::known(&self.oauth, &sign_in).ok_or("the client of the sign-in is not known")?;
+        let mut fields = vec![
+            ("grant_type", "refresh_token"),
+            ("refresh_token", refresh.as_str()),
+            ("resource", authority.resource.as_str()),
+        ];
+        let authorization = client.authorize(&authority, &mut fields);
+        let answer = post_form(&self.web, &authority.token_endpoint, &fields, authorization).await?;
+        sign_in.take_tokens(answer.accepted("the renewal of the sign-in")?);
+        self.store.save(&sign_in)?;
+        access_token(&sign_in)
+    }
+}
+
+/// The token that an authorization server has given.
+pub fn access_token(sign_in: &StoredSignIn) -> Result<String, String> {
+    sign_in.access_token().map(str::to_owned).ok_or_else(|| "the authorization server gave no access_token".to_owned())
+}

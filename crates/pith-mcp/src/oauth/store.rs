@@ -1,0 +1,173 @@
+//! `mcp-auth.json`: sign-ins of servers, shared with pi. What is not understood here stays as it is.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pith_config::{FileLock, locked_file};
+use serde_json::{Map, Value, json};
+use tokio::time::sleep;
+use url::Url;
+
+use crate::digest;
+
+/// How long another process may take to renew a token, and how often it is looked for.
+const REFRESH_WAIT: Duration = Duration::from_secs(25);
+const REFRESH_PAUSE: Duration = Duration::from_millis(100);
+
+/// Where the sign-in of one server is kept.
+#[derive(Clone, Debug)]
+pub struct Store {
+    file: PathBuf,
+    key: String,
+    /// The key of older files, the address alone.
+    old_key: String,
+}
+
+/// The sign-in of a server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoredSignIn(Map<String, Value>);
+
+impl StoredSignIn {
+    fn token_text(&self, name: &str) -> Option<&str> {
+        self.0.get("tokens")?.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    pub fn access_token(&self) -> Option<&str> {
+        self.token_text("access_token")
+    }
+
+    pub fn refresh_token(&self) -> Option<&str> {
+        self.token_text("refresh_token")
+    }
+
+    /// The client that the authorization server knows.
+    pub fn client(&self) -> Option<&Value> {
+        self.0.get("clientInformation").filter(|client| client.get("client_id").is_some_and(Value::is_string))
+    }
+
+    pub fn set_client(&mut self, client: Value) {
+        self.0.insert("clientInformation".to_owned(), client);
+    }
+
+    /// Whether the access token ends within this time.
+    pub fn ends_within(&self, margin: Duration) -> bool {
+        let end = self.0.get("tokensExpireAt").and_then(Value::as_f64);
+        end.is_some_and(|end| end <= now() + margin.as_secs_f64() * 1000.0)
+    }
+
+    /// Takes the answer of a token endpoint. A refresh token that is not replaced stays.
+    pub fn take_tokens(&mut self, mut answer: Map<String, Value>) {
+        if let Some(refresh) = self.refresh_token().map(str::to_owned) {
+            answer.entry("refresh_token").or_insert_with(|| json!(refresh));
+        }
+        match answer.get("expires_in").and_then(Value::as_f64) {
+            Some(seconds) => {
+                drop(self.0.insert("tokensExpireAt".to_owned(), json!((now() + seconds * 1000.0).round())))
+            }
+            None => drop(self.0.shift_remove("tokensExpireAt")),
+        }
+        self.0.insert("tokens".to_owned(), Value::Object(answer));
+    }
+}
+
+/// Milliseconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64() * 1000.0)
+}
+
+impl Store {
+    /// The place of a server's sign-in in the file of an agent directory.
+    pub fn of(file: &Path, server: &str, url: &Url) -> Self {
+        let namespace = server.replace('-', "_");
+        Store { file: file.to_owned(), key: format!("mcp__{namespace}|{url}"), old_key: url.to_string() }
+    }
+
+    /// Returns the sign-in, if there is one.
+    pub fn load(&self) -> Result<Option<StoredSignIn>, String> {
+        let read = locked_file::read(&self.file).map_err(|why| format!("{}: {why}", self.file.display()))?;
+        let found = read.as_ref().and_then(|all| all.get(&self.key).or_else(|| all.get(&self.old_key)));
+        Ok(found.and_then(Value::as_object).map(|found| StoredSignIn(found.clone())))
+    }
+
+    /// Keeps the sign-in; one under the older key is taken over.
+    pub fn save(&self, sign_in: &StoredSignIn) -> Result<(), String> {
+        self.update(|all| {
+            all.shift_remove(&self.old_key);
+            all.insert(self.key.clone(), Value::Object(sign_in.0.clone()));
+        })
+    }
+
+    /// Forgets the sign-in; `false` if there was none.
+    pub fn remove(&self) -> Result<bool, String> {
+        if self.load()?.is_none() {
+            return Ok(false);
+        }
+        self.update(|all| {
+            if all.shift_remove(&self.key).is_none() {
+                all.shift_remove(&self.old_key);
+            }
+        })?;
+        Ok(true)
+    }
+
+    fn update(&self, edit: impl FnOnce(&mut Map<String, Value>)) -> Result<(), String> {
+        locked_file::update(&self.file, edit).map_err(|error| error.to_string())
+    }
+
+    /// Waits until no other process renews the token. Servers replace refresh tokens, so two renewals with the same
+    /// one would lose the sign-in.
+    pub async fn lock_refresh(&self) -> Result<FileLock, String> {
+        let name = format!("mcp-auth-refresh-{}", &digest::hex(&[&self.key])[..16]);
+        let file = self.file.with_file_name(name);
+        let mut waited = Duration::ZERO;
+        loop {
+            match FileLock::acquire(&file) {
+                Ok(lock) => return Ok(lock),
+                Err(error) if error.kind() != std::io::ErrorKind::WouldBlock || waited >= REFRESH_WAIT => {
+                    return Err(format!("{}: {error}", file.display()));
+                }
+                Err(_) => sleep(REFRESH_PAUSE).await,
+            }
+            waited += REFRESH_PAUSE;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sign_ins_of_pi_are_found_and_what_is_unknown_stays() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("mcp-auth.json");
+        let url = Url::parse("https://example.com").expect("an address");
+        let theirs = json!({"mcp__my_server|https://example.com/": {"tokens": {"access_token": "a", "refresh_token": "r"},
+            "tokensExpireAt": 5, "discovery": {"x": 1}}, "other": 7});
+        std::fs::write(&file, theirs.to_string()).expect("written");
+        let store = Store::of(&file, "my-server", &url);
+        let mut sign_in = store.load().expect("readable").expect("there");
+        assert_eq!((sign_in.access_token(), sign_in.ends_within(Duration::ZERO)), (Some("a"), true));
+        sign_in.take_tokens(json!({"access_token": "b", "expires_in": 3600}).as_object().expect("an object").clone());
+        store.save(&sign_in).expect("saved");
+        let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("there")).expect("JSON");
+        let kept = &read["mcp__my_server|https://example.com/"];
+        assert_eq!((&read["other"], &kept["discovery"]), (&json!(7), &json!({"x": 1})));
+        assert_eq!(kept["tokens"], json!({"access_token": "b", "expires_in": 3600, "refresh_token": "r"}));
+        assert!(!store.load().expect("readable").expect("there").ends_within(Duration::from_secs(60)));
+        assert_eq!((store.remove(), store.remove()), (Ok(true), Ok(false)));
+    }
+
+    #[test]
+    fn an_older_entry_is_taken_over() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("mcp-auth.json");
+        let url = Url::parse("https://example.com/mcp").expect("an address");
+        std::fs::write(&file, r#"{"https://example.com/mcp": {"tokens": {"access_token": "a"}}}"#).expect("written");
+        let store = Store::of(&file, "s", &url);
+        let sign_in = store.load().expect("readable").expect("there");
+        store.save(&sign_in).expect("saved");
+        let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("there")).expect("JSON");
+        assert_eq!(read.as_object().expect("an object").keys().collect::<Vec<_>>(), ["mcp__s|https://example.com/mcp"]);
+    }
+}

@@ -1,0 +1,283 @@
+//! Sign-in to a server that is its own authorization server: registration, code with PKCE, renewal, sign-out.
+
+use std::future::pending;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use pith_mcp::{Means, State};
+use ring::digest::{SHA256, digest};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use url::Url;
+
+use crate::bench::{Bench, text};
+use crate::http::{Request, full, head, read_request};
+
+/// What is different about an authorization server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Good,
+    /// Calls itself something else.
+    OtherIssuer,
+    /// Its metadata speaks for another server.
+    OtherResource,
+    NoRegistration,
+    /// Its tokens end within a minute.
+    ShortLived,
+}
+
+/// A server and its authorization server in this process.
+struct Guarded {
+    kind: Kind,
+    address: String,
+    /// The number of the token that is accepted.
+    accepted: AtomicUsize,
+    /// The number of the last token that was given out.
+    given: AtomicUsize,
+    /// What the page was opened with.
+    page: Mutex<Vec<(String, String)>>,
+    log: Mutex<Vec<String>>,
+}
+
+impl Guarded {
+    async fn start(kind: Kind) -> Arc<Guarded> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port");
+        let server = Arc::new(Guarded {
+            kind,
+            address: format!("http://{}", listener.local_addr().expect("an address")),
+            accepted: AtomicUsize::new(1),
+            given: AtomicUsize::new(0),
+            page: Mutex::default(),
+            log: Mutex::default(),
+        });
+        let serving = server.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serving.clone().serve(stream));
+            }
+        });
+        server
+    }
+
+    fn bench(&self, oauth: Value) -> Bench {
+        Bench::new(json!({"s": {"url": format!("{}/mcp", self.address), "oauth": oauth}}))
+    }
+
+    async fn serve(self: Arc<Self>, stream: TcpStream) {
+        let (reader, mut writer) = stream.into_split();
+        let mut reader = BufReader::new(reader);
+        while let Some(request) = read_request(&mut reader).await {
+            self.log.lock().expect("no panic").push(format!("{} {} {}", request.method, request.path, request.text));
+            if self.answer(&request, &mut writer).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn answer(&self, request: &Request, writer: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
+        let address = &self.address;
+        let (status, body) = match (request.method.as_str(), request.path.as_str()) {
+            ("POST", "/mcp") => return self.serve_mcp(request, writer).await,
+            ("GET", "/prm") => {
+                let resource = if self.kind == Kind::OtherResource { "https://example.com/" } else { address };
+                ("200 OK", json!({"resource": resource, "authorization_servers": [address]}))
+            }
+            ("GET", "/.well-known/oauth-authorization-server") => ("200 OK", self.metadata()),
+            ("POST", "/register") => ("201 Created", json!({"client_id": "client-1"})),
+            ("POST", "/token") => self.token(&request.text),
+            _ => ("404 Not Found", json!({})),
+        };
+        full(writer, status, "application/json", &body.to_string()).await
+    }
+
+    fn metadata(&self) -> Value {
+        let at = |path: &str| format!("{}{path}", self.address);
+        let issuer = if self.kind == Kind::OtherIssuer { "https://example.com".to_owned() } else { at("") };
+        let mut metadata = json!({"issuer": issuer, "authorization_endpoint": at("/authorize"),
+            "token_endpoint": at("/token"), "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": true});
+        if self.kind != Kind::NoRegistration {
+            metadata["registration_endpoint"] = json!(at("/register"));
+        }
+        metadata
+    }
+
+    fn token(&self, form: &str) -> (&'static str, Value) {
+        let form: Vec<(String, String)> = url::form_urlencoded::parse(form.as_bytes()).into_owned().collect();
+        let value = |name: &str| form.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str());
+        let page = self.page.lock().expect("no panic").clone();
+        let opened = |name: &str| page.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value.as_str());
+        let given = self.given.load(Ordering::SeqCst);
+        let is_good = match value("grant_type") {
+            "authorization_code" => {
+                let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, value("code_verifier").as_bytes()));
+                value("code") == "code-1"
+                    && challenge == opened("code_challenge")
+                    && value("redirect_uri") == opened("redirect_uri")
+                    && value("client_id") == opened("client_id")
+                    && value("resource") == self.address
+            }
+            "refresh_token" => value("refresh_token") == format!("refresh-{given}"),
+            _ => false,
+        };
+        if !is_good {
+            return ("400 Bad Request", json!({"error": "invalid_grant", "error_description": "no such grant"}));
+        }
+        let (number, seconds) = (given + 1, if self.kind == Kind::ShortLived { 30 } else { 3600 });
+        self.given.store(number, Ordering::SeqCst);
+        let token = json!({"access_token": format!("token-{number}"), "refresh_token": format!("refresh-{number}"),
+            "token_type": "Bearer", "expires_in": seconds});
+        ("200 OK", token)
+    }
+
+    async fn serve_mcp(&self, request: &Request, writer: &mut (impl AsyncWriteExt + Unpin)) -> std::io::Result<()> {
+        let expected = format!("Bearer token-{}", self.accepted.load(Ordering::SeqCst));
+        if request.header("authorization") != Some(&expected) {
+            let challenge =
+                format!("www-authenticate: Bearer resource_metadata=\"{}/prm\", scope=\"tools\"", self.address);
+            return head(writer, "401 Unauthorized", &["content-length: 0", &challenge]).await;
+        }
+        let result = match request.body["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}),
+            "tools/list" => json!({"tools": [{"name": "echo", "inputSchema": {}}]}),
+            "tools/call" => json!({"content": [{"type": "text", "text": "hello"}]}),
+            called if called.starts_with("notifications/") => {
+                return head(writer, "202 Accepted", &["content-length: 0"]).await;
+            }
+            _ => return full(writer, "400 Bad Request", "text/plain", "what?").await,
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result});
+        full(writer, "200 OK", "application/json", &answer.to_string()).await
+    }
+
+    /// Signs in, with a browser that comes back to the address of the callback with these values.
+    async fn login(self: &Arc<Self>, bench: &Bench, back: &[(&str, &str)]) -> Result<(), String> {
+        let server = self.clone();
+        let back: Vec<(String, String)> = back.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        let mut browse = move |page: &str| {
+            let page = Url::parse(page).expect("an address");
+            assert_eq!(page.path(), "/authorize");
+            let opened: Vec<(String, String)> = page.query_pairs().into_owned().collect();
+            *server.page.lock().expect("no panic") = opened.clone();
+            let value = |name: &str| opened.iter().find(|(key, _)| key == name).expect("given").1.clone();
+            let mut target = Url::parse(&value("redirect_uri")).expect("an address");
+            target.query_pairs_mut().append_pair("state", &value("state")).extend_pairs(&back);
+            tokio::spawn(browse_to(target));
+        };
+        let mut never = pin!(pending());
+        bench.servers.login("s", Means::Browser { show: &mut browse, pasted: &mut never }).await
+    }
+}
+
+/// Visits other pages of the callback first, which must not disturb it, and then the right one.
+async fn browse_to(target: Url) {
+    let port = target.port().expect("a port");
+    let mut wrong = target.clone();
+    wrong.set_query(Some("code=stolen&state=other"));
+    let visits = [("/favicon.ico".to_owned(), "404"), (path_of(&wrong), "404"), (path_of(&target), "200")];
+    for (path, status) in visits {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("somebody listens");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+    }
+}
+
+fn path_of(url: &Url) -> String {
+    format!("{}?{}", url.path(), url.query().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn somebody_signs_in_the_token_is_renewed_and_forgotten() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(Value::Null);
+    bench.connect().await;
+    assert_eq!((bench.state(), &*bench.error()), (State::NeedsAuth, "wants a sign-in (401): pith mcp login s"));
+    assert_eq!(bench.servers.diagnostics()[0].code, "mcp_auth");
+    server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
+    let opened = server.page.lock().expect("no panic").clone();
+    assert!(opened.contains(&("scope".to_owned(), "tools".to_owned())), "{opened:?}");
+    let file = bench.directory.path().join("agent/mcp-auth.json");
+    let stored = || serde_json::from_slice::<Value>(&std::fs::read(&file).expect("kept")).expect("JSON");
+    let key = format!("mcp__s|{}/mcp", server.address);
+    assert_eq!(stored()[&key]["tokens"]["access_token"], "token-1");
+    assert_eq!(stored()[&key]["clientInformation"]["client_id"], "client-1");
+    #[cfg(unix)]
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).expect("kept").permissions()) & 0o777,
+        0o600
+    );
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    // The token is refused from now on: it is renewed, and the call is made.
+    server.accepted.store(2, Ordering::SeqCst);
+    assert_eq!(text(&bench.call("echo", json!({})).await), "hello");
+    assert_eq!(stored()[&key]["tokens"]["refresh_token"], "refresh-2");
+    assert_eq!(bench.servers.logout("s").await, Ok(true));
+    assert_eq!(bench.servers.logout("s").await, Ok(false));
+    assert_eq!(text(&bench.call("echo", json!({})).await), "s: wants a sign-in (401)");
+    let log = server.log.lock().expect("no panic").join("\n");
+    assert!(!log.contains("stolen"), "{log}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_before_it_ends() {
+    let server = Guarded::start(Kind::ShortLived).await;
+    let bench = server.bench(Value::Null);
+    server.login(&bench, &[("code", "code-1"), ("iss", &server.address)]).await.expect("signed in");
+    // The first token has less than a minute: the first request already carries the second one, and so on.
+    server.accepted.store(2, Ordering::SeqCst);
+    let file = bench.directory.path().join("agent/mcp-auth.json");
+    bench.connect().await;
+    let stored = std::fs::read_to_string(&file).expect("kept");
+    assert!(!stored.contains("token-1\""), "{stored}");
+    let log = server.log.lock().expect("no panic").join("\n");
+    assert!(log.contains("grant_type=refresh_token&refresh_token=refresh-1"), "{log}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_sign_in_that_goes_wrong_says_why() {
+    let check = async |kind: Kind, back: &[(&str, &str)], why: &str| {
+        let server = Guarded::start(kind).await;
+        let bench = server.bench(Value::Null);
+        let failed = server.login(&bench, back).await.expect_err("refused");
+        assert_eq!(failed.replace(&server.address, "ADDRESS"), why);
+        assert!(!bench.directory.path().join("agent/mcp-auth.json").exists());
+    };
+    let refused = [("error", "access_denied"), ("error_description", "not you"), ("iss", "x")];
+    check(Kind::Good, &refused, "the browser came back from x, not from ADDRESS").await;
+    check(Kind::Good, &[("code", "code-1")], "the browser did not say that it came back from ADDRESS").await;
+    let issuer = "the authorization server calls itself https://example.com, not ADDRESS";
+    check(Kind::OtherIssuer, &[], issuer).await;
+    check(Kind::OtherResource, &[], "its metadata is that of another server: https://example.com/").await;
+    check(Kind::NoRegistration, &[], "the authorization server registers no clients: set oauth.clientId").await;
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(Value::Null);
+    let denied = server.login(&bench, &[("error", "access_denied"), ("iss", &server.address)]).await;
+    assert_eq!(denied, Err("the authorization server refused: access_denied".to_owned()));
+    let wrong = server.login(&bench, &[("code", "code-2"), ("iss", &server.address)]).await;
+    assert_eq!(wrong, Err("the token endpoint: no such grant (400)".to_owned()));
+    let program = Bench::with("plain");
+    let refused = program.servers.login("s", Means::Token("x".to_owned())).await.expect_err("refused");
+    assert_eq!(refused, "s is a program; only servers with a url take a sign-in");
+}
+
+#[tokio::test]
+async fn a_token_of_the_user_is_kept_and_a_secret_is_needed_for_machines() {
+    let server = Guarded::start(Kind::Good).await;
+    let bench = server.bench(json!({"clientId": "c"}));
+    let without = bench.servers.login("s", Means::ClientCredentials).await.expect_err("refused");
+    assert_eq!(without, "oauth: clientId and clientSecret are needed for --client-credentials");
+    bench.servers.login("s", Means::Token("token-1".to_owned())).await.expect("kept");
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    bench.servers.close().await;
+}
