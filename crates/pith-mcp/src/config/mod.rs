@@ -2,12 +2,14 @@
 
 mod entry;
 mod fields;
+mod imports;
 mod known;
 mod oauth;
 mod sources;
 mod values;
 
 pub use entry::{EntryError, Exposure, Lifecycle, Protocol, Remote, ServerConfig, Stdio, Transport, read_entry};
+pub use imports::Program as ImportedProgram;
 pub use known::KnownServers;
 pub use oauth::OAuth;
 pub use sources::{Given, Places, Read, Source, TimeoutUnit, is_same, read_all, read_host};

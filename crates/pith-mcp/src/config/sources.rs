@@ -7,6 +7,7 @@ use pith_protocol::fields::type_name;
 use serde_json::{Map, Value};
 
 use super::entry::{ServerConfig, read_entry};
+use super::imports::Program as ImportedProgram;
 use super::known::KnownServers;
 
 /// The code of findings about configuration.
@@ -160,6 +161,7 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
             }
         }
     }
+    reading.imports(places);
     for (name, _, path) in overrides {
         if !reading.read.servers.iter().any(|server| is_same(&server.name, &name)) {
             reading.warn(&path, format!("server \"{name}\": it has neither \"command\" nor \"url\""));
@@ -291,6 +293,38 @@ impl Reading {
         }
     }
 
+    /// Adds the servers of the programs that the user's file imports.
+    fn imports(&mut self, places: &Places) {
+        let file = places.user_file();
+        // The file has been read before; what is wrong with it is known.
+        let named = document::read(&file).ok().flatten().and_then(|mut read| read.get_mut("imports").map(Value::take));
+        let names = match named {
+            None | Some(Value::Null) => return,
+            Some(Value::Array(names)) => names,
+            Some(other) => return self.warn(&file, format!("imports: expected an array, got {}", type_name(&other))),
+        };
+        for (index, name) in names.iter().enumerate() {
+            match name.as_str().ok_or_else(|| "expected a string".to_owned()).and_then(ImportedProgram::named) {
+                Ok(program) => self.import(program, places),
+                Err(why) => self.warn(&file, format!("imports[{index}]: {why}")),
+            }
+        }
+    }
+
+    fn import(&mut self, program: ImportedProgram, places: &Places) {
+        let path = program.file(&places.environment);
+        let entries = match program.entries(&path) {
+            Ok(entries) => entries,
+            Err(why) => return self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, why)),
+        };
+        let file = ConfigFile { path, source: Source::User, unit: program.unit() };
+        for (name, value) in entries {
+            if let Some(server) = self.entry(&name, &value, &file) {
+                self.add(server);
+            }
+        }
+    }
+
     fn untrusted(&mut self, path: &Path, entries: &Map<String, Value>) {
         let names: Vec<&str> = entries.keys().map(String::as_str).collect();
         if !names.is_empty() {
@@ -365,6 +399,21 @@ mod tests {
         assert_eq!(findings, Vec::<String>::new());
         let (servers, _) = home.read(&Given { no_files: true, ..given }, true);
         assert_eq!(servers, ["c flag"]);
+    }
+
+    #[test]
+    fn servers_of_other_programs_are_imported_last() {
+        let home = home();
+        home.write(
+            "agent/mcp.json",
+            r#"{"imports": ["cursor", "codex", "emacs"], "mcpServers": {"a": {"command": "x"}}}"#,
+        );
+        home.write("home/.cursor/mcp.json", r#"{"mcpServers": {"a": {"command": "theirs"}, "b": {"command": "y"}}}"#);
+        home.write("home/.codex/config.toml", "[mcp_servers.c]\ncommand = 7\n");
+        let (servers, findings) = home.read(&Given::default(), true);
+        assert_eq!(servers, ["a user", "b user"]);
+        assert_eq!(findings[0], "server \"c\": command: expected a string, got number");
+        assert!(findings[1].starts_with("imports[2]: expected one of \"claude-code\", "), "{findings:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The arguments of `pith mcp`.
 
+use pith_mcp::config::ImportedProgram;
 use serde_json::{Map, Value, json};
 
 /// The text of `pith mcp --help`.
@@ -15,6 +16,8 @@ pub const USAGE: &str = "Usage: pith mcp <command>
                                      sign in to a server with a url: with the browser,
                                      a token from stdin, or the client's secret
   logout NAME                        forget the sign-in
+  import PROGRAM [--dry-run]         copy the servers of claude-code, claude-desktop, cursor,
+                                     vscode, windsurf, codex or opencode into your mcp.json
 ";
 
 /// What to do.
@@ -27,6 +30,7 @@ pub enum Wish {
     Test { name: String, call: Option<(String, Map<String, Value>)> },
     Login { name: String, with: LoginWith },
     Logout { name: String },
+    Import { program: ImportedProgram, is_dry: bool },
 }
 
 /// What somebody signs in with.
@@ -48,7 +52,7 @@ pub enum Scope {
 pub fn parse(arguments: &[String]) -> Result<Wish, String> {
     let (verb, rest) = match arguments.split_first() {
         Some((verb, rest)) => (verb.as_str(), rest),
-        None => return Err(format!("mcp requires list, add, remove, test, login or logout\n\n{USAGE}")),
+        None => return Err(format!("mcp requires list, add, remove, test, login, logout or import\n\n{USAGE}")),
     };
     if matches!(verb, "help" | "-h" | "--help")
         || rest.iter().take_while(|word| *word != "--").any(|word| word == "-h" || word == "--help")
@@ -71,6 +75,14 @@ pub fn parse(arguments: &[String]) -> Result<Wish, String> {
         }
         "test" => test(rest),
         "login" => login(rest),
+        "import" => match rest {
+            [name] => Ok(Wish::Import { program: ImportedProgram::named(name)?, is_dry: false }),
+            [name, flag] | [flag, name] if flag == "--dry-run" => {
+                Ok(Wish::Import { program: ImportedProgram::named(name)?, is_dry: true })
+            }
+            [] => Err("mcp import requires a program".to_owned()),
+            [other, ..] => Err(unexpected(other)),
+        },
         "logout" => {
             let mut wanted = Named::default();
             for argument in rest {
@@ -219,6 +231,8 @@ mod tests {
         check("add n --env A -- p", "--env requires NAME=VALUE");
         check("add n --url", "--url requires a value");
         check("remove", "mcp remove requires a name");
+        check("import", "mcp import requires a program");
+        check("import emacs", "expected one of");
         check("login", "mcp login requires a name");
         check("login n --device", "unexpected argument: --device");
         check("test n --call t [1]", "--call t:");

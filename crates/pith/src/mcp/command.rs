@@ -47,6 +47,11 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
             show(&format!("removed {name} from {}\n", path.display()))
         }
         Wish::List { is_json } => connected(&cli, places, async |servers| list(&servers, is_json).await),
+        Wish::Import { program, is_dry } => {
+            let lines = file::import(&places.user_file(), program, &places.environment, is_dry)?;
+            let nothing = format!("{} has no MCP servers\n", program.name());
+            show(&if lines.is_empty() { nothing } else { lines.join("\n") + "\n" })
+        }
         Wish::Login { name, with } => connected(&cli, places, async |servers| login(&servers, &name, with).await),
         Wish::Logout { name } => connected(&cli, places, async |servers| {
             let is_done = servers.logout(&name).await.map_err(anyhow::Error::msg)?;

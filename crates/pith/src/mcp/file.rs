@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use pith_config::locked_file;
-use pith_mcp::config::{Source, TimeoutUnit, is_same, read_entry};
+use pith_config::{Environment, locked_file};
+use pith_mcp::config::{ImportedProgram, Source, TimeoutUnit, is_same, read_entry};
 use serde_json::{Map, Value, json};
 
 /// Adds a server, or replaces the one of that name.
@@ -23,6 +23,50 @@ pub fn add(file: &Path, name: &str, entry: Map<String, Value>) -> anyhow::Result
         }
     });
     written.with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Copies the servers of another program and says what came of each. Those of a name that is there stay as they are.
+pub fn import(
+    file: &Path,
+    program: ImportedProgram,
+    environment: &Environment,
+    is_dry: bool,
+) -> anyhow::Result<Vec<String>> {
+    let theirs = program.file(environment);
+    let entries = program.entries(&theirs).map_err(|why| anyhow::anyhow!("{}: {why}", theirs.display()))?;
+    let present = names(file)?;
+    let mut lines = Vec::new();
+    for (name, entry) in entries {
+        let entry = with_plain_timeout(entry, program.unit());
+        lines.push(match read_entry(&name, &entry, Source::User, TimeoutUnit::Seconds) {
+            Err(error) => format!("left out: {error}"),
+            Ok(_) if present.iter().any(|other| is_same(other, &name)) => format!("{name} is there already"),
+            Ok(_) if is_dry => format!("would add {name}"),
+            Ok(_) => {
+                add(file, &name, entry.as_object().cloned().unwrap_or_default())?;
+                format!("added {name}")
+            }
+        });
+    }
+    Ok(lines)
+}
+
+/// Writes a timeout as the key that means the same in every file.
+fn with_plain_timeout(mut entry: Value, unit: TimeoutUnit) -> Value {
+    if let (TimeoutUnit::Milliseconds, Some(entry)) = (unit, entry.as_object_mut())
+        && let Some(timeout) = entry.shift_remove("timeout")
+    {
+        entry.entry("requestTimeoutMs").or_insert(timeout);
+    }
+    entry
+}
+
+fn names(file: &Path) -> anyhow::Result<Vec<String>> {
+    check_shape(file)?;
+    let read = locked_file::read(file).map_err(|why| anyhow::anyhow!("{}: {why}", file.display()))?;
+    let of = |key: &str| read.as_ref().and_then(|read| read.get(key)).and_then(Value::as_object);
+    let servers = ["mcpServers", "servers"].into_iter().filter_map(of).flatten();
+    Ok(servers.map(|(name, _)| name.clone()).collect())
 }
 
 /// Removes a server; an error if there is none of that name.
@@ -60,5 +104,30 @@ fn check_shape(file: &Path) -> anyhow::Result<()> {
             }
         }
         Some(_) => bail!("{} is no JSON object", file.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_of_another_program_are_copied_once() {
+        let home = tempfile::tempdir().expect("a directory");
+        let environment = Environment::of(home.path(), []);
+        std::fs::create_dir(home.path().join(".cursor")).expect("made");
+        let theirs = json!({"mcpServers": {"a": {"command": "x", "env": {"T": "${TOKEN}"}, "timeout": 5000},
+            "b": {"command": "y"}, "c": {}}});
+        std::fs::write(home.path().join(".cursor/mcp.json"), theirs.to_string()).expect("written");
+        let file = home.path().join("mcp.json");
+        std::fs::write(&file, r#"{"mcpServers": {"b": {"command": "mine"}}, "other": 1}"#).expect("written");
+        let import = |is_dry| import(&file, ImportedProgram::Cursor, &environment, is_dry).expect("imported");
+        let bad = "left out: server \"c\": it has neither \"command\" nor \"url\"";
+        assert_eq!(import(true), ["would add a", "b is there already", bad]);
+        assert_eq!(import(false), ["added a", "b is there already", bad]);
+        assert_eq!(import(false)[0], "a is there already");
+        let read: Value = serde_json::from_slice(&std::fs::read(&file).expect("there")).expect("JSON");
+        let a = json!({"command": "x", "env": {"T": "${TOKEN}"}, "requestTimeoutMs": 5000});
+        assert_eq!(read, json!({"mcpServers": {"b": {"command": "mine"}, "a": a}, "other": 1}));
     }
 }
