@@ -93,6 +93,16 @@ pub fn read_message(mut message: Map<String, Value>, answered: impl FnOnce(i64) 
     Reading::Message(Box::new(message))
 }
 
+/// Reads a line as if it answered a handshake, for fuzzing. Returns the answer that it gets at once, if it gets one.
+#[doc(hidden)]
+pub fn answer_to_line(line: &[u8]) -> Option<Value> {
+    let Ok(Value::Object(message)) = serde_json::from_slice(line) else { return None };
+    match read_message(message, |_| Some(ResultOf::Handshake)) {
+        Reading::Refusal(answer) => Some(answer),
+        Reading::Message(_) | Reading::Noise | Reading::Nothing => None,
+    }
+}
+
 /// Keeps a result as it is, unless rmcp itself has to understand it.
 fn read_result(result: Value, of: ResultOf) -> Result<ServerResult, String> {
     if of == ResultOf::Request {

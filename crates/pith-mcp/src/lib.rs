@@ -40,6 +40,8 @@ mod result;
 mod schema;
 
 pub use connection::{CallError, Connection};
+#[doc(hidden)]
+pub use frames::answer_to_line;
 pub use oauth::Means;
 pub use offer::Offer;
 pub use questions::Ask;

@@ -108,6 +108,22 @@ fn programs_of_extensions_are_confined_too() {
 }
 
 #[test]
+fn mcp_servers_are_confined_too() {
+    if !is_enforced() {
+        return;
+    }
+    let (home, _server) = scene([Turn::text("done"), Turn::text("done")]);
+    let script = format!("echo in > inside.txt; echo out > {}", outside(&home).display());
+    let servers = json!({"mcpServers": {"writer": {"command": "sh", "args": ["-c", script]}}});
+    home.write_agent_file("mcp.json", servers.to_string());
+    events(&home, &["--sandbox", "workspace-write"]);
+    assert!(home.work().join("inside.txt").exists() && !outside(&home).exists());
+    // The same server without a sandbox does both, or the test would show nothing.
+    events(&home, &["--no-sandbox"]);
+    assert!(outside(&home).exists());
+}
+
+#[test]
 fn the_host_is_told_what_is_enforced() {
     if !is_enforced() {
         return;
