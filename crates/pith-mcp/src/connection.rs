@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{ServerConfig, Transport};
 use crate::handler::{Handler, root_of};
+use crate::handshake::Era;
 use crate::http;
 use crate::inputs::{Given, Inputs, MAX_ROUNDS};
 use crate::launch::Launch;
@@ -88,21 +89,22 @@ impl Routes {
 
 impl Connection {
     /// Connects to a server: starts its program if it has one, and shakes hands.
-    pub async fn open(config: &ServerConfig, launch: &Launch) -> Result<Connection, Failure> {
+    /// What it spoke last is tried first.
+    pub async fn open(config: &ServerConfig, launch: &Launch, last: Option<Era>) -> Result<Connection, Failure> {
         let (progress, list_changed) = (Arc::<Routes>::default(), Arc::new(Notify::new()));
         let questions = Questions::of(&config.name, launch.ask.clone());
         let handler = || Handler::new(&launch.cwd, progress.clone(), list_changed.clone(), questions.clone());
         let (service, counterpart, remarks) = match &config.transport {
             Transport::Stdio(stdio) => {
                 let program = Program::start(config, stdio, launch).await?;
-                let service = program.shake_hands(config, handler).await?;
+                let service = program.shake_hands(config, last, handler).await?;
                 let remarks = program.remarks.clone();
                 (service, Counterpart::Program(program), remarks)
             }
             Transport::Remote(remote) => {
                 let target = http::Target::resolve(config, remote, launch).await?;
                 let remarks = target.remarks.clone();
-                let (service, session) = http::connect(target, config, remote.is_sse, handler).await?;
+                let (service, session) = http::connect(target, config, remote.is_sse, last, handler).await?;
                 (service, Counterpart::Address(session), remarks)
             }
         };

@@ -12,9 +12,10 @@ use crate::stdio::Pipes;
 pub type Service = RunningService<RoleClient, Handler>;
 
 /// Shakes hands over pipes: `initialize` first, because every server that exists answers it and none can hang on it.
-/// A server that knows only the newer era refuses, and is asked to introduce itself instead.
+/// A server that knows only the newer era refuses, and is asked to introduce itself instead; next time, that comes first.
 pub async fn over_pipes(
     protocol: Protocol,
+    last: Option<Era>,
     pipes: &Pipes<pipe::Receiver, pipe::Sender>,
     handler: impl Fn() -> Handler,
 ) -> Result<Service, Refusal> {
@@ -22,12 +23,31 @@ pub async fn over_pipes(
     let served = match protocol {
         Protocol::Legacy => serve(ClientLifecycleMode::Initialize).await,
         Protocol::Modern => serve(modern_era()).await,
+        Protocol::Auto if last == Some(Era::Newer) => match serve(modern_era()).await {
+            Err(ClientInitializeError::JsonRpcError(_)) => serve(ClientLifecycleMode::Initialize).await,
+            served => served,
+        },
         Protocol::Auto => match serve(ClientLifecycleMode::Initialize).await {
             Err(ClientInitializeError::JsonRpcError(_)) => serve(modern_era()).await,
             served => served,
         },
     };
     known_version(served.map_err(|error| Refusal::of(&error))?)
+}
+
+/// Which of the two protocols a server spoke when it was last connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// With a handshake.
+    Older,
+    Newer,
+}
+
+impl Era {
+    /// The era of a version.
+    pub fn of(version: &str) -> Self {
+        if version == ProtocolVersion::LATEST.as_str() { Era::Newer } else { Era::Older }
+    }
 }
 
 /// The way to open a connection of the newer era.

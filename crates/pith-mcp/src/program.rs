@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{ServerConfig, Stdio};
 use crate::connection::CANCEL_GRACE;
 use crate::handler::Handler;
-use crate::handshake::{self, Refusal, Service};
+use crate::handshake::{self, Era, Refusal, Service};
 use crate::launch::Launch;
 use crate::remarks::Remarks;
 use crate::state::Failure;
@@ -56,8 +56,14 @@ impl Program {
     }
 
     /// Shakes hands; a program that does not is ended.
-    pub async fn shake_hands(&self, config: &ServerConfig, handler: impl Fn() -> Handler) -> Result<Service, Failure> {
-        let shaken = timeout(config.startup_timeout, handshake::over_pipes(config.protocol, &self.pipes, handler));
+    pub async fn shake_hands(
+        &self,
+        config: &ServerConfig,
+        last: Option<Era>,
+        handler: impl Fn() -> Handler,
+    ) -> Result<Service, Failure> {
+        let shaken =
+            timeout(config.startup_timeout, handshake::over_pipes(config.protocol, last, &self.pipes, handler));
         let why = match shaken.await {
             Ok(Ok(service)) => return Ok(service),
             Ok(Err(Refusal::Said(why))) => self.remarks.masked(&why) + &self.last_remarks(),

@@ -13,6 +13,7 @@ use tracing::{debug, info};
 use crate::cache::Cache;
 use crate::config::{Lifecycle, ServerConfig};
 use crate::connection::{CallError, Connection};
+use crate::handshake::Era;
 use crate::launch::Launch;
 use crate::offer::Offer;
 use crate::servers::Updates;
@@ -211,7 +212,8 @@ impl Server {
 
     async fn start(self: Arc<Self>) {
         let began = Instant::now();
-        let opened = match Connection::open(&self.config, &self.launch).await {
+        let last = self.inner().offer.as_ref().map(|offer| Era::of(&offer.protocol_version));
+        let opened = match Connection::open(&self.config, &self.launch, last).await {
             Ok(connection) => match connection.offer().await {
                 Ok(offer) => Ok((Arc::new(connection), offer)),
                 Err(error) => {

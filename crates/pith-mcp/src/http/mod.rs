@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::config::{Protocol, ServerConfig};
 use crate::handler::Handler;
-use crate::handshake::{Refusal, Service, known_version, modern_era, said};
+use crate::handshake::{Era, Refusal, Service, known_version, modern_era, said};
 use crate::state::{Failure, State};
 
 use target::Fault;
@@ -59,12 +59,14 @@ pub async fn connect(
     target: Target,
     config: &ServerConfig,
     is_sse: bool,
+    last: Option<Era>,
     handler: impl Fn() -> Handler,
 ) -> Result<(Service, Session), Failure> {
     let ways: &[Way] = match config.protocol {
         _ if is_sse => &[Way::Sse],
         Protocol::Modern => &[Way::Modern],
         Protocol::Legacy => &[Way::Legacy, Way::Sse],
+        Protocol::Auto if last == Some(Era::Older) => &[Way::Legacy, Way::Modern, Way::Sse],
         // A server of the older era refuses the newer one at once over HTTP.
         Protocol::Auto => &[Way::Modern, Way::Legacy, Way::Sse],
     };
@@ -74,6 +76,10 @@ pub async fn connect(
         for way in ways {
             match open(*way, &target, handler()).await {
                 Ok(connected) => return Ok(connected),
+                // A server that has learned the newer era may have forgotten the older one.
+                Err(attempt) if *way == Way::Legacy && ways.contains(&Way::Modern) && attempt.was_answered() => {
+                    refusal = Some(attempt.failure);
+                }
                 Err(attempt) if !attempt.leaves(*way) => return Err(attempt.failure),
                 // What the older transport says to a server that never had it explains nothing.
                 Err(attempt) if *way == Way::Sse && refusal.is_some() => drop(attempt),
@@ -104,6 +110,11 @@ struct Attempt {
 }
 
 impl Attempt {
+    /// Whether the server has said no, which it may not say to the other era.
+    fn was_answered(&self) -> bool {
+        self.fault.is_none() && self.failure.state != State::NeedsAuth
+    }
+
     /// Whether another way may still lead to the server.
     fn leaves(&self, way: Way) -> bool {
         match (&self.fault, way) {

@@ -247,7 +247,12 @@ pub async fn head(writer: &mut (impl AsyncWriteExt + Unpin), status: &str, heade
     writer.write_all(format!("HTTP/1.1 {status}\r\n{}\r\n\r\n", headers.join("\r\n")).as_bytes()).await
 }
 
-pub async fn full(writer: &mut (impl AsyncWriteExt + Unpin), status: &str, kind: &str, body: &str) -> std::io::Result<()> {
+pub async fn full(
+    writer: &mut (impl AsyncWriteExt + Unpin),
+    status: &str,
+    kind: &str,
+    body: &str,
+) -> std::io::Result<()> {
     let length = format!("content-length: {}", body.len());
     let kind = if kind.is_empty() { "x-none: 1".to_owned() } else { format!("content-type: {kind}") };
     head(writer, status, &[&length, &kind]).await?;
@@ -419,5 +424,22 @@ async fn notices_between_calls_are_heard() {
     while lists(&server) == before {
         log.changed().await.expect("the server lives");
     }
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn what_a_server_spoke_last_is_tried_first() {
+    let server = HttpServer::start(Kind::Legacy).await;
+    let bench = server.bench(json!({}));
+    let handshakes = |server: &HttpServer| -> Vec<String> {
+        let is_handshake = |line: &&String| line.ends_with("initialize") || line.ends_with("server/discover");
+        server.log().iter().filter(is_handshake).cloned().collect()
+    };
+    bench.connect().await;
+    assert_eq!(handshakes(&server), ["POST /mcp server/discover", "POST /mcp initialize"]);
+    bench.servers.find("s").expect("configured").stop().await;
+    bench.connect().await;
+    assert_eq!((bench.state(), handshakes(&server).len()), (State::Ready, 3));
+    assert_eq!(handshakes(&server)[2], "POST /mcp initialize");
     bench.servers.close().await;
 }

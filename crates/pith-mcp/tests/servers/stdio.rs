@@ -73,6 +73,10 @@ async fn the_newer_era_is_spoken_where_the_older_is_refused() {
     assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
     let call = bench.log().lines().find(|line| line.contains("tools/call")).expect("logged").to_owned();
     assert!(call.contains("io.modelcontextprotocol/protocolVersion"), "{call}");
+    // The next time it is asked in the way that worked.
+    bench.servers.find("s").expect("configured").stop().await;
+    bench.connect().await;
+    assert_eq!(bench.log().matches("\"initialize\"").count(), 1);
     bench.servers.close().await;
 }
 
