@@ -1525,7 +1525,7 @@ export type RetryFallbackSucceededEvent = {
 
 /** What is enforced. Absent from `get_state` if no sandbox was asked for. */
 export type SandboxState = {
-  /** `read-only`, `workspace-write` or `custom`. */
+  /** `read-only`, `workspace-write` or `custom`; `unknown` if the settings that name it cannot be read. */
   profile: string;
   /** Whether tools run; if not, `error` says why each call is refused. */
   enforced: boolean;

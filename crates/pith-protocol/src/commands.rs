@@ -1,5 +1,8 @@
 //! Every command on one screen: wire name, fields, answer.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -253,6 +256,11 @@ macro_rules! words {
         impl $name {
             /// Wire words and their meaning.
             pub const WORDS: &[(&str, $name)] = &[$(($word, $name::$variant)),*];
+
+            /// Returns the wire word.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),* }
+            }
         }
 
         impl Field for $name {
@@ -277,6 +285,38 @@ words! {
     InterruptMode { Immediate = "immediate", Wait = "wait" }
     /// Cumulative or linear-size `message_update` frames.
     StreamUpdates { Full = "full", Delta = "delta" }
+    /// How much a session may touch: what the user may; what the settings list; everything read and
+    /// the session's directory written; everything read and nothing written.
+    #[derive(Default)]
+    SandboxProfile { #[default] Off = "off", Custom = "custom", WorkspaceWrite = "workspace-write", ReadOnly = "read-only" }
+    /// How much of a sandbox must be enforced before anything runs: what the kernel can hold; that, and no gap that pith
+    /// knows of; what there is.
+    #[derive(Default)]
+    SandboxRequirement { #[default] Full = "full", Strict = "strict", BestEffort = "best-effort" }
+    /// Whether a sandbox uses user namespaces.
+    #[derive(Default)]
+    SandboxNamespaces { #[default] Auto = "auto", Never = "never", Require = "require" }
+    /// Whether confined commands reach the network, the loosest first; `domains` means listed ones.
+    #[derive(Default, PartialOrd, Ord)]
+    SandboxNetwork { On = "on", Domains = "domains", #[default] Off = "off" }
+}
+
+impl FromStr for SandboxProfile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = SandboxProfile::WORDS.iter().find(|(word, _)| *word == text);
+        found.map(|(_, profile)| *profile).ok_or_else(|| {
+            let words: Vec<&str> = SandboxProfile::WORDS.iter().map(|(word, _)| *word).collect();
+            format!("expected {}, not {text:?}", words.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for SandboxProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 impl Field for ThinkingLevel {

@@ -28,7 +28,10 @@ pub mod schema;
 pub mod todos;
 pub mod usage;
 
-pub use commands::{Answer, Call, Command, InterruptMode, QueueMode, StreamUpdates, StreamingBehavior};
+pub use commands::{
+    Answer, Call, Command, InterruptMode, QueueMode, SandboxNamespaces, SandboxNetwork, SandboxProfile,
+    SandboxRequirement, StreamUpdates, StreamingBehavior,
+};
 pub use content::{Block, Content, ImageBlock, TextBlock, ThinkingBlock, ToolCall};
 pub use entry::{Entry, SessionHeader};
 pub use errors::{CommandError, ErrorCode};

@@ -1,8 +1,9 @@
 //! What one session may touch: the settings, resolved for its directory.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::{fs, io};
 
+use globset::Glob;
 use serde::{Deserialize, Serialize};
 
 use crate::protected;
@@ -100,19 +101,19 @@ impl Policy {
             writable.push(real(&places.cwd));
         }
         if profile != Profile::ReadOnly {
-            writable.extend(places.all(&settings.filesystem.allow_write));
+            writable.extend(settings.filesystem.allow_write.iter().map(|entry| real(&places.absolute(entry))));
             if settings.caches == Some(true) {
                 writable.extend(places.in_home(&CACHES).filter(|cache| cache.exists()));
             }
         }
-        let mut unreadable: Vec<PathBuf> = places.all(&settings.filesystem.deny_read).collect();
+        let mut unreadable = places.all("sandbox.filesystem.denyRead", &settings.filesystem.deny_read)?;
         if profile != Profile::Custom {
             unreadable.extend(places.in_home(&SECRETS));
             unreadable.extend(OWN_SECRETS.iter().map(|name| real(&places.agent_dir.join(name))));
         }
         unreadable.retain(|path| path.exists());
         let mut protected = protected::below(&writable, places, settings.filesystem.allow_git_config == Some(true));
-        protected.extend(places.all(&settings.filesystem.deny_write));
+        protected.extend(places.all("sandbox.filesystem.denyWrite", &settings.filesystem.deny_write)?);
         // What cannot be read must not be replaced either.
         protected.extend(unreadable.iter().filter(|path| writable.iter().any(|root| path.starts_with(root))).cloned());
         writable.push(real(&places.temp));
@@ -140,9 +141,14 @@ impl Policy {
 }
 
 impl Places {
-    /// Resolves the paths of a setting.
-    fn all<'a>(&'a self, entries: &'a [String]) -> impl Iterator<Item = PathBuf> + 'a {
-        entries.iter().flat_map(|entry| self.expand(entry))
+    /// Resolves the paths of a list that denies something. What cannot be resolved would not be denied, so it is an
+    /// error.
+    fn all(&self, key: &str, entries: &[String]) -> Result<Vec<PathBuf>, String> {
+        let mut all = Vec::new();
+        for entry in entries {
+            all.extend(self.expand(entry).map_err(|why| format!("{key}: {entry:?}: {why}"))?);
+        }
+        Ok(all)
     }
 
     fn in_home<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = PathBuf> + 'a {
@@ -150,17 +156,34 @@ impl Places {
     }
 
     /// A path as written; its last part may be a pattern such as `*.pem`, which stands for the files there now.
-    fn expand(&self, entry: &str) -> Vec<PathBuf> {
-        let path = match (entry.strip_prefix("~/"), &self.home) {
+    fn expand(&self, entry: &str) -> Result<Vec<PathBuf>, String> {
+        let path = self.absolute(entry);
+        let pattern = path.file_name().and_then(|name| name.to_str()).filter(|name| name.contains(['*', '?']));
+        let (Some(pattern), Some(parent)) = (pattern, path.parent()) else { return Ok(vec![real(&path)]) };
+        let pattern = Glob::new(pattern).map_err(|error| error.kind().to_string())?.compile_matcher();
+        let unlisted = |error: io::Error| format!("{} cannot be listed: {error}", parent.display());
+        let files = match fs::read_dir(parent) {
+            Ok(files) => files,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unlisted(error)),
+        };
+        let mut found = Vec::new();
+        for file in files {
+            let file = file.map_err(unlisted)?;
+            if pattern.is_match(file.file_name()) {
+                found.push(real(&file.path()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// A path as written, from the home directory or the session's.
+    fn absolute(&self, entry: &str) -> PathBuf {
+        match (entry.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ if entry == "~" => self.home.clone().unwrap_or_else(|| entry.into()),
             _ => self.cwd.join(entry),
-        };
-        let pattern = path.file_name().and_then(|name| name.to_str()).filter(|name| name.contains(['*', '?']));
-        let (Some(pattern), Some(parent)) = (pattern, path.parent()) else { return vec![real(&path)] };
-        let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
-        let names = entries.flatten().filter(|entry| matches(pattern, &entry.file_name().to_string_lossy()));
-        names.map(|entry| real(&entry.path())).collect()
+        }
     }
 }
 
@@ -178,21 +201,6 @@ fn real(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// Matches a file name with `*` and `?`.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.chars().next() {
-        None => name.is_empty(),
-        Some('*') => {
-            (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| matches(&pattern[1..], &name[at..]))
-        }
-        Some(first) => {
-            let mut rest = name.chars();
-            rest.next().is_some_and(|letter| first == '?' || first == letter)
-                && matches(&pattern[first.len_utf8()..], rest.as_str())
-        }
-    }
-}
-
 fn starts_with_ignoring_case(path: &Path, prefix: &Path) -> bool {
     let mut parts = path.components();
     prefix
@@ -204,4 +212,62 @@ fn starts_with_ignoring_case(path: &Path, prefix: &Path) -> bool {
 fn remove_repeated(paths: &mut Vec<PathBuf>) {
     let mut seen = std::collections::HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn resolve(root: &Path, filesystem: &Value) -> Result<Policy, String> {
+        let places = Places {
+            cwd: root.join("work"),
+            home: Some(root.to_owned()),
+            agent_dir: root.join("agent"),
+            temp: root.join("temp"),
+        };
+        let settings = json!({"profile": "workspace-write", "filesystem": filesystem});
+        let settings = SandboxSettings::read(&settings).expect("settings");
+        Policy::resolve(&settings, &places).map(|policy| policy.expect("a policy"))
+    }
+
+    #[test]
+    fn a_pattern_stands_for_the_files_that_are_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("work")).unwrap();
+        for name in ["a.pem", "b.pem", "b.key", "notes"] {
+            fs::write(root.join("work").join(name), "").unwrap();
+        }
+        let denied = |entry: &str| {
+            let mut names = resolve(&root, &json!({"denyRead": [entry]})).unwrap().unreadable;
+            names.sort();
+            names
+                .iter()
+                .map(|path| path.strip_prefix(root.join("work")).unwrap().display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(denied("*.pem"), ["a.pem", "b.pem"]);
+        assert_eq!(denied("b.*"), ["b.key", "b.pem"]);
+        assert_eq!(denied("?.{key,pem}"), ["a.pem", "b.key", "b.pem"]);
+        assert_eq!(denied("~/work/notes"), ["notes"]);
+        assert_eq!(denied("nowhere/*.pem"), [""; 0], "a directory that does not exist has nothing to deny");
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_resolved_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir(root.join("work")).unwrap();
+        fs::write(root.join("work/file"), "").unwrap();
+        // A file has no list either, and root can be refused nothing by modes.
+        for key in ["denyRead", "denyWrite"] {
+            let error = resolve(&root, &json!({key: ["file/*.pem"]})).unwrap_err();
+            let expected =
+                format!("sandbox.filesystem.{key}: \"file/*.pem\": {}/work/file cannot be listed: ", root.display());
+            assert!(error.starts_with(&expected), "{error}");
+        }
+        let error = resolve(&root, &json!({"denyRead": ["[a*"]})).unwrap_err();
+        assert_eq!(error, "sandbox.filesystem.denyRead: \"[a*\": unclosed character class; missing ']'");
+    }
 }

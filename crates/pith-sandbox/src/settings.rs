@@ -1,87 +1,12 @@
 //! The `sandbox` settings: as written, checked, and joined so that a project can only tighten them.
 
-use std::fmt;
-use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
-/// How much a session may touch, the loosest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Profile {
-    /// What the user may.
-    #[default]
-    Off,
-    /// What the settings list.
-    Custom,
-    /// Everything can be read that is not denied; the session's directory can be written.
-    WorkspaceWrite,
-    /// Everything can be read that is not denied; nothing can be written.
-    ReadOnly,
-}
-
-impl Profile {
-    pub const ALL: [Profile; 4] = [Profile::Off, Profile::ReadOnly, Profile::WorkspaceWrite, Profile::Custom];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Profile::Off => "off",
-            Profile::Custom => "custom",
-            Profile::WorkspaceWrite => "workspace-write",
-            Profile::ReadOnly => "read-only",
-        }
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Profile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Profile, String> {
-        let found = Profile::ALL.into_iter().find(|profile| profile.as_str() == text);
-        found.ok_or_else(|| format!("expected off, read-only, workspace-write or custom, not {text:?}"))
-    }
-}
-
-/// How much of a policy must be enforced before anything runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Require {
-    /// Files, system calls and capabilities, held by the kernel.
-    #[default]
-    Full,
-    /// `Full`, and no gap that pith knows of.
-    Strict,
-    /// What there is; without any Landlock no command runs.
-    BestEffort,
-}
-
-impl Require {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Require::Full => "full",
-            Require::Strict => "strict",
-            Require::BestEffort => "best-effort",
-        }
-    }
-}
-
-/// Whether commands reach the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NetworkMode {
-    On,
-    /// Listed domains only.
-    Domains,
-    #[default]
-    Off,
-}
+pub use pith_protocol::{
+    SandboxNamespaces as Namespaces, SandboxNetwork as NetworkMode, SandboxProfile as Profile,
+    SandboxRequirement as Require,
+};
 
 /// The value of `sandbox`. What is absent was not said.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -100,16 +25,6 @@ pub struct SandboxSettings {
     pub allow_unsandboxed_commands: Option<bool>,
     /// Whether `bash` commands of the host are confined too.
     pub host_commands: Option<bool>,
-}
-
-/// Whether user namespaces are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Namespaces {
-    #[default]
-    Auto,
-    Never,
-    Require,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -170,9 +85,9 @@ impl SandboxSettings {
     pub fn tighten(&mut self, project: SandboxSettings) -> Vec<&'static str> {
         let mut ignored = Vec::new();
         let asked = project.profile.is_some() || project.enabled.is_some();
-        if asked && project.profile() > self.profile() {
+        if asked && is_stricter(project.profile(), self.profile()) {
             self.profile = Some(project.profile());
-        } else if asked && project.profile() < self.profile() {
+        } else if asked && project.profile() != self.profile() {
             ignored.push("sandbox.profile");
         }
         if let Some(mode) = project.network.mode {
@@ -204,6 +119,16 @@ impl SandboxSettings {
             self.host_commands = Some(true);
         }
         ignored
+    }
+}
+
+/// Whether a profile allows nothing that the other one does not. `custom` and `workspace-write` each allow something
+/// that the other one may not.
+fn is_stricter(profile: Profile, other: Profile) -> bool {
+    match profile {
+        Profile::Off => false,
+        Profile::Custom | Profile::WorkspaceWrite => other == Profile::Off,
+        Profile::ReadOnly => other != Profile::ReadOnly,
     }
 }
 
@@ -302,5 +227,9 @@ mod tests {
         let mut user = read(json!({"profile": "workspace-write"}));
         assert_eq!(user.tighten(read(json!({"profile": "read-only"}))), [""; 0]);
         assert_eq!(user.profile(), Profile::ReadOnly);
+        // What the user lists may be less than the project.
+        let mut user = read(json!({"profile": "custom"}));
+        assert_eq!(user.tighten(read(json!({"profile": "workspace-write"}))), ["sandbox.profile"]);
+        assert_eq!(user.profile(), Profile::Custom);
     }
 }

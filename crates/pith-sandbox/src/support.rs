@@ -43,6 +43,11 @@ impl Support {
         Support { landlock_abi: 0, seccomp: false }
     }
 
+    /// Refuses a kernel that cannot enforce `workspace-write`.
+    pub fn check_this_kernel() -> Result<(), String> {
+        Support::of_this_kernel().check(Profile::WorkspaceWrite, Require::Full)
+    }
+
     /// Refuses a profile that cannot be enforced as far as is required.
     pub fn check(self, profile: Profile, require: Require) -> Result<(), String> {
         let refusal = |why: String| Err(format!("sandbox \"{profile}\" cannot be enforced: {why}"));

@@ -47,4 +47,4 @@ pub use project::{Contributed, LoadProject, ProjectFiles, ReloadReason};
 pub use rules::StreamRules;
 pub use run::RetryPolicy;
 pub use session::{Session, SessionExit};
-pub use tools::{MakeTools, ToolChoice};
+pub use tools::{MadeTools, MakeTools, ToolChoice};

@@ -20,7 +20,7 @@ pub use output::Output;
 pub use pith_conformance::home::{SessionFile, TempHome};
 pub use pith_conformance::server::{Api, Block, Fault, ModelServer, Script, Turn};
 pub use pith_conformance::{home, server, timeout};
-pub use skip::skip;
+pub use skip::{has, skip};
 pub use terminal::Terminal;
 pub use tmux::Tmux;
 

@@ -15,3 +15,11 @@ pub fn skip(reason: &str) {
         let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 }
+
+/// Returns whether a test has what it needs; says `skipped` and why if it has not.
+pub fn has(needed: Result<(), String>) -> bool {
+    if let Err(why) = &needed {
+        skip(why);
+    }
+    needed.is_ok()
+}

@@ -14,7 +14,7 @@ use pith_sandbox::{Policy, Profile, Require, Support, Worker};
 use tokio::sync::oneshot;
 
 use crate::command::environment::Caller;
-use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs};
+use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs, Supervisor};
 
 /// What stands between a session's tools and the machine.
 #[derive(Clone, Debug)]
@@ -22,9 +22,18 @@ pub enum Sandbox {
     Enforced(Enforced),
     /// One was asked for and cannot be had: no tool runs, and `why` is what each call is told.
     Unavailable {
-        profile: Profile,
+        /// The profile that was asked for, if the settings that name it could be read.
+        profile: Option<Profile>,
         why: String,
     },
+}
+
+/// What watches over the programs of a session: the supervisor that ends them, and the sandbox that holds them.
+#[derive(Clone, Debug, Default)]
+pub struct Oversight {
+    /// Without one, ending processes is best effort.
+    pub supervisor: Option<Supervisor>,
+    pub sandbox: CurrentSandbox,
 }
 
 /// The sandbox of a session, for everything that starts programs for it. Another one comes when the session moves to
@@ -83,7 +92,7 @@ impl Sandbox {
         match self {
             Sandbox::Enforced(enforced) => enforced.state(),
             Sandbox::Unavailable { profile, why } => SandboxState {
-                profile: profile.as_str().to_owned(),
+                profile: profile.map_or("unknown", Profile::as_str).to_owned(),
                 error: Some(why.clone()),
                 ..SandboxState::default()
             },

@@ -5,7 +5,9 @@
 
 use std::path::Path;
 
-use pith_protocol::{InterruptMode, QueueMode, ThinkingLevel};
+use pith_protocol::{
+    InterruptMode, QueueMode, SandboxNamespaces, SandboxNetwork, SandboxProfile, SandboxRequirement, ThinkingLevel,
+};
 use serde_json::{Map, Value};
 
 use super::{DefaultTrust, Fsync, HandoffThinking};
@@ -55,6 +57,10 @@ const fn user_key(path: &'static str, kind: Kind) -> Key {
 
 const QUEUE_MODES: [&str; QueueMode::WORDS.len()] = words(QueueMode::WORDS);
 const INTERRUPT_MODES: [&str; InterruptMode::WORDS.len()] = words(InterruptMode::WORDS);
+const SANDBOX_PROFILES: [&str; SandboxProfile::WORDS.len()] = words(SandboxProfile::WORDS);
+const SANDBOX_REQUIREMENTS: [&str; SandboxRequirement::WORDS.len()] = words(SandboxRequirement::WORDS);
+const SANDBOX_NAMESPACES: [&str; SandboxNamespaces::WORDS.len()] = words(SandboxNamespaces::WORDS);
+const SANDBOX_NETWORKS: [&str; SandboxNetwork::WORDS.len()] = words(SandboxNetwork::WORDS);
 
 /// Returns the words of a choice that the protocol has too.
 const fn words<T, const N: usize>(table: &[(&'static str, T)]) -> [&'static str; N] {
@@ -110,15 +116,15 @@ const KEYS: &[Key] = &[
     user_key("acp.clientTerminal", Kind::Flag),
     key("tools.root", Kind::Texts),
     key("sandbox.enabled", Kind::Flag),
-    key("sandbox.profile", Kind::Word(&["off", "read-only", "workspace-write", "custom"])),
-    key("sandbox.require", Kind::Word(&["full", "strict", "best-effort"])),
-    key("sandbox.namespaces", Kind::Word(&["auto", "never", "require"])),
+    key("sandbox.profile", Kind::Word(&SANDBOX_PROFILES)),
+    key("sandbox.require", Kind::Word(&SANDBOX_REQUIREMENTS)),
+    key("sandbox.namespaces", Kind::Word(&SANDBOX_NAMESPACES)),
     key("sandbox.caches", Kind::Flag),
     key("sandbox.filesystem.allowWrite", Kind::Texts),
     key("sandbox.filesystem.denyWrite", Kind::Texts),
     key("sandbox.filesystem.denyRead", Kind::Texts),
     key("sandbox.filesystem.allowGitConfig", Kind::Flag),
-    key("sandbox.network.mode", Kind::Word(&["on", "off", "domains"])),
+    key("sandbox.network.mode", Kind::Word(&SANDBOX_NETWORKS)),
     key("sandbox.network.allowedDomains", Kind::Texts),
     key("sandbox.network.deniedDomains", Kind::Texts),
     key("sandbox.network.allowUnixSockets", Kind::Texts),

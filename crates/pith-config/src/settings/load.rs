@@ -1,5 +1,6 @@
 //! From files to [`Settings`].
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -48,17 +49,41 @@ pub fn session_dir(agent: &AgentDir, cwd: &Path) -> Option<String> {
 }
 
 /// Returns a value of a settings file as it is written, for settings whose mistakes must not be passed over. A file that
-/// cannot be read is an error if it mentions the key.
+/// cannot be read is an error if it mentions the key; one that does not mention it is not parsed.
 pub fn written(file: &Path, key: &str) -> Result<Option<Value>, String> {
+    let is_mentioned = match std::fs::read(file) {
+        Ok(text) => mentions(&text, key),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Mention::No,
+        Err(_) => Mention::Yes,
+    };
+    if is_mentioned == Mention::No {
+        return Ok(None);
+    }
     match locked_file::read(file) {
         Ok(Some(Value::Object(mut document))) => Ok(document.remove(key)),
         Ok(_) => Ok(None),
-        Err(reason) => {
-            let mentions_it = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).contains(key);
-            // Who reads the other settings reports a file that says nothing about this one.
-            let is_meant = std::fs::read(file).map_or(true, mentions_it);
-            if is_meant { Err(format!("{}: {reason}", file.display())) } else { Ok(None) }
-        }
+        // Who reads the other settings reports a file that says nothing about this one.
+        Err(_) if is_mentioned == Mention::Escaped => Ok(None),
+        Err(reason) => Err(format!("{}: {reason}", file.display())),
+    }
+}
+
+/// Whether a text has a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mention {
+    Yes,
+    /// Its letters may be written as escapes.
+    Escaped,
+    No,
+}
+
+fn mentions(text: &[u8], key: &str) -> Mention {
+    if text.windows(key.len()).any(|letters| letters == key.as_bytes()) {
+        Mention::Yes
+    } else if text.contains(&b'\\') {
+        Mention::Escaped
+    } else {
+        Mention::No
     }
 }
 

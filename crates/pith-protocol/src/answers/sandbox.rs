@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxState {
-    /// `read-only`, `workspace-write` or `custom`.
+    /// `read-only`, `workspace-write` or `custom`; `unknown` if the settings that name it cannot be read.
     pub profile: String,
     /// Whether tools run; if not, `error` says why each call is refused.
     pub enforced: bool,

@@ -21,7 +21,10 @@ use search::{DeferredTool, ToolSearch};
 
 /// Makes the tools for a working directory and settings. Given the workbench of the same directory, it takes over that
 /// one's state and running processes.
-pub type MakeTools = Box<dyn Fn(&Path, &Settings, Option<&Workbench>) -> (Arc<Workbench>, Vec<Arc<dyn Tool>>) + Send>;
+pub type MakeTools = Box<dyn Fn(&Path, &Settings, Option<&Workbench>) -> MadeTools + Send>;
+
+/// Built-in tools, and what they work with.
+pub type MadeTools = (Arc<Workbench>, Vec<Arc<dyn Tool>>);
 
 /// All known tools and the active ones among them.
 pub(crate) struct Tools {

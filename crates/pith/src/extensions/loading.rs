@@ -19,8 +19,8 @@ use pith_session::{
     LoadingExtensions, RunningExtensions, answer_from_registry, model_auth, register_provider, serve_fetch,
     serve_model_request, serve_tool,
 };
-use pith_tools::process::Supervisor;
-use pith_tools::{Workbench, sandbox::CurrentSandbox};
+use pith_tools::Workbench;
+use pith_tools::sandbox::Oversight;
 use pith_visible::write_stderr;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -71,8 +71,7 @@ struct EarlyServices {
     cwd: PathBuf,
     agent_dir: AgentDir,
     environment: Environment,
-    supervisor: Option<Supervisor>,
-    sandbox: CurrentSandbox,
+    oversight: Oversight,
     settings: Settings,
     clients: Arc<Clients>,
     /// Read when it is first needed.
@@ -93,8 +92,8 @@ impl EarlyServices {
 
     fn workbench(&mut self) -> Arc<Workbench> {
         let registry = self.registry().clone();
-        let (environment, supervisor) = (&self.environment, self.supervisor.clone());
-        early_workbench(&self.cwd, environment, &self.agent_dir, &self.settings, &registry, supervisor, &self.sandbox)
+        let (environment, oversight) = (&self.environment, &self.oversight);
+        early_workbench(&self.cwd, environment, &self.agent_dir, &self.settings, &registry, oversight)
     }
 
     /// Replaces the settings, of which there may be more once the project is trusted.
@@ -261,8 +260,7 @@ impl Engine {
             cwd: cwd.to_owned(),
             agent_dir: extensions.agent_dir.clone(),
             environment: extensions.environment.clone(),
-            supervisor: extensions.supervisor.clone(),
-            sandbox: extensions.sandbox.clone(),
+            oversight: extensions.oversight.clone(),
             settings: settings.clone(),
             clients,
             registry: None,

@@ -17,8 +17,7 @@ use pith_ext::{
     SCRIPT, Surroundings, discover,
 };
 use pith_session::{ExtensionSetup, RunningExtensions};
-use pith_tools::process::Supervisor;
-use pith_tools::sandbox::CurrentSandbox;
+use pith_tools::sandbox::Oversight;
 use pith_tools::{BUILTINS, Builtin, Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
 
@@ -48,8 +47,7 @@ pub struct Extensions {
     agent_dir: AgentDir,
     environment: Environment,
     mode: Mode,
-    supervisor: Option<Supervisor>,
-    sandbox: CurrentSandbox,
+    oversight: Oversight,
     /// Whether the command line has flags that only extensions can know.
     has_flags: bool,
 }
@@ -75,20 +73,14 @@ impl Extensions {
             agent_dir: agent_dir.clone(),
             environment: environment.clone(),
             mode,
-            supervisor: None,
-            sandbox: CurrentSandbox::default(),
+            oversight: Oversight::default(),
             has_flags: !cli.extension_flags.is_empty(),
         }
     }
 
-    /// Runs the programs that extensions start below a supervisor.
-    pub fn supervised_by(self, supervisor: Option<Supervisor>) -> Self {
-        Extensions { supervisor, ..self }
-    }
-
-    /// Holds those programs to a sandbox.
-    pub fn held_to(self, sandbox: CurrentSandbox) -> Self {
-        Extensions { sandbox, ..self }
+    /// Runs the programs that extensions start below a supervisor and in a sandbox, if there are any.
+    pub fn watched_by(self, oversight: Oversight) -> Self {
+        Extensions { oversight, ..self }
     }
 
     /// Finds the extensions of a directory.
@@ -166,7 +158,8 @@ impl Extensions {
 
     /// The launcher for programs of extensions, if they can be supervised.
     fn launcher(&self) -> Option<Arc<dyn Launcher>> {
-        let launcher = Supervised::new(self.supervisor.clone()?, &self.environment, self.sandbox.clone())?;
+        let Oversight { supervisor, sandbox } = self.oversight.clone();
+        let launcher = Supervised::new(supervisor?, &self.environment, sandbox)?;
         Some(Arc::new(launcher))
     }
 

@@ -14,6 +14,7 @@ use crate::cli::Cli;
 use crate::open::decide_trust_and_load;
 use crate::project::Project;
 use pith_tools::process::Supervisor;
+use pith_tools::sandbox::Oversight;
 
 /// The user is waiting: extensions that take longer are left out.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -52,7 +53,7 @@ impl ExtensionSurvey<'_> {
 
     async fn survey(&self) -> (Survey, Registry) {
         let extensions = Extensions::new(self.cli, self.agent_dir, self.environment, Mode::Print)
-            .supervised_by(Supervisor::this_program().ok());
+            .watched_by(Oversight { supervisor: Supervisor::this_program().ok(), ..Oversight::default() });
         let mut project = Project::new(self.cli, self.agent_dir, self.environment, None);
         let mut loader = Loader::new(&extensions, self.cwd);
         let loading = decide_trust_and_load(&extensions, &mut loader, &mut project, self.cwd);

@@ -11,6 +11,7 @@ use pith_mcp::{Options, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServers};
 use pith_protocol::json;
 use pith_tools::process::Supervisor;
+use pith_tools::sandbox::Oversight;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -70,10 +71,10 @@ fn connected(cli: &Cli, places: Places, work: impl AsyncFnOnce(Servers) -> anyho
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let hidden = Box::new(move || registry.credential_variables());
-        let supervisor = Supervisor::this_program().ok();
+        let oversight = Oversight { supervisor: Supervisor::this_program().ok(), ..Oversight::default() };
         let clients = Arc::new(Clients::with_proxy(settings.http_proxy.clone()));
         let web = Web::new(clients, Timeouts::default()).patient();
-        let options = options(cli, places, Box::new(move |_| is_trusted), hidden, supervisor);
+        let options = options(cli, places, Box::new(move |_| is_trusted), hidden, oversight);
         let servers = Servers::new(Options { web, ..options });
         servers.load();
         let done = work(servers.clone()).await;

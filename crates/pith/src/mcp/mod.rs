@@ -16,8 +16,7 @@ use pith_mcp::config::{Given, KnownServers, Places};
 use pith_mcp::{Options, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
 use pith_session::{FromMcp, McpInput, McpPrompt, McpServers, McpSetup};
-use pith_tools::process::Supervisor;
-use pith_tools::sandbox::CurrentSandbox;
+use pith_tools::sandbox::Oversight;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -25,12 +24,6 @@ use crate::cli::Cli;
 use crate::project::Project;
 
 pub use command::run;
-
-/// What guards the programs of servers.
-pub struct Guards {
-    pub supervisor: Option<Supervisor>,
-    pub sandbox: CurrentSandbox,
-}
 
 /// Whether somebody can be asked what servers want to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +42,7 @@ pub fn setup(
     project: Arc<Mutex<Project>>,
     registry: Arc<Registry>,
     web: &Web,
-    guards: Guards,
+    oversight: Oversight,
     user: User,
 ) -> McpSetup {
     let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
@@ -58,11 +51,10 @@ pub fn setup(
     let states = to_session.clone();
     let servers = Servers::new(Options {
         web: web.patient(),
-        sandbox: guards.sandbox,
         // A session that has ended needs to know nothing.
         report: Arc::new(move |state| drop(states.send(FromMcp::State(state)))),
         ask: (user == User::Present).then(|| questions::ask(to_session)),
-        ..options(cli, places, Box::new(is_trusted), Box::new(hidden), guards.supervisor)
+        ..options(cli, places, Box::new(is_trusted), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
 }
@@ -72,7 +64,7 @@ fn options(
     places: Places,
     is_trusted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
     hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
-    supervisor: Option<Supervisor>,
+    oversight: Oversight,
 ) -> Options {
     let given = Given {
         configs: cli.mcp_configs.clone(),
@@ -86,8 +78,8 @@ fn options(
         is_trusted,
         hidden,
         web: Web::default().patient(),
-        supervisor,
-        sandbox: CurrentSandbox::default(),
+        supervisor: oversight.supervisor,
+        sandbox: oversight.sandbox,
         report: Arc::new(|_| {}),
         ask: None,
         temp: std::env::temp_dir(),

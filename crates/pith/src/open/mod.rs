@@ -22,13 +22,12 @@ use pith_mcp::config::Places;
 use pith_protocol::ThinkingLevel;
 use pith_resources::HOST_ANSWER_LIMIT;
 use pith_session::{
-    Contributed, MakeTools, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces,
-    ToolChoice,
+    Contributed, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces, ToolChoice,
 };
 use pith_store::SessionStore;
 use pith_tools::image;
 use pith_tools::process::Supervisor;
-use pith_tools::sandbox::CurrentSandbox;
+use pith_tools::sandbox::Oversight;
 use serde_json::Value;
 
 use crate::check::check_tools;
@@ -37,13 +36,14 @@ use tracing::info;
 use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
-use crate::mcp::{self, Guards, User};
+use crate::mcp::{self, User};
 use crate::project::{Ask, Project, TrustDecisions};
 use crate::sandbox::Sandboxes;
 use crate::sessions::{self, SessionName};
 use crate::warn;
 use model::{choose_model, scripts};
 use options::Choices;
+use tools::ToolMaker;
 
 /// Said where files of a project are left out.
 const REFUSED: &str = "this project's own settings, extensions and skills are not used: it is not trusted (pith trust)";
@@ -84,7 +84,7 @@ pub struct OpenedSession {
     environment: Environment,
     store: SessionStore,
     places: SessionPlaces,
-    make_tools: MakeTools,
+    tool_maker: ToolMaker,
     registry: Arc<Registry>,
     project: Project,
     files: ProjectFiles,
@@ -95,8 +95,7 @@ pub struct OpenedSession {
     running: Option<RunningExtensions>,
     extension_flags: HashMap<String, Value>,
     agent_dir: AgentDir,
-    supervisor: Option<Supervisor>,
-    sandbox: CurrentSandbox,
+    oversight: Oversight,
     /// Whether MCP servers can ask somebody.
     user: User,
 }
@@ -147,10 +146,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         .with_rules(dialect.has_stream_rules && !cli.no_rules)
         .with_trust_decisions(shared.trust_decisions.clone());
     let has_user = matches!(mode, pith_ext::Mode::Rpc | pith_ext::Mode::Tui);
-    let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir)?;
-    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode)
-        .supervised_by(supervisor.clone())
-        .held_to(sandboxes.current().clone());
+    let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir, supervisor)?;
+    let extensions = Extensions::new(&cli, &agent_dir, &environment, mode).watched_by(sandboxes.oversight().clone());
     let serves_host = cli.mode.is_some_and(Mode::serves_host);
     let unknown_flags = if serves_host { UnknownFlags::Warn } else { UnknownFlags::Error };
     if !cli.extension_flags.is_empty() {
@@ -167,7 +164,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     // A session belongs to a directory, wherever it is opened from.
     let cwd = store.cwd().to_owned();
     // Before anything of the project runs, and before the first frame.
-    sandboxes.enter(&cwd).map_err(anyhow::Error::msg)?;
+    sandboxes.enter(&cwd)?;
     let mut loader = Loader::new(&extensions, &cwd);
     let loaded = decide_trust_and_load(&extensions, &mut loader, &mut project, &cwd).await;
     loader.check()?;
@@ -201,21 +198,21 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     start.warnings.iter().for_each(|warning| warn(&format!("Warning: {warning}")));
     let (path, model) = (store.path(), start.model.as_ref().map(|model| format!("{}/{}", model.provider, model.id)));
     info!(target: "pith::session", id = store.id(), ?path, ?cwd, model, dialect = dialect.name, "opened");
-    let make_tools = tools::maker(
-        &environment,
-        &agent_dir,
-        &registry,
-        supervisor.clone(),
-        &sandboxes,
+    let oversight = sandboxes.oversight().clone();
+    let tool_maker = ToolMaker {
+        environment: environment.clone(),
+        agent_dir: agent_dir.clone(),
+        registry: registry.clone(),
+        sandboxes,
         additional_roots,
-        cli.offline,
-    );
+        is_offline: cli.offline,
+    };
     Ok(OpenedSession {
         cli,
         environment,
         store,
         places,
-        make_tools,
+        tool_maker,
         registry,
         project,
         files,
@@ -226,8 +223,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         running,
         extension_flags,
         agent_dir,
-        supervisor,
-        sandbox: sandboxes.current().clone(),
+        oversight,
         user: if has_user { User::Present } else { User::Absent },
     })
 }
@@ -279,7 +275,7 @@ fn client_options(settings: &Settings) -> ClientOptions {
 impl OpenedSession {
     /// Converts to the parts of the session, with the outbox its frames go to.
     pub fn into_parts(self, out: Box<dyn Outbox>) -> SessionParts {
-        let (workbench, tools) = (self.make_tools)(self.store.cwd(), &self.files.settings, None);
+        let (workbench, tools) = self.tool_maker.make(self.store.cwd(), &self.files.settings, None);
         // Shared by the functions that read directories again.
         let project = Arc::new(Mutex::new(self.project));
         let extensions = {
@@ -294,14 +290,14 @@ impl OpenedSession {
         let places =
             Places { agent_dir: self.agent_dir, environment: self.environment, cwd: self.store.cwd().to_owned() };
         let web = self.client.web();
-        let guards = Guards { supervisor: self.supervisor, sandbox: self.sandbox };
-        let mcp = mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &web, guards, self.user);
+        let mcp =
+            mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &web, self.oversight, self.user);
         let choices = self.choices;
         SessionParts {
             out,
             store: self.store,
             places: self.places,
-            make_tools: self.make_tools,
+            make_tools: self.tool_maker.into_function(),
             client: Arc::new(self.client),
             registry: self.registry,
             tools,

@@ -5,40 +5,49 @@ use std::sync::Arc;
 
 use pith_ai::Registry;
 use pith_config::{AgentDir, Environment, Settings};
-use pith_session::MakeTools;
-use pith_tools::process::Supervisor;
-use pith_tools::sandbox::CurrentSandbox;
+use pith_session::{MadeTools, MakeTools};
+use pith_tools::sandbox::Oversight;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
 use crate::sandbox::Sandboxes;
 
-/// Returns the function that makes the tools of each directory a session works in.
-pub(super) fn maker(
-    environment: &Environment,
-    agent_dir: &AgentDir,
-    registry: &Arc<Registry>,
-    supervisor: Option<Supervisor>,
-    sandboxes: &Sandboxes,
-    additional_roots: Vec<PathBuf>,
-    is_offline: bool,
-) -> MakeTools {
-    let (environment, agent_dir, registry) = (environment.clone(), agent_dir.clone(), registry.clone());
-    let sandboxes = sandboxes.clone();
-    Box::new(move |cwd, settings, before| {
-        let mut options = workbench_options(cwd, &environment, settings, supervisor.clone());
-        options.sandbox = sandboxes.enter_or_refuse(cwd);
+/// Makes the tools of the directories a session works in.
+pub(super) struct ToolMaker {
+    pub environment: Environment,
+    pub agent_dir: AgentDir,
+    pub registry: Arc<Registry>,
+    pub sandboxes: Sandboxes,
+    /// Directories that file tools may use beside those of `tools.root`.
+    pub additional_roots: Vec<PathBuf>,
+    pub is_offline: bool,
+}
+
+impl ToolMaker {
+    /// Makes the tools of a directory whose sandbox is the current one.
+    pub fn make(&self, cwd: &Path, settings: &Settings, before: Option<&Workbench>) -> MadeTools {
+        let mut options = workbench_options(cwd, &self.environment, settings, self.sandboxes.oversight());
         if let Some(roots) = &mut options.roots {
-            roots.extend_from_slice(&additional_roots);
+            roots.extend_from_slice(&self.additional_roots);
         }
         let workbench = match before.filter(|before| before.base.cwd == cwd) {
             Some(before) => before.with_options(options),
             None => Workbench::new(cwd.to_owned(), options),
         };
-        set_call_options(&workbench, &environment, is_offline, &agent_dir, settings, &registry);
+        let (environment, agent_dir, registry) = (&self.environment, &self.agent_dir, &self.registry);
+        set_call_options(&workbench, environment, self.is_offline, agent_dir, settings, registry);
         let tools = builtin_tools(&workbench);
         (workbench, tools)
-    })
+    }
+
+    /// Returns the function that makes tools when the session moves to another directory or its settings change; the
+    /// sandbox is made anew then too.
+    pub fn into_function(self) -> MakeTools {
+        Box::new(move |cwd, settings, before| {
+            self.sandboxes.enter_or_refuse(cwd);
+            self.make(cwd, settings, before)
+        })
+    }
 }
 
 /// Returns what tools work with before there is a session.
@@ -48,11 +57,9 @@ pub(crate) fn early_workbench(
     agent_dir: &AgentDir,
     settings: &Settings,
     registry: &Registry,
-    supervisor: Option<Supervisor>,
-    sandbox: &CurrentSandbox,
+    oversight: &Oversight,
 ) -> Arc<Workbench> {
-    let options = workbench_options(cwd, environment, settings, supervisor);
-    let workbench = Workbench::new(cwd.to_owned(), WorkbenchOptions { sandbox: sandbox.get(), ..options });
+    let workbench = Workbench::new(cwd.to_owned(), workbench_options(cwd, environment, settings, oversight));
     set_call_options(&workbench, environment, false, agent_dir, settings, registry);
     workbench
 }
@@ -61,7 +68,7 @@ fn workbench_options(
     cwd: &Path,
     environment: &Environment,
     settings: &Settings,
-    supervisor: Option<Supervisor>,
+    oversight: &Oversight,
 ) -> WorkbenchOptions {
     WorkbenchOptions {
         home: Some(environment.home().to_owned()),
@@ -73,7 +80,8 @@ fn workbench_options(
             .then(|| settings.tools.root.iter().map(|root| cwd.join(environment.expand(root))).collect()),
         auto_resize_images: settings.images.auto_resize,
         keep_background: settings.bash.keep_background,
-        supervisor,
+        supervisor: oversight.supervisor.clone(),
+        sandbox: oversight.sandbox.get(),
         ..WorkbenchOptions::default()
     }
 }

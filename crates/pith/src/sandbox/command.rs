@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
 use pith_sandbox::{Profile, Require, Support};
 use pith_tools::process::{CommandLine, Jobs, Supervisor};
-use pith_tools::sandbox::Variables;
+use pith_tools::sandbox::{Oversight, Variables};
 
 use super::Sandboxes;
 use crate::cli::Cli;
@@ -76,16 +76,16 @@ fn run_command(arguments: &[&str], program: &Program) -> anyhow::Result<u8> {
     cli.sandbox = Some(profile);
     let agent_dir = agent_dir(rpc::dialect(&cli, program)?, &environment);
     let cwd = crate::current_dir()?;
-    let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir)?;
-    sandboxes.enter(&cwd).map_err(anyhow::Error::msg)?;
+    let sandboxes = Sandboxes::new(&cli, &environment, &agent_dir, Some(Supervisor::this_program()?))?;
+    sandboxes.enter(&cwd)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let code = runtime.block_on(confined(&sandboxes, name, rest, &cwd))?;
+    let code = runtime.block_on(confined(sandboxes.oversight(), name, rest, &cwd))?;
     Ok(u8::try_from(code).unwrap_or(1))
 }
 
 /// Runs one command and returns its exit code.
-async fn confined(sandboxes: &Sandboxes, name: &str, arguments: &[&str], cwd: &Path) -> anyhow::Result<i32> {
-    let jobs = Arc::new(Jobs::new(Some(Supervisor::this_program()?), false));
+async fn confined(oversight: &Oversight, name: &str, arguments: &[&str], cwd: &Path) -> anyhow::Result<i32> {
+    let jobs = Arc::new(Jobs::new(oversight.supervisor.clone(), false));
     let command = CommandLine {
         program: name.into(),
         arguments: arguments.iter().map(Into::into).collect(),
@@ -93,7 +93,7 @@ async fn confined(sandboxes: &Sandboxes, name: &str, arguments: &[&str], cwd: &P
         environment: std::env::vars_os().collect(),
         confinement: None,
     };
-    let command = sandboxes.current().confine(command, &jobs, Variables::Filtered)?;
+    let command = oversight.sandbox.confine(command, &jobs, Variables::Filtered)?;
     let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
     let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
     let code = job.exited().await.with_context(|| format!("cannot run {name}"))?;

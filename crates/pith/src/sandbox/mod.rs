@@ -9,7 +9,8 @@ use anyhow::Context as _;
 use pith_config::{AgentDir, Environment, document, settings};
 use pith_sandbox::policy::Places;
 use pith_sandbox::{Policy, Profile, SandboxSettings, Support};
-use pith_tools::sandbox::{CurrentSandbox, Enforced, Rules, Sandbox};
+use pith_tools::process::Supervisor;
+use pith_tools::sandbox::{Enforced, Oversight, Rules, Sandbox};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -28,57 +29,79 @@ pub struct Sandboxes {
     chosen: Option<Profile>,
     agent_dir: AgentDir,
     home: PathBuf,
-    current: CurrentSandbox,
+    /// What watches over the programs of the session; its sandbox is the one of the last directory.
+    oversight: Oversight,
     /// Where confined commands keep temporary files; it goes when the session does.
     temp: Arc<OnceLock<TempDir>>,
 }
 
+/// Why a sandbox that was asked for cannot be had.
+#[derive(Debug)]
+pub struct Refusal {
+    /// What was asked for, unless the settings that say so cannot be read.
+    profile: Option<Profile>,
+    why: String,
+}
+
+impl From<Refusal> for anyhow::Error {
+    fn from(refusal: Refusal) -> Self {
+        anyhow::Error::msg(refusal.why)
+    }
+}
+
 impl Sandboxes {
     /// Reads the choice of command line and environment. Reads no file.
-    pub fn new(cli: &Cli, environment: &Environment, agent_dir: &AgentDir) -> anyhow::Result<Self> {
+    pub fn new(
+        cli: &Cli,
+        environment: &Environment,
+        agent_dir: &AgentDir,
+        supervisor: Option<Supervisor>,
+    ) -> anyhow::Result<Self> {
         let named = environment.get(VARIABLE).filter(|value| !value.is_empty());
         let named = named.map(|value| value.parse().map_err(anyhow::Error::msg).context(VARIABLE)).transpose()?;
         Ok(Sandboxes {
             chosen: cli.sandbox.or(named),
             agent_dir: agent_dir.clone(),
             home: environment.home().to_owned(),
-            current: CurrentSandbox::default(),
+            oversight: Oversight { supervisor, ..Oversight::default() },
             temp: Arc::default(),
         })
     }
 
-    /// The sandbox that programs started now belong to.
-    pub fn current(&self) -> &CurrentSandbox {
-        &self.current
+    /// What watches over programs that are started now.
+    pub fn oversight(&self) -> &Oversight {
+        &self.oversight
     }
 
     /// Makes the sandbox of a directory the current one. An error says why it cannot be had; nothing may run then.
-    pub fn enter(&self, cwd: &Path) -> Result<Option<Arc<Sandbox>>, String> {
+    pub fn enter(&self, cwd: &Path) -> Result<(), Refusal> {
         let sandbox = self.make(cwd)?;
-        self.current.set(sandbox.clone());
-        Ok(sandbox)
+        self.oversight.sandbox.set(sandbox);
+        Ok(())
     }
 
     /// Like [`Sandboxes::enter`], for a session that exists already: where no sandbox can be had, every call is refused.
-    pub fn enter_or_refuse(&self, cwd: &Path) -> Option<Arc<Sandbox>> {
-        self.enter(cwd).unwrap_or_else(|why| {
+    pub fn enter_or_refuse(&self, cwd: &Path) {
+        if let Err(Refusal { profile, why }) = self.enter(cwd) {
             warn(&format!("Warning: {why}"));
-            let profile = self.chosen.unwrap_or(Profile::ReadOnly);
-            let refusing = Some(Arc::new(Sandbox::Unavailable { profile, why }));
-            self.current.set(refusing.clone());
-            refusing
-        })
+            self.oversight.sandbox.set(Some(Arc::new(Sandbox::Unavailable { profile, why })));
+        }
     }
 
-    fn make(&self, cwd: &Path) -> Result<Option<Arc<Sandbox>>, String> {
+    fn make(&self, cwd: &Path) -> Result<Option<Arc<Sandbox>>, Refusal> {
         if self.chosen == Some(Profile::Off) {
             return Ok(None);
         }
-        let settings = self.settings(cwd)?;
+        let settings = self.settings(cwd).map_err(|why| Refusal { profile: self.chosen, why })?;
         let profile = settings.profile();
         if profile == Profile::Off {
             return Ok(None);
         }
+        self.enforce(settings, cwd).map_err(|why| Refusal { profile: Some(profile), why })
+    }
+
+    fn enforce(&self, settings: SandboxSettings, cwd: &Path) -> Result<Option<Arc<Sandbox>>, String> {
+        let profile = settings.profile();
         let support = Support::of_this_kernel();
         let require = settings.require.unwrap_or_default();
         support.check(profile, require)?;
@@ -97,7 +120,7 @@ impl Sandboxes {
             host_commands: settings.host_commands == Some(true),
             temp: temp.to_owned(),
         };
-        let current = self.current.get();
+        let current = self.oversight.sandbox.get();
         if let Some(Sandbox::Enforced(enforced)) = current.as_deref()
             && enforced.is_made_of(&policy, &rules)
         {

@@ -2,20 +2,11 @@
 
 use std::path::PathBuf;
 
-use pith_sandbox::{Profile, Require, Support};
-use pith_testkit::{TempHome, Turn};
+use pith_sandbox::Support;
+use pith_testkit::{Host, TempHome, Turn, has};
 use serde_json::{Value, json};
 
 use super::support::{Output, finish, model, run, run_with, scene, start_in};
-
-/// Says so and returns `false` where this kernel enforces nothing.
-fn is_enforced() -> bool {
-    let check = Support::of_this_kernel().check(Profile::WorkspaceWrite, Require::Full);
-    if let Err(why) = &check {
-        pith_testkit::skip(why);
-    }
-    check.is_ok()
-}
 
 /// A file beside the session's directory.
 fn outside(home: &TempHome) -> PathBuf {
@@ -44,7 +35,7 @@ fn state(home: &TempHome, arguments: &[&str]) -> Value {
 
 #[test]
 fn a_command_reaches_its_directory_and_nothing_beside_it() {
-    if !is_enforced() {
+    if !has(Support::check_this_kernel()) {
         return;
     }
     let command = |home: &TempHome| format!("echo in > inside.txt; echo out > {}", outside(home).display());
@@ -70,7 +61,7 @@ fn a_command_reaches_its_directory_and_nothing_beside_it() {
 
 #[test]
 fn file_tools_are_held_by_the_same_policy() {
-    if !is_enforced() {
+    if !has(Support::check_this_kernel()) {
         return;
     }
     let (home, server) = scene([]);
@@ -89,7 +80,7 @@ fn file_tools_are_held_by_the_same_policy() {
 
 #[test]
 fn programs_of_extensions_are_confined_too() {
-    if !is_enforced() {
+    if !has(Support::check_this_kernel()) {
         return;
     }
     let (home, _server) = scene([Turn::text("done")]);
@@ -109,7 +100,7 @@ fn programs_of_extensions_are_confined_too() {
 
 #[test]
 fn mcp_servers_are_confined_too() {
-    if !is_enforced() {
+    if !has(Support::check_this_kernel()) {
         return;
     }
     let (home, _server) = scene([Turn::text("done"), Turn::text("done")]);
@@ -125,7 +116,7 @@ fn mcp_servers_are_confined_too() {
 
 #[test]
 fn the_host_is_told_what_is_enforced() {
-    if !is_enforced() {
+    if !has(Support::check_this_kernel()) {
         return;
     }
     let home = scene([]).0;
@@ -145,6 +136,43 @@ fn the_host_is_told_what_is_enforced() {
 }
 
 #[test]
+fn what_a_project_would_loosen_is_told_once() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let home = scene([]).0;
+    home.write_settings(&json!({"sandbox": {"profile": "workspace-write"}}));
+    home.write_file(".pi/settings.json", r#"{"sandbox": {"network": {"mode": "on"}}}"#);
+    let arguments = [&model()[..], &["--mode", "rpc", "--no-session"]].concat();
+    let output = run_with(&home, arguments, b"{\"type\":\"get_state\"}\n");
+    let told = output.stderr.matches("the project's sandbox.network.mode is ignored").count();
+    assert_eq!(told, 1, "{}", output.stderr);
+}
+
+#[test]
+fn a_sandbox_that_is_lost_is_reported_as_what_was_asked_for() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let home = scene([]).0;
+    home.write_settings(&json!({"sandbox": {"profile": "workspace-write"}}));
+    let arguments = [&model()[..], &["--mode", "rpc", "--no-session"]].concat();
+    let mut host = Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).args(arguments).spawn();
+    assert_eq!(host.data(json!({"type": "get_state"}))["sandbox"]["enforced"], true);
+    let mut state_after = |sandbox: Value| {
+        home.write_settings(&json!({ "sandbox": sandbox }));
+        host.data(json!({"type": "reload"}));
+        host.data(json!({"type": "get_state"}))["sandbox"].clone()
+    };
+    let lost = state_after(json!({"profile": "read-only", "network": {"mode": "domains"}}));
+    assert_eq!((&lost["profile"], &lost["enforced"]), (&json!("read-only"), &json!(false)));
+    assert!(lost["error"].as_str().is_some_and(|why| why.contains("needs network namespaces")), "{lost}");
+    let unreadable = state_after(json!({"profile": 7}));
+    assert_eq!((&unreadable["profile"], &unreadable["enforced"]), (&json!("unknown"), &json!(false)));
+    assert_eq!(state_after(json!({"profile": "read-only"}))["enforced"], true);
+}
+
+#[test]
 fn a_mistake_ends_the_start_before_any_frame() {
     let home = scene([]).0;
     let refused = |output: Output, text: &str| {
@@ -156,7 +184,7 @@ fn a_mistake_ends_the_start_before_any_frame() {
     };
     refused(
         serve(&[], &["--sandbox", "loose"]),
-        "--sandbox: expected off, read-only, workspace-write or custom, not \"loose\"",
+        "--sandbox: expected off, custom, workspace-write, read-only, not \"loose\"",
     );
     refused(serve(&[("PITH_SANDBOX", "loose")], &[]), "PITH_SANDBOX: expected off");
     home.write_settings(&json!({"sandbox": {"profile": "workspace-writ"}}));
@@ -175,8 +203,8 @@ fn a_command_can_be_tried_alone() {
     let home = TempHome::new();
     let check = run(&home, ["sandbox", "check"]);
     assert!(check.stdout.starts_with("Landlock: "), "{}", check.stdout);
-    assert_eq!(check.code == 0, is_enforced());
-    if !is_enforced() {
+    assert_eq!(check.code == 0, has(Support::check_this_kernel()));
+    if !has(Support::check_this_kernel()) {
         return;
     }
     let sandbox = |arguments: &[&str]| run(&home, [&["sandbox", "run"], arguments].concat());
