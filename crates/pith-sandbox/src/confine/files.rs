@@ -1,7 +1,8 @@
 //! The files a policy grants, as Landlock rules.
 //!
 //! Rights of Landlock add up along a path, so nothing can be taken out of a granted directory. What must not be read is
-//! left out instead: its siblings are granted one by one, all the way down from the root.
+//! left out instead: its siblings are granted one by one, all the way down from the root. Devices are left out like
+//! that too, because root could read a disk, and with it every file, past their names.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -16,6 +17,8 @@ use crate::policy::Policy;
 
 /// The newest level whose rights pith knows how to grant.
 const LEVEL: ABI = ABI::V6;
+
+const DEVICES: &str = "/dev";
 
 /// Devices and shared memory that programs write to as a matter of course.
 const ALWAYS_WRITABLE: [&str; 10] = [
@@ -66,19 +69,17 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     let mut created = ruleset.create()?;
     let reading = AccessFs::from_read(LEVEL);
     let writing = AccessFs::from_write(LEVEL);
-    if policy.unreadable.is_empty() {
-        created = grant(created, Path::new("/"), reading)?;
-    } else {
-        created = grant(created, Path::new("/"), AccessFs::ReadDir.into())?;
-        for path in readable(&policy.unreadable) {
-            created = grant(created, &path, reading)?;
-        }
+    created = grant(created, Path::new("/"), AccessFs::ReadDir.into())?;
+    for path in readable(&policy.unreadable) {
+        created = grant(created, &path, reading)?;
     }
     for path in ALWAYS_WRITABLE.iter().map(Path::new) {
         created = grant(created, path, writing | AccessFs::ReadFile | AccessFs::IoctlDev)?;
     }
     for path in &policy.writable {
-        created = grant(created, path, writing)?;
+        // Whoever lists a device wants to use it.
+        let device = if path.starts_with(DEVICES) { AccessFs::ReadFile | AccessFs::IoctlDev } else { BitFlags::EMPTY };
+        created = grant(created, path, writing | device)?;
     }
     Ok(created)
 }
@@ -98,7 +99,8 @@ fn readable(unreadable: &[PathBuf]) -> Vec<PathBuf> {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = entry.path();
             // Rights belong to what a link leads to, and are decided there.
-            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) || unreadable.contains(&path) {
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            if is_link || path == Path::new(DEVICES) || unreadable.contains(&path) {
                 continue;
             }
             if unreadable.iter().any(|denied| denied.starts_with(&path)) {
@@ -128,5 +130,6 @@ mod tests {
         assert_eq!(inside, [&home.join("work/deep")]);
         assert!(!granted.iter().any(|path| home.starts_with(path)), "no ancestor is granted whole");
         assert!(granted.contains(&PathBuf::from("/usr")));
+        assert!(!granted.iter().any(|path| path.starts_with(DEVICES)), "devices are granted by name");
     }
 }
