@@ -9,7 +9,6 @@ const shapes = {
   worker_threads: ["Worker", "parentPort", "workerData", "isMainThread", "threadId", "resourceLimits", "SHARE_ENV", "MessageChannel", "MessagePort", "BroadcastChannel", "markAsUntransferable", "moveMessagePortToContext", "receiveMessageOnPort", "getEnvironmentData", "setEnvironmentData"],
   vm: ["runInNewContext", "runInContext", "runInThisContext", "createContext", "Script", "SourceTextModule"],
   v8: ["getHeapStatistics", "serialize", "deserialize", "setFlagsFromString"],
-  sqlite: ["DatabaseSync", "StatementSync"],
   cluster: ["fork", "isMaster", "isPrimary"],
   inspector: ["Session", "open", "url"],
   http2: ["connect", "createServer", "createSecureServer", "getDefaultSettings", "getPackedSettings", "getUnpackedSettings", "Http2ServerRequest", "Http2ServerResponse"],

@@ -20,6 +20,7 @@ use crate::ops::fs::Descriptors;
 use crate::ops::net::Network;
 use crate::ops::pool::Pool;
 use crate::ops::process::Children;
+use crate::ops::sqlite::Databases;
 use crate::ops::watch::Watchers;
 use crate::ops::zlib::Codecs;
 use crate::shared::Shared;
@@ -45,6 +46,7 @@ pub(crate) struct State {
     pub watchers: Watchers,
     pub network: Network,
     pub codecs: Codecs,
+    pub databases: Databases,
     pub descriptors: Descriptors,
     /// Operations that have not ended and can be cancelled.
     operations: RefCell<HashMap<u64, CancellationToken>>,
@@ -76,6 +78,7 @@ impl State {
             watchers: Watchers::new(inbox.clone()),
             network: Network::new(inbox.clone()),
             codecs: Codecs::default(),
+            databases: Databases::default(),
             descriptors: Descriptors::default(),
             operations: RefCell::default(),
             scripts: RefCell::default(),
@@ -192,6 +195,7 @@ impl State {
         self.rejections.borrow_mut().clear();
         self.watchers.close();
         self.network.close();
+        self.databases.close_all();
         self.children.close();
     }
 }

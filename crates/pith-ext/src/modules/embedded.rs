@@ -63,6 +63,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "process" => "node/process.js",
     "querystring" => "node/querystring.js",
     "readline" => "node/readline.js",
+    "sqlite" => "node/sqlite.js",
     "stream" => "node/stream.js",
     "string_decoder" => "node/string_decoder.js",
     "timers" => "node/timers.js",
@@ -130,7 +131,7 @@ const DERIVED: &[(&str, &str)] = &[
 
 /// Built-in modules that can be imported but not used.
 const ABSENT: &[&str] =
-    &["cluster", "dgram", "http2", "inspector", "repl", "sea", "sqlite", "tls", "v8", "vm", "wasi", "worker_threads"];
+    &["cluster", "dgram", "http2", "inspector", "repl", "sea", "tls", "v8", "vm", "wasi", "worker_threads"];
 
 /// The scopes under which the packages of pi are published.
 const PI_SCOPES: &[&str] = &["@earendil-works/", "@mariozechner/"];

@@ -12,6 +12,7 @@ pub mod os;
 pub mod pool;
 pub mod process;
 mod process_sync;
+pub mod sqlite;
 mod sys;
 pub mod text;
 mod url;
@@ -35,6 +36,7 @@ pub(crate) fn group<'js>(ctx: &Ctx<'js>, state: &Rc<State>, name: &str) -> rquic
         "text" => text::install(&group)?,
         "os" => os::install(&group, state)?,
         "net" => net::install(&group, state)?,
+        "sqlite" => sqlite::install(&group, state)?,
         "zlib" => zlib::install(&group, state)?,
         _ => return Err(throw(ctx, "ERR_INTERNAL", &format!("no native operations called {name}"))),
     }
