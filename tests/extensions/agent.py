@@ -85,12 +85,18 @@ class Agent:
         models = [{"id": "m", "name": "m", "reasoning": False, "input": ["text"], "contextWindow": 200000, "maxTokens": 8000, "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}}]
         provider = {"baseUrl": model.url, "apiKey": "k", "api": "openai-completions", "models": models}
         (agent / "models.json").write_text(json.dumps({"providers": {"server": provider}}))
-        (agent / "settings.json").write_text("{}")
+        # A debug build on a busy machine is slow; pi has no such limits.
+        (agent / "settings.json").write_text(json.dumps({"extensionLimits": {"executionMs": 60000}}))
         self.work = home / "work"
         self.work.mkdir()
         (self.work / "README.md").write_text("# A project\n\nSome text.\n")
         (self.work / "main.py").write_text("def main():\n    print('hello')\n")
-        env = {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC"}
+        # Packages wait a moment for the browser of the machine and say what became of it by then: here one opens at once.
+        programs = self.directory / "bin"
+        programs.mkdir()
+        (programs / "xdg-open").write_text("#!/bin/sh\n")
+        (programs / "xdg-open").chmod(0o755)
+        env = {"HOME": str(home), "PATH": f"{programs}:{os.environ['PATH']}", "LANG": "C.UTF-8", "PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1", "NO_COLOR": "1", "TZ": "UTC"}
         # Some packages update programs when their commands are called: that stays in the home.
         env["npm_config_prefix"] = str(home / "npm")
         git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]

@@ -143,9 +143,11 @@ async fn models_can_be_looked_up_and_called() {
          const answer = await registry.complete(model, { messages: [{ role: 'user', content: 'hi' }] });
          show(answer.content[0].text + ' ' + answer.stopReason);
          const events = [];
-         for await (const event of ai.stream(ai.getModel('test', 'one'), { messages: [] })) events.push(event.type + (event.partial ? ':' + event.partial.content.length : ''));
+         for await (const event of ai.stream(ai.getModel('test', 'one'), { messages: [] }, { apiKey: 'k' })) events.push(event.type + (event.partial ? ':' + event.partial.content.length : ''));
          show(events.join());
-         show((await ai.completeSimple(model, { messages: [] })).content[0].text);
+         show((await ai.completeSimple(model, { messages: [] }, { headers: { Authorization: 'Bearer k' } })).content[0].text);
+         const refused = await ai.complete(model, { messages: [] });
+         show([refused.stopReason, refused.errorMessage]);
          show([registry.getProvider('test').id, registry.getProvider('nobody') === undefined, (await registry.getProviderAuth('test')).auth.apiKey, registry.getRegisteredProviderIds(), registry.getRegisteredProviderConfig('test') === undefined]);
          registry.registerProvider('own', { baseUrl: 'http://localhost:1', apiKey: 'k', api: 'openai-completions', models: [] });
          show([registry.getRegisteredProviderIds(), registry.getRegisteredProviderConfig('own').apiKey, registry.getRegisteredNativeProvider('own') === undefined]);
@@ -156,6 +158,7 @@ async fn models_can_be_looked_up_and_called() {
             "hello from the model stop",
             "start:0,text_start:1,text_delta:1,text_end:1,done",
             "hello from the model",
+            r#"["error","No API key for provider: test"]"#,
             r#"["test",true,"key-test",[],true]"#,
             r#"[["own"],"k",true]"#,
             "[true,false]",

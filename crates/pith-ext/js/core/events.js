@@ -221,6 +221,10 @@ const composed = {
     sequence("before_provider_request", event, { onResult }, () => done({ payload: event.payload }));
   },
 
+  agent_end(event, done) {
+    sequence("agent_end", require("internal/declared").withSystem(event), {}, () => done(null));
+  },
+
   message_end(event, done) {
     const isSame = unchanged(() => event.message);
     let replaced = false;

@@ -83,6 +83,12 @@ exports.stream = (model, context, options = {}, native = false) => {
   return stream;
 };
 
+// Models of an extension's own provider are answered by it, all others by the agent.
+exports.route = (model, context, options) => {
+  const own = require("internal/providers").streamFor(model);
+  return own ? own.stream(model, context, options) : exports.stream(model, context, options);
+};
+
 const emptyUsage = () => ({ input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } });
 exports.emptyUsage = emptyUsage;
 

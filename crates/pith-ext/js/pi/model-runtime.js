@@ -113,10 +113,10 @@ class ModelRuntime {
   }
 
   stream(model, context, options) {
-    return require("pi-ai").stream(model, context, withKey(model, options));
+    return require("internal/models").route(model, context, withKey(model, options));
   }
   streamSimple(model, context, options) {
-    return require("pi-ai").streamSimple(model, context, withKey(model, options));
+    return require("internal/models").route(model, context, withKey(model, options));
   }
   async complete(model, context, options) {
     return (await this.stream(model, context, options)).result();

@@ -70,10 +70,22 @@ class AssistantMessageEventStream extends EventStream {
 
 Object.assign(exports, { EventStream, AssistantMessageEventStream, createAssistantMessageEventStream: () => new AssistantMessageEventStream() });
 
-// Models of an extension's own provider are answered by it, all others by the agent.
+// As with pi, these functions do not know the credentials of the session: a model is called with the key that is passed
+// or with one in the environment, and not at all without. A provider of an extension looks for its key itself.
 const stream = (model, context, options) => {
-  const own = providers.streamFor(model);
-  return own ? own.stream(model, context, options) : models.stream(model, context, options);
+  if (providers.streamFor(model) || isAuthorized(model, options)) return models.route(model, context, options);
+  const apiKey = envKey(model?.provider, options?.env);
+  return apiKey ? models.route(model, context, { ...options, apiKey }) : failed(model, `No API key for provider: ${model?.provider}`);
+};
+// These clouds have credentials that are no key.
+const KEYLESS = new Set(["bedrock-converse-stream", "google-vertex"]);
+const isAuthorized = (model, options) =>
+  (typeof options?.apiKey === "string" && options.apiKey.trim() !== "") || KEYLESS.has(model?.api) || Object.keys(options?.headers ?? {}).some((name) => /^(cf-aig-)?authorization$|^x-api-key$/i.test(name));
+const failed = (model, errorMessage) => {
+  const answer = new AssistantMessageEventStream();
+  const error = { role: "assistant", content: [], api: model?.api, provider: model?.provider, model: model?.id, usage: models.emptyUsage(), stopReason: "error", errorMessage, timestamp: Date.now() };
+  answer.push({ type: "error", reason: "error", error });
+  return answer;
 };
 const complete = async (model, context, options) => (await stream(model, context, options)).result();
 Object.assign(exports, { stream, streamSimple: stream, complete, completeSimple: complete });
@@ -228,9 +240,30 @@ exports.validateToolCall = (tools, toolCall) => {
   return exports.validateToolArguments(tool, toolCall);
 };
 
-const KEYS = { anthropic: ["ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"], openai: ["OPENAI_API_KEY"], google: ["GEMINI_API_KEY", "GOOGLE_API_KEY"], groq: ["GROQ_API_KEY"], mistral: ["MISTRAL_API_KEY"], xai: ["XAI_API_KEY"], openrouter: ["OPENROUTER_API_KEY"], cerebras: ["CEREBRAS_API_KEY"], zai: ["ZAI_API_KEY"], deepseek: ["DEEPSEEK_API_KEY"] };
-exports.findEnvKeys = (provider) => (KEYS[provider] ?? []).filter((name) => process.env[name]);
-exports.getEnvApiKey = (provider) => process.env[exports.findEnvKeys(provider)[0]] || undefined;
+// The variables that have keys of providers, as pi knows them.
+const KEYS = {
+  anthropic: ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"],
+  "ant-ling": ["ANT_LING_API_KEY"], "qwen-token-plan": ["QWEN_TOKEN_PLAN_API_KEY"], "qwen-token-plan-cn": ["QWEN_TOKEN_PLAN_CN_API_KEY"], "qwen-token-plan-individual": ["QWEN_TOKEN_PLAN_API_KEY"],
+  openai: ["OPENAI_API_KEY"], "azure-openai-responses": ["AZURE_OPENAI_API_KEY"], nvidia: ["NVIDIA_API_KEY"], deepseek: ["DEEPSEEK_API_KEY"],
+  google: ["GEMINI_API_KEY"], "google-vertex": ["GOOGLE_CLOUD_API_KEY"], groq: ["GROQ_API_KEY"], cerebras: ["CEREBRAS_API_KEY"],
+  xai: ["XAI_API_KEY"], radius: ["RADIUS_API_KEY"], openrouter: ["OPENROUTER_API_KEY"], "vercel-ai-gateway": ["AI_GATEWAY_API_KEY"],
+  zai: ["ZAI_API_KEY"], "zai-coding-cn": ["ZAI_CODING_CN_API_KEY"], mistral: ["MISTRAL_API_KEY"], minimax: ["MINIMAX_API_KEY"],
+  "minimax-cn": ["MINIMAX_CN_API_KEY"], moonshotai: ["MOONSHOT_API_KEY"], "moonshotai-cn": ["MOONSHOT_API_KEY"], huggingface: ["HF_TOKEN"],
+  fireworks: ["FIREWORKS_API_KEY"], together: ["TOGETHER_API_KEY"], baseten: ["BASETEN_API_KEY"], opencode: ["OPENCODE_API_KEY"],
+  "opencode-go": ["OPENCODE_API_KEY"], "kimi-coding": ["KIMI_API_KEY"], meta: ["META_API_KEY"], "cloudflare-workers-ai": ["CLOUDFLARE_API_KEY"],
+  "cloudflare-ai-gateway": ["CLOUDFLARE_API_KEY"], xiaomi: ["XIAOMI_API_KEY"], "xiaomi-token-plan-cn": ["XIAOMI_TOKEN_PLAN_CN_API_KEY"], "xiaomi-token-plan-ams": ["XIAOMI_TOKEN_PLAN_AMS_API_KEY"],
+  "xiaomi-token-plan-sgp": ["XIAOMI_TOKEN_PLAN_SGP_API_KEY"], "github-copilot": ["COPILOT_GITHUB_TOKEN"],
+};
+exports.findEnvKeys = (provider, env) => {
+  const found = (KEYS[provider] ?? []).filter((name) => env?.[name] || process.env[name]);
+  return found.length > 0 ? found : undefined;
+};
+// The first of them that can be sent as a key; a bearer token of Anthropic cannot.
+function envKey(provider, env) {
+  const name = exports.findEnvKeys(provider, env)?.find((name) => name !== "ANTHROPIC_AUTH_TOKEN");
+  return name && (env?.[name] || process.env[name]);
+}
+exports.getEnvApiKey = envKey;
 Object.assign(exports, { ANTHROPIC_API_KEY_ENV: "ANTHROPIC_API_KEY", ANTHROPIC_AUTH_TOKEN_ENV: "ANTHROPIC_AUTH_TOKEN", ANTHROPIC_OAUTH_TOKEN_ENV: "ANTHROPIC_OAUTH_TOKEN" });
 
 // Message helpers for tests.

@@ -24,6 +24,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/session" => "core/session.js",
     "internal/models" => "core/models.js",
     "internal/ui" => "core/ui.js",
+    "internal/declared" => "core/declared.js",
     "internal/theme" => "core/theme.js",
     "internal/load" => "core/load.js",
     "internal/tools" => "core/tools.js",

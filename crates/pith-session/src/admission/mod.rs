@@ -193,7 +193,9 @@ impl Session {
         let waits = is_ordered(&command)
             || is_told_first
             || (is_loading || self.replacement.is_some()) && is_written_down(&command)
-            || is_loading && lists_extensions(&command);
+            || is_loading && lists_extensions(&command)
+            // Extensions also register commands, and name templates and skills, when they hear of the session.
+            || self.admission.is_starting() && matches!(command, Command::GetCommands(_));
         if must_wait && waits {
             self.admission.waiting.push_back(Waiting::Command(id, command));
             return None;

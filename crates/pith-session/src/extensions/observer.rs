@@ -35,6 +35,10 @@ pub(crate) struct Observer {
     live: Option<LiveMessage>,
     /// Entries of the messages of this turn.
     entries: Vec<(Arc<Message>, EntryId)>,
+    /// The session of the run, for whoever compares this run with the one before.
+    session_id: String,
+    /// What the first request of the run told the model about itself, if an extension listens for `agent_end`.
+    system: Option<Value>,
     /// Whether extensions were told that the run is over.
     is_over: bool,
 }
@@ -66,10 +70,10 @@ impl AbortGrace {
 
 impl Observer {
     /// Called when a run begins.
-    pub fn new(handle: ExtensionHandle, cancel: CancellationToken) -> Self {
+    pub fn new(handle: ExtensionHandle, session_id: String, cancel: CancellationToken) -> Self {
         handle.begin_run();
         let grace = AbortGrace::new(cancel);
-        Observer { handle, grace, n_turns: 0, live: None, entries: Vec::new(), is_over: false }
+        Observer { handle, grace, n_turns: 0, live: None, entries: Vec::new(), session_id, system: None, is_over: false }
     }
 
     pub async fn before_agent_start(&mut self, prompted: Prompted) -> Option<AgentStart> {
@@ -124,7 +128,9 @@ impl Observer {
                 self.notify(EventName::ToolExecutionEnd, payload).await;
             }
             RunEvent::AgentEnd { messages } => {
-                self.notify(EventName::AgentEnd, || json!({ "messages": messages })).await;
+                let (system, session_id) = (self.system.take(), std::mem::take(&mut self.session_id));
+                let payload = || json!({ "messages": messages, "system": system, "sessionId": session_id });
+                self.notify(EventName::AgentEnd, payload).await;
                 self.is_over = true;
                 self.handle.end_run();
             }
@@ -183,6 +189,9 @@ impl Observer {
 
     /// Lets extensions change what the model is about to read.
     pub async fn context(&mut self, call: &mut LlmCall) {
+        if self.system.is_none() && self.handle.listens(EventName::AgentEnd) {
+            self.system = Some(super::transcript::system_message(call));
+        }
         if self.handle.listens(EventName::Context) || self.handle.listens(EventName::ContextWithSystem) {
             super::transcript::apply_context_handlers(&self.handle, &mut self.grace, call).await;
         }

@@ -43,7 +43,7 @@ fn read(handle: &ExtensionHandle, event: EventName, changed: Vec<Value>) -> Opti
 }
 
 /// The system prompt and the tools as a system message.
-fn system_message(call: &LlmCall) -> Value {
+pub(super) fn system_message(call: &LlmCall) -> Value {
     let tool =
         |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters });
     json!({

@@ -88,7 +88,9 @@ impl Session {
             cancel: cancel.clone(),
             images: self.workbench().image_rules(),
             n_turns: 0,
-            observer: self.extension_handle().map(|handle| Observer::new(handle.clone(), cancel.clone())),
+            observer: self
+                .extension_handle()
+                .map(|handle| Observer::new(handle.clone(), self.store.id().to_owned(), cancel.clone())),
             rules: self.rules.guard(),
         };
         let token = cancel.clone();

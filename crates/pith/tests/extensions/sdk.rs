@@ -62,7 +62,7 @@ fn a_factory_may_call_models_and_tools() {
         import { createBashTool } from "@earendil-works/pi-coding-agent";
         export default async (pi) => {
             const model = getModels().find(({ provider }) => provider === "mock-anthropic");
-            const answer = await complete(model, { messages: [{ role: "user", content: "early", timestamp: 1 }] });
+            const answer = await complete(model, { messages: [{ role: "user", content: "early", timestamp: 1 }] }, { apiKey: "k" });
             const result = await createBashTool(process.cwd()).execute("call", { command: "echo from a tool" });
             const early = [answer.stopReason, answer.content[0]?.text, answer.errorMessage, result.content[0].text.trim()];
             pi.registerCommand("early", { handler: (args, ctx) => ctx.ui.notify(JSON.stringify(early)) });

@@ -138,6 +138,23 @@ fn state_models_tools_and_commands_are_answered_at_once() {
 }
 
 #[test]
+fn commands_registered_when_the_session_starts_are_listed_from_the_first() {
+    let source = extension(
+        r#"pi.on("session_start", async () => {
+            await new Promise((resolve) => setTimeout(resolve, 300));
+            pi.registerCommand("late", { handler: async () => {} });
+        });"#,
+    );
+    let server = ModelServer::start(Script::of([]));
+    let home = TempHome::for_server(&server);
+    home.write_agent_file("extensions/a.ts", &source);
+    let mut scene = Scene::in_home(server, home, |builder| builder);
+    let commands = scene.data(json!({"type": "get_commands"}))["commands"].clone();
+    assert_eq!(commands[0]["name"], "late", "{commands}");
+    scene.finish();
+}
+
+#[test]
 fn commands_of_extensions_come_first_under_the_names_they_are_called_by() {
     let server = ModelServer::start(Script::of([]));
     let home = TempHome::for_server(&server);

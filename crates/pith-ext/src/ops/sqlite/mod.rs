@@ -246,7 +246,7 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
 fn columns(database: &Connection, sql: &str) -> Result<String, Refusal> {
     let statement = database.prepare_cached(sql)?;
     let types: Vec<Option<String>> = statement.columns().map(|column| column.decl_type().map(str::to_owned)).collect();
-    let described = statement.columns_with_metadata().into_iter().zip(types).map(|(column, declared)| {
+    let described = statement.columns_with_metadata().zip(types).map(|(column, declared)| {
         serde_json::json!({
             "column": column.origin_name(), "database": column.database_name(), "name": column.name(),
             "table": column.table_name(), "type": declared,

@@ -6,6 +6,24 @@ use serde_json::{Value, json};
 use super::{failures, notes, scene, scene_with};
 use crate::support::{assert_like, kinds, of_type, texts};
 
+#[test]
+fn agent_end_begins_with_what_the_model_was_told_of_itself() {
+    let witness = r#"
+        pi.on("agent_end", (event, ctx) => note(ctx, event.messages.map((message) => message.role === "system"
+            ? ["system", message.content.length > 0, message.toolsAdded?.map((tool) => tool.name), message.toolsRemoved?.map((tool) => tool.name)].filter((part) => part !== undefined).join("/")
+            : message.role).join(" ")));
+        pi.registerCommand("less", { handler: async () => pi.setActiveTools(["read"]) });"#;
+    let turns = (0..4).map(|_| Turn::text("done"));
+    let mut scene = scene_with(witness, Script::of(turns), |builder| builder.args(["--tools", "read,ls"]));
+    let mut check = |prompt: &str, expected: &str| assert_eq!(notes(&scene.run(prompt)), [expected], "{prompt}");
+    check("one", "system/true/read,ls user assistant");
+    check("two", "user assistant");
+    scene.data(json!({"type": "prompt", "message": "/less"}));
+    assert_eq!(notes(&scene.run("three")), ["system/true/ls user assistant"]);
+    scene.data(json!({"type": "new_session"}));
+    assert_eq!(notes(&scene.run("four")), ["system/true/read,ls user assistant"]);
+}
+
 /// Tells the host every event of a run, with something that identifies it.
 const WITNESS: &str = r#"
     const label = {
