@@ -230,7 +230,6 @@ async fn urls_and_structures() {
             ("typeof require('worker_threads').Worker + (await failure(() => require('dgram').createSocket('udp4')))", r#""functionERR_FEATURE_UNAVAILABLE_ON_PLATFORM""#),
             ("[process.platform, typeof process.pid, process.argv.slice(1), process.env.HOME === os.homedir(), process.stdout.isTTY, process.cwd() === process.cwd()]", r#"["linux","number",["/$bunfs/root/pi","--mode","rpc"],true,false,true]"#),
             ("(() => { const { constants } = require('http2'); return [constants.HTTP2_HEADER_PATH, constants.HTTP2_HEADER_CONTENT_TYPE, constants.NGHTTP2_CANCEL, constants.HTTP2_METHOD_GET, constants.HTTP_STATUS_OK]; })()", r#"[":path","content-type",8,"GET",200]"#),
-            ("(() => { try { require('http2').connect('https://localhost'); } catch (e) { return e.message; } })()", r#""http2.connect is not available in pith""#),
             ("(() => { const threads = require('worker_threads'); try { new threads.Worker('x.js'); } catch (e) { return [e.message, threads.isMainThread, threads.parentPort]; } })()", r#"["worker_threads.Worker is not available in pith",true,null]"#),
             ("(() => { fs.writeFileSync(path.join(dir, 'addon.node'), ''); try { require(path.join(dir, 'addon.node')); } catch (e) { return [e.code, e.message.includes('native add-ons are not available in pith')]; } })()", r#"["ERR_DLOPEN_FAILED",true]"#),
             ("await failure(() => process.dlopen({}, 'x.node'))", r#""ERR_DLOPEN_FAILED""#),

@@ -312,3 +312,18 @@ async fn events_tools_and_commands_show_the_same_objects() {
     harness.command("b", "").await;
     assert_eq!(harness.notifications(), ["2 true true true", "4 true true true", "2 true true true"]);
 }
+
+#[tokio::test]
+async fn each_part_of_the_context_is_one_object() {
+    let harness = Harness::start();
+    let text = "let seen: unknown[];
+        const parts = (ctx) => [ctx.sessionManager, ctx.modelRegistry, ctx.ui];
+        export default (pi) => {
+            pi.on('agent_settled', (event, ctx) => { seen = parts(ctx); });
+            pi.registerCommand('go', { handler: (args, ctx) => ctx.ui.notify(JSON.stringify(parts(ctx).map((part, at) => part === seen[at]))) });
+        };";
+    harness.run(&[("same.ts", text)]).await;
+    harness.handle.notify(EventName::AgentSettled, json!({})).await;
+    harness.command("go", "").await;
+    assert_eq!(harness.notifications(), ["[true,true,true]"]);
+}

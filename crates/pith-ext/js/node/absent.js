@@ -11,7 +11,6 @@ const shapes = {
   v8: ["getHeapStatistics", "serialize", "deserialize", "setFlagsFromString"],
   cluster: ["fork", "isMaster", "isPrimary"],
   inspector: ["Session", "open", "url"],
-  http2: ["connect", "createServer", "createSecureServer", "getDefaultSettings", "getPackedSettings", "getUnpackedSettings", "Http2ServerRequest", "Http2ServerResponse"],
   wasi: ["WASI"],
   repl: ["start"],
   sea: ["isSea", "getAsset"],
@@ -33,7 +32,5 @@ exports.make = (name) => {
       throw owners.unavailable(`${name}.${member}`);
     };
   }
-  // A long list, created when it is first read.
-  if (name === "http2") Object.defineProperty(made, "constants", { get: () => require("internal/http2-constants").constants, enumerable: true });
   return made;
 };

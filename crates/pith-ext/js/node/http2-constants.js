@@ -1,4 +1,4 @@
-// The constants of node:http2. pith has no HTTP/2 sessions, but packages read these when they are loaded.
+// The constants of node:http2, a long list that most packages do not read.
 
 const pseudo = ["STATUS", "METHOD", "AUTHORITY", "SCHEME", "PATH", "PROTOCOL"];
 const headers = `

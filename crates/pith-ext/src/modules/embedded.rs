@@ -38,6 +38,7 @@ const SCRIPTS: &[(&str, &str)] = scripts! {
     "internal/streams" => "web/streams.js",
     "internal/intl" => "web/intl.js",
     "internal/absent" => "node/absent.js",
+    "http2" => "node/http2.js",
     "internal/http2-constants" => "node/http2-constants.js",
     "internal/args" => "node/args.js",
     "internal/fs-streams" => "node/fs-streams.js",
@@ -131,8 +132,7 @@ const DERIVED: &[(&str, &str)] = &[
 ];
 
 /// Built-in modules that can be imported but not used.
-const ABSENT: &[&str] =
-    &["cluster", "dgram", "http2", "inspector", "repl", "sea", "tls", "v8", "vm", "wasi", "worker_threads"];
+const ABSENT: &[&str] = &["cluster", "dgram", "inspector", "repl", "sea", "tls", "v8", "vm", "wasi", "worker_threads"];
 
 /// The scopes under which the packages of pi are published.
 const PI_SCOPES: &[&str] = &["@earendil-works/", "@mariozechner/"];

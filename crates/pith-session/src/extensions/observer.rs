@@ -73,7 +73,16 @@ impl Observer {
     pub fn new(handle: ExtensionHandle, session_id: String, cancel: CancellationToken) -> Self {
         handle.begin_run();
         let grace = AbortGrace::new(cancel);
-        Observer { handle, grace, n_turns: 0, live: None, entries: Vec::new(), session_id, system: None, is_over: false }
+        Observer {
+            handle,
+            grace,
+            n_turns: 0,
+            live: None,
+            entries: Vec::new(),
+            session_id,
+            system: None,
+            is_over: false,
+        }
     }
 
     pub async fn before_agent_start(&mut self, prompted: Prompted) -> Option<AgentStart> {

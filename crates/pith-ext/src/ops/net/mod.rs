@@ -1,10 +1,11 @@
-//! Sockets and servers of extensions: `net` and `http`.
+//! Sockets and servers of extensions: `net`, `http` and `http2`.
 //!
 //! One thread with a runtime of its own drives them all. The first extension that opens one starts it, and it ends with
 //! the engine; the agent's thread has nothing to do with it. Everything is pulled: a socket is read, a connection is
 //! accepted and a request is taken when JavaScript asks for the next one, so nothing gathers that nobody wants.
 
 mod http;
+mod http2;
 mod link;
 mod listen;
 mod socket;
@@ -53,6 +54,8 @@ pub struct Network {
     /// What is open, by operation.
     links: RefCell<HashMap<u64, Link>>,
     servers: RefCell<HashMap<u64, Listening>>,
+    /// Clients of HTTP/2; their streams are links.
+    sessions: RefCell<HashMap<u64, http2::Session>>,
     /// Room for connections that extensions make.
     made: Arc<Semaphore>,
     /// Room for connections that their servers accept.
@@ -76,6 +79,7 @@ impl Network {
             thread: RefCell::default(),
             links: RefCell::default(),
             servers: RefCell::default(),
+            sessions: RefCell::default(),
             made: Arc::new(Semaphore::new(room)),
             accepted: Arc::new(Semaphore::new(room)),
         }
@@ -113,6 +117,21 @@ impl Network {
         Ok(())
     }
 
+    fn open_session(&self, op: u64, target: http2::Target) -> io::Result<()> {
+        let runtime = self.runtime()?;
+        let (session, ends) = http2::pair(op, self.inbox.clone());
+        self.sessions.borrow_mut().insert(op, session);
+        runtime.spawn(http2::connect(target, ends, self.made.clone()));
+        Ok(())
+    }
+
+    /// Operation `op` becomes a stream of a session. If that has ended, the stream's task has too.
+    fn request(&self, session: u64, op: u64, head: http2::RequestHead) {
+        if let Some(session) = self.sessions.borrow().get(&session) {
+            session.wish(http2::Wish::Request(Box::new(head), self.open(op)));
+        }
+    }
+
     fn listen(&self, op: u64, place: Place, speaks_http: bool) -> io::Result<()> {
         if self.servers.borrow().len() >= MAX_SERVERS {
             return Err(io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error()));
@@ -138,6 +157,10 @@ impl Network {
         }
     }
 
+    fn ping(&self, session: u64) -> bool {
+        self.sessions.borrow().get(&session).is_some_and(|session| session.wish(http2::Wish::Ping))
+    }
+
     fn order(&self, op: u64, order: Order) -> bool {
         self.links.borrow().get(&op).is_some_and(|link| link.order(order))
     }
@@ -146,12 +169,14 @@ impl Network {
     pub fn forget(&self, op: u64) {
         self.links.borrow_mut().remove(&op);
         self.servers.borrow_mut().remove(&op);
+        self.sessions.borrow_mut().remove(&op);
     }
 
     /// Closes everything and ends the thread.
     pub fn close(&self) {
         self.links.borrow_mut().clear();
         self.servers.borrow_mut().clear();
+        self.sessions.borrow_mut().clear();
         *self.thread.borrow_mut() = None;
     }
 }
@@ -192,6 +217,24 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
         }),
     )?;
     let here = state.clone();
+    group.set(
+        "connect2",
+        Func::from(move |ctx: Ctx<'js>, op: f64, target: Text| {
+            opened(&ctx, here.network.open_session(op as u64, read(&ctx, &target)?), "connect")
+        }),
+    )?;
+    let here = state.clone();
+    group.set(
+        "request2",
+        Func::from(move |ctx: Ctx<'js>, session: f64, op: f64, head: Text| {
+            let head = http2::request(&head.0).map_err(|why| throw(&ctx, "ERR_INVALID_CHAR", &why))?;
+            here.network.request(session as u64, op as u64, head);
+            Ok::<(), rquickjs::Error>(())
+        }),
+    )?;
+    let here = state.clone();
+    group.set("ping2", Func::from(move |session: f64| here.network.ping(session as u64)))?;
+    let here = state.clone();
     group.set("close", Func::from(move |op: f64| here.network.forget(op as u64)))?;
     let here = state.clone();
     group.set(
@@ -213,6 +256,6 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
     )
 }
 
-fn read(ctx: &Ctx<'_>, place: &Text) -> rquickjs::Result<Place> {
-    crate::json::parse(&place.0).map_err(|why| throw(ctx, "ERR_INVALID_ARG_VALUE", &why))
+fn read<T: for<'a> Deserialize<'a>>(ctx: &Ctx<'_>, text: &Text) -> rquickjs::Result<T> {
+    crate::json::parse(&text.0).map_err(|why| throw(ctx, "ERR_INVALID_ARG_VALUE", &why))
 }

@@ -53,7 +53,7 @@ pub(super) async fn connect(place: Place, ends: Ends, room: Arc<Semaphore>) {
     }
 }
 
-async fn connect_tcp(place: &Place, outlet: &Outlet) -> Option<TcpStream> {
+pub(super) async fn connect_tcp(place: &Place, outlet: &Outlet) -> Option<TcpStream> {
     let host = place.host.as_deref().unwrap_or("localhost");
     let addresses: Vec<SocketAddr> = match lookup_host((host, place.port)).await {
         Ok(addresses) => addresses.collect(),
