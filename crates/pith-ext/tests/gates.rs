@@ -55,7 +55,7 @@ async fn a_gate_sees_the_command_line_the_environment_and_the_mode() {
 async fn a_gate_that_needs_something_missing_refuses_even_if_it_catches_the_error() {
     for body in [
         "try { new (require('node:worker_threads').Worker)('x'); } catch {}",
-        "await 0; try { require('node:sqlite').DatabaseSync(); } catch {}",
+        "await 0; try { require('node:dgram').createSocket('udp4'); } catch {}",
         "try { new WebSocket('ws://localhost'); } catch {}",
         "try { require('@earendil-works/pi-coding-agent').resizeImage(); } catch {}",
         "try { require('node:child_process').fork('x.js'); } catch {}",
