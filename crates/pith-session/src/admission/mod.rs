@@ -154,6 +154,10 @@ fn lists_extensions(command: &Command) -> bool {
     matches!(command, Command::GetCommands(_) | Command::GetAvailableModels(_) | Command::GetDiagnostics(_))
 }
 
+fn lists_commands(command: &Command) -> bool {
+    matches!(command, Command::GetCommands(_))
+}
+
 impl Session {
     /// The handle to the extensions, if there are any. Code that gets `None` calls nothing under `extensions/`.
     pub(crate) fn extension_handle(&self) -> Option<&ExtensionHandle> {
@@ -195,7 +199,7 @@ impl Session {
             || (is_loading || self.replacement.is_some()) && is_written_down(&command)
             || is_loading && lists_extensions(&command)
             // Extensions also register commands, and name templates and skills, when they hear of the session.
-            || self.admission.is_starting() && matches!(command, Command::GetCommands(_));
+            || self.admission.is_starting() && !self.extensions.dialogs.is_any_open() && lists_commands(&command);
         if must_wait && waits {
             self.admission.waiting.push_back(Waiting::Command(id, command));
             return None;
@@ -214,6 +218,18 @@ impl Session {
             }
         }
         self.check_fully_idle();
+    }
+
+    /// Called when an extension asks the user something. A host may list the commands before it answers, so a list that
+    /// waits until extensions have started waits no longer.
+    pub(crate) fn list_waiting_commands(&mut self) {
+        let waiting = std::mem::take(&mut self.admission.waiting);
+        for waiting in waiting {
+            match waiting {
+                Waiting::Command(id, command) if lists_commands(&command) => self.command(id, command),
+                other => self.admission.waiting.push_back(other),
+            }
+        }
     }
 
     /// Makes a request of an extension wait for its turn.

@@ -46,6 +46,12 @@ impl DialogAnswer {
     }
 }
 
+impl Dialogs {
+    pub fn is_any_open(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
 impl Session {
     pub(crate) fn open_dialog(&mut self, request: UiRequest, answer: DialogAnswer) {
         if self.is_closing {
@@ -55,6 +61,7 @@ impl Session {
         let is_abortable =
             self.activity.is_busy() || !self.extensions.commands.is_empty() || self.admission.is_abortable();
         self.extensions.dialogs.0.insert(request.id, Dialog { answer, is_abortable });
+        self.list_waiting_commands();
     }
 
     /// Called when the one who asked no longer waits. Cancels the dialog in the host.
