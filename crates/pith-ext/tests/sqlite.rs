@@ -4,6 +4,10 @@ mod support;
 
 use support::Harness;
 use support::evaluate::evaluate;
+use tokio::sync::Mutex;
+
+/// All databases of a process share the memory that SQLite may use, and one test uses it up.
+static MEMORY: Mutex<()> = Mutex::const_new(());
 
 const IMPORTS: &str = "import { DatabaseSync, StatementSync } from 'node:sqlite'; import * as fs from 'node:fs'; import path from 'path';";
 
@@ -17,6 +21,7 @@ const SETUP: &str = "
 
 #[tokio::test]
 async fn rows_go_in_and_come_out() {
+    let _memory = MEMORY.lock().await;
     let cases = [
         ("add.run('one', 1.5, new Uint8Array([1, 2, 255]))", r#"{"lastInsertRowid":1,"changes":1}"#),
         ("add.run('two', null, null)", r#"{"lastInsertRowid":2,"changes":1}"#),
@@ -63,6 +68,7 @@ async fn rows_go_in_and_come_out() {
 
 #[tokio::test]
 async fn errors_are_those_of_node() {
+    let _memory = MEMORY.lock().await;
     let cases = [
         (
             "failure(() => db.exec('SELEC 1'))",
@@ -104,6 +110,7 @@ async fn errors_are_those_of_node() {
 
 #[tokio::test]
 async fn files_transactions_and_search() {
+    let _memory = MEMORY.lock().await;
     let cases = [
         (
             "(() => { const file = new DatabaseSync(dir + '/a.db'); file.exec(\"PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)\"); const at = file.location(); file.close(); return [at === fs.realpathSync(dir) + '/a.db', fs.existsSync(dir + '/a.db-wal')]; })()",
@@ -132,6 +139,7 @@ async fn files_transactions_and_search() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused() {
+    let _memory = MEMORY.lock().await;
     let cases = [
         (
             "failure(() => db.prepare('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200) SELECT zeroblob(1000000) FROM n').all())[0]",
@@ -153,6 +161,7 @@ async fn what_does_not_fit_is_refused() {
 
 #[tokio::test]
 async fn a_statement_without_end_is_interrupted() {
+    let _memory = MEMORY.lock().await;
     let harness = Harness::start();
     let text = "import { DatabaseSync } from 'node:sqlite';
         export default (pi) => pi.registerCommand('go', { handler: (args, ctx) => {

@@ -86,16 +86,24 @@ impl Terminal {
     /// Waits until `text` is shown, after what was waited for before.
     #[track_caller]
     pub fn wait(&mut self, text: &str) {
+        self.wait_all(&[text]);
+    }
+
+    /// Waits until all these texts are shown, after what was waited for before: one frame may show them in any order.
+    #[track_caller]
+    pub fn wait_all(&mut self, texts: &[&str]) {
         let deadline = Instant::now() + timeout();
         let mut bytes = self.shown.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let plain = plain(&bytes);
-            if let Some(at) = plain.get(self.cursor..).and_then(|rest| rest.find(text)) {
-                self.cursor += at + text.len();
+            let rest = plain.get(self.cursor..).unwrap_or_default();
+            let ends: Option<Vec<usize>> = texts.iter().map(|text| Some(rest.find(text)? + text.len())).collect();
+            if let Some(end) = ends.and_then(|ends| ends.into_iter().max()) {
+                self.cursor += end;
                 return;
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "{text:?} was never shown; the screen: {plain}");
+            assert!(!left.is_zero(), "{texts:?} were never shown; the screen: {plain}");
             bytes = self.shown.more.wait_timeout(bytes, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }

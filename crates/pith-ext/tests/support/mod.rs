@@ -63,7 +63,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Starts an engine with default limits, but one second for a slice of execution.
+    /// Starts an engine with default limits, but less than a second for a slice of execution.
     pub fn start() -> Harness {
         Harness::with_limits(Limits { slice: Duration::from_millis(700), ..Limits::default() })
     }

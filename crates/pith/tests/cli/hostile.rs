@@ -92,8 +92,7 @@ fn text_of_extensions_is_shown_not_obeyed() {
     terminal.wait(&format!("? which {BAD}"));
     terminal.wait(&format!("1  first {BAD}"));
     terminal.type_keys("\x1b[B\r");
-    terminal.wait(&format!("status {BAD}"));
-    terminal.wait(&format!("draft {BAD}"));
+    terminal.wait_all(&[&format!("status {BAD}"), &format!("draft {BAD}")]);
     terminal.type_keys("\x15/commands\r");
     terminal.wait(&format!("/ask                       {BAD}"));
     terminal.type_keys("/quit\r");

@@ -162,14 +162,15 @@ fn commands_are_listed_while_an_extension_that_starts_asks_something() {
             pi.on("session_start", async (_, ctx) => { await ctx.ui.confirm("Go on?", "It waits for an answer"); });"#;
         let server = ModelServer::start(Script::of([]));
         let home = TempHome::for_server(&server);
-        home.write_agent_file("extensions/a.ts", &extension(asking));
+        home.write_agent_file("extensions/a.ts", extension(asking));
         let mut scene = Scene::in_home(server, home, |builder| builder);
         if !lists_first {
             scene.wait(|frame| frame["method"] == "confirm");
         }
         let commands = scene.data(json!({"type": "get_commands"}))["commands"].clone();
         assert_eq!(commands[0]["name"], "early", "{commands}");
-        let dialog = scene.wait(|frame| frame["method"] == "confirm");
+        let frames = scene.frames();
+        let dialog = frames.iter().find(|frame| frame["method"] == "confirm").expect("it came before the list");
         scene.send(json!({"type": "extension_ui_response", "id": dialog["id"], "confirmed": true}));
         scene.finish();
     }
