@@ -545,6 +545,34 @@ async fn an_abort_while_extensions_load_keeps_start_and_shutdown_balanced() {
     assert_eq!(log.lines(), ["start startup", "shutdown quit"]);
 }
 
+/// Asks the user something when the session starts.
+const ASKS_AT_START: &str = "export default (pi) => {
+    pi.registerCommand('early', { handler: async () => {} });
+    pi.on('session_start', async (event, ctx) => { await ctx.ui.confirm('Go on?', 'It waits for an answer'); });
+};";
+
+#[tokio::test(start_paused = true)]
+async fn commands_are_listed_while_an_extension_that_starts_asks_something() {
+    for is_late in [false, true] {
+        let builder = Harness::builder([]);
+        let mut host = if is_late {
+            builder.late_extension("asks.ts", ASKS_AT_START).start().await
+        } else {
+            builder.extension("asks.ts", ASKS_AT_START).start().await
+        };
+        // The first list waits until the dialog is there, the second one finds it open.
+        let first = host.send(json!({"type": "get_commands"}));
+        if is_late {
+            host.finish_loading();
+        }
+        let dialog = host.wait_type("extension_ui_request").await;
+        assert_eq!(host.response(&first).await["data"]["commands"][0]["name"], "early");
+        assert_eq!(host.data(json!({"type": "get_commands"})).await["commands"][0]["name"], "early");
+        host.answer(&dialog, json!({"confirmed": true}));
+        host.finish().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_prompt_waits_for_handlers_of_extensions_that_are_still_loading() {
     let mut host = Harness::builder([Turn::call("echo", json!({}))])

@@ -63,6 +63,13 @@ impl Admission {
         self.hold = Some(hold);
     }
 
+    /// Called when the extensions of the first session are loaded: from now on they handle `session_start`.
+    pub fn end_loading(&mut self) {
+        if let Some(Hold::Loading) = self.hold {
+            self.hold = Some(Hold::Starting);
+        }
+    }
+
     /// Ends the hold. The caller then admits what waits.
     pub fn release(&mut self) -> Option<Hold> {
         self.hold.take()

@@ -108,6 +108,7 @@ impl Session {
             (None, None) => {
                 self.add_load_errors(report.errors);
                 self.on_registry_changed();
+                self.admission.end_loading();
                 return self.announce_session(StartReason::Startup, None);
             }
         };

@@ -155,28 +155,6 @@ fn commands_registered_when_the_session_starts_are_listed_from_the_first() {
 }
 
 #[test]
-fn commands_are_listed_while_an_extension_that_starts_asks_something() {
-    // The host asks for the list first in one case, and sees the dialog first in the other.
-    for lists_first in [true, false] {
-        let asking = r#"pi.registerCommand("early", { handler: async () => {} });
-            pi.on("session_start", async (_, ctx) => { await ctx.ui.confirm("Go on?", "It waits for an answer"); });"#;
-        let server = ModelServer::start(Script::of([]));
-        let home = TempHome::for_server(&server);
-        home.write_agent_file("extensions/a.ts", extension(asking));
-        let mut scene = Scene::in_home(server, home, |builder| builder);
-        if !lists_first {
-            scene.wait(|frame| frame["method"] == "confirm");
-        }
-        let commands = scene.data(json!({"type": "get_commands"}))["commands"].clone();
-        assert_eq!(commands[0]["name"], "early", "{commands}");
-        let frames = scene.frames();
-        let dialog = frames.iter().find(|frame| frame["method"] == "confirm").expect("it came before the list");
-        scene.send(json!({"type": "extension_ui_response", "id": dialog["id"], "confirmed": true}));
-        scene.finish();
-    }
-}
-
-#[test]
 fn commands_of_extensions_come_first_under_the_names_they_are_called_by() {
     let server = ModelServer::start(Script::of([]));
     let home = TempHome::for_server(&server);
