@@ -93,7 +93,7 @@ pub const THIRD_PARTY: &[(&str, Expected)] = &[
     ("@tintinweb/pi-subagents@0.14.1", Expected::Loads),
     ("@tmustier/pi-ralph-wiggum@0.2.3", Expected::Loads),
     ("@walterra/pi-charts@0.0.6", Expected::Loads),
-    ("context-mode@1.0.169", Expected::Fails("better_sqlite3.node")),
+    ("context-mode@1.0.169", Expected::Loads),
     ("pi-autoresearch@1.6.0", Expected::Loads),
     ("pi-bar@0.3.44", Expected::Loads),
     ("pi-bash-live-view@0.1.1", Expected::Fails("native module: pty.node")),
