@@ -38,7 +38,7 @@ class ClientHttp2Session extends EventEmitter {
     const target = { host: String(options.host ?? hostname).replace(/^\[|\]$/g, ""), port: Number(options.port ?? (port || (this.encrypted ? 443 : 80))), isSecure: this.encrypted, name: String(name).replace(/^\[|\]$/g, ""), ca };
     if (listener) this.once("connect", listener);
     this.#op = opened(
-      (op) => native.connect2(op, JSON.stringify(target)),
+      (op) => native.connectHttp2(op, JSON.stringify(target)),
       (value) => this.#receive(value),
       () => this.#gone(),
     );
@@ -80,7 +80,7 @@ class ClientHttp2Session extends EventEmitter {
     }
     const isWhole = options?.endStream ?? NO_BODY.has(String(method));
     const written = { method: String(method), uri: `${scheme}://${authority}${path}`, headers: list, isWhole };
-    const stream = new ClientHttp2Stream(this, { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority, ...rest }, isWhole, (op) => native.request2(this.#op, op, JSON.stringify(written)));
+    const stream = new ClientHttp2Stream(this, { ":method": method, ":path": path, ":scheme": scheme, ":authority": authority, ...rest }, isWhole, (op) => native.requestHttp2(this.#op, op, JSON.stringify(written)));
     this.#streams.add(stream);
     stream.once("close", () => {
       this.#streams.delete(stream);

@@ -147,7 +147,9 @@ impl Ground {
             agent_dir: self.root.join("home/agent"),
             temp: self.root.join("temp"),
         };
-        Policy::resolve(&SandboxSettings::read(settings).unwrap(), &places).unwrap().expect("a policy")
+        Policy::resolve(&SandboxSettings::read(settings).expect("settings"), &places)
+            .expect("resolved")
+            .expect("a policy")
     }
 
     /// Runs a script in the project, held to a policy if there is one, and returns whether it succeeded.

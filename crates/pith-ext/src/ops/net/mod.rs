@@ -218,14 +218,14 @@ pub(super) fn install<'js>(group: &Object<'js>, state: &Rc<State>) -> rquickjs::
     )?;
     let here = state.clone();
     group.set(
-        "connect2",
+        "connectHttp2",
         Func::from(move |ctx: Ctx<'js>, op: f64, target: Text| {
             opened(&ctx, here.network.open_session(op as u64, read(&ctx, &target)?), "connect")
         }),
     )?;
     let here = state.clone();
     group.set(
-        "request2",
+        "requestHttp2",
         Func::from(move |ctx: Ctx<'js>, session: f64, op: f64, head: Text| {
             let head = http2::request(&head.0).map_err(|why| throw(&ctx, "ERR_INVALID_CHAR", &why))?;
             here.network.request(session as u64, op as u64, head);
