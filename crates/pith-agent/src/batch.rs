@@ -250,6 +250,10 @@ async fn spawn(
 ) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
     let span = debug_span!(target: "pith::tool", "tool", name = %call.name, id = %call.id);
     let task = async move {
+        if let Err(output) = prepared.permitted(&call, &stop).await {
+            debug!(target: "pith::tool", "not permitted");
+            return (output, None);
+        }
         let permit = permits.acquire_owned().await.ok();
         debug!(target: "pith::tool", "starts");
         let start = Instant::now();

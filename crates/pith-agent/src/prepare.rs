@@ -59,6 +59,12 @@ impl Prepared {
     pub fn runs_programs(&self) -> bool {
         self.tool.runs_programs()
     }
+
+    /// Waits until the hook lets the call start. `Err` is its result.
+    pub async fn permitted(&self, call: &Call, stop: &Stop) -> Result<(), ToolOutput> {
+        let Some(hook) = &self.hook else { return Ok(()) };
+        stop.unless_stopped(hook.permit(call, &*self.tool, &self.arguments)).await?
+    }
 }
 
 /// Prepares a call to run. `Err` is its result.

@@ -17,6 +17,7 @@ mod state;
 mod activity;
 mod admission;
 mod compaction;
+mod gate;
 mod jobs;
 mod limits;
 mod navigation;

@@ -15,7 +15,8 @@ fn lines(log: &Log) -> Vec<String> {
     log.lock().expect("lock").clone()
 }
 
-/// Admits calls, except those of a tool called `blocked`; never decides about one called `pondered`.
+/// Admits calls, except those of a tool called `blocked`; never decides about one called `pondered`. A tool called
+/// `asked` is permitted once `free` has run, one called `forbidden` never.
 struct Admitting {
     log: Log,
     amends: bool,
@@ -36,6 +37,28 @@ impl ToolCallHook for Admitting {
             // Arguments are not checked again, so they may break the schema.
             arguments.insert("n".into(), "many".into());
             Verdict::Run(arguments)
+        })
+    }
+
+    fn permit<'a>(
+        &'a self,
+        call: &'a Call,
+        tool: &'a dyn Tool,
+        arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<(), ToolOutput>> {
+        Box::pin(async move {
+            match &*tool.spec().name {
+                "asked" => {
+                    while !lines(&self.log).iter().any(|line| line.starts_with("run free")) {
+                        tokio::task::yield_now().await;
+                    }
+                    write(&self.log, format!("permit {} {}", call.id, Value::Object(arguments.clone())));
+                    Ok(())
+                }
+                "forbidden" => Err(ToolOutput::error("not permitted")),
+                "unanswered" => std::future::pending().await,
+                _ => Ok(()),
+            }
         })
     }
 
@@ -181,6 +204,36 @@ fn an_abort_does_not_wait_for_a_verdict() {
     });
     assert_eq!(lines(&log), ["admit a {}"]);
     assert_eq!(results(&recorder), ["a Operation aborted", "b Operation aborted"]);
+}
+
+#[test]
+fn a_call_that_waits_for_permission_lets_others_run() {
+    let log = Log::default();
+    let tools = ["asked", "forbidden", "free"].map(|name| noted(name, &log)).into();
+    // More calls wait than may run at the same time.
+    let mut wanted = vec![("a", "asked"); 8];
+    wanted.extend([("b", "forbidden"), ("c", "free")]);
+    let done = go(hooked(&log, vec![calls(&wanted), text()], tools, false), &CancellationToken::new());
+    let log = lines(&log);
+    assert_eq!(log[10..12], ["run free {\"n\":\"many\"}", "permit a {\"n\":\"many\"}"]);
+    assert_eq!(log.iter().filter(|line| line.starts_with("run asked")).count(), 8);
+    assert_eq!(results(&done)[7..], ["a ran", "b not permitted", "c ran"]);
+}
+
+#[test]
+fn an_abort_does_not_wait_for_permission() {
+    let cancel = CancellationToken::new();
+    let log = Log::default();
+    let tools = vec![noted("unanswered", &log), noted("free", &log)];
+    let mut recorder = hooked(&log, vec![calls(&[("a", "unanswered"), ("b", "free")])], tools, false);
+    let stop = cancel.clone();
+    recorder.on_line = Box::new(move |line, _| {
+        if line == "tool_end b ok" {
+            stop.cancel();
+        }
+    });
+    let done = go(recorder, &cancel);
+    assert_eq!(results(&done), ["a Operation aborted", "b ran"]);
 }
 
 #[test]

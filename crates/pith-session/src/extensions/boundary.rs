@@ -1,21 +1,18 @@
-//! What extensions may do to a run, on the session's side: see tool calls and requests, and propose entries at the end
-//! of a turn and of the work.
+//! What extensions may do to a run, on the session's side: see requests, and propose entries at the end of a turn and of
+//! the work.
 
 use pith_protocol::Entry;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use pith_agent::link::Call;
-use pith_agent::{BoxFuture, Queue, ToolCallHook, ToolOutput, Verdict};
+use pith_agent::Queue;
 use pith_ext::{Boundary, EventName, ExtensionError, ExtensionHandle};
 use pith_protocol::{Block, Event, Message, RequestHooks, RequestPart};
-use pith_tools::image::Rules;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::drafts::{Draft, Preview};
 use crate::admission::{Queued, UserInput};
 use crate::session::Session;
-use crate::tools::images;
 
 /// The extensions as hooks of a model request, if one of them handles requests.
 pub(crate) fn request_hooks(handle: &ExtensionHandle) -> Option<Arc<dyn RequestHooks>> {
@@ -24,11 +21,6 @@ pub(crate) fn request_hooks(handle: &ExtensionHandle) -> Option<Arc<dyn RequestH
 }
 
 impl Session {
-    /// The hook that shows every tool call to extensions.
-    pub(crate) fn tool_call_hook(&self, handle: &ExtensionHandle) -> Arc<dyn ToolCallHook> {
-        Arc::new(ImageFittingHook { handle: handle.clone(), rules: self.workbench().image_rules() })
-    }
-
     /// Stores the entries that extensions propose. `true` if the run is to continue.
     pub(crate) fn apply_boundary(&mut self, event: EventName, boundary: Boundary) -> bool {
         let drafts = match Draft::read_all(&boundary.entries, &self.store) {
@@ -107,32 +99,4 @@ impl Session {
 /// Whether the model sees a message.
 fn is_seen(message: &Message) -> bool {
     !matches!(message, Message::BashExecution(bash) if bash.exclude_from_context == Some(true))
-}
-
-/// The extensions' hook; images in results they change are converted to what the model accepts.
-struct ImageFittingHook {
-    handle: ExtensionHandle,
-    rules: Rules,
-}
-
-impl ToolCallHook for ImageFittingHook {
-    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> BoxFuture<'a, Verdict> {
-        self.handle.admit(call, arguments)
-    }
-
-    fn amends(&self) -> bool {
-        self.handle.amends()
-    }
-
-    fn amend<'a>(
-        &'a self,
-        call: &'a Call,
-        input: Map<String, Value>,
-        output: &'a ToolOutput,
-    ) -> BoxFuture<'a, Option<ToolOutput>> {
-        Box::pin(async move {
-            let amended = self.handle.amend(call, input, output).await?;
-            Some(images::fit_output(amended, self.rules).await)
-        })
-    }
 }

@@ -29,9 +29,8 @@ impl Session {
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
         };
-        let hook = self.extension_handle().map(|handle| self.tool_call_hook(handle));
         let limits = Limits { reports_aborted_calls: self.options.reports_aborted_calls, ..Limits::default() };
-        Turn { blank, call, tools: self.tools.active().clone(), hook, limits }
+        Turn { blank, call, tools: self.tools.active().clone(), hook: self.gate(), limits }
     }
 
     fn request(&self, model: Arc<Model>) -> LlmCall {
