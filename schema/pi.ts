@@ -111,6 +111,17 @@ export type AssistantMessage = {
   diagnostics?: unknown;
 };
 
+/** Answer of `get_audit`. */
+export type Audit = {
+  /** In file order, every branch. */
+  entries: custom2[];
+};
+
+/** One thing that happened. A `kind` of a later version is kept as it is. */
+export type AuditRecord = PermissionRecord & {
+  kind: "permission";
+} | Record<string, unknown>;
+
 export type AutoRetryEndEvent = {
   type: "auto_retry_end";
   success: boolean;
@@ -290,7 +301,7 @@ export type Collision = {
 };
 
 /** What a host asks for. */
-export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
 
 /** Answer of `get_commands`. */
 export type Commands = {
@@ -692,6 +703,23 @@ export type FromHost = Command | ExtensionUiResponse | HostToolUpdate | HostTool
 
 /** A line of stdout. */
 export type FromPith = Response | Event | UiRequest | HostToolFrame | SessionHeader | ResultRecord;
+
+/** What was asked, allowed and refused: the entries of the audit, or those after one. */
+export type GetAuditCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "get_audit";
+  since?: string | null;
+};
+
+export type GetAuditResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "get_audit";
+  success: true;
+  data: Audit;
+};
 
 export type GetAvailableModelsCommand = {
   /** Anything; comes back in the response. */
@@ -1378,6 +1406,29 @@ export type OfferedCommand = {
   sourceInfo: Source;
 };
 
+/** Who decided. */
+export type PermissionBy = "extension" | "user" | "rule" | "mode" | "timeout" | "unattended" | "abort";
+
+/** Whether the call ran. */
+export type PermissionDecision = "allow" | "deny";
+
+/** Who decided about a tool call, and how. */
+export type PermissionRecord = {
+  toolCallId: string;
+  tool: string;
+  decision: PermissionDecision;
+  by: PermissionBy;
+  /** How long an answer of the user holds. */
+  scope?: PermissionScope;
+  /** The rule that decided, or that the answer has made. */
+  rule?: string;
+  /** How long the call waited for an answer. */
+  waitedMs?: number;
+};
+
+/** For what an answer holds. */
+export type PermissionScope = "once" | "session" | "project";
+
 /** Prices that apply above an input size. */
 export type PriceTier = {
   inputTokensAbove: number;
@@ -1476,7 +1527,7 @@ export type ResourceChange = {
 };
 
 /** The one answer of a command. */
-export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
 
 /** Why the work failed. */
 export type ResultError = {
@@ -2242,4 +2293,16 @@ export type UserMessage = {
   content: Content;
   attribution?: string;
   timestamp: number;
+};
+
+/** An entry of the audit, as the session file has it. */
+export type custom2 = {
+  id: string;
+  /** The entry this one follows; `null` for a root. */
+  parentId: string | null;
+  /** ISO 8601, UTC. */
+  timestamp: string;
+  /** Always `pith.audit`. */
+  customType: string;
+  data: AuditRecord;
 };

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::answers::*;
+use crate::audit::Audit;
 use crate::fields::{Field, FieldError, Place, read_object, read_word};
 use crate::host_tool::HostToolInput;
 use crate::todos::TodoPhaseInput;
@@ -205,6 +206,8 @@ commands! {
     "get_fork_messages" => GetForkMessages {} -> ForkMessages;
     "get_branch_messages" => GetBranchMessages {} -> ForkMessages;
     "get_entries" => GetEntries { since: Option<String> } -> Entries;
+    /// What was asked, allowed and refused: the entries of the audit, or those after one.
+    "get_audit" => GetAudit { since: Option<String> } -> Audit;
     /// All entries, nested by parent, or as one list with `flat`.
     "get_tree" => GetTree { flat: Option<bool> } -> Tree;
     /// The sessions of this working directory, or of all.

@@ -6,6 +6,7 @@
 pub mod commands;
 
 pub mod answers;
+pub mod audit;
 pub mod content;
 pub mod entry;
 pub mod errors;

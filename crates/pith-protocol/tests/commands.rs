@@ -56,6 +56,8 @@ const COMMANDS: &str = r#"
 {"type":"get_branch_messages"}
 {"type":"get_entries"}
 {"type":"get_entries","since":"a"}
+{"type":"get_audit"}
+{"type":"get_audit","since":"a"}
 {"type":"get_tree"}
 {"type":"get_tree","flat":true}
 {"type":"list_sessions"}

@@ -122,6 +122,7 @@ impl Session {
             Command::GetForkMessages(_) => self.respond::<commands::GetForkMessages>(id, Ok(self.fork_messages())),
             Command::GetBranchMessages(_) => self.respond::<commands::GetBranchMessages>(id, Ok(self.fork_messages())),
             Command::GetEntries(call) => self.get_entries(&call, self.reply(id)),
+            Command::GetAudit(call) => self.get_audit(&call, self.reply(id)),
             Command::GetTree(call) => self.get_tree(&call, self.reply(id)),
             Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
             Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),

@@ -25,6 +25,7 @@ mod replace;
 mod run;
 
 // What it works with.
+mod audit;
 mod export;
 mod integrations;
 mod mcp;

@@ -4,6 +4,7 @@
 //! line readers take for line ends are escaped, what is not Unicode is replaced,
 //! and parents and times that were mended on reading are shown as they are used.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use pith_protocol::{Message, json};
@@ -126,11 +127,28 @@ impl EntryTree {
 
     /// Returns all entries after the given one as a JSON array, in file order and of every branch.
     pub fn entries_json(&self, since: Option<&str>) -> Result<String, StoreError> {
+        Ok(self.list_json(self.after(since)?))
+    }
+
+    /// Returns the `custom` entries of a type after the given one as a JSON array, in file order and of every branch.
+    pub fn custom_entries_json(&self, custom_type: &str, since: Option<&str>) -> Result<String, StoreError> {
+        let mut lines = self.lines();
+        let is_wanted = |index: &NodeIndex| {
+            let entry = lines.get(*index).ok().and_then(|line| object(line).ok());
+            entry.is_some_and(|entry| entry.get("customType").and_then(Value::as_str) == Some(custom_type))
+        };
+        let custom = self.after(since)?.filter(|index| self.node(*index).kind == Kind::Custom);
+        let wanted: Vec<NodeIndex> = custom.filter(is_wanted).collect();
+        Ok(self.list_json(wanted.into_iter()))
+    }
+
+    /// Returns the indexes of what follows an entry in the file.
+    fn after(&self, since: Option<&str>) -> Result<Range<NodeIndex>, StoreError> {
         let start = match since {
             Some(id) => self.find(id).ok_or_else(|| StoreError::EntryNotFound(id.to_owned()))? + 1,
             None => 0,
         };
-        Ok(self.list_json(start..self.indexes().end))
+        Ok(start..self.indexes().end)
     }
 
     /// Returns the entries from a root to the given one as a JSON array.

@@ -9,6 +9,7 @@ from typing import Any, Union, cast
 
 from .types import (
     Accept,
+    Audit,
     BashResult,
     Cancelled,
     Client,
@@ -113,6 +114,10 @@ class CommandMethods:
     def fork(self, entry_id: str) -> Forked:
         """See ``docs/protocol.md``."""
         return cast("Forked", self.ask('fork', entryId=entry_id))
+
+    def get_audit(self, *, since: str | None = None) -> Audit:
+        """What was asked, allowed and refused: the entries of the audit, or those after one."""
+        return cast("Audit", self.ask('get_audit', since=since))
 
     def get_available_models(self) -> Models:
         """See ``docs/protocol.md``."""
@@ -329,6 +334,10 @@ class AsyncCommandMethods:
     async def fork(self, entry_id: str) -> Forked:
         """See ``docs/protocol.md``."""
         return cast("Forked", await self.ask('fork', entryId=entry_id))
+
+    async def get_audit(self, *, since: str | None = None) -> Audit:
+        """What was asked, allowed and refused: the entries of the audit, or those after one."""
+        return cast("Audit", await self.ask('get_audit', since=since))
 
     async def get_available_models(self) -> Models:
         """See ``docs/protocol.md``."""

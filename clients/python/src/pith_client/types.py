@@ -138,6 +138,16 @@ class AssistantMessage(_AssistantMessage, total=False):
     diagnostics: Any
 
 
+class Audit(TypedDict):
+    """Answer of `get_audit`."""
+
+    entries: list[custom2]
+
+
+#: One thing that happened. A `kind` of a later version is kept as it is.
+AuditRecord: TypeAlias = "Union[PermissionRecord, dict[str, Any]]"
+
+
 class _AutoRetryEndEvent(TypedDict):
     type: Literal['auto_retry_end']
     success: bool
@@ -348,7 +358,7 @@ class Collision(TypedDict):
 
 
 #: What a host asks for.
-Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
 
 
 class Commands(TypedDict):
@@ -805,6 +815,28 @@ FromHost: TypeAlias = "Union[Command, ExtensionUiResponse, HostToolUpdate, HostT
 
 #: A line of stdout.
 FromPith: TypeAlias = "Union[Response, Event, UiRequest, HostToolFrame, SessionHeader, ResultRecord]"
+
+
+class _GetAuditCommand(TypedDict):
+    type: Literal['get_audit']
+
+
+class GetAuditCommand(_GetAuditCommand, total=False):
+    """What was asked, allowed and refused: the entries of the audit, or those after one."""
+
+    id: Any
+    since: Union[str, None]
+
+
+class _GetAuditResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['get_audit']
+    success: Literal[True]
+    data: Audit
+
+
+class GetAuditResponse(_GetAuditResponse, total=False):
+    id: Any
 
 
 class _GetAvailableModelsCommand(TypedDict):
@@ -1673,6 +1705,33 @@ class OfferedCommand(_OfferedCommand, total=False):
     location: Union[str, None]
 
 
+#: Who decided.
+PermissionBy: TypeAlias = "Union[Literal['extension'], Literal['user'], Literal['rule'], Literal['mode'], Literal['timeout'], Literal['unattended'], Literal['abort']]"
+
+
+#: Whether the call ran.
+PermissionDecision: TypeAlias = "Literal['allow', 'deny']"
+
+
+class _PermissionRecord(TypedDict):
+    toolCallId: str
+    tool: str
+    decision: PermissionDecision
+    by: PermissionBy
+
+
+class PermissionRecord(_PermissionRecord, total=False):
+    """Who decided about a tool call, and how."""
+
+    scope: PermissionScope
+    rule: str
+    waitedMs: int
+
+
+#: For what an answer holds.
+PermissionScope: TypeAlias = "Literal['once', 'session', 'project']"
+
+
 class PriceTier(TypedDict):
     """Prices that apply above an input size."""
 
@@ -1790,7 +1849,7 @@ class ResourceChange(_ResourceChange, total=False):
 
 
 #: The one answer of a command.
-Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
 
 
 class _ResultError(TypedDict):
@@ -2736,3 +2795,13 @@ class UserMessage(_UserMessage, total=False):
     """What the person (or the host on their behalf) said."""
 
     attribution: str
+
+
+class custom2(TypedDict):
+    """An entry of the audit, as the session file has it."""
+
+    id: str
+    parentId: Union[str, None]
+    timestamp: str
+    customType: str
+    data: AuditRecord

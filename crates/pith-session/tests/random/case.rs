@@ -146,7 +146,7 @@ const USUAL: [Maker; 3] = [
     |_| Act::AnswerDialog,
 ];
 
-const ACTS: [Maker; 44] = [
+const ACTS: [Maker; 45] = [
     |_| Act::StopReading,
     |_| Act::Read,
     |_| Act::BreakDisk,
@@ -186,6 +186,7 @@ const ACTS: [Maker; 44] = [
     |dice| send(dice, json!({"type": "get_session_stats"})),
     |dice| send(dice, json!({"type": "get_fork_messages"})),
     |dice| send(dice, json!({"type": "get_entries"})),
+    |dice| send(dice, json!({"type": "get_audit"})),
     |dice| send(dice, json!({"type": "list_sessions"})),
     |dice| send(dice, json!({"type": "set_session_name", "name": "a name"})),
     |dice| send(dice, json!({"type": "get_commands"})),

@@ -265,6 +265,9 @@ fn foreign_entries(shown: &mut Exchanges) {
         json!({"type": "session", "version": 3, "id": "01a1e25d-11b9-72ee-b80d-8eb83b570b2a", "timestamp": moment, "cwd": home.work()}),
         json!({"type": "usage", "id": "5c1d80a2", "parentId": null, "timestamp": moment, "kind": "title", "provider": "anthropic",
             "model": "claude-haiku-4-5", "usage": usage}),
+        json!({"type": "custom", "id": "7be03d91", "parentId": "5c1d80a2", "timestamp": moment, "customType": "pith.audit", "data": {
+            "kind": "permission", "toolCallId": "toolu_1", "tool": "bash", "decision": "allow", "by": "user", "scope": "once",
+            "rule": "bash(git push:*)", "waitedMs": 4210}}),
     ];
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     home.write_file("foreign.jsonl", text);
@@ -272,6 +275,7 @@ fn foreign_entries(shown: &mut Exchanges) {
     let entries = scene.ask(json!({"type": "get_entries"}));
     let entry = entries["entries"].as_array().and_then(|entries| entries.iter().find(|entry| entry["type"] == "usage"));
     scene.keep("entry:usage", entry.expect("the entry is shown"));
+    scene.ask(json!({"type": "get_audit"}));
     scene.end();
 }
 

@@ -31,6 +31,8 @@ fn entries_are_listed_as_they_are_in_the_file() {
     let since = scene.data(json!({"type": "get_entries", "since": last}));
     assert_eq!(since["entries"].as_array().map(Vec::len), Some(2));
     assert_eq!(scene.refusal(json!({"type": "get_entries", "since": "nope"})), "Entry not found: nope");
+    assert_eq!(scene.data(json!({"type": "get_audit"})), json!({"entries": []}));
+    assert_eq!(scene.refusal(json!({"type": "get_audit", "since": "nope"})), "Entry not found: nope");
     scene.finish();
 }
 

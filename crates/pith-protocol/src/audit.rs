@@ -1,0 +1,129 @@
+//! The audit: what was asked, allowed, refused or limited, as entries of the session file that pi keeps and ignores.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::commands::Answer;
+
+/// The `customType` of the entries.
+pub const AUDIT: &str = "pith.audit";
+
+/// One thing that happened. A `kind` of a later version is kept as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum AuditRecord {
+    /// A tool call was allowed or refused.
+    Permission(PermissionRecord),
+    #[serde(untagged)]
+    Other(Map<String, Value>),
+}
+
+/// Who decided about a tool call, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PermissionRecord {
+    pub tool_call_id: String,
+    pub tool: String,
+    pub decision: PermissionDecision,
+    pub by: PermissionBy,
+    /// How long an answer of the user holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<PermissionScope>,
+    /// The rule that decided, or that the answer has made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// How long the call waited for an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
+}
+
+macro_rules! words {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident),* $(,)? })*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(rename_all = "lowercase")]
+        pub enum $name { $($(#[$variant_meta])* $variant),* }
+    )*};
+}
+
+words! {
+    /// Whether the call ran.
+    PermissionDecision { Allow, Deny }
+
+    /// Who decided.
+    PermissionBy {
+        /// The host's user.
+        User,
+        /// A rule of the settings, the command line or an earlier answer.
+        Rule,
+        /// The mode, because no rule matched.
+        Mode,
+        /// Nobody answered in time, so `permissions.unattended` decided.
+        Timeout,
+        /// Nobody could be asked, so `permissions.unattended` decided.
+        Unattended,
+        Extension,
+        /// The question was withdrawn: the run was stopped, or the session ended or gave way to another.
+        Abort,
+    }
+
+    /// For what an answer holds.
+    PermissionScope { Once, Session, Project }
+}
+
+/// An entry of the audit, as the session file has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename = "custom", rename_all = "camelCase")]
+pub struct AuditEntry {
+    pub id: String,
+    /// The entry this one follows; `null` for a root.
+    pub parent_id: Option<String>,
+    /// ISO 8601, UTC.
+    pub timestamp: String,
+    /// Always `pith.audit`.
+    pub custom_type: String,
+    pub data: AuditRecord,
+}
+
+/// Answer of `get_audit`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Audit {
+    /// In file order, every branch.
+    pub entries: Vec<AuditEntry>,
+}
+
+impl Answer for Audit {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::to_string;
+
+    #[test]
+    fn records_are_written_as_documented() {
+        let record = AuditRecord::Permission(PermissionRecord {
+            tool_call_id: "toolu_1".into(),
+            tool: "bash".into(),
+            decision: PermissionDecision::Allow,
+            by: PermissionBy::User,
+            scope: Some(PermissionScope::Once),
+            rule: Some("bash(git push:*)".into()),
+            waited_ms: Some(4210),
+        });
+        let written = r#"{"kind":"permission","toolCallId":"toolu_1","tool":"bash","decision":"allow","by":"user","scope":"once","rule":"bash(git push:*)","waitedMs":4210}"#;
+        assert_eq!(to_string(&record), written);
+        assert_eq!(serde_json::from_str::<AuditRecord>(written).ok(), Some(record));
+    }
+
+    #[test]
+    fn kinds_of_later_versions_are_kept() {
+        let later = r#"{"kind":"weather","sun":true}"#;
+        let record: AuditRecord = serde_json::from_str(later).expect("any object is a record");
+        assert_eq!(to_string(&record), later);
+    }
+}
