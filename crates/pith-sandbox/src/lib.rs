@@ -14,9 +14,11 @@ pub mod settings;
 pub mod support;
 #[cfg(target_os = "linux")]
 pub mod watch;
+#[cfg(target_os = "linux")]
 mod worker;
 
 pub use policy::{NetworkRule, Policy};
 pub use settings::{NetworkMode, Profile, Require, SandboxSettings};
 pub use support::Support;
+#[cfg(target_os = "linux")]
 pub use worker::Worker;

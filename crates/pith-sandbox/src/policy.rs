@@ -4,7 +4,6 @@ use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use globset::Glob;
-use serde::{Deserialize, Serialize};
 
 use crate::protected;
 use crate::settings::{Namespaces, NetworkMode, Profile, SandboxSettings};
@@ -44,8 +43,8 @@ const CACHES: [&str; 11] = [
     ".cache/ccache",
 ];
 
-/// What a confined thread may do. It travels to the supervisor of each command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a confined thread may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub profile: Profile,
     /// Directories and files that can be written, links resolved. The session's own temporary directory is the last.
@@ -58,7 +57,7 @@ pub struct Policy {
 }
 
 /// What commands may do with sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkRule {
     pub internet: bool,
     /// Sockets with a name in the file system.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 /// More than this is not kept in memory.
@@ -24,6 +24,58 @@ enum Recorded {
 #[derive(Debug)]
 pub(crate) struct Record {
     paths: Vec<(PathBuf, Recorded)>,
+    /// Taken before the contents were read. As long as they hold, nothing needs to be read again.
+    stamps: Stamps,
+}
+
+/// What the system says about every file below the protected paths; `None` where there is nothing.
+#[derive(Debug, Default)]
+struct Stamps(Vec<(PathBuf, Option<Stamp>)>);
+
+/// A file that is another one, was changed or got another mode has another stamp: nobody can set the time of its last
+/// change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    mode: u32,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamps {
+    fn of(paths: &[PathBuf]) -> Stamps {
+        let mut stamps = Stamps::default();
+        paths.iter().for_each(|path| stamps.take_below(path));
+        stamps
+    }
+
+    fn take_below(&mut self, path: &Path) {
+        let metadata = fs::symlink_metadata(path).ok();
+        self.0.push((path.to_owned(), metadata.as_ref().map(Stamp::of)));
+        if metadata.is_some_and(|metadata| metadata.is_dir()) {
+            fs::read_dir(path).into_iter().flatten().flatten().for_each(|entry| self.take_below(&entry.path()));
+        }
+    }
+
+    /// Whether everything is as it was. What came into a directory has changed that.
+    fn hold(&self) -> bool {
+        self.0.iter().all(|(path, before)| fs::symlink_metadata(path).ok().as_ref().map(Stamp::of) == *before)
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Stamp {
+        Stamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            mode: metadata.mode(),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
 }
 
 /// How much more may be recorded.
@@ -36,12 +88,22 @@ impl Record {
     /// Records what is there. Fails if it is too much to keep, or cannot be read.
     pub fn of(paths: &[PathBuf]) -> io::Result<Record> {
         let mut room = Room { bytes: MAX_BYTES, entries: MAX_ENTRIES };
+        let stamps = Stamps::of(paths);
         let recorded = paths.iter().map(|path| Ok((path.clone(), record(path, &mut room)?)));
-        Ok(Record { paths: recorded.collect::<io::Result<_>>()? })
+        Ok(Record { paths: recorded.collect::<io::Result<_>>()?, stamps })
+    }
+
+    /// Whether nothing was touched since.
+    pub fn is_current(&self) -> bool {
+        self.stamps.hold()
     }
 
     /// Puts back whatever has changed, and returns those paths.
-    pub fn put_back(&self) -> Vec<PathBuf> {
+    pub fn put_back(&mut self) -> Vec<PathBuf> {
+        if self.is_current() {
+            return Vec::new();
+        }
+        let stamps = Stamps::of(&self.paths.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>());
         let mut changed = Vec::new();
         for (path, before) in &self.paths {
             let mut room = Room { bytes: u64::MAX, entries: usize::MAX };
@@ -52,6 +114,10 @@ impl Record {
             changed.push(first_difference(path, before));
             // Tried again with the next change; the caller is told in any case.
             let _ = restore(path, before);
+        }
+        // After a change everything is read again next time: another one may have come while this one was put back.
+        if changed.is_empty() {
+            self.stamps = stamps;
         }
         changed
     }
@@ -163,7 +229,7 @@ mod tests {
         };
         build();
         let paths = [hooks.clone(), root.join(".git/config"), root.join(".envrc")];
-        let record = Record::of(&paths).unwrap();
+        let mut record = Record::of(&paths).unwrap();
         assert!(record.put_back().is_empty(), "nothing has changed");
         type Change = fn(&Path);
         let changes: [(&str, Change); 7] = [

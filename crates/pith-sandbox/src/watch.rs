@@ -5,18 +5,18 @@
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, io, thread};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::inotify;
+use rustix::fs::inotify::{self, WatchFlags};
 
 use crate::record::Record;
 
 /// Called with each protected path that was changed, after it was put back.
 pub type OnChange = Box<dyn Fn(&Path) + Send + Sync>;
 
-/// Watches until it is dropped; the drop looks a last time.
+/// Watches the protected paths of a policy. What changes while no command runs is the user's doing and stays.
 pub struct Watch {
     guarded: Arc<Guarded>,
     /// Closing it ends the thread.
@@ -27,9 +27,18 @@ pub struct Watch {
 /// What is watched, and what happened to it.
 struct Guarded {
     paths: Vec<PathBuf>,
-    record: Record,
+    /// Changes, as the kernel reports them.
+    events: OwnedFd,
     on_change: OnChange,
-    changed: Mutex<Vec<PathBuf>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    record: Record,
+    /// How many commands may still have processes.
+    n_commands: usize,
+    /// Every path that was put back, in order.
+    changed: Vec<PathBuf>,
 }
 
 impl fmt::Debug for Watch {
@@ -41,48 +50,52 @@ impl fmt::Debug for Watch {
 impl Watch {
     /// Records what the paths hold now, and watches them. An error means that they cannot be protected.
     pub fn start(paths: &[PathBuf], on_change: OnChange) -> io::Result<Watch> {
-        let record = Record::of(paths)?;
-        let guarded = Arc::new(Guarded { paths: paths.to_vec(), record, on_change, changed: Mutex::default() });
         let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
-        let (stopped, stop) = io::pipe()?;
-        // Watched before the caller starts anything, so that no change is missed.
         watch_all(&events, paths)?;
+        let state = Mutex::new(State { record: Record::of(paths)?, n_commands: 0, changed: Vec::new() });
+        let guarded = Arc::new(Guarded { paths: paths.to_vec(), events, on_change, state });
+        let (stopped, stop) = io::pipe()?;
         let watched = Arc::clone(&guarded);
         let thread = thread::Builder::new().name("pith-protect".to_owned()).spawn(move || {
             let stopped = OwnedFd::from(stopped);
-            while wait(&events, &stopped) {
-                watched.look();
-                // Directories may be new ones by now.
-                let _ = watch_all(&events, &watched.paths);
+            while wait(&watched.events, &stopped) {
+                watched.look_after_event();
             }
-            watched.look();
         })?;
         Ok(Watch { guarded, stop: Some(stop.into()), thread: Some(thread) })
     }
-
-    /// Looks now, and returns every path that was changed and put back since the start.
-    pub fn look(&self) -> Vec<PathBuf> {
-        self.guarded.look()
-    }
 }
 
-/// The watch as one command has it: what others changed before it began is not its doing.
+/// The watch as one command has it: what others changed before it began is not its doing. The paths are guarded until
+/// the last clone is dropped.
 #[derive(Clone, Debug)]
-pub struct CommandWatch {
+pub struct CommandWatch(Arc<Watched>);
+
+#[derive(Debug)]
+struct Watched {
     watch: Arc<Watch>,
     n_before: usize,
 }
 
 impl CommandWatch {
-    /// Called before the command is started.
-    pub fn new(watch: Arc<Watch>) -> CommandWatch {
-        let n_before = watch.look().len();
-        CommandWatch { watch, n_before }
+    /// Called before the command is started. An error means that the paths cannot be protected from it.
+    pub fn new(watch: Arc<Watch>) -> io::Result<CommandWatch> {
+        let n_before = watch.guarded.begin()?;
+        Ok(CommandWatch(Arc::new(Watched { watch, n_before })))
     }
 
     /// Looks now, and returns the first path that was changed and put back since the command began.
     pub fn first_change(&self) -> Option<PathBuf> {
-        self.watch.look().into_iter().nth(self.n_before)
+        let guarded = &self.0.watch.guarded;
+        guarded.look();
+        guarded.state().changed.get(self.0.n_before).cloned()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.watch.guarded.look();
+        self.watch.guarded.state().n_commands -= 1;
     }
 }
 
@@ -97,13 +110,44 @@ impl Drop for Watch {
 }
 
 impl Guarded {
-    fn look(&self) -> Vec<PathBuf> {
-        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        for path in self.record.put_back() {
-            (self.on_change)(&path);
-            changed.push(path);
+    /// Takes what is there now for what must stay, if no command runs. Returns how many changes there were before.
+    fn begin(&self) -> io::Result<usize> {
+        self.look();
+        let mut state = self.state();
+        if state.n_commands == 0 && !state.record.is_current() {
+            // Watched before it is recorded, so that no change is missed.
+            watch_all(&self.events, &self.paths)?;
+            state.record = Record::of(&self.paths)?;
         }
-        changed.clone()
+        state.n_commands += 1;
+        Ok(state.changed.len())
+    }
+
+    /// Puts back what has changed while commands run, and tells of it.
+    fn look(&self) {
+        let mut state = self.state();
+        if state.n_commands == 0 {
+            return;
+        }
+        let changed = state.record.put_back();
+        state.changed.extend_from_slice(&changed);
+        // Whoever is told may end commands, and with them their watch.
+        drop(state);
+        changed.iter().for_each(|path| (self.on_change)(path));
+    }
+
+    fn look_after_event(&self) {
+        self.look();
+        if self.state().n_commands > 0 {
+            // Directories may be new ones by now, with something in them already. What cannot be watched is looked at
+            // when the command ends.
+            let _ = watch_all(&self.events, &self.paths);
+            self.look();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -120,17 +164,22 @@ fn wait(events: &OwnedFd, stopped: &OwnedFd) -> bool {
 
 /// Watches every protected path, what is below it, and the directories it could be moved away with.
 fn watch_all(events: &OwnedFd, paths: &[PathBuf]) -> io::Result<()> {
+    let mut above: Vec<&Path> = paths.iter().flat_map(|path| path.ancestors().skip(1).take(3)).collect();
+    above.sort_unstable();
+    above.dedup();
+    for directory in above {
+        watch(events, directory, entries_change())?;
+    }
     for path in paths {
-        for directory in path.ancestors().skip(1).take(3) {
-            watch(events, directory)?;
-        }
         watch_below(events, path)?;
     }
     Ok(())
 }
 
 fn watch_below(events: &OwnedFd, path: &Path) -> io::Result<()> {
-    watch(events, path)?;
+    let everything =
+        entries_change() | WatchFlags::CLOSE_WRITE | WatchFlags::MODIFY | WatchFlags::ATTRIB | WatchFlags::DONT_FOLLOW;
+    watch(events, path, everything)?;
     if !std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
         return Ok(());
     }
@@ -140,18 +189,14 @@ fn watch_below(events: &OwnedFd, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn watch(events: &OwnedFd, path: &Path) -> io::Result<()> {
-    use inotify::WatchFlags;
-    let flags = WatchFlags::CREATE
-        | WatchFlags::DELETE
-        | WatchFlags::MOVE
-        | WatchFlags::CLOSE_WRITE
-        | WatchFlags::MODIFY
-        | WatchFlags::ATTRIB
-        | WatchFlags::DELETE_SELF
-        | WatchFlags::MOVE_SELF
-        | WatchFlags::DONT_FOLLOW;
-    match inotify::add_watch(events, path, flags) {
+/// What can put another file in the place of one.
+fn entries_change() -> WatchFlags {
+    WatchFlags::CREATE | WatchFlags::DELETE | WatchFlags::MOVE | WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF
+}
+
+fn watch(events: &OwnedFd, path: &Path, flags: WatchFlags) -> io::Result<()> {
+    // A directory that is above one protected path may be another one itself.
+    match inotify::add_watch(events, path, flags | WatchFlags::MASK_ADD) {
         Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -168,12 +213,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().canonicalize().unwrap().join("hooks");
         let watch = Arc::new(Watch::start(std::slice::from_ref(&path), Box::new(|_| {})).unwrap());
-        let first = CommandWatch::new(Arc::clone(&watch));
-        std::fs::create_dir(&path).unwrap();
+        let first = CommandWatch::new(Arc::clone(&watch)).unwrap();
+        fs::create_dir(&path).unwrap();
         assert_eq!(first.first_change(), Some(path.clone()));
-        let second = CommandWatch::new(watch);
+        let second = CommandWatch::new(watch).unwrap();
         assert_eq!(second.first_change(), None);
-        std::fs::create_dir(&path).unwrap();
+        fs::create_dir(&path).unwrap();
         assert_eq!(second.first_change(), Some(path));
     }
 
@@ -184,16 +229,38 @@ mod tests {
         fs::create_dir_all(root.join(".git/hooks")).unwrap();
         let (tell, told) = mpsc::channel();
         let watch = Watch::start(
-            &[root.join(".git/hooks"), root.join(".envrc")],
+            &[root.join(".git/hooks"), root.join(".envrc"), root.join(".config/fish")],
             Box::new(move |path| tell.send(path.to_owned()).unwrap()),
         )
         .unwrap();
+        let command = CommandWatch::new(Arc::new(watch)).unwrap();
         fs::write(root.join(".envrc"), "x").unwrap();
         assert_eq!(told.recv().unwrap(), root.join(".envrc"));
         fs::create_dir(root.join(".git/hooks/deep")).unwrap();
         assert_eq!(told.recv().unwrap(), root.join(".git/hooks/deep"));
         fs::write(root.join("free"), "x").unwrap();
-        assert_eq!(watch.look(), [root.join(".envrc"), root.join(".git/hooks/deep")]);
+        // A directory that was not there when the watch began is watched too.
+        fs::create_dir_all(root.join(".config/fish")).unwrap();
+        assert_eq!(told.recv().unwrap(), root.join(".config/fish"));
+        assert_eq!(command.first_change(), Some(root.join(".envrc")));
         assert!(!root.join(".envrc").exists() && !root.join(".git/hooks/deep").exists() && root.join("free").exists());
+    }
+
+    #[test]
+    fn what_changes_while_no_command_runs_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let paths = [root.join("hooks"), root.join(".envrc")];
+        let watch = Arc::new(Watch::start(&paths, Box::new(|_| {})).unwrap());
+        drop(CommandWatch::new(Arc::clone(&watch)).unwrap());
+        fs::write(root.join(".envrc"), "mine").unwrap();
+        fs::create_dir(root.join("hooks")).unwrap();
+        let command = CommandWatch::new(Arc::clone(&watch)).unwrap();
+        assert_eq!(command.first_change(), None);
+        fs::write(root.join(".envrc"), "its").unwrap();
+        fs::write(root.join("hooks/new"), "its").unwrap();
+        drop(command);
+        assert_eq!(fs::read_to_string(root.join(".envrc")).unwrap(), "mine");
+        assert_eq!(fs::read_dir(root.join("hooks")).unwrap().count(), 0);
     }
 }

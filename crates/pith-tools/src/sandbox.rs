@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use pith_agent::blocking::Panic;
 use pith_protocol::answers::SandboxState;
-use pith_sandbox::confine::ConfineError;
+use pith_sandbox::confine::{ConfineError, Restrictions};
 use pith_sandbox::settings::Env;
 use pith_sandbox::watch::{CommandWatch, Watch};
 use pith_sandbox::{Policy, Profile, Require, Support, Worker};
@@ -50,7 +50,7 @@ pub enum Variables {
     Chosen,
 }
 
-/// A policy that is enforced, and the thread that file tools run on because of it.
+/// A policy that is enforced. Clones are the same one.
 #[derive(Clone, Debug)]
 pub struct Enforced {
     pub policy: Arc<Policy>,
@@ -62,9 +62,28 @@ pub struct Enforced {
     pub host_commands: bool,
     /// The session's own temporary directory, which commands get as `TMPDIR`.
     pub temp: PathBuf,
-    pub worker: Worker,
-    /// The guard of the protected paths while commands run.
-    watch: Arc<Mutex<Weak<Watch>>>,
+    /// Made anew when files appear beside those that cannot be read.
+    enforcement: Arc<Mutex<Enforcement>>,
+    /// Guards the protected paths while commands run; there is one from the first command on.
+    watch: Arc<OnceLock<Arc<Watch>>>,
+    /// Whose commands are ended when a protected path was changed: nobody knows which of them did it.
+    confined: Arc<Mutex<Vec<Weak<Jobs>>>>,
+}
+
+/// How a policy is enforced on the files that are there now.
+#[derive(Clone, Debug)]
+struct Enforcement {
+    /// For commands.
+    restrictions: Arc<Restrictions>,
+    /// For file tools.
+    worker: Worker,
+}
+
+impl Enforcement {
+    fn new(policy: &Policy) -> Result<Enforcement, ConfineError> {
+        let restrictions = Arc::new(Restrictions::new(policy)?);
+        Ok(Enforcement { worker: Worker::start(Arc::clone(&restrictions))?, restrictions })
+    }
 }
 
 /// What a sandbox is made of beside its policy.
@@ -161,10 +180,20 @@ impl CurrentSandbox {
 impl Enforced {
     /// Confines a thread for the file tools. Fails if the kernel refuses.
     pub fn new(policy: Policy, rules: Rules) -> Result<Enforced, ConfineError> {
-        let worker = Worker::start(policy.clone())?;
+        let enforcement = Arc::new(Mutex::new(Enforcement::new(&policy)?));
         let Rules { require, support, env, host_commands, temp } = rules;
         let policy = Arc::new(policy);
-        Ok(Enforced { policy, require, support, env, host_commands, temp, worker, watch: Arc::default() })
+        Ok(Enforced {
+            policy,
+            require,
+            support,
+            env,
+            host_commands,
+            temp,
+            enforcement,
+            watch: Arc::default(),
+            confined: Arc::default(),
+        })
     }
 
     /// Whether a sandbox of these parts would be the same.
@@ -206,24 +235,45 @@ impl Enforced {
 
     /// What the next command is confined to. Its protected paths are guarded from now on.
     pub(crate) fn for_command(&self, jobs: &Arc<Jobs>) -> Result<CommandConfinement, String> {
-        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = match watch.upgrade() {
-            Some(current) => current,
-            None => {
-                let jobs = Arc::downgrade(jobs);
-                let end_commands = move |_: &Path| {
-                    if let Some(jobs) = jobs.upgrade() {
-                        jobs.end_confined(ABORT_GRACE);
-                    }
-                };
-                let started = Watch::start(&self.policy.protected, Box::new(end_commands));
-                Arc::new(started.map_err(|error| {
-                    format!("The sandbox could not be set up (protected paths: {error}). The command was not run.")
-                })?)
+        let not_run = |what: String| format!("The sandbox could not be set up ({what}). The command was not run.");
+        let restrictions = self.current().map_err(|error| not_run(error.to_string()))?.restrictions;
+        let watch = self.watch(jobs).and_then(CommandWatch::new);
+        let watch = watch.map_err(|error| not_run(format!("protected paths: {error}")))?;
+        Ok(CommandConfinement { restrictions, watch })
+    }
+
+    /// Returns the watch of the protected paths, which ends the commands that are confined when one of them changes.
+    fn watch(&self, jobs: &Arc<Jobs>) -> io::Result<Arc<Watch>> {
+        {
+            let mut confined = self.confined.lock().unwrap_or_else(PoisonError::into_inner);
+            if !confined.iter().any(|known| Weak::as_ptr(known) == Arc::as_ptr(jobs)) {
+                confined.retain(|known| known.strong_count() > 0);
+                confined.push(Arc::downgrade(jobs));
             }
+        }
+        if let Some(watch) = self.watch.get() {
+            return Ok(Arc::clone(watch));
+        }
+        let confined = Arc::clone(&self.confined);
+        let end_commands = move |_: &Path| {
+            let confined = confined.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            confined.iter().filter_map(Weak::upgrade).for_each(|jobs| jobs.end_confined(ABORT_GRACE));
         };
-        *watch = Arc::downgrade(&current);
-        Ok(CommandConfinement { policy: Arc::clone(&self.policy), watch: CommandWatch::new(current) })
+        let watch = Arc::new(Watch::start(&self.policy.protected, Box::new(end_commands))?);
+        Ok(Arc::clone(self.watch.get_or_init(|| watch)))
+    }
+
+    /// Returns the enforcement of the policy on the files that are there now.
+    fn current(&self) -> Result<Enforcement, ConfineError> {
+        let mut enforcement = self.enforcement();
+        if !enforcement.restrictions.are_current() {
+            *enforcement = Enforcement::new(&self.policy)?;
+        }
+        Ok(enforcement.clone())
+    }
+
+    fn enforcement(&self) -> MutexGuard<'_, Enforcement> {
+        self.enforcement.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the variables that commands get.
@@ -246,7 +296,8 @@ impl Enforced {
         let (done, result) = oneshot::channel();
         let ended = |text: String| -> Panic { Box::new(text) };
         // Nobody waits any more if sending fails.
-        let started = self.worker.run(work, move |outcome| drop(done.send(outcome)));
+        let worker = self.enforcement().worker.clone();
+        let started = worker.run(work, move |outcome| drop(done.send(outcome)));
         started.map_err(|error| ended(error.to_string()))?;
         let outcome = result.await.unwrap_or_else(|_| Err(ended("the confined thread ended".to_owned())))?;
         Ok(outcome.map_err(|error| self.explain(error)))
@@ -256,7 +307,12 @@ impl Enforced {
     fn explain(&self, error: String) -> String {
         const REFUSED: &str = "EACCES: permission denied";
         match error.strip_prefix(REFUSED) {
-            Some(rest) => format!("EACCES: not allowed by the sandbox ({}){rest}", self.policy.profile),
+            Some(rest) => {
+                // What came beside a path that cannot be read is there for the next call. If it cannot be, the next
+                // command says why.
+                let _ = self.current();
+                format!("EACCES: not allowed by the sandbox ({}){rest}", self.policy.profile)
+            }
             None => error,
         }
     }

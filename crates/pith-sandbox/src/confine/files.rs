@@ -4,12 +4,14 @@
 //! left out instead: its siblings are granted one by one, all the way down from the root. Devices are left out like
 //! that too, because root could read a disk, and with it every file, past their names.
 
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, RestrictionStatus,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
 use super::{ConfineError, Step};
@@ -34,31 +36,72 @@ const ALWAYS_WRITABLE: [&str; 10] = [
     "/proc/self/fd",
 ];
 
-/// Restricts the calling thread to the files of a policy.
-pub(super) fn restrict(policy: &Policy) -> Result<(), ConfineError> {
-    let restricted = rules(policy).and_then(RulesetCreated::restrict_self);
-    let status = restricted.map_err(|error| ConfineError::new(Step::Landlock, &error))?;
-    if status.ruleset == RulesetStatus::NotEnforced {
-        let cause = io::Error::other("this kernel offers no Landlock");
-        return Err(ConfineError { step: Step::Landlock, cause });
+/// The rules of a policy as the kernel has them, and what they were made from.
+#[derive(Debug)]
+pub(super) struct Rules {
+    ruleset: OwnedFd,
+    /// Directories whose entries were granted one by one. Entries that come later are not granted.
+    listed: Vec<(PathBuf, Option<Listing>)>,
+    /// What can be written. Rights belong to the directory that had the name, not to the name.
+    writable: Vec<(PathBuf, Option<Identity>)>,
+}
+
+/// Which file a path stands for: device and inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity(u64, u64);
+
+/// A directory and when its entries last changed, in seconds and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Listing(Identity, i64, i64);
+
+impl Rules {
+    /// Hands the rules of a policy to the kernel.
+    pub fn new(policy: &Policy) -> Result<Rules, ConfineError> {
+        let Readable { granted, listed } = Readable::beside(&policy.unreadable);
+        // Taken before the rules are made: what is replaced meanwhile makes them outdated.
+        let writable = policy.writable.iter().map(|path| (path.clone(), identity(path))).collect();
+        let created = rules(policy, &granted).map_err(|error| ConfineError::new(Step::Landlock, &error))?;
+        let ruleset = Option::<OwnedFd>::from(created).ok_or_else(|| ConfineError {
+            step: Step::Landlock,
+            cause: io::Error::other("this kernel offers no Landlock"),
+        })?;
+        Ok(Rules { ruleset, listed, writable })
     }
-    Ok(())
+
+    /// Whether rules made now would be the same.
+    pub fn are_current(&self) -> bool {
+        self.listed.iter().all(|(path, before)| listing(path) == *before)
+            && self.writable.iter().all(|(path, before)| identity(path) == *before)
+    }
+}
+
+impl AsFd for Rules {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ruleset.as_fd()
+    }
+}
+
+/// Restricts the calling thread to rules that were made here or by another process. Needs `no_new_privs`.
+#[allow(unsafe_code)]
+pub(super) fn restrict(rules: BorrowedFd<'_>) -> Result<(), ConfineError> {
+    const NO_FLAGS: libc::c_uint = 0;
+    // SAFETY: the call takes two numbers and touches no memory of this process. The landlock crate can apply only
+    // rules that the calling process has made.
+    let result = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), NO_FLAGS) };
+    if result == 0 { Ok(()) } else { Err(ConfineError { step: Step::Landlock, cause: io::Error::last_os_error() }) }
 }
 
 /// Restricts the calling thread to nothing, to see what the kernel answers.
 pub(crate) fn probe() -> Result<RestrictionStatus, RulesetError> {
-    empty()?.restrict_self()
-}
-
-fn empty() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(LEVEL))?
         .scope(Scope::from_all(LEVEL))?
-        .create()
+        .create()?
+        .restrict_self()
 }
 
-fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
+fn rules(policy: &Policy, readable: &[PathBuf]) -> Result<RulesetCreated, RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(LEVEL))?
@@ -70,8 +113,8 @@ fn rules(policy: &Policy) -> Result<RulesetCreated, RulesetError> {
     let reading = AccessFs::from_read(LEVEL);
     let writing = AccessFs::from_write(LEVEL);
     created = grant(created, Path::new("/"), AccessFs::ReadDir.into())?;
-    for path in readable(&policy.unreadable) {
-        created = grant(created, &path, reading)?;
+    for path in readable {
+        created = grant(created, path, reading)?;
     }
     for path in ALWAYS_WRITABLE.iter().map(Path::new) {
         created = grant(created, path, writing | AccessFs::ReadFile | AccessFs::IoctlDev)?;
@@ -92,25 +135,44 @@ fn grant(created: RulesetCreated, path: &Path, rights: BitFlags<AccessFs>) -> Re
 }
 
 /// Everything that can be read: the siblings of what cannot, at each step from the root down to it.
-fn readable(unreadable: &[PathBuf]) -> Vec<PathBuf> {
-    let mut granted = Vec::new();
-    let mut open = vec![PathBuf::from("/")];
-    while let Some(directory) = open.pop() {
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            let path = entry.path();
-            // Rights belong to what a link leads to, and are decided there.
-            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            if is_link || path == Path::new(DEVICES) || unreadable.contains(&path) {
-                continue;
+struct Readable {
+    granted: Vec<PathBuf>,
+    listed: Vec<(PathBuf, Option<Listing>)>,
+}
+
+impl Readable {
+    fn beside(unreadable: &[PathBuf]) -> Readable {
+        let (mut granted, mut listed) = (Vec::new(), Vec::new());
+        let mut open = vec![PathBuf::from("/")];
+        while let Some(directory) = open.pop() {
+            // Taken before the entries are: what comes while they are listed makes the list outdated.
+            let before = listing(&directory);
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                // Rights belong to what a link leads to, and are decided there.
+                let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+                if is_link || path == Path::new(DEVICES) || unreadable.contains(&path) {
+                    continue;
+                }
+                if unreadable.iter().any(|denied| denied.starts_with(&path)) {
+                    open.push(path);
+                } else {
+                    granted.push(path);
+                }
             }
-            if unreadable.iter().any(|denied| denied.starts_with(&path)) {
-                open.push(path);
-            } else {
-                granted.push(path);
-            }
+            listed.push((directory, before));
         }
+        Readable { granted, listed }
     }
-    granted
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|metadata| Identity(metadata.dev(), metadata.ino()))
+}
+
+fn listing(directory: &Path) -> Option<Listing> {
+    let metadata = fs::metadata(directory).ok()?;
+    Some(Listing(Identity(metadata.dev(), metadata.ino()), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 #[cfg(test)]
@@ -125,7 +187,7 @@ mod tests {
         fs::create_dir_all(home.join("work/deep")).unwrap();
         fs::write(home.join("work/key.pem"), "").unwrap();
         std::os::unix::fs::symlink(home.join(".ssh"), home.join("door")).unwrap();
-        let granted = readable(&[home.join(".ssh"), home.join("work/key.pem")]);
+        let Readable { granted, .. } = Readable::beside(&[home.join(".ssh"), home.join("work/key.pem")]);
         let inside: Vec<&PathBuf> = granted.iter().filter(|path| path.starts_with(&home)).collect();
         assert_eq!(inside, [&home.join("work/deep")]);
         assert!(!granted.iter().any(|path| home.starts_with(path)), "no ancestor is granted whole");

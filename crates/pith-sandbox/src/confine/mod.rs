@@ -9,7 +9,12 @@ mod files;
 mod system_calls;
 
 use std::error::Error;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::{fmt, io};
+
+#[cfg(target_os = "linux")]
+pub use system_calls::Filters;
 
 use crate::policy::Policy;
 
@@ -65,24 +70,57 @@ pub enum Scope {
     FileTools,
 }
 
-/// Confines the calling thread for the rest of its life.
+/// What the kernel is told about a policy: made once, for any number of threads, of this process and of those it sends
+/// them to.
 #[cfg(target_os = "linux")]
-pub fn confine_this_thread(policy: &Policy, scope: Scope) -> Result<(), ConfineError> {
-    if scope == Scope::Command {
-        let cause = |error: rustix::io::Errno| ConfineError { step: Step::Capabilities, cause: error.into() };
-        drop_capabilities().map_err(cause)?;
-    }
-    files::restrict(policy)?;
-    if scope == Scope::Command {
-        system_calls::restrict(policy.network).map_err(|error| ConfineError::new(Step::Seccomp, &error))?;
-    }
-    Ok(())
+#[derive(Debug)]
+pub struct Restrictions {
+    files: files::Rules,
+    system_calls: Filters,
 }
 
-#[cfg(not(target_os = "linux"))]
-pub fn confine_this_thread(policy: &Policy, _scope: Scope) -> Result<(), ConfineError> {
-    let text = format!("sandbox \"{}\" cannot be enforced on this system; only \"off\" is available", policy.profile);
-    Err(ConfineError { step: Step::Landlock, cause: io::Error::other(text) })
+#[cfg(target_os = "linux")]
+impl Restrictions {
+    pub fn new(policy: &Policy) -> Result<Restrictions, ConfineError> {
+        let system_calls = Filters::new(policy.network).map_err(|error| ConfineError::new(Step::Seccomp, &error))?;
+        Ok(Restrictions { files: files::Rules::new(policy)?, system_calls })
+    }
+
+    /// Whether restrictions made now would be the same: nothing has appeared beside a path that cannot be read, and
+    /// no writable directory was replaced.
+    pub fn are_current(&self) -> bool {
+        self.files.are_current()
+    }
+
+    /// The rules for files, as another process can be sent them.
+    pub fn files(&self) -> BorrowedFd<'_> {
+        self.files.as_fd()
+    }
+
+    pub fn system_calls(&self) -> &Filters {
+        &self.system_calls
+    }
+
+    /// Confines the calling thread for the rest of its life.
+    pub fn confine_this_thread(&self, scope: Scope) -> Result<(), ConfineError> {
+        match scope {
+            Scope::Command => confine_for_command(self.files(), &self.system_calls),
+            Scope::FileTools => {
+                rustix::thread::set_no_new_privs(true)
+                    .map_err(|error| ConfineError { step: Step::Landlock, cause: error.into() })?;
+                files::restrict(self.files())
+            }
+        }
+    }
+}
+
+/// Confines the calling thread, which starts a command, to restrictions that another process has sent.
+#[cfg(target_os = "linux")]
+pub fn confine_for_command(files: BorrowedFd<'_>, system_calls: &Filters) -> Result<(), ConfineError> {
+    let cause = |error: rustix::io::Errno| ConfineError { step: Step::Capabilities, cause: error.into() };
+    drop_capabilities().map_err(cause)?;
+    files::restrict(files)?;
+    system_calls.apply().map_err(|error| ConfineError::new(Step::Seccomp, &error))
 }
 
 /// What the kernel says about Landlock; confines the calling thread.

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, sock_filter,
 };
 
 use crate::policy::NetworkRule;
@@ -14,6 +15,8 @@ use crate::policy::NetworkRule;
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 type Result<T> = std::result::Result<T, seccompiler::Error>;
 
+/// The bytes of an instruction.
+const INSTRUCTION: usize = 8;
 const CLONE_NEWUSER: u64 = 0x1000_0000;
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541C;
@@ -79,18 +82,52 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_iopl,
 ];
 
-/// Restricts the calling thread. Needs `no_new_privs`.
-pub(super) fn restrict(network: NetworkRule) -> Result<()> {
-    for program in programs(network)? {
-        seccompiler::apply_filter(&program)?;
-    }
-    Ok(())
-}
+/// The filters of a policy, which another process can be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filters([BpfProgram; 2]);
 
-fn programs(network: NetworkRule) -> Result<[BpfProgram; 2]> {
-    let refused = filter(with_other_numbers(refused(network)?), libc::EPERM)?;
-    let unknown = filter(with_other_numbers(BTreeMap::from([(libc::SYS_clone3, Vec::new())])), libc::ENOSYS)?;
-    Ok([refused, unknown])
+impl Filters {
+    pub(super) fn new(network: NetworkRule) -> Result<Filters> {
+        let refused = filter(with_other_numbers(refused(network)?), libc::EPERM)?;
+        let unknown = filter(with_other_numbers(BTreeMap::from([(libc::SYS_clone3, Vec::new())])), libc::ENOSYS)?;
+        Ok(Filters([refused, unknown]))
+    }
+
+    /// Restricts the calling thread. Needs `no_new_privs`.
+    pub(super) fn apply(&self) -> Result<()> {
+        self.0.iter().try_for_each(|program| seccompiler::apply_filter(program))
+    }
+
+    /// The filters for another process: the length of the first in instructions, then the instructions of both.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let n_first = (self.0[0].len() as u32).to_le_bytes();
+        let instructions = self.0.iter().flatten().flat_map(|instruction| {
+            let [code_low, code_high] = instruction.code.to_le_bytes();
+            let [a, b, c, d] = instruction.k.to_le_bytes();
+            [code_low, code_high, instruction.jt, instruction.jf, a, b, c, d]
+        });
+        n_first.into_iter().chain(instructions).collect()
+    }
+
+    /// Reads what [`Filters::to_bytes`] has written; `None` if it has not.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Filters> {
+        let (n_first, instructions) = bytes.split_first_chunk::<4>()?;
+        let (instructions, []) = instructions.as_chunks::<INSTRUCTION>() else { return None };
+        let (first, second) = instructions.split_at_checked(u32::from_le_bytes(*n_first) as usize)?;
+        if first.is_empty() || second.is_empty() {
+            return None;
+        }
+        let program = |instructions: &[[u8; INSTRUCTION]]| -> BpfProgram {
+            let decoded = instructions.iter().map(|[code_low, code_high, jt, jf, a, b, c, d]| sock_filter {
+                code: u16::from_le_bytes([*code_low, *code_high]),
+                jt: *jt,
+                jf: *jf,
+                k: u32::from_le_bytes([*a, *b, *c, *d]),
+            });
+            decoded.collect()
+        };
+        Some(Filters([program(first), program(second)]))
+    }
 }
 
 fn filter(rules: Rules, answer: i32) -> Result<BpfProgram> {
@@ -152,4 +189,21 @@ fn with_other_numbers(rules: Rules) -> Rules {
     }
     let other: Rules = rules.iter().map(|(number, rules)| (number | X32, rules.clone())).collect();
     rules.into_iter().chain(other).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_arrive_as_they_were_sent() {
+        for network in [NetworkRule { internet: false, unix: false }, NetworkRule { internet: true, unix: true }] {
+            let filters = Filters::new(network).unwrap();
+            let bytes = filters.to_bytes();
+            assert_eq!(Filters::from_bytes(&bytes), Some(filters));
+            for broken in [&bytes[..3], &bytes[..4], &bytes[..bytes.len() - 1], &[0xFF; 20]] {
+                assert_eq!(Filters::from_bytes(broken), None);
+            }
+        }
+    }
 }

@@ -7,11 +7,11 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use pith_sandbox::confine::{Scope, confine_this_thread};
+use pith_sandbox::confine::{Restrictions, Scope};
 use pith_sandbox::policy::Places;
-use pith_sandbox::watch::Watch;
+use pith_sandbox::watch::{CommandWatch, Watch};
 use pith_sandbox::{Policy, SandboxSettings, Support};
 use pith_testkit::{eventually, has};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
@@ -160,10 +160,13 @@ impl Ground {
         let mut command = self.shell(script);
         let policy = policy.cloned();
         // Protected paths are put back by a watch, as with the tools.
-        let watch = policy.as_ref().map(|policy| Watch::start(&policy.protected, Box::new(|_| {})).unwrap());
+        let watch = policy.as_ref().map(|policy| {
+            let watch = Watch::start(&policy.protected, Box::new(|_| {})).unwrap();
+            CommandWatch::new(Arc::new(watch)).unwrap()
+        });
         let succeeded = on_thread_of(self.who, move || {
             if let Some(policy) = &policy {
-                confine_this_thread(policy, Scope::Command).expect("confined");
+                Restrictions::new(policy).and_then(|made| made.confine_this_thread(Scope::Command)).expect("confined");
             }
             command.status().expect("sh").success()
         });

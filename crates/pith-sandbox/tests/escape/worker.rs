@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use std::sync::Arc;
+
 use pith_sandbox::Worker;
+use pith_sandbox::confine::Restrictions;
 
 use crate::ground::{Ground, Who, is_ready, write};
 
@@ -13,7 +16,8 @@ fn file_tools_on_the_worker_are_held_by_the_kernel() {
         return;
     }
     let ground = Ground::new(Who::User);
-    let worker = Worker::start(ground.policy(&write())).expect("confined");
+    let restrictions = Restrictions::new(&ground.policy(&write())).expect("made");
+    let worker = Worker::start(Arc::new(restrictions)).expect("confined");
     let on_worker = |work: Box<dyn FnOnce() -> std::io::Result<()> + Send>| {
         let (done, result) = std::sync::mpsc::channel();
         worker.run(work, move |outcome| done.send(outcome).unwrap()).unwrap();

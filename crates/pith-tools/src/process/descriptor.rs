@@ -1,8 +1,8 @@
-//! Passes one descriptor over the channel, for commands that read what pith writes. Nothing else inherits it.
+//! Passes a descriptor over the channel: what a command reads, or the rules it is held to. Nothing else inherits it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
@@ -13,8 +13,8 @@ use rustix::net::{
 const MARK: [u8; 1] = [b'D'];
 
 /// Sends a copy of the descriptor.
-pub(super) fn send(channel: &UnixStream, descriptor: &OwnedFd) -> io::Result<()> {
-    let descriptors = [descriptor.as_fd()];
+pub(super) fn send(channel: &UnixStream, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptors = [descriptor];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use pith_sandbox::Policy;
+use pith_sandbox::confine::Restrictions;
 use pith_sandbox::watch::CommandWatch;
 use rustix::process::Pid;
 use tokio::net::UnixStream;
@@ -46,7 +46,7 @@ pub struct CommandLine {
 /// What a command is confined to.
 #[derive(Clone, Debug)]
 pub struct CommandConfinement {
-    pub policy: Arc<Policy>,
+    pub restrictions: Arc<Restrictions>,
     /// Guards the protected paths for as long as a process of the command lives.
     pub watch: CommandWatch,
 }
@@ -160,9 +160,9 @@ impl Jobs {
     fn spawn_with(&self, command: CommandLine, streams: Streams) -> io::Result<Job> {
         let (mut ours, theirs) = BlockingStream::pair()?;
         let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
-        // The policy waits in the socket until the supervisor reads it.
+        // They wait in the socket until the supervisor reads them.
         if let Some(confinement) = &command.confinement {
-            confinement::send(&confinement.policy, &mut ours)?;
+            confinement::send(&confinement.restrictions, &mut ours)?;
         }
         let channel = Arc::new(match &self.supervisor {
             Some(supervisor) => self.spawn_supervised(supervisor, command, streams, ours, theirs)?,
@@ -182,7 +182,7 @@ impl Jobs {
     ) -> io::Result<Channel> {
         let input = if streams.input.is_some() { Input::Sent } else { Input::Empty };
         // The descriptor waits in the socket until the supervisor reads it.
-        streams.input.map_or(Ok(()), |input| descriptor::send(&ours, &input))?;
+        streams.input.map_or(Ok(()), |input| descriptor::send(&ours, input.as_fd()))?;
         let child = Command::new(&supervisor.program)
             .arg0("pith-supervisor")
             .arg(&supervisor.argument)
@@ -279,7 +279,11 @@ impl Channels {
     }
 
     fn remove(&self, channel: &Arc<Channel>) {
-        self.all().retain(|entry| !Arc::ptr_eq(&entry.channel, channel));
+        let mut all = self.all();
+        let removed: Vec<Entry> = all.extract_if(.., |entry| Arc::ptr_eq(&entry.channel, channel)).collect();
+        drop(all);
+        // A watch that ends looks a last time, and may then end other commands.
+        drop(removed);
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Entry>> {

@@ -11,8 +11,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pith_sandbox::Policy;
-use pith_sandbox::confine::{Scope, confine_this_thread};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::channel::{Order, Report};
@@ -82,8 +80,8 @@ impl Input {
     }
 }
 
-/// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, whether a policy
-/// comes over the channel, what the command reads, the program, its arguments.
+/// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, whether
+/// restrictions come over the channel, what the command reads, the program, its arguments.
 ///
 /// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -99,16 +97,16 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
     };
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
     let Ok(mut channel) = take_channel() else { return ExitCode::FAILURE };
-    let policy = if confinement == CONFINED {
-        // Without the policy nothing may run.
-        let Ok(policy) = confinement::receive(&mut channel) else { return ExitCode::FAILURE };
-        Some(policy)
+    let restrictions = if confinement == CONFINED {
+        // Without them nothing may run.
+        let Ok(received) = confinement::receive(&mut channel) else { return ExitCode::FAILURE };
+        Some(received)
     } else {
         None
     };
     let input = if is_input_sent { descriptor::receive(&channel).map(Stdio::from) } else { Ok(Stdio::null()) };
     let Ok(input) = input else { return ExitCode::FAILURE };
-    let command = ShellCommand { program, arguments: arguments.collect(), input, policy };
+    let command = ShellCommand { program, arguments: arguments.collect(), input, restrictions };
     lead_session();
     let Ok(reports) = channel.try_clone() else { return ExitCode::FAILURE };
     let (tell_shell, started) = mpsc::channel();
@@ -137,14 +135,14 @@ struct ShellCommand {
     program: OsString,
     arguments: Vec<OsString>,
     input: Stdio,
-    policy: Option<Policy>,
+    restrictions: Option<confinement::Received>,
 }
 
 impl ShellCommand {
-    /// Confines the calling thread, if there is a policy, and starts the command from it, which is confined then too.
+    /// Confines the calling thread, if it is to be, and starts the command from it, which is confined then too.
     fn start(self) -> Result<Pid, Report> {
-        if let Some(policy) = &self.policy {
-            confine_this_thread(policy, Scope::Command).map_err(|error| confinement::report(&error))?;
+        if let Some(restrictions) = self.restrictions {
+            restrictions.enforce().map_err(|error| confinement::report(&error))?;
         }
         start(self.program, self.arguments.into_iter(), self.input)
             .map_err(|error| Report::Failed(error.raw_os_error().unwrap_or(0)))
