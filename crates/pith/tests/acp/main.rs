@@ -3,6 +3,7 @@
 
 mod auth;
 mod bad_input;
+mod clients;
 mod dialogs;
 mod files;
 mod options;
