@@ -62,10 +62,17 @@ impl Session {
                 self.reload_project(ReloadReason::Trusted);
                 self.load_trusted_in_turn();
             }
-            UiAnswer::Confirmed(false) | UiAnswer::Cancelled => {}
+            UiAnswer::Confirmed(false) | UiAnswer::Cancelled => self.tell_distrust(),
             UiAnswer::Value(value) => log_line(&format!("\"{value}\" is no answer to a yes-or-no question")),
             UiAnswer::Malformed(why) => log_line(&format!("the answer about trust is not understood: {why}")),
         }
+    }
+
+    /// Tells the user what a no means.
+    fn tell_distrust(&mut self) {
+        let message = "This project is not trusted: its settings, extensions, skills and MCP servers are not used";
+        let method = UiMethod::Notify { message: message.to_owned(), notify_type: Some("warning".to_owned()) };
+        self.out.ui_request(&UiRequest::new(uuid::Uuid::new_v4().to_string(), method));
     }
 
     pub(crate) fn on_trust_unanswered(&mut self) {
