@@ -9,6 +9,7 @@ use pith_protocol::Block;
 use serde_json::{Map, Value, json};
 
 use crate::diff;
+use crate::looks::Looks;
 
 /// How many characters of a command its title shows.
 const MAX_TITLE: usize = 200;
@@ -34,19 +35,24 @@ pub(crate) struct Finished {
 }
 
 /// The category of a tool.
-pub(crate) fn kind(tool: &str) -> ToolKind {
+pub(crate) fn kind(tool: &str, looks: &Looks) -> ToolKind {
     match tool {
         "read" => ToolKind::Read,
         "edit" | "write" => ToolKind::Edit,
         "bash" => ToolKind::Execute,
         "grep" | "find" | "ls" => ToolKind::Search,
         "todo_write" => ToolKind::Think,
-        _ => ToolKind::Other,
+        _ => looks.of(tool).kind,
     }
 }
 
+/// Whether a tool is one of pith's own, which say in their arguments what they touch.
+fn is_own(tool: &str) -> bool {
+    ["read", "edit", "write", "bash", "grep", "find", "ls", "todo_write"].contains(&tool)
+}
+
 /// Describes a call by its arguments.
-pub(crate) fn shown(tool: &str, arguments: &Map<String, Value>, cwd: &Path) -> Shown {
+pub(crate) fn shown(tool: &str, arguments: &Map<String, Value>, cwd: &Path, looks: &Looks) -> Shown {
     let path = path_of(arguments, cwd);
     let locations = match (tool, &path) {
         ("read", Some(path)) => {
@@ -57,7 +63,7 @@ pub(crate) fn shown(tool: &str, arguments: &Map<String, Value>, cwd: &Path) -> S
         _ => Vec::new(),
     };
     let content = path.as_deref().map_or_else(Vec::new, |path| diff::announced(tool, path, arguments));
-    Shown { title: title(tool, arguments), kind: kind(tool), locations, content }
+    Shown { title: title(tool, arguments, looks), kind: kind(tool, looks), locations, content }
 }
 
 /// Describes the result of a call.
@@ -85,7 +91,7 @@ pub(crate) fn finished(
         ("bash", _) => fenced(&text_of(blocks)),
         _ => contents(blocks),
     };
-    if locations.is_none() && kind(tool) == ToolKind::Other {
+    if locations.is_none() && !is_own(tool) {
         let named = details.and_then(|details| details.get("path")).and_then(Value::as_str);
         locations = named.map(|path| vec![ToolCallLocation::new(cwd.join(path))]);
     }
@@ -157,7 +163,7 @@ fn path_of(arguments: &Map<String, Value>, cwd: &Path) -> Option<PathBuf> {
     Some(cwd.join(path))
 }
 
-fn title(tool: &str, arguments: &Map<String, Value>) -> String {
+fn title(tool: &str, arguments: &Map<String, Value>, looks: &Looks) -> String {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let path = text("path");
     let within = path.map_or(String::new(), |path| format!(" in {path}"));
@@ -171,7 +177,7 @@ fn title(tool: &str, arguments: &Map<String, Value>) -> String {
         }
         ("ls", _) => format!("List {}", path.unwrap_or(".")),
         ("todo_write", _) => "Update plan".to_owned(),
-        _ => tool.to_owned(),
+        _ => looks.of(tool).title,
     }
 }
 
@@ -200,7 +206,8 @@ mod tests {
     #[test]
     fn titles_say_what_is_done() {
         let check = |tool: &str, arguments: Value, expected: &str| {
-            assert_eq!(title(tool, arguments.as_object().expect("an object")), expected);
+            let arguments = arguments.as_object().expect("an object");
+            assert_eq!(title(tool, arguments, &Looks::default()), expected);
         };
         check("read", json!({"path": "src/a.rs", "offset": 5, "limit": 76}), "Read src/a.rs (5–80)");
         check("read", json!({"path": "a"}), "Read a");

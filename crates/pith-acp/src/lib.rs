@@ -23,6 +23,8 @@ mod call;
 pub mod dialog;
 mod diff;
 mod live_call;
+pub mod looks;
+mod notices;
 pub mod outcome;
 mod plan;
 pub mod replay;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::call::{self, Finished, Shown};
 use crate::client::meta;
+use crate::looks::Looks;
 
 /// How long the arguments of a call may stream before it is announced without them.
 const ANNOUNCED_AFTER: Duration = Duration::from_millis(100);
@@ -55,6 +56,10 @@ impl LiveCall {
         }
     }
 
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// Whether it is the call of that id.
     pub fn is(&self, id: &str) -> bool {
         self.id == id
@@ -66,20 +71,20 @@ impl LiveCall {
     }
 
     /// Called for each piece of the arguments: a long call is announced before it is complete.
-    pub fn grow(&mut self, now: Instant) -> Option<SessionUpdate> {
+    pub fn grow(&mut self, now: Instant, looks: &Looks) -> Option<SessionUpdate> {
         if self.is_announced || now.duration_since(self.since) < ANNOUNCED_AFTER {
             return None;
         }
         self.is_announced = true;
-        let call =
-            ToolCall::new(self.id.clone(), self.tool.clone()).name(self.tool.clone()).kind(call::kind(&self.tool));
+        let kind = call::kind(&self.tool, looks);
+        let call = ToolCall::new(self.id.clone(), self.tool.clone()).name(self.tool.clone()).kind(kind);
         Some(SessionUpdate::ToolCall(call))
     }
 
     /// Called when the arguments are complete.
-    pub fn complete(&mut self, arguments: &Map<String, Value>, cwd: &Path) -> SessionUpdate {
+    pub fn complete(&mut self, arguments: &Map<String, Value>, cwd: &Path, looks: &Looks) -> SessionUpdate {
         self.arguments = arguments.clone();
-        let Shown { title, kind, locations, content } = call::shown(&self.tool, arguments, cwd);
+        let Shown { title, kind, locations, content } = call::shown(&self.tool, arguments, cwd, looks);
         let raw_input = Value::Object(arguments.clone());
         let (content, info) = if self.feeds_terminal() {
             let terminal = ToolCallContent::Terminal(Terminal::new(self.id.clone()));
@@ -107,8 +112,8 @@ impl LiveCall {
     }
 
     /// Returns the call as it was announced.
-    pub fn told(&self, cwd: &Path) -> ToolCallUpdate {
-        let Shown { title, kind, locations, content } = call::shown(&self.tool, &self.arguments, cwd);
+    pub fn told(&self, cwd: &Path, looks: &Looks) -> ToolCallUpdate {
+        let Shown { title, kind, locations, content } = call::shown(&self.tool, &self.arguments, cwd, looks);
         let fields = ToolCallUpdateFields::new()
             .title(title)
             .name(self.tool.clone())

@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::Client;
 use crate::call::{self, Finished, Shown};
+use crate::looks::Looks;
 use crate::plan::plan;
 use crate::time::iso;
 use crate::updates::{Meter, phases_of, title_of, usage, user_blocks};
@@ -25,6 +26,7 @@ pub struct Replay<'a> {
     results: HashMap<&'a str, &'a ToolResultMessage>,
     cwd: &'a Path,
     client: &'a Client,
+    looks: Looks,
 }
 
 /// What the last updates of a replay are made of.
@@ -37,7 +39,7 @@ pub struct Summary {
 }
 
 impl<'a> Replay<'a> {
-    pub fn new(entries: &'a Entries, cwd: &'a Path, client: &'a Client) -> Self {
+    pub fn new(entries: &'a Entries, cwd: &'a Path, client: &'a Client, looks: Looks) -> Self {
         let branch = branch(entries);
         let results = branch.iter().filter_map(|entry| match entry {
             Entry::Message(stored) => match &stored.message {
@@ -46,7 +48,7 @@ impl<'a> Replay<'a> {
             },
             _ => None,
         });
-        Replay { results: results.collect(), branch, cwd, client }
+        Replay { results: results.collect(), branch, cwd, client, looks }
     }
 
     /// The updates of the messages, entry by entry.
@@ -91,7 +93,7 @@ impl<'a> Replay<'a> {
 
     /// A call with its end; one that never ended has failed.
     fn call(&self, call: &pith_protocol::ToolCall) -> ToolCall {
-        let Shown { title, kind, locations, .. } = call::shown(&call.name, &call.arguments, self.cwd);
+        let Shown { title, kind, locations, .. } = call::shown(&call.name, &call.arguments, self.cwd, &self.looks);
         let replayed = ToolCall::new(call.id.clone(), title)
             .name(call.name.clone())
             .kind(kind)

@@ -13,6 +13,8 @@ use serde_json::Value;
 
 use crate::call::content_block;
 use crate::live_call::LiveCall;
+use crate::looks::Looks;
+use crate::notices;
 use crate::plan::plan;
 use crate::time::iso;
 use crate::{Client, outcome::Outcome};
@@ -24,6 +26,7 @@ const MAX_TITLE: usize = 80;
 pub struct Translator {
     cwd: PathBuf,
     client: Client,
+    looks: Looks,
     /// The entry that the message being told will have in the session file.
     entry: Option<MessageId>,
     calls: Vec<LiveCall>,
@@ -69,6 +72,8 @@ pub trait Sink {
     fn update(&mut self, update: SessionUpdate);
     /// Sends the state of a running tool call, which replaces earlier ones.
     fn progress(&mut self, call: &str, update: SessionUpdate);
+    /// Called before the end of a call is sent: no state of it is to be sent any more.
+    fn progress_ended(&mut self, call: &str);
     /// Tells the adapter.
     fn tell(&mut self, notable: Notable);
     /// Says something to the user where the client cannot show notices.
@@ -80,6 +85,7 @@ impl Translator {
         Translator {
             cwd,
             client,
+            looks: Looks::default(),
             entry: None,
             calls: Vec::new(),
             n_own_inputs: 0,
@@ -101,6 +107,16 @@ impl Translator {
         self.meter.window = window;
     }
 
+    /// Takes how the tools look that there are now.
+    pub fn set_looks(&mut self, looks: Looks) {
+        self.looks = looks;
+    }
+
+    /// Returns how the tools look.
+    pub fn looks(&self) -> &Looks {
+        &self.looks
+    }
+
     /// Called when the session has a title already.
     pub fn set_titled(&mut self) {
         self.has_title = true;
@@ -118,7 +134,7 @@ impl Translator {
 
     /// Returns what the editor has been told of a call that is under way, for a question about it.
     pub fn live_call(&self, id: &str) -> Option<ToolCallUpdate> {
-        self.calls.iter().find(|call| call.is(id)).map(|call| call.told(&self.cwd))
+        self.calls.iter().find(|call| call.is(id)).map(|call| call.told(&self.cwd, &self.looks))
     }
 
     /// Takes a piece of an answer.
@@ -137,14 +153,14 @@ impl Translator {
             }
             AssistantEvent::ToolCallDelta { index, .. } => {
                 let call = self.calls.iter_mut().rfind(|call| call.index == *index);
-                if let Some(update) = call.and_then(|call| call.grow(Instant::now())) {
+                if let Some(update) = call.and_then(|call| call.grow(Instant::now(), &self.looks)) {
                     sink.update(update);
                 }
             }
             AssistantEvent::ToolCallEnd { index, call } => {
                 let at = self.calls.iter().rposition(|live| live.is(&call.id));
                 let at = at.unwrap_or_else(|| self.adopt(&call.id, &call.name, *index));
-                sink.update(self.calls[at].complete(&call.arguments, &self.cwd));
+                sink.update(self.calls[at].complete(&call.arguments, &self.cwd, &self.looks));
             }
             AssistantEvent::Start(_)
             | AssistantEvent::Meta { .. }
@@ -171,7 +187,7 @@ impl Translator {
                 let known = self.calls.iter().position(|call| call.is(tool_call_id));
                 let at = known.unwrap_or_else(|| {
                     let at = self.adopt(tool_call_id, tool_name, usize::MAX);
-                    sink.update(self.calls[at].complete(args, &self.cwd));
+                    sink.update(self.calls[at].complete(args, &self.cwd, &self.looks));
                     at
                 });
                 sink.update(self.calls[at].start());
@@ -283,6 +299,7 @@ impl Translator {
 
     fn call_end(&mut self, id: &str, tool: &str, result: &ToolResult<'_>, is_error: bool, sink: &mut impl Sink) {
         let Some(at) = self.calls.iter().position(|call| call.is(id)) else { return };
+        sink.progress_ended(id);
         for update in self.calls.remove(at).end(result, is_error, &self.cwd) {
             sink.update(update);
         }
@@ -296,8 +313,9 @@ impl Translator {
 
     /// Calls of an answer that was cut off, and of work that has ended, will not be run any more.
     fn abort_calls(&mut self, sink: &mut impl Sink) {
-        for update in self.calls.drain(..).filter_map(LiveCall::abort) {
-            sink.update(update);
+        for call in self.calls.drain(..) {
+            sink.progress_ended(call.id());
+            call.abort().into_iter().for_each(|update| sink.update(update));
         }
     }
 
@@ -329,34 +347,12 @@ impl Translator {
     }
 
     fn notice(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
-        use NoticeSeverity::{Error, Info, Warning};
-        let (severity, title, description) = match event {
-            Event::AutoRetryStart { attempt, max_attempts, delay_ms, error_message } => {
-                let seconds = delay_ms.div_ceil(1000);
-                (Warning, format!("Trying again in {seconds}s ({attempt}/{max_attempts})"), error_message.to_string())
-            }
-            Event::AutoRetryEnd { success: false, final_error: Some(error), .. } => {
-                (Error, "Gave up trying again".to_owned(), error.to_string())
-            }
-            Event::RetryFallbackApplied { from, to, .. } => {
-                sink.tell(Notable::OptionsChanged);
-                (Warning, format!("Using {to} instead of {from}"), "the first model does not answer".to_owned())
-            }
-            Event::ExtensionError { extension_path, event, error } => {
-                (Error, format!("Extension {extension_path} failed in {event}"), error.to_string())
-            }
-            Event::McpServerUpdate { name, state, error } if ["failed", "needs_auth"].contains(&&**state) => {
-                let why =
-                    error.as_deref().unwrap_or(if state == "failed" { "it has ended" } else { "it wants a sign-in" });
-                (Warning, format!("MCP server {name} cannot be used"), why.to_owned())
-            }
-            Event::TtsrTriggered { rules } => {
-                let names: Vec<_> = rules.iter().map(|rule| rule.name.as_str()).collect();
-                (Info, "A rule has stopped the answer".to_owned(), names.join(", "))
-            }
-            _ => return,
-        };
-        self.say(severity, &title, Some(description), sink);
+        if let Event::RetryFallbackApplied { .. } = event {
+            sink.tell(Notable::OptionsChanged);
+        }
+        if let Some((severity, title, description)) = notices::of(event) {
+            self.say(severity, &title, Some(description), sink);
+        }
     }
 }
 

@@ -43,6 +43,11 @@ impl Toolset {
         self.tools.iter().find(|(tool, _)| &*tool.spec().name == name).map(|(tool, schema)| (tool, schema))
     }
 
+    /// Returns every tool that can be called, declared or not.
+    pub fn callable(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter().map(|(tool, _)| tool)
+    }
+
     /// Returns the declared tools, in activation order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.iter().take(self.specs.len()).map(|(tool, _)| tool)

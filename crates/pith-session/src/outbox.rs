@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pith_agent::Toolset;
 use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
 use tokio::sync::Notify;
@@ -21,6 +22,9 @@ pub trait Outbox: Send {
     /// Names the entry that the message announced next will have in the session file. Does nothing where hosts learn
     /// ids otherwise.
     fn entry(&mut self, _id: &str) {}
+
+    /// Takes the tools that the model has from now on. Does nothing where hosts know tools by their names only.
+    fn tools(&mut self, _tools: &Arc<Toolset>) {}
 
     /// Sends a call of a host tool, or its cancellation. Does nothing where no host can register tools.
     fn host_tool(&mut self, _frame: &HostToolFrame) {}

@@ -179,6 +179,7 @@ impl Session {
         if *self.project.prompt != prompt {
             self.project.prompt = prompt.into();
         }
+        self.out.tools(self.tools.active());
     }
 
     /// Returns what the prompt says about the sandbox.

@@ -1,15 +1,28 @@
 //! The way from one session to its editor.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
 use pith_acp::wire::append_notification;
 use pith_session::Room;
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::transport::writer::FrameQueue;
+
+/// How long the state of a running tool call is shown before a newer one takes its place.
+const PACE: Duration = Duration::from_millis(100);
+
+/// The state of a running tool call that the editor shows.
+struct Shown {
+    until: Instant,
+    /// A newer state, which is sent when it is time.
+    newer: Option<SessionUpdate>,
+}
 
 /// What waits for the session to be named.
 enum Held {
@@ -25,6 +38,8 @@ pub struct Channel {
     held: Mutex<Option<Vec<Held>>>,
     /// Fired when they no longer wait.
     released: CancellationToken,
+    /// Running tool calls by their ids.
+    shown: Mutex<HashMap<String, Shown>>,
 }
 
 impl Channel {
@@ -35,6 +50,7 @@ impl Channel {
             queue,
             held: Mutex::new(Some(Vec::new())),
             released: CancellationToken::new(),
+            shown: Mutex::default(),
         }
     }
 
@@ -65,11 +81,42 @@ impl Channel {
         self.queue.push(|out| append_notification(out, method, params));
     }
 
-    /// Sends the state of a tool call; a newer one takes the place of one that was not sent yet.
-    pub fn progress(&self, call: &str, update: SessionUpdate) {
+    /// Sends the state of a tool call, ten times a second at most: a newer one takes the place of one that waits.
+    pub fn progress(self: &Arc<Self>, call: &str, update: SessionUpdate) {
         if self.lock().is_some() {
             return self.update(update);
         }
+        let (mut calls, now) = (self.lock_shown(), Instant::now());
+        let shown = calls.entry(call.to_owned()).or_insert(Shown { until: now, newer: None });
+        if now < shown.until {
+            let is_first = shown.newer.replace(update).is_none();
+            if is_first {
+                tokio::spawn(Arc::clone(self).send_newer(call.to_owned(), shown.until));
+            }
+            return;
+        }
+        shown.until = now + PACE;
+        drop(calls);
+        self.send_progress(call, update);
+    }
+
+    /// Called before the end of a call is sent: a state that waits is not sent any more.
+    pub fn progress_ended(&self, call: &str) {
+        self.lock_shown().remove(call);
+    }
+
+    /// Sends the state that waits, when it is time and the call has not ended.
+    async fn send_newer(self: Arc<Self>, call: String, at: Instant) {
+        tokio::time::sleep_until(at).await;
+        let mut calls = self.lock_shown();
+        let Some(shown) = calls.get_mut(&call) else { return };
+        if let Some(update) = shown.newer.take() {
+            shown.until = Instant::now() + PACE;
+            self.send_progress(&call, update);
+        }
+    }
+
+    fn send_progress(&self, call: &str, update: SessionUpdate) {
         let notification = SessionNotification::new(self.id.clone(), update);
         let key = format!("{}/{call}", self.id);
         self.queue.push_tool_update(&key, |out| append_notification(out, "session/update", &notification));
@@ -102,7 +149,48 @@ impl Channel {
         self.queue.room()
     }
 
+    fn lock_shown(&self) -> MutexGuard<'_, HashMap<String, Shown>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Vec<Held>>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pith_acp::acp::{ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields};
+
+    use super::*;
+    use crate::acp::tests::Frames;
+
+    fn state(title: &str) -> SessionUpdate {
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new("c", ToolCallUpdateFields::new().title(title.to_owned())))
+    }
+
+    #[tokio::test]
+    async fn a_running_call_is_shown_ten_times_a_second_and_not_after_its_end() {
+        let frames = Frames::default();
+        let (queue, writer) = frames.queue();
+        let channel = Arc::new(Channel::held("s", queue.clone()));
+        channel.release();
+        let start = Instant::now();
+        for n in 0..500 {
+            channel.progress("c", state(&format!("{n}")));
+        }
+        // The newest state is sent although no other follows.
+        frames.wait(|told| told["params"]["update"]["title"] == "499").await;
+        let n_allowed = start.elapsed().as_millis() / PACE.as_millis() + 1;
+        channel.progress("c", state("shown or waiting"));
+        channel.progress("c", state("dropped"));
+        channel.progress_ended("c");
+        let end = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
+        channel.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new("c", end)));
+        tokio::time::sleep(PACE).await;
+        let mut told = frames.written(&queue, writer);
+        assert_eq!(told.pop().expect("the end")["params"]["update"]["status"], "completed");
+        let of_first = told.iter().filter(|frame| frame["params"]["update"]["title"] != "shown or waiting");
+        assert!(of_first.count() as u128 <= n_allowed, "{told:?}");
     }
 }

@@ -12,10 +12,10 @@ use pith_acp::acp::{
 use pith_acp::options::{Change, Choices};
 use pith_acp::replay::Replay;
 use pith_acp::{Client, error, plan};
-use pith_protocol::answers::State;
+use pith_protocol::answers::{Diagnostic, DiagnosticKind, Diagnostics, State};
 use pith_protocol::commands::{
-    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetEntries, GetState, NavigateTree, SetAutoCompaction,
-    SetAutoRetry, SetMcpServers, SetModel, SetThinkingLevel,
+    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetDiagnostics, GetEntries, GetState, NavigateTree,
+    SetAutoCompaction, SetAutoRetry, SetMcpServers, SetModel, SetThinkingLevel,
 };
 use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
@@ -47,6 +47,8 @@ pub struct Conversation {
     commands: RefCell<Option<Vec<AvailableCommand>>>,
     /// The names of those that the session has, which come before pith's own.
     names: RefCell<HashSet<String>>,
+    /// Dialogs that the editor could not show.
+    unshown: RefCell<Vec<Diagnostic>>,
 }
 
 impl Conversation {
@@ -69,6 +71,7 @@ impl Conversation {
             questioned: CancellationToken::new(),
             commands: RefCell::default(),
             names: RefCell::default(),
+            unshown: RefCell::default(),
         }
     }
 
@@ -185,6 +188,25 @@ impl Conversation {
         warn(&format!("pith: {title}: {description}"));
     }
 
+    /// Tells the user of a dialog that the editor cannot show, and keeps it for `_pith/diagnostics`.
+    pub fn note_unshown(&self, text: &str, dialog: &str) {
+        self.say(text, dialog);
+        let message = format!("{text}: {dialog}");
+        let code = "dialog_unshown".to_owned();
+        let note = Diagnostic { kind: DiagnosticKind::Warning, message, path: None, code, collision: None };
+        let mut unshown = self.unshown.borrow_mut();
+        if !unshown.contains(&note) {
+            unshown.push(note);
+        }
+    }
+
+    /// What is wrong in the session, and what its editor could not show.
+    pub async fn diagnostics(&self) -> Result<Diagnostics, CommandError> {
+        let mut found = self.seat.ask(GetDiagnostics {}).await?;
+        found.diagnostics.extend(self.unshown.borrow().iter().cloned());
+        Ok(found)
+    }
+
     /// Gives the session the MCP servers of the editor; an empty list leaves it the ones it has.
     pub async fn set_servers(&self, servers: Servers) -> Result<(), Error> {
         if servers.is_empty() {
@@ -223,7 +245,8 @@ impl Conversation {
     pub async fn replay(&self, shows: bool) -> Result<(), Error> {
         let state = self.state().await?;
         let entries = self.seat.ask(GetEntries { since: None }).await.map_err(of_command)?;
-        let replay = Replay::new(&entries, &self.seat.cwd, &self.client);
+        let looks = lock(&self.translator).looks().clone();
+        let replay = Replay::new(&entries, &self.seat.cwd, &self.client, looks);
         let summary = replay.summary(window(&state), state.session_name.as_deref());
         {
             let mut translator = lock(&self.translator);

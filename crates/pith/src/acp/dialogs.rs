@@ -59,7 +59,7 @@ impl Dialogs {
             return self.ask(request, question);
         }
         let text = format!("An extension asked for {cannot_show}, which this editor cannot show");
-        self.conversation.say(&text, title(&request.method));
+        self.conversation.note_unshown(&text, title(&request.method));
         reply(&self.conversation, request.id, UiAnswer::Cancelled).await;
     }
 

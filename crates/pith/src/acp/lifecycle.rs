@@ -183,6 +183,7 @@ impl Agent {
             let options = conversation.options().await?;
             return Ok(Opened { conversation, options });
         }
+        self.hub.wait_for_end(&id.0).await;
         let (places, cwd, id) = (self.launch.places(Some(&wanted.cwd)), wanted.cwd.clone(), id.clone());
         let path = blocking(move || saved::find_in(&id.0, &places, &cwd)).await?;
         self.open(wanted, Which::Saved(&path), shown).await
@@ -215,11 +216,12 @@ impl Agent {
         let dialogs = Dialogs::new(conversation.clone(), self.requests.clone());
         let host_tools = HostTools::new(conversation.clone(), self.requests.clone());
         tokio::task::spawn_local(turns::serve(conversation.clone(), dialogs, host_tools, requests, heard));
-        conversation.replay(shown == Shown::Replayed).await?;
+        // The list of models waits for extensions, whose tools the replay shows by their labels.
         let choices = conversation.choices().await?;
         if choices.model.is_none() && choices.models.is_empty() && !self.launch.names_model() {
             return Err(auth_required(NO_KEY).data(json!({"authMethods": self.auth_methods()})));
         }
+        conversation.replay(shown == Shown::Replayed).await?;
         conversation.set_servers(servers).await?;
         self.keep(conversation.clone());
         guard.keep();
@@ -285,7 +287,7 @@ impl CloseUnlessKept {
 impl Drop for CloseUnlessKept {
     fn drop(&mut self) {
         if let Some(conversation) = self.0.take() {
-            tokio::task::spawn_local(async move { conversation.seat.close().await });
+            conversation.seat.begin_to_close();
         }
     }
 }

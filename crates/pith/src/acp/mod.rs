@@ -94,3 +94,57 @@ async fn converse(agent: &Rc<Agent>, mut inbox: mpsc::Receiver<Incoming>, ending
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+    use std::thread::JoinHandle;
+    use std::time::Duration;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Frames as an editor would read them.
+    #[derive(Clone, Default)]
+    pub struct Frames(Arc<Mutex<Vec<u8>>>);
+
+    impl Frames {
+        /// A queue that writes here.
+        pub fn queue(&self) -> (Arc<FrameQueue>, JoinHandle<()>) {
+            FrameQueue::start(self.clone(), || panic!("nothing breaks")).expect("a thread")
+        }
+
+        /// Waits for a frame, while other tasks go on.
+        pub async fn wait(&self, wanted: impl Fn(&Value) -> bool) {
+            while !self.read().iter().any(&wanted) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+
+        /// Ends the queue and returns everything.
+        pub fn written(&self, queue: &FrameQueue, writer: JoinHandle<()>) -> Vec<Value> {
+            queue.close();
+            finish(writer);
+            self.read()
+        }
+
+        fn read(&self) -> Vec<Value> {
+            let bytes = self.0.lock().expect("no panic");
+            let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+            whole.map(|line| serde_json::from_slice(line).expect("JSON")).collect()
+        }
+    }
+
+    impl Write for Frames {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").extend(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+}

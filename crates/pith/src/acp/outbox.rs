@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pith_acp::Client;
-use pith_acp::acp::{NoticeSeverity, SessionUpdate};
+use pith_acp::acp::{NoticeSeverity, SessionUpdate, ToolKind};
+use pith_acp::looks::Look;
 use pith_acp::updates::{Notable, Sink, Translator};
+use pith_agent::{Tool, Toolset};
 use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::host::{HostToolFrame, UiMethod, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, Response, StreamUpdates};
@@ -74,6 +76,10 @@ impl Sink for Out {
         self.channel.progress(call, update);
     }
 
+    fn progress_ended(&mut self, call: &str) {
+        self.channel.progress_ended(call);
+    }
+
     fn tell(&mut self, notable: Notable) {
         let _ = self.notices.send(Notice::Happened(notable));
     }
@@ -116,6 +122,12 @@ impl Outbox for AcpOutbox {
 
     fn entry(&mut self, id: &str) {
         lock(&self.translator).entry(id);
+    }
+
+    fn tools(&mut self, tools: &Arc<Toolset>) {
+        let look = |tool: &Arc<dyn Tool>| Look { title: tool.label().to_owned(), kind: ToolKind::Other };
+        let looks = tools.callable().map(|tool| (tool.spec().name.to_string(), look(tool)));
+        lock(&self.translator).set_looks(looks.collect());
     }
 
     fn ui_request(&mut self, request: &UiRequest) {

@@ -6,7 +6,6 @@ use pith_acp::acp::{Error, SessionId};
 use pith_acp::error::{invalid_params, unknown_method};
 use pith_acp::params;
 use pith_protocol::Command;
-use pith_protocol::commands::GetDiagnostics;
 use pith_protocol::fields::FieldError;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -95,6 +94,9 @@ impl Agent {
         }
         let OwnRequest { session_id, fields } = params::read(params)?;
         let conversation = self.conversation(&session_id)?;
+        if method == DIAGNOSTICS {
+            return Ok(json!(conversation.diagnostics().await.map_err(of_command)?));
+        }
         let command = if method == COMMAND { any_command(fields) } else { known_command(command, fields) };
         let command = command?;
         let changes = Changes::of(&command);
@@ -113,7 +115,7 @@ impl Agent {
         let mut found = Vec::new();
         for conversation in self.open_conversations() {
             // A session that ends meanwhile has nothing to say.
-            let Ok(answer) = conversation.seat.ask(GetDiagnostics {}).await else { continue };
+            let Ok(answer) = conversation.diagnostics().await else { continue };
             for diagnostic in answer.diagnostics {
                 let diagnostic = json!(diagnostic);
                 if !found.contains(&diagnostic) {

@@ -84,3 +84,26 @@ impl Drop for Responder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acp::tests::Frames;
+
+    #[test]
+    fn a_request_whose_task_panics_is_answered() {
+        let frames = Frames::default();
+        let (queue, writer) = frames.queue();
+        let in_flight = InFlight::default();
+        let responder = Responder::new(RequestId::of_value(&7.into()), &queue, &in_flight).expect("a new id");
+        let panics = std::panic::AssertUnwindSafe(move || {
+            let _held = responder;
+            panic!("a bug, as the test wants");
+        });
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert!(in_flight.0.borrow().is_empty());
+        let told = frames.written(&queue, writer);
+        assert_eq!(told.len(), 1);
+        assert_eq!((&told[0]["id"], &told[0]["error"]["code"]), (&7.into(), &(-32603).into()));
+    }
+}

@@ -82,6 +82,14 @@ impl Hub {
         Ok(seat)
     }
 
+    /// Waits for the end of a session that is being closed, so that it can be opened again.
+    pub async fn wait_for_end(&self, id: &str) {
+        let seat = self.seats.borrow().get(id).cloned();
+        if let Some(seat) = seat.filter(|seat| seat.stop.is_cancelled()) {
+            seat.ended().await;
+        }
+    }
+
     /// Closes every session, and returns when nothing of them is left.
     pub async fn close_all(&self) {
         let seats: Vec<_> = self.seats.borrow().values().cloned().collect();

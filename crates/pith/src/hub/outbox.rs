@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pith_agent::Toolset;
 use pith_protocol::host::{HostToolFrame, UiRequest};
 use pith_protocol::{AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, Response, StreamUpdates};
 use pith_session::{Outbox, Room};
@@ -54,6 +55,10 @@ impl<O: Outbox> Outbox for SeatOutbox<O> {
 
     fn entry(&mut self, id: &str) {
         self.inner.entry(id);
+    }
+
+    fn tools(&mut self, tools: &Arc<Toolset>) {
+        self.inner.tools(tools);
     }
 
     fn host_tool(&mut self, frame: &HostToolFrame) {

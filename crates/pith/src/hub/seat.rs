@@ -62,8 +62,13 @@ impl Seat {
 
     /// Closes the session, and returns when nothing of it is left.
     pub async fn close(&self) {
-        self.stop.cancel();
+        self.begin_to_close();
         self.ended.cancelled().await;
+    }
+
+    /// Closes the session without waiting for its end.
+    pub fn begin_to_close(&self) {
+        self.stop.cancel();
     }
 
     /// Waits for the end of the session, whoever closes it.

@@ -113,6 +113,14 @@ fn an_editor_without_forms_gets_cards() {
     let notices: Vec<_> = updates.iter().filter(|update| update["sessionUpdate"] == "notice").collect();
     assert_eq!(notices[0]["title"], "An extension asked for a choice, which this editor cannot show");
     assert_eq!(notices[1]["title"], "An extension asked for text, which this editor cannot show");
+    // It can be looked up later.
+    let found = editor.ask("_pith/diagnostics", json!({"sessionId": session}));
+    assert_eq!(found, editor.ask("_pith/diagnostics", json!({})));
+    let of_dialogs = found["diagnostics"].as_array().expect("a list").iter();
+    let told: Vec<_> = of_dialogs.filter(|found| found["code"] == "dialog_unshown").map(|it| &it["message"]).collect();
+    let [choice, text] =
+        ["a choice", "text"].map(|what| format!("An extension asked for {what}, which this editor cannot show"));
+    assert_eq!(told, [&json!(format!("{choice}: Pick")), &json!(format!("{text}: Name"))]);
     editor.finish();
 }
 
@@ -269,6 +277,9 @@ fn the_user_is_asked_whether_a_project_is_trusted() {
         editor.reply(&asked, selected(option));
         if is_trusted {
             editor.wait_update(|update| update["sessionUpdate"] == "available_commands_update" && has_local(update));
+        } else {
+            let notice = editor.wait_update(|update| update["sessionUpdate"] == "notice");
+            assert!(notice["title"].as_str().is_some_and(|title| title.contains("not trusted")), "{notice}");
         }
         let frames = editor.finish();
         // Nothing of the project is used before a yes.

@@ -156,6 +156,27 @@ fn a_session_that_another_program_wrote_is_loaded() {
 }
 
 #[test]
+fn an_opening_that_is_withdrawn_is_given_up() {
+    let mut editor = Editor::new([Turn::text("hello")]);
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "hi"), "end_turn");
+    editor.ask("session/close", json!({"sessionId": session}));
+    let hangs = "export default (pi) => pi.on('session_start', () => new Promise(() => {}));";
+    editor.home.write_agent_file("extensions/hangs.ts", hangs);
+    let cwd = editor.home.work();
+    for method in ["session/new", "session/load", "session/resume", "session/fork"] {
+        let id = editor.send(method, json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+        editor.notify("$/cancel_request", json!({"requestId": id}));
+        assert_eq!(editor.answer(id)["error"]["code"], -32800, "{method}");
+        assert_eq!(editor.ask("session/status", json!({"sessionId": session}))["status"], "saved", "{method}");
+    }
+    // Nothing holds the session.
+    std::fs::remove_file(editor.home.agent().join("extensions/hangs.ts")).expect("it can be removed");
+    editor.ask("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    editor.finish();
+}
+
+#[test]
 fn nothing_is_left_of_closed_sessions() {
     const N_SESSIONS: usize = 200;
     let mut editor = Editor::new([]);

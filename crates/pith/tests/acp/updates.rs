@@ -69,6 +69,32 @@ fn tool_calls_have_kinds_titles_places_and_changes() {
 }
 
 #[test]
+fn tools_of_others_are_shown_by_their_labels() {
+    let weather = "export default (pi) => pi.registerTool({ name: 'weather', label: 'Look at the sky', \
+      description: 'The weather', parameters: { type: 'object', properties: {} }, \
+      execute: async () => ({ content: [{ type: 'text', text: 'fine' }], details: { path: 'sky.txt' } }) });";
+    let mut editor = Editor::new([working("weather", json!({})), Turn::text("Fine.")]);
+    editor.home.write_agent_file("extensions/weather.ts", weather);
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "What is it like?"), "end_turn");
+    let about = |shown: &Value| {
+        let call = shown.as_object().and_then(|all| all.iter().find(|(key, _)| key.starts_with("call ")));
+        let (_, call) = call.unwrap_or_else(|| panic!("a call: {shown:#}"));
+        json!([call["title"], call["kind"], call["name"], call["locations"]])
+    };
+    let live = about(&fold(&editor.updates(&session)));
+    let place = json!([{"path": editor.home.work().join("sky.txt")}]);
+    // The kind `other` is what a call has that names none.
+    assert_eq!(live, json!(["Look at the sky", null, "weather", place]));
+    editor.ask("session/close", json!({"sessionId": session}));
+    let n_told = editor.updates(&session).len();
+    let cwd = editor.home.work();
+    editor.ask("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    assert_eq!(about(&fold(&editor.updates(&session)[n_told..])), live);
+    editor.finish();
+}
+
+#[test]
 fn a_loaded_session_shows_what_was_shown_live() {
     let mut editor = tourist();
     let session = editor.new_session();
