@@ -95,16 +95,7 @@ impl Policy {
                         use allowAllUnixSockets, or leave it out"
                 .to_owned());
         }
-        let mut writable = Vec::new();
-        if profile == Profile::WorkspaceWrite {
-            writable.push(real(&places.cwd));
-        }
-        if profile != Profile::ReadOnly {
-            writable.extend(settings.filesystem.allow_write.iter().map(|entry| real(&places.absolute(entry))));
-            if settings.caches == Some(true) {
-                writable.extend(places.in_home(&CACHES).filter(|cache| cache.exists()));
-            }
-        }
+        let mut writable: Vec<PathBuf> = Policy::roots(settings, places).into_iter().map(|(_, real)| real).collect();
         let mut unreadable = places.all("sandbox.filesystem.denyRead", &settings.filesystem.deny_read)?;
         if profile != Profile::Custom {
             unreadable.extend(places.in_home(&SECRETS));
@@ -124,6 +115,24 @@ impl Policy {
             unix: settings.network.allow_all_unix_sockets == Some(true),
         };
         Ok(Some(Policy { profile, writable, unreadable, protected, network }))
+    }
+
+    /// Returns what can be written beside the temporary directory: each path as written, and what it leads to now.
+    pub fn roots(settings: &SandboxSettings, places: &Places) -> Vec<(PathBuf, PathBuf)> {
+        let profile = settings.profile();
+        let mut roots = Vec::new();
+        if profile == Profile::WorkspaceWrite {
+            roots.push(places.cwd.clone());
+        }
+        if profile != Profile::ReadOnly {
+            roots.extend(settings.filesystem.allow_write.iter().map(|entry| places.absolute(entry)));
+        }
+        let mut roots: Vec<_> = roots.into_iter().map(|path| (path.clone(), real(&path))).collect();
+        if profile != Profile::ReadOnly && settings.caches == Some(true) {
+            let caches = places.in_home(&CACHES).filter(|cache| cache.exists());
+            roots.extend(caches.map(|cache| (cache.clone(), cache)));
+        }
+        roots
     }
 
     /// Returns whether file tools must leave a path alone. `path` has its links resolved.

@@ -14,6 +14,8 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+
 use super::{ConfineError, Step};
 use crate::policy::Policy;
 
@@ -91,6 +93,16 @@ pub(super) fn restrict(rules: BorrowedFd<'_>) -> Result<(), ConfineError> {
     if result == 0 { Ok(()) } else { Err(ConfineError { step: Step::Landlock, cause: io::Error::last_os_error() }) }
 }
 
+/// Keeps every open file but the standard streams from the programs that this process starts: rules are asked when a
+/// file is opened, not when it is used, and whoever started pith may have left one open.
+#[allow(unsafe_code)]
+pub(super) fn close_on_exec() -> io::Result<()> {
+    const FIRST: libc::c_uint = 3;
+    // SAFETY: the call takes three numbers, closes nothing and touches no memory of this process.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Restricts the calling thread to nothing, to see what the kernel answers.
 pub(crate) fn probe() -> Result<RestrictionStatus, RulesetError> {
     Ruleset::default()
@@ -112,25 +124,42 @@ fn rules(policy: &Policy, readable: &[PathBuf]) -> Result<RulesetCreated, Rulese
     let mut created = ruleset.create()?;
     let reading = AccessFs::from_read(LEVEL);
     let writing = AccessFs::from_write(LEVEL);
-    created = grant(created, Path::new("/"), AccessFs::ReadDir.into())?;
+    created = grant(created, open(Path::new("/")), AccessFs::ReadDir.into())?;
     for path in readable {
-        created = grant(created, path, reading)?;
+        created = grant(created, open(path), reading)?;
     }
     for path in ALWAYS_WRITABLE.iter().map(Path::new) {
-        created = grant(created, path, writing | AccessFs::ReadFile | AccessFs::IoctlDev)?;
+        // Some of these are links of the system.
+        let descriptor = PathFd::new(path).ok();
+        created = grant(created, descriptor, writing | AccessFs::ReadFile | AccessFs::IoctlDev)?;
     }
     for path in &policy.writable {
-        // Whoever lists a device wants to use it.
+        // Whoever lists a device wants to use it; whoever lists the root does not mean disks.
         let device = if path.starts_with(DEVICES) { AccessFs::ReadFile | AccessFs::IoctlDev } else { BitFlags::EMPTY };
-        created = grant(created, path, writing | device)?;
+        let all = if path == Path::new("/") { Readable::beside(&[]).granted } else { vec![path.clone()] };
+        for path in all {
+            created = grant(created, open(&path), writing | device)?;
+        }
     }
     Ok(created)
 }
 
+/// Opens a path of a policy, in which there was no link when the policy was made. A link that was put there since, by a
+/// command that can write above, must not lead anywhere else.
+fn open(path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
+}
+
 /// Grants rights to a path and what is below it; a path that does not exist grants nothing.
-fn grant(created: RulesetCreated, path: &Path, rights: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {
-    let Ok(descriptor) = PathFd::new(path) else { return Ok(created) };
-    let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(LEVEL) };
+fn grant(
+    created: RulesetCreated,
+    descriptor: Option<impl AsFd>,
+    rights: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, RulesetError> {
+    let Some(descriptor) = descriptor else { return Ok(created) };
+    let is_directory = fstat(&descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir());
+    let rights = if is_directory { rights } else { rights & AccessFs::from_file(LEVEL) };
     created.add_rule(PathBeneath::new(descriptor, rights))
 }
 
@@ -167,7 +196,7 @@ impl Readable {
 }
 
 fn identity(path: &Path) -> Option<Identity> {
-    fs::metadata(path).ok().map(|metadata| Identity(metadata.dev(), metadata.ino()))
+    fstat(open(path)?).ok().map(|stat| Identity(stat.st_dev, stat.st_ino))
 }
 
 fn listing(directory: &Path) -> Option<Listing> {

@@ -119,6 +119,7 @@ impl Restrictions {
 pub fn confine_for_command(files: BorrowedFd<'_>, system_calls: &Filters) -> Result<(), ConfineError> {
     let cause = |error: rustix::io::Errno| ConfineError { step: Step::Capabilities, cause: error.into() };
     drop_capabilities().map_err(cause)?;
+    files::close_on_exec().map_err(|cause| ConfineError { step: Step::Landlock, cause })?;
     files::restrict(files)?;
     system_calls.apply().map_err(|error| ConfineError::new(Step::Seccomp, &error))
 }

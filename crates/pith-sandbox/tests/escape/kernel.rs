@@ -1,5 +1,7 @@
 //! Calls that would undo the sandbox or reach the machine.
 
+use serde_json::json;
+
 use crate::ground::{Attempt, Expected, Rights, call, make, write};
 
 const CALLS: &[Attempt] = &[
@@ -25,6 +27,19 @@ const CALLS: &[Attempt] = &[
     call("the name of the machine", "$TRY host-name").by(Rights::OfRoot),
     call("ports of the machine", "$TRY io-ports").by(Rights::OfRoot),
 ];
+
+#[test]
+fn programs_of_root_run_as_whoever_starts_them() {
+    let as_root = call("a program that runs as root", "test $($ROOT/outside/of-root -u) = 0").by(Rights::OfUser);
+    make(&write(), Expected::Closed, &[as_root]);
+}
+
+#[test]
+fn a_root_that_is_everything_has_no_devices() {
+    let everything = json!({"profile": "workspace-write", "filesystem": {"allowWrite": ["/"]}});
+    make(&everything, Expected::Closed, &[call("a device below /", "echo pith > /dev/kmsg").by(Rights::OfRoot)]);
+    make(&everything, Expected::Allowed, &[call("work: elsewhere below /", "echo x > $ROOT/outside/new")]);
+}
 
 #[test]
 fn calls_that_undo_the_sandbox_are_refused() {
