@@ -120,6 +120,10 @@ export type Audit = {
 /** One thing that happened. A `kind` of a later version is kept as it is. */
 export type AuditRecord = PermissionRecord & {
   kind: "permission";
+} | SandboxRecord & {
+  kind: "sandbox";
+} | DeniedRecord & {
+  kind: "denied";
 } | Record<string, unknown>;
 
 export type AutoRetryEndEvent = {
@@ -301,7 +305,7 @@ export type Collision = {
 };
 
 /** What a host asks for. */
-export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
 
 /** Answer of `get_commands`. */
 export type Commands = {
@@ -488,6 +492,14 @@ export type CycledModel = {
   isScoped: boolean;
 };
 
+/** What a tool call did not get. */
+export type DeniedRecord = {
+  toolCallId: string;
+  tool: string;
+  denied: SandboxDenial;
+  target?: string;
+};
+
 /** One finding about a file, a directory or a setting. */
 export type Diagnostic = {
   type: DiagnosticKind;
@@ -559,13 +571,13 @@ export type EntryAppendedEvent = {
 };
 
 /** Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do not know. */
-export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "mcp_refused" | "extension_failed" | "shell_failed" | "internal_error";
+export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "sandbox_refused" | "mcp_refused" | "extension_failed" | "shell_failed" | "internal_error";
 
 /** Classes of failure a caller treats differently. */
 export type ErrorKind = "auth" | "rate_limit" | "overloaded" | "overflow" | "quota" | "invalid_request" | "network" | "timeout" | "protocol" | "limit";
 
 /** What pith tells without being asked. */
-export type Event = AgentStartEvent | AgentEndEvent | AgentSettledEvent | TurnStartEvent | TurnEndEvent | MessageStartEvent | MessageEndEvent | MessageUpdateEvent | ToolExecutionStartEvent | ToolExecutionUpdateEvent | ToolExecutionEndEvent | QueueUpdateEvent | CompactionStartEvent | CompactionEndEvent | AutoRetryStartEvent | AutoRetryEndEvent | ThinkingLevelChangedEvent | SessionInfoChangedEvent | EntryAppendedEvent | BashExecutionUpdateEvent | SummarizationRetryScheduledEvent | SummarizationRetryAttemptStartEvent | SummarizationRetryFinishedEvent | ExtensionErrorEvent | TodoReminderEvent | TodoAutoClearEvent | RetryFallbackAppliedEvent | RetryFallbackSucceededEvent | McpServerUpdateEvent;
+export type Event = AgentStartEvent | AgentEndEvent | AgentSettledEvent | TurnStartEvent | TurnEndEvent | MessageStartEvent | MessageEndEvent | MessageUpdateEvent | ToolExecutionStartEvent | ToolExecutionUpdateEvent | ToolExecutionEndEvent | QueueUpdateEvent | CompactionStartEvent | CompactionEndEvent | AutoRetryStartEvent | AutoRetryEndEvent | ThinkingLevelChangedEvent | SessionInfoChangedEvent | EntryAppendedEvent | BashExecutionUpdateEvent | SummarizationRetryScheduledEvent | SummarizationRetryAttemptStartEvent | SummarizationRetryFinishedEvent | ExtensionErrorEvent | TodoReminderEvent | TodoAutoClearEvent | RetryFallbackAppliedEvent | RetryFallbackSucceededEvent | McpServerUpdateEvent | SandboxDeniedEvent;
 
 export type ExportHtmlCommand = {
   /** Anything; comes back in the response. */
@@ -1527,7 +1539,7 @@ export type ResourceChange = {
 };
 
 /** The one answer of a command. */
-export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
 
 /** Why the work failed. */
 export type ResultError = {
@@ -1574,34 +1586,57 @@ export type RetryFallbackSucceededEvent = {
   role: string;
 };
 
-/** What is enforced. Absent from `get_state` if no sandbox was asked for. */
-export type SandboxState = {
-  /** `read-only`, `workspace-write` or `custom`; `unknown` if the settings that name it cannot be read. */
+/** What a sandbox refuses. */
+export type SandboxDenial = "network" | "syscall" | "file" | "protected";
+
+/** The sandbox has refused a tool call something. Sent before the end of the call. */
+export type SandboxDeniedEvent = {
+  type: "sandbox_denied";
+  toolCallId: string;
+  kind: SandboxDenial;
+  target?: string;
+  count: number;
+};
+
+/** How much a session may touch: what the user may; what the settings list; everything read and the session's directory written; everything read and nothing written. */
+export type SandboxProfile = "off" | "custom" | "workspace-write" | "read-only";
+
+/** A sandbox from the moment on. */
+export type SandboxRecord = {
   profile: string;
-  /** Whether tools run; if not, `error` says why each call is refused. */
+  enforced: boolean;
+};
+
+/** What is enforced. Absent from `get_state` if no sandbox was asked for. With profile `off`, or if the sandbox cannot be had, there are only `profile`, `enforced` and perhaps `error`. */
+export type SandboxState = {
+  /** `off`, `read-only`, `workspace-write` or `custom`; `unknown` if the settings that name it cannot be read. */
+  profile: string;
+  /** Whether tools are confined; if not, `error` says why each call is refused, unless the profile is `off`. */
   enforced: boolean;
   /** `full`, `strict` or `best-effort`. */
-  require: string;
+  require?: string;
   /** The level of Landlock that this kernel offers. */
-  landlockAbi: number;
-  seccomp: boolean;
-  namespaces: boolean;
+  landlockAbi?: number;
+  seccomp?: boolean;
+  namespaces?: boolean;
   /** Who holds commands to the policy: `kernel`. */
-  filesystem: string;
+  filesystem?: string;
   /** Who holds file tools to the policy: `kernel`. */
-  fileTools: string;
+  fileTools?: string;
   /** `restored`: a protected path that a command changes is put back at once and the command ends. */
-  protectedPaths: string;
+  protectedPaths?: string;
   /** `on` or `off`. */
-  network: string;
+  network?: string;
   /** `on` or `off`. */
-  unixSockets: string;
-  writable: string[];
+  unixSockets?: string;
+  writable?: string[];
   /** Gaps that stay open on this kernel. */
-  missing: string[];
+  missing?: string[];
   /** What runs with the rights of the user all the same. */
-  unconfined: string[];
+  unconfined?: string[];
   error?: string;
+  /** In the answer of `set_sandbox`: the commands that still run as they were started. */
+  staleCommands?: string[];
 };
 
 /** Which program it is. */
@@ -1830,6 +1865,25 @@ export type SetModelResponse = {
   command: "set_model";
   success: true;
   data: Model;
+};
+
+/** Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem` are as in the settings. */
+export type SetSandboxCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "set_sandbox";
+  profile?: SandboxProfile | null;
+  network?: Record<string, unknown> | null;
+  filesystem?: Record<string, unknown> | null;
+};
+
+export type SetSandboxResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "set_sandbox";
+  success: true;
+  data: SandboxState;
 };
 
 export type SetSessionNameCommand = {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::commands::Answer;
+use crate::events::SandboxDenial;
 
 /// The `customType` of the entries.
 pub const AUDIT: &str = "pith.audit";
@@ -15,8 +16,33 @@ pub const AUDIT: &str = "pith.audit";
 pub enum AuditRecord {
     /// A tool call was allowed or refused.
     Permission(PermissionRecord),
+    /// The host has changed the sandbox.
+    Sandbox(SandboxRecord),
+    /// The sandbox has refused a tool call something.
+    Denied(DeniedRecord),
     #[serde(untagged)]
     Other(Map<String, Value>),
+}
+
+/// A sandbox from the moment on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SandboxRecord {
+    pub profile: String,
+    pub enforced: bool,
+}
+
+/// What a tool call did not get.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DeniedRecord {
+    pub tool_call_id: String,
+    pub tool: String,
+    pub denied: SandboxDenial,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }
 
 /// Who decided about a tool call, and how.

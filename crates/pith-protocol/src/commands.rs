@@ -176,6 +176,9 @@ commands! {
     "get_commands" => GetCommands {} -> Commands;
     /// What is wrong with settings, models and resources.
     "get_diagnostics" => GetDiagnostics {} -> Diagnostics;
+    /// Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem`
+    /// are as in the settings.
+    "set_sandbox" => SetSandbox { profile: Option<SandboxProfile>, network: Option<Map<String, Value>>, filesystem: Option<Map<String, Value>> } -> SandboxState;
     /// Reads settings, models and resources again; answers what changed.
     "reload" => Reload {} -> Reloaded;
 

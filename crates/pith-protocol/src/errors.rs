@@ -71,6 +71,8 @@ codes! {
     NotQueueable = "not_queueable",
     /// The tools of the host cannot be taken as they are.
     HostTool = "host_tool_refused",
+    /// The sandbox cannot be changed like that.
+    Sandbox = "sandbox_refused",
     /// There is no such MCP server, or it cannot be taken as it is.
     Mcp = "mcp_refused",
     /// An extension has failed, or refused.

@@ -158,6 +158,27 @@ pub enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<Cow<'a, str>>,
     },
+    /// The sandbox has refused a tool call something. Sent before the end of the call.
+    SandboxDenied {
+        tool_call_id: Cow<'a, str>,
+        kind: SandboxDenial,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        target: Option<Cow<'a, str>>,
+        count: u32,
+    },
+}
+
+/// What a sandbox refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxDenial {
+    /// A file or directory outside of what the policy allows.
+    File,
+    Network,
+    /// A path that must not change though it lies in a writable directory.
+    Protected,
+    Syscall,
 }
 
 impl Event<'_> {
@@ -195,6 +216,7 @@ impl Event<'_> {
         "retry_fallback_applied",
         "retry_fallback_succeeded",
         "mcp_server_update",
+        "sandbox_denied",
     ];
 
     /// Returns the `type`.
@@ -232,6 +254,7 @@ impl Event<'_> {
             Event::RetryFallbackApplied { .. } => "retry_fallback_applied",
             Event::RetryFallbackSucceeded { .. } => "retry_fallback_succeeded",
             Event::McpServerUpdate { .. } => "mcp_server_update",
+            Event::SandboxDenied { .. } => "sandbox_denied",
         }
     }
 

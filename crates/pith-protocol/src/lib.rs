@@ -36,7 +36,7 @@ pub use commands::{
 pub use content::{Block, Content, ImageBlock, TextBlock, ThinkingBlock, ToolCall};
 pub use entry::{Entry, SessionHeader};
 pub use errors::{CommandError, ErrorCode};
-pub use events::{CompactionReason, Event, ToolResult};
+pub use events::{CompactionReason, Event, SandboxDenial, ToolResult};
 pub use frame::Frame;
 pub use host::HostReply;
 pub use inbound::{Id, Inbound};

@@ -57,6 +57,8 @@ const COMMANDS: &str = r#"
 {"type":"get_entries"}
 {"type":"get_entries","since":"a"}
 {"type":"get_audit"}
+{"type":"set_sandbox","profile":"read-only","network":{"mode":"off"},"filesystem":{"denyRead":["keys"]}}
+{"type":"set_sandbox"}
 {"type":"get_audit","since":"a"}
 {"type":"get_tree"}
 {"type":"get_tree","flat":true}

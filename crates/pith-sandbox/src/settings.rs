@@ -80,6 +80,19 @@ impl SandboxSettings {
         self.network.mode.unwrap_or(if listed { NetworkMode::Domains } else { NetworkMode::Off })
     }
 
+    /// Puts what is said in another place of what is said here.
+    pub fn replace_by(&mut self, other: SandboxSettings) {
+        if other.profile.is_some() {
+            self.profile = other.profile;
+        }
+        if other.network != Network::default() {
+            self.network = other.network;
+        }
+        if other.filesystem != Filesystem::default() {
+            self.filesystem = other.filesystem;
+        }
+    }
+
     /// Adds what a project's file asks for, as far as it is stricter. Returns the keys that would have loosened
     /// something and were left out.
     pub fn tighten(&mut self, project: SandboxSettings) -> Vec<&'static str> {

@@ -129,6 +129,7 @@ impl Session {
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
             Command::GetCommands(_) => self.get_commands(self.reply(id)),
             Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
+            Command::SetSandbox(call) => self.set_sandbox(&call, self.reply(id)),
             Command::Reload(_) => self.reload(ReloadReply::Host(self.reply(id))),
             Command::ExportHtml(call) => self.export_html(call, self.reply(id)),
         }

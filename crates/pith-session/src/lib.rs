@@ -32,6 +32,7 @@ mod mcp;
 mod models;
 mod project;
 mod rules;
+mod sandbox;
 mod todos;
 mod tools;
 
@@ -48,5 +49,6 @@ pub use parts::{SessionOptions, SessionParts, SessionPlaces};
 pub use project::{Contributed, LoadProject, ProjectFiles, ReloadReason};
 pub use rules::StreamRules;
 pub use run::RetryPolicy;
+pub use sandbox::ChangeSandbox;
 pub use session::{Session, SessionExit};
 pub use tools::{MadeTools, MakeTools, ToolChoice};

@@ -19,6 +19,7 @@ use crate::mcp::McpSetup;
 use crate::outbox::Outbox;
 use crate::project::{LoadProject, ProjectFiles};
 use crate::run::RetryPolicy;
+use crate::sandbox::ChangeSandbox;
 use crate::tools::{MakeTools, ToolChoice};
 
 /// Everything a session is made of.
@@ -28,6 +29,8 @@ pub struct SessionParts {
     pub places: SessionPlaces,
     /// Makes the tools for another working directory, for sessions that belong there.
     pub make_tools: MakeTools,
+    /// Changes the sandbox those tools work in, for `set_sandbox`.
+    pub change_sandbox: ChangeSandbox,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
     /// Settings, options and resources of the session's directory.

@@ -33,6 +33,7 @@ use crate::replace::Replacement;
 use crate::reply::Unanswered;
 use crate::rules::RuleBook;
 use crate::run::FromRun;
+use crate::sandbox::ChangeSandbox;
 use crate::todos::{TODO_WRITE, TodoWrite, Todos};
 use crate::tools::host::{DISCONNECTED, HostTools};
 use crate::tools::shell::{FromShell, Shell};
@@ -53,6 +54,7 @@ pub struct Session {
     pub(crate) settings: Arc<Settings>,
     pub(crate) models: Models,
     pub(crate) project: Project,
+    pub(crate) change_sandbox: ChangeSandbox,
     pub(crate) tools: Tools,
     pub(crate) host_tools: HostTools,
     pub(crate) shell: Shell,
@@ -140,6 +142,7 @@ impl Session {
         let mut session = Session {
             models: Models::new(parts.registry, router, settings.clone(), parts.start),
             settings,
+            change_sandbox: parts.change_sandbox,
             tools: Tools::new(parts.workbench, parts.make_tools, known, tool_choice),
             host_tools,
             project: Project::new(files, parts.load_project),

@@ -13,9 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{Bench, run};
-use pith_sandbox::policy::Places;
-use pith_sandbox::{Policy, Require, SandboxSettings, Support};
-use pith_tools::sandbox::{Enforced, Rules, Sandbox};
+use pith_sandbox::Support;
+use pith_tools::sandbox::{Enforced, Sandbox};
 use serde_json::{Value, json};
 
 const N_CALLS: usize = 300;
@@ -72,20 +71,5 @@ fn enforced(root: &Path) -> Enforced {
     for n in 0..12 {
         fs::write(root.join(format!("work/.git/hooks/{n}.sample")), "#!/bin/sh\n".repeat(100)).expect("written");
     }
-    let settings = SandboxSettings::read(&json!({"profile": "workspace-write"})).expect("settings");
-    let places = Places {
-        cwd: root.join("work"),
-        home: Some(root.join("home")),
-        agent_dir: root.join("agent"),
-        temp: root.join("tmp"),
-    };
-    let policy = Policy::resolve(&settings, &places).expect("resolved").expect("a policy");
-    let rules = Rules {
-        require: Require::Full,
-        support: Support::of_this_kernel(),
-        env: settings.env,
-        host_commands: false,
-        temp: places.temp,
-    };
-    Enforced::new(policy, rules).expect("this kernel has Landlock")
+    common::enforced(root, &json!({"profile": "workspace-write"}))
 }

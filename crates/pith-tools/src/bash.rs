@@ -14,7 +14,8 @@ use crate::command::capture::{Capture, Captured};
 use crate::command::decode::Decoder;
 use crate::command::environment::Caller;
 use crate::command::follow::{Ending, Listener, follow};
-use crate::process::Running;
+use crate::denied;
+use crate::process::{Running, not_run};
 use crate::sandbox::Sandbox;
 use crate::terminal;
 use crate::tool::{Outcome, output, spec};
@@ -54,12 +55,9 @@ impl Bash {
         }
         let Started { running, watch } = start(&self.workbench, command, Caller::Model)?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
-        let ending = follow(running, &mut progress, &context.cancel, timeout)
-            .await
-            .map_err(|error| format!("Could not run the shell: {error}"))?;
+        let ending = follow(running, &mut progress, &context.cancel, timeout).await.map_err(|error| not_run(&error))?;
         if let Some(path) = watch.and_then(|watch| watch.first_change()) {
-            let shown = path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path).display();
-            return Err(format!("Changed a protected path: {shown}. It was put back and the command was stopped."));
+            return Err(denied::changed(path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path)));
         }
         progress.finish(ending, timeout)
     }
@@ -87,7 +85,7 @@ pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Res
     let watch = confinement.as_ref().map(|confinement| confinement.watch.clone());
     let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;
     let running = workbench.jobs.spawn(command_line.confined_to(confinement));
-    let running = running.map_err(|error| format!("Could not run the shell: {error}"))?;
+    let running = running.map_err(|error| not_run(&error))?;
     Ok(Started { running, watch })
 }
 

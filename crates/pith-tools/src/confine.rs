@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use pith_sandbox::Policy;
 
+use crate::denied;
 use crate::sandbox::Sandbox;
 
 /// The directories that file tools may use; all of them if there is no list.
@@ -44,7 +45,7 @@ impl Confinement {
     pub fn admit_change(&self, path: &Path, call: &str) -> Result<(), String> {
         self.admit(path, call)?;
         if self.policy.as_ref().is_some_and(|policy| policy.is_protected(&real_path(path))) {
-            return Err(format!("EACCES: protected path, {call} '{}'", path.display()));
+            return Err(denied::protected(call, path));
         }
         Ok(())
     }
@@ -55,7 +56,7 @@ impl Confinement {
         let Some(policy) = &self.policy else { return Ok(()) };
         let real = path_of(&directory).unwrap_or_else(|| real_path(path)).join(name);
         if policy.is_protected(&real) {
-            return Err(format!("EACCES: protected path, open '{}'", path.join(name).display()));
+            return Err(denied::protected("open", &path.join(name)));
         }
         Ok(())
     }

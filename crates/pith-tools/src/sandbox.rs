@@ -14,6 +14,7 @@ use pith_sandbox::{Policy, Profile, Require, Support, Worker};
 use tokio::sync::oneshot;
 
 use crate::command::environment::Caller;
+use crate::denied;
 use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs, Supervisor};
 
 /// What stands between a session's tools and the machine.
@@ -206,24 +207,24 @@ impl Enforced {
     }
 
     fn state(&self) -> SandboxState {
-        let kernel = || "kernel".to_owned();
-        let on_off = |is_on: bool| if is_on { "on" } else { "off" }.to_owned();
+        let kernel = || Some("kernel".to_owned());
+        let on_off = |is_on: bool| Some(if is_on { "on" } else { "off" }.to_owned());
         SandboxState {
             profile: self.policy.profile.as_str().to_owned(),
             enforced: true,
-            require: self.require.as_str().to_owned(),
-            landlock_abi: self.support.landlock_abi,
-            seccomp: self.support.seccomp,
-            namespaces: false,
+            require: Some(self.require.as_str().to_owned()),
+            landlock_abi: Some(self.support.landlock_abi),
+            seccomp: Some(self.support.seccomp),
+            namespaces: Some(false),
             filesystem: kernel(),
             file_tools: kernel(),
-            protected_paths: "restored".to_owned(),
+            protected_paths: Some("restored".to_owned()),
             network: on_off(self.policy.network.internet),
             unix_sockets: on_off(self.policy.network.unix),
-            writable: self.policy.writable.iter().map(|root| root.display().to_string()).collect(),
-            missing: self.support.missing().into_iter().map(str::to_owned).collect(),
-            unconfined: self.unconfined(),
-            error: None,
+            writable: Some(self.policy.writable.iter().map(|root| root.display().to_string()).collect()),
+            missing: Some(self.support.missing().into_iter().map(str::to_owned).collect()),
+            unconfined: Some(self.unconfined()),
+            ..SandboxState::default()
         }
     }
 
@@ -305,13 +306,12 @@ impl Enforced {
 
     /// Says that the sandbox refused, where the text says only that something did.
     fn explain(&self, error: String) -> String {
-        const REFUSED: &str = "EACCES: permission denied";
-        match error.strip_prefix(REFUSED) {
-            Some(rest) => {
+        match denied::explained(&error, self.policy.profile) {
+            Some(explained) => {
                 // What came beside a path that cannot be read is there for the next call. If it cannot be, the next
                 // command says why.
                 let _ = self.current();
-                format!("EACCES: not allowed by the sandbox ({}){rest}", self.policy.profile)
+                explained
             }
             None => error,
         }

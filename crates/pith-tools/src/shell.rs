@@ -14,6 +14,7 @@ pub use crate::command::environment::{CommandEnv, SESSION_VARIABLES, Shell};
 use crate::command::follow::{Ending, Listener, follow};
 use crate::command::sanitise::Sanitiser;
 pub use crate::command::spill::OutputDir;
+use crate::process::not_run;
 use crate::workbench::Workbench;
 
 /// The shortest interval between two pieces of output.
@@ -53,9 +54,7 @@ pub async fn run_user_command(
 ) -> Result<UserBash, String> {
     let Started { running, .. } = start(workbench, command, Caller::Host)?;
     let mut transcript = Transcript::new(&workbench.output_dir, on_delta);
-    let ending = follow(running, &mut transcript, cancel, None)
-        .await
-        .map_err(|error| format!("Could not run the shell: {error}"))?;
+    let ending = follow(running, &mut transcript, cancel, None).await.map_err(|error| not_run(&error))?;
     Ok(transcript.finish(ending))
 }
 

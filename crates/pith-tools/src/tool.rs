@@ -6,6 +6,7 @@ use pith_protocol::ToolSpec;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::denied;
 use crate::workbench::Workbench;
 
 /// A result, or the text of a failure.
@@ -27,7 +28,7 @@ pub(crate) fn check_aborted(cancel: &CancellationToken) -> Result<(), String> {
 
 /// Turns an error into a result for the model.
 pub(crate) fn output(outcome: Outcome) -> ToolOutput {
-    outcome.unwrap_or_else(ToolOutput::error)
+    outcome.unwrap_or_else(denied::failed)
 }
 
 impl Workbench {

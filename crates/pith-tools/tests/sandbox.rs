@@ -5,15 +5,13 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, run};
-use pith_sandbox::policy::Places;
-use pith_sandbox::{Policy, Profile, Require, SandboxSettings, Support};
+use common::{Bench, enforced, run};
+use pith_sandbox::{Profile, Support};
 use pith_testkit::has;
-use pith_tools::sandbox::{Enforced, Rules, Sandbox};
+use pith_tools::sandbox::Sandbox;
 use serde_json::{Value, json};
 
 /// A bench whose directory `work` is confined by these settings; `outside` is beside it.
@@ -26,25 +24,6 @@ fn confined(settings: &Value) -> Bench {
         fs::write(root.join("outside/file"), "before").expect("written");
         options.sandbox = Some(Arc::new(Sandbox::Enforced(enforced(&root, settings))));
     })
-}
-
-fn enforced(root: &Path, settings: &Value) -> Enforced {
-    let settings = SandboxSettings::read(settings).expect("settings");
-    let places = Places {
-        cwd: root.join("work"),
-        home: Some(root.join("home")),
-        agent_dir: root.join("agent"),
-        temp: root.join("tmp"),
-    };
-    let policy = Policy::resolve(&settings, &places).expect("resolved").expect("a policy");
-    let rules = Rules {
-        require: Require::Full,
-        support: Support::of_this_kernel(),
-        env: settings.env,
-        host_commands: false,
-        temp: places.temp,
-    };
-    Enforced::new(policy, rules).expect("this kernel has Landlock")
 }
 
 fn workspace() -> Value {

@@ -40,6 +40,8 @@ from .types import (
     QueueMode,
     Queues,
     Reloaded,
+    SandboxProfile,
+    SandboxState,
     SessionStats,
     Sessions,
     State,
@@ -242,6 +244,10 @@ class CommandMethods:
     def set_model(self, provider: str, model_id: str) -> Model:
         """See ``docs/protocol.md``."""
         return cast("Model", self.ask('set_model', provider=provider, modelId=model_id))
+
+    def set_sandbox(self, *, profile: SandboxProfile | None = None, network: dict[str, Any] | None = None, filesystem: dict[str, Any] | None = None) -> SandboxState:
+        """Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem` are as in the settings."""
+        return cast("SandboxState", self.ask('set_sandbox', profile=profile, network=network, filesystem=filesystem))
 
     def set_session_name(self, name: str) -> None:
         """See ``docs/protocol.md``."""
@@ -462,6 +468,10 @@ class AsyncCommandMethods:
     async def set_model(self, provider: str, model_id: str) -> Model:
         """See ``docs/protocol.md``."""
         return cast("Model", await self.ask('set_model', provider=provider, modelId=model_id))
+
+    async def set_sandbox(self, *, profile: SandboxProfile | None = None, network: dict[str, Any] | None = None, filesystem: dict[str, Any] | None = None) -> SandboxState:
+        """Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem` are as in the settings."""
+        return cast("SandboxState", await self.ask('set_sandbox', profile=profile, network=network, filesystem=filesystem))
 
     async def set_session_name(self, name: str) -> None:
         """See ``docs/protocol.md``."""

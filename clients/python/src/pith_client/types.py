@@ -145,7 +145,7 @@ class Audit(TypedDict):
 
 
 #: One thing that happened. A `kind` of a later version is kept as it is.
-AuditRecord: TypeAlias = "Union[PermissionRecord, dict[str, Any]]"
+AuditRecord: TypeAlias = "Union[PermissionRecord, SandboxRecord, DeniedRecord, dict[str, Any]]"
 
 
 class _AutoRetryEndEvent(TypedDict):
@@ -358,7 +358,7 @@ class Collision(TypedDict):
 
 
 #: What a host asks for.
-Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
 
 
 class Commands(TypedDict):
@@ -582,6 +582,18 @@ class CycledModel(TypedDict):
     isScoped: bool
 
 
+class _DeniedRecord(TypedDict):
+    toolCallId: str
+    tool: str
+    denied: SandboxDenial
+
+
+class DeniedRecord(_DeniedRecord, total=False):
+    """What a tool call did not get."""
+
+    target: str
+
+
 class _Diagnostic(TypedDict):
     type: DiagnosticKind
     message: str
@@ -641,7 +653,7 @@ class EntryAppendedEvent(TypedDict):
 
 #: Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do
 #: not know.
-ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['mcp_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
+ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['sandbox_refused'], Literal['mcp_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
 
 
 #: Classes of failure a caller treats differently.
@@ -649,7 +661,7 @@ ErrorKind: TypeAlias = "Union[Literal['auth', 'rate_limit', 'overloaded', 'overf
 
 
 #: What pith tells without being asked.
-Event: TypeAlias = "Union[AgentStartEvent, AgentEndEvent, AgentSettledEvent, TurnStartEvent, TurnEndEvent, MessageStartEvent, MessageEndEvent, MessageUpdateEvent, ToolExecutionStartEvent, ToolExecutionUpdateEvent, ToolExecutionEndEvent, QueueUpdateEvent, CompactionStartEvent, CompactionEndEvent, AutoRetryStartEvent, AutoRetryEndEvent, ThinkingLevelChangedEvent, SessionInfoChangedEvent, EntryAppendedEvent, BashExecutionUpdateEvent, SummarizationRetryScheduledEvent, SummarizationRetryAttemptStartEvent, SummarizationRetryFinishedEvent, ExtensionErrorEvent, TodoReminderEvent, TodoAutoClearEvent, RetryFallbackAppliedEvent, RetryFallbackSucceededEvent, McpServerUpdateEvent]"
+Event: TypeAlias = "Union[AgentStartEvent, AgentEndEvent, AgentSettledEvent, TurnStartEvent, TurnEndEvent, MessageStartEvent, MessageEndEvent, MessageUpdateEvent, ToolExecutionStartEvent, ToolExecutionUpdateEvent, ToolExecutionEndEvent, QueueUpdateEvent, CompactionStartEvent, CompactionEndEvent, AutoRetryStartEvent, AutoRetryEndEvent, ThinkingLevelChangedEvent, SessionInfoChangedEvent, EntryAppendedEvent, BashExecutionUpdateEvent, SummarizationRetryScheduledEvent, SummarizationRetryAttemptStartEvent, SummarizationRetryFinishedEvent, ExtensionErrorEvent, TodoReminderEvent, TodoAutoClearEvent, RetryFallbackAppliedEvent, RetryFallbackSucceededEvent, McpServerUpdateEvent, SandboxDeniedEvent]"
 
 
 class _ExportHtmlCommand(TypedDict):
@@ -1849,7 +1861,7 @@ class ResourceChange(_ResourceChange, total=False):
 
 
 #: The one answer of a command.
-Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
 
 
 class _ResultError(TypedDict):
@@ -1890,9 +1902,43 @@ class RetryFallbackSucceededEvent(TypedDict):
     role: str
 
 
+#: What a sandbox refuses.
+SandboxDenial: TypeAlias = "Union[Literal['network', 'syscall'], Literal['file'], Literal['protected']]"
+
+
+class _SandboxDeniedEvent(TypedDict):
+    type: Literal['sandbox_denied']
+    toolCallId: str
+    kind: SandboxDenial
+    count: int
+
+
+class SandboxDeniedEvent(_SandboxDeniedEvent, total=False):
+    """The sandbox has refused a tool call something. Sent before the end of the call."""
+
+    target: str
+
+
+#: How much a session may touch: what the user may; what the settings list; everything read and
+#: the session's directory written; everything read and nothing written.
+SandboxProfile: TypeAlias = "Literal['off', 'custom', 'workspace-write', 'read-only']"
+
+
+class SandboxRecord(TypedDict):
+    """A sandbox from the moment on."""
+
+    profile: str
+    enforced: bool
+
+
 class _SandboxState(TypedDict):
     profile: str
     enforced: bool
+
+
+class SandboxState(_SandboxState, total=False):
+    """What is enforced. Absent from `get_state` if no sandbox was asked for. With profile `off`, or if the sandbox cannot be had, there are only `profile`, `enforced` and perhaps `error`."""
+
     require: str
     landlockAbi: int
     seccomp: bool
@@ -1905,12 +1951,8 @@ class _SandboxState(TypedDict):
     writable: list[str]
     missing: list[str]
     unconfined: list[str]
-
-
-class SandboxState(_SandboxState, total=False):
-    """What is enforced. Absent from `get_state` if no sandbox was asked for."""
-
     error: str
+    staleCommands: list[str]
 
 
 class Server(TypedDict):
@@ -2195,6 +2237,30 @@ class _SetModelResponse(TypedDict):
 
 
 class SetModelResponse(_SetModelResponse, total=False):
+    id: Any
+
+
+class _SetSandboxCommand(TypedDict):
+    type: Literal['set_sandbox']
+
+
+class SetSandboxCommand(_SetSandboxCommand, total=False):
+    """Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem` are as in the settings."""
+
+    id: Any
+    profile: Union[SandboxProfile, None]
+    network: Union[dict[str, Any], None]
+    filesystem: Union[dict[str, Any], None]
+
+
+class _SetSandboxResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['set_sandbox']
+    success: Literal[True]
+    data: SandboxState
+
+
+class SetSandboxResponse(_SetSandboxResponse, total=False):
     id: Any
 
 

@@ -117,6 +117,7 @@ impl Session {
     }
 
     pub(super) fn on_tool_end(&mut self, call: &Call, output: &ToolOutput) {
+        self.tell_denied(call, output);
         self.out.event(&Event::ToolExecutionEnd {
             tool_call_id: Cow::Borrowed(&call.id),
             tool_name: Cow::Borrowed(&call.name),

@@ -120,6 +120,7 @@ fn parts(plan: Plan, recorder: Recorder) -> SessionParts {
             let tools = tools.clone();
             Box::new(move |cwd, _, _| (workbench(cwd), tools.clone()))
         },
+        change_sandbox: Box::new(|_, _| Err("there is no sandbox here".to_owned())),
         client: Arc::new(model),
         registry,
         files: project(&directory),

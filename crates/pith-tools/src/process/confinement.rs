@@ -1,5 +1,6 @@
 //! How restrictions reach the supervisor of a command, and how a failure to enforce them comes back.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -57,8 +58,51 @@ pub(super) fn report(error: &ConfineError) -> Report {
     Report::Unconfined { step: error.step, errno: error.cause.raw_os_error().unwrap_or(0) }
 }
 
+/// Why a command was not run: a whole sentence.
+#[derive(Debug)]
+struct NotConfined(String);
+
+impl fmt::Display for NotConfined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotConfined {}
+
 /// The error of a command that was not run.
 pub(super) fn refusal(step: Step, errno: i32) -> io::Error {
-    let cause = if errno == 0 { io::Error::other("not supported") } else { io::Error::from_raw_os_error(errno) };
-    io::Error::other(format!("The sandbox could not be set up ({step}: {cause}). The command was not run."))
+    let cause = if errno == 0 { "not supported".to_owned() } else { io::Error::from_raw_os_error(errno).to_string() };
+    // The system's text, without the number that the library adds.
+    let cause = cause.split(" (os error").next().unwrap_or_default();
+    let text = format!("The sandbox could not be set up ({step}: {cause}). The command was not run.");
+    io::Error::other(NotConfined(text))
+}
+
+/// The error of a command that cannot be confined without a supervisor.
+pub(super) fn without_supervisor() -> io::Error {
+    io::Error::other(NotConfined("The sandbox needs pith's supervisor. The command was not run.".to_owned()))
+}
+
+/// What the model reads if a shell did not start.
+pub(crate) fn not_run(error: &io::Error) -> String {
+    match error.get_ref() {
+        Some(cause) if cause.is::<NotConfined>() => cause.to_string(),
+        _ => format!("Could not run the shell: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_cannot_be_confined_is_refused_in_these_words() {
+        let refused = not_run(&refusal(Step::Landlock, 1));
+        assert_eq!(
+            refused,
+            "The sandbox could not be set up (landlock: Operation not permitted). The command was not run."
+        );
+        assert!(not_run(&io::Error::from_raw_os_error(2)).starts_with("Could not run the shell: No such file"));
+    }
 }

@@ -71,6 +71,8 @@ pub struct Jobs {
 struct Channels(Mutex<Vec<Entry>>);
 
 struct Entry {
+    /// The last argument: the text of a shell command.
+    command: String,
     /// Dropping the channel ends the processes behind it.
     channel: Arc<Channel>,
     /// Waits for the end of processes that a finished command left running.
@@ -160,6 +162,8 @@ impl Jobs {
     fn spawn_with(&self, command: CommandLine, streams: Streams) -> io::Result<Job> {
         let (mut ours, theirs) = BlockingStream::pair()?;
         let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
+        let last = command.arguments.last().map_or(command.program.as_os_str(), OsString::as_os_str);
+        let text = last.to_string_lossy().into_owned();
         // They wait in the socket until the supervisor reads them.
         if let Some(confinement) = &command.confinement {
             confinement::send(&confinement.restrictions, &mut ours)?;
@@ -168,7 +172,7 @@ impl Jobs {
             Some(supervisor) => self.spawn_supervised(supervisor, command, streams, ours, theirs)?,
             None => self.spawn_with_fallback(command, streams, ours, theirs)?,
         });
-        self.channels.all().push(Entry { channel: Arc::clone(&channel), watcher: None, watch });
+        self.channels.all().push(Entry { command: text, channel: Arc::clone(&channel), watcher: None, watch });
         Ok(Job { channel, released: false, channels: Arc::downgrade(&self.channels), runtime: Handle::current() })
     }
 
@@ -210,7 +214,7 @@ impl Jobs {
         theirs: BlockingStream,
     ) -> io::Result<Channel> {
         if command.confinement.is_some() {
-            return Err(io::Error::other("The sandbox needs pith's supervisor. The command was not run."));
+            return Err(confinement::without_supervisor());
         }
         let child = Command::new(command.program)
             .args(command.arguments)
@@ -247,6 +251,12 @@ impl Jobs {
         for entry in self.channels.all().iter().filter(|entry| entry.watch.is_some()) {
             entry.channel.end(grace);
         }
+    }
+
+    /// Returns the commands that still have processes, as they were given.
+    pub fn running(&self) -> Vec<String> {
+        let all = self.channels.all();
+        all.iter().filter(|entry| !entry.channel.is_over()).map(|entry| entry.command.clone()).collect()
     }
 
     /// Returns how many commands still have processes.

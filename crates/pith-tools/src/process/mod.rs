@@ -17,6 +17,7 @@ mod jobs;
 mod supervisor;
 mod tree;
 
+pub(crate) use confinement::not_run;
 pub use jobs::{CommandConfinement, CommandLine, Job, Jobs, Piped, Running};
 pub use supervisor::{SUPERVISOR_ARGUMENT, Supervisor, supervisor_main};
 

@@ -19,6 +19,30 @@ pub struct Bench {
     pub updates: Arc<Mutex<Vec<ToolOutput>>>,
 }
 
+/// A sandbox for `work` below a directory, with `home`, `agent` and `tmp` beside it.
+#[cfg(target_os = "linux")]
+pub fn enforced(root: &Path, settings: &Value) -> pith_tools::sandbox::Enforced {
+    use pith_sandbox::policy::Places;
+    use pith_sandbox::{Policy, Require, SandboxSettings, Support};
+    use pith_tools::sandbox::{Enforced, Rules};
+    let settings = SandboxSettings::read(settings).expect("settings");
+    let places = Places {
+        cwd: root.join("work"),
+        home: Some(root.join("home")),
+        agent_dir: root.join("agent"),
+        temp: root.join("tmp"),
+    };
+    let policy = Policy::resolve(&settings, &places).expect("resolved").expect("a policy");
+    let rules = Rules {
+        require: Require::Full,
+        support: Support::of_this_kernel(),
+        env: settings.env,
+        host_commands: false,
+        temp: places.temp,
+    };
+    Enforced::new(policy, rules).expect("this kernel has Landlock")
+}
+
 pub fn supervisor() -> Supervisor {
     Supervisor { program: env!("CARGO_BIN_EXE_test-agent").into(), argument: SUPERVISOR_ARGUMENT.into() }
 }
@@ -92,7 +116,8 @@ impl Bench {
     pub async fn fails(&self, name: &str, arguments: Value) -> String {
         let output = self.call(name, arguments.clone()).await;
         assert!(output.is_error, "{name} {arguments}: {output:?}");
-        assert_eq!(output.details, Some(serde_json::json!({})), "failures carry empty details");
+        let is_plain = output.details == Some(serde_json::json!({}));
+        assert!(is_plain || pith_tools::Denied::of(&output).is_some(), "failures carry empty details: {output:?}");
         text(&output)
     }
 }

@@ -62,6 +62,7 @@ pub struct Cli {
     pub no_tools: bool,
     /// `--sandbox`, or `--no-sandbox`, whichever was given last.
     pub sandbox: Option<Profile>,
+    pub sandbox_may_loosen: bool,
     pub no_builtin_tools: bool,
     pub system_prompt: Option<PromptText>,
     pub append_system_prompt: Vec<PromptText>,

@@ -181,6 +181,9 @@ pub const GROUPS: &[Group] = &[
             )
             .needing("--sandbox requires off, read-only, workspace-write or custom"),
             switch("--no-sandbox", None, "the same as --sandbox off", |cli| cli.sandbox = Some(Profile::Off)),
+            switch("--sandbox-may-loosen", None, "the host may loosen the sandbox while pith runs", |cli| {
+                cli.sandbox_may_loosen = true
+            }),
         ],
     },
     Group {

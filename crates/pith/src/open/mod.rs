@@ -182,7 +182,9 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let choices = Choices::new(&cli, dialect, &environment, mode)?
         .replaceable(is_replaceable)
         .answering_trust_within(trust_answer_limit);
-    let files = project.read_with_settings(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
+    let mut files =
+        project.read_with_settings(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
+    files.diagnostics.extend(sandboxes.findings(&cwd));
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     loader.bind(&extension_flags, &registry).await;
@@ -293,11 +295,13 @@ impl OpenedSession {
         let mcp =
             mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &web, self.oversight, self.user);
         let choices = self.choices;
+        let (changed, reread) = (self.tool_maker.sandboxes.clone(), self.tool_maker.sandboxes.clone());
         SessionParts {
             out,
             store: self.store,
             places: self.places,
             make_tools: self.tool_maker.into_function(),
+            change_sandbox: Box::new(move |cwd, call| changed.change(cwd, call)),
             client: Arc::new(self.client),
             registry: self.registry,
             tools,
@@ -317,7 +321,9 @@ impl OpenedSession {
                 if reason == ReloadReason::Trusted {
                     project.trust(cwd);
                 }
-                project.read(cwd, contributed, |settings| choices.options(settings))
+                let mut files = project.read(cwd, contributed, |settings| choices.options(settings));
+                files.diagnostics.extend(reread.findings_now(cwd));
+                files
             }),
             start: self.start,
             extensions,

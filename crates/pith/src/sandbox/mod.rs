@@ -2,16 +2,18 @@
 
 mod command;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anyhow::Context as _;
-use pith_config::{AgentDir, Environment, document, settings};
+use pith_config::{AgentDir, Diagnostic, DiagnosticKind, Environment, document, settings};
+use pith_protocol::commands::SetSandbox;
 use pith_sandbox::policy::Places;
 use pith_sandbox::{Policy, Profile, SandboxSettings, Support};
 use pith_tools::process::Supervisor;
 use pith_tools::sandbox::{Enforced, Oversight, Rules, Sandbox};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli::Cli;
@@ -31,6 +33,14 @@ pub struct Sandboxes {
     home: PathBuf,
     /// What watches over the programs of the session; its sandbox is the one of the last directory.
     oversight: Oversight,
+    /// Whether the host may loosen what it changes.
+    may_loosen: bool,
+    /// What the host has asked for since the start, in order.
+    changes: Arc<Mutex<Vec<SandboxSettings>>>,
+    /// The keys of the project's files that were ignored when they were last read.
+    ignored: Arc<Mutex<Vec<&'static str>>>,
+    /// What writable directories led to when the session first had them.
+    roots: Arc<Mutex<HashMap<PathBuf, PathBuf>>>,
     /// Where confined commands keep temporary files; it goes when the session does.
     temp: Arc<OnceLock<TempDir>>,
 }
@@ -64,6 +74,10 @@ impl Sandboxes {
             agent_dir: agent_dir.clone(),
             home: environment.home().to_owned(),
             oversight: Oversight { supervisor, ..Oversight::default() },
+            may_loosen: cli.sandbox_may_loosen,
+            changes: Arc::default(),
+            ignored: Arc::default(),
+            roots: Arc::default(),
             temp: Arc::default(),
         })
     }
@@ -88,11 +102,61 @@ impl Sandboxes {
         }
     }
 
+    /// Makes a change of the host's the last word about the sandbox. The error says why it is not.
+    pub fn change(&self, cwd: &Path, call: &SetSandbox) -> Result<(), String> {
+        let SetSandbox { profile, network, filesystem } = call;
+        let (network, filesystem) = (network.clone().unwrap_or_default(), filesystem.clone().unwrap_or_default());
+        let asked = json!({"profile": profile, "network": network, "filesystem": filesystem});
+        let asked = SandboxSettings::read(&asked)?;
+        let loosened = self.settings(cwd)?.tighten(asked.clone());
+        if !loosened.is_empty() && !self.may_loosen {
+            let keys = loosened.join(", ");
+            return Err(format!("{keys}: loosening the sandbox needs --sandbox-may-loosen when pith starts"));
+        }
+        self.changes().push(asked);
+        self.enter(cwd).map_err(|refusal| {
+            self.changes().pop();
+            refusal.why
+        })
+    }
+
+    /// What is wrong with the project's own settings of the sandbox, as of when they were last read.
+    pub fn findings(&self, cwd: &Path) -> Vec<Diagnostic> {
+        let ignored = self.ignored();
+        let finding = |key: &&'static str| Diagnostic {
+            kind: DiagnosticKind::Warning,
+            message: ignored_text(key),
+            path: Some(self.agent_dir.project_settings_file(cwd)),
+            code: "sandbox_project_loosens",
+            collision: None,
+        };
+        ignored.iter().map(finding).collect()
+    }
+
+    /// Like [`Sandboxes::findings`], for files that may have changed.
+    pub fn findings_now(&self, cwd: &Path) -> Vec<Diagnostic> {
+        if !self.is_off() {
+            // A mistake in the files is told when the sandbox is made from them.
+            let _ = self.settings(cwd);
+        }
+        self.findings(cwd)
+    }
+
+    /// Whether command line or environment say that there is none, and the host has said nothing else since.
+    fn is_off(&self) -> bool {
+        self.chosen == Some(Profile::Off) && self.changes().is_empty()
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Vec<SandboxSettings>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn make(&self, cwd: &Path) -> Result<Option<Arc<Sandbox>>, Refusal> {
-        if self.chosen == Some(Profile::Off) {
+        if self.is_off() {
             return Ok(None);
         }
         let settings = self.settings(cwd).map_err(|why| Refusal { profile: self.chosen, why })?;
+        self.ignored().iter().for_each(|key| warn(&format!("Warning: {}", ignored_text(key))));
         let profile = settings.profile();
         if profile == Profile::Off {
             return Ok(None);
@@ -112,6 +176,7 @@ impl Sandboxes {
             agent_dir: self.agent_dir.path().to_owned(),
             temp: temp.to_owned(),
         };
+        self.check_roots(&settings, &places)?;
         let Some(policy) = Policy::resolve(&settings, &places)? else { return Ok(None) };
         let rules = Rules {
             require,
@@ -131,6 +196,22 @@ impl Sandboxes {
         Ok(Some(Arc::new(Sandbox::Enforced(enforced))))
     }
 
+    /// Refuses a writable directory that leads elsewhere than when the session first had it: a command that can write
+    /// above it may have put a link there.
+    fn check_roots(&self, settings: &SandboxSettings, places: &Places) -> Result<(), String> {
+        let mut known = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        for (written, real) in Policy::roots(settings, places) {
+            let before = known.entry(written.clone()).or_insert_with(|| real.clone());
+            if *before != real {
+                let (written, before, real) = (written.display(), before.display(), real.display());
+                return Err(format!(
+                    "sandbox: {written} leads to {real} now, and led to {before} before; start pith anew if that is right"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// What the files of user and project say, and the profile that was chosen above them.
     fn settings(&self, cwd: &Path) -> Result<SandboxSettings, String> {
         let older = self.agent_dir.path().join("extensions").join("sandbox.json");
@@ -138,10 +219,20 @@ impl Sandboxes {
         settings.profile = self.chosen.or(settings.profile);
         let project = self.agent_dir.project_dir(cwd).join("sandbox.json");
         let project = read(&project, &self.agent_dir.project_settings_file(cwd))?;
-        for key in settings.tighten(project) {
-            warn(&format!("Warning: the project's {key} is ignored: a project can only tighten the sandbox"));
+        *self.ignored() = settings.tighten(project);
+        for change in self.changes().iter().cloned() {
+            if self.may_loosen {
+                settings.replace_by(change);
+            } else {
+                // What was stricter when the host asked may not be any more.
+                settings.tighten(change);
+            }
         }
         Ok(settings)
+    }
+
+    fn ignored(&self) -> MutexGuard<'_, Vec<&'static str>> {
+        self.ignored.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn temp(&self) -> Result<&Path, String> {
@@ -152,6 +243,10 @@ impl Sandboxes {
         let made = made.map_err(|error| format!("no temporary directory for the sandbox: {error}"))?;
         Ok(self.temp.get_or_init(|| made).path())
     }
+}
+
+fn ignored_text(key: &str) -> String {
+    format!("the project's {key} is ignored: a project can only tighten the sandbox")
 }
 
 /// Reads a file that holds nothing else, and above it the `sandbox` of a settings file. A mistake in either is an error.

@@ -74,6 +74,11 @@ fn file_tools_are_held_by_the_same_policy() {
         server.push(Turn::text("done"));
         let events = events(&home, &["--sandbox", "workspace-write"]);
         assert!(result_of(&events).contains(refusal), "{}", result_of(&events));
+        let denied = events.iter().find(|event| event["type"] == "sandbox_denied").expect("the host is told");
+        let kind = if refusal.contains("protected") { "protected" } else { "file" };
+        assert_eq!((&denied["kind"], &denied["target"]), (&json!(kind), &json!(path)), "{denied}");
+        let audited = events.iter().any(|event| event["entry"]["data"]["denied"] == kind);
+        assert!(audited, "{events:#?}");
         assert!(!path.exists(), "{}", path.display());
     }
 }
@@ -147,6 +152,106 @@ fn what_a_project_would_loosen_is_told_once() {
     let output = run_with(&home, arguments, b"{\"type\":\"get_state\"}\n");
     let told = output.stderr.matches("the project's sandbox.network.mode is ignored").count();
     assert_eq!(told, 1, "{}", output.stderr);
+    let arguments = [&model()[..], &["--mode", "rpc", "--no-session"]].concat();
+    let mut host = Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).args(arguments).spawn();
+    let mut codes = || {
+        let found = host.data(json!({"type": "get_diagnostics"}))["diagnostics"].clone();
+        let codes = found.as_array().expect("a list").iter().map(|found| found["code"].clone());
+        codes.filter(|code| code == "sandbox_project_loosens").count()
+    };
+    assert_eq!(codes(), 1);
+    home.write_file(".pi/settings.json", r#"{"sandbox": {"network": {"mode": "on"}, "caches": true}}"#);
+    host.data(json!({"type": "reload"}));
+    let found = host.data(json!({"type": "get_diagnostics"}))["diagnostics"].to_string();
+    assert!(found.contains("the project's sandbox.caches is ignored"), "{found}");
+}
+
+#[test]
+fn a_file_that_the_model_writes_does_not_open_the_sandbox() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let (home, server) = scene([]);
+    let loose = json!({"profile": "off", "filesystem": {"allowWrite": ["/"]}, "network": {"mode": "on"}}).to_string();
+    let command = format!("mkdir -p .pi; echo '{loose}' > .pi/sandbox.json; sleep 1000");
+    server.push(Turn::call("write", json!({"path": ".pi/sandbox.json", "content": loose})));
+    server.push(Turn::call("bash", json!({"command": command})));
+    server.push(Turn::text("done"));
+    let arguments = [&model()[..], &["--mode", "rpc", "--no-session", "--sandbox", "workspace-write"]].concat();
+    let mut host = Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).args(arguments).spawn();
+    let before = host.data(json!({"type": "get_state"}))["sandbox"].clone();
+    host.send(json!({"type": "prompt", "message": "go"}));
+    for kind in ["protected", "protected"] {
+        assert_eq!(host.wait_type("sandbox_denied")["kind"], kind);
+    }
+    host.wait_type("agent_settled");
+    assert!(!home.work().join(".pi/sandbox.json").exists(), "it was put back");
+    // As if the moment before it was put back had been enough.
+    home.write_file(".pi/sandbox.json", loose);
+    host.data(json!({"type": "reload"}));
+    assert_eq!(host.data(json!({"type": "get_state"}))["sandbox"], before);
+    let found = host.data(json!({"type": "get_diagnostics"}))["diagnostics"].to_string();
+    assert!(found.contains("sandbox_project_loosens"), "{found}");
+}
+
+fn refusal(host: &mut Host, command: Value) -> String {
+    let answer = host.ask(command);
+    assert_eq!((&answer["success"], &answer["code"]), (&json!(false), &json!("sandbox_refused")), "{answer}");
+    answer["error"].as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn a_host_tightens_a_running_session_and_loosens_it_only_if_it_may() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let write =
+        |home: &TempHome, name: &str| Turn::call("write", json!({"path": home.work().join(name), "content": "x"}));
+    let (home, server) = scene([]);
+    let start = |more: &[&str]| {
+        let arguments = [&model()[..], &["--mode", "rpc", "--no-session"], more].concat();
+        Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).args(arguments).spawn()
+    };
+    let mut host = start(&[]);
+    assert_eq!(host.data(json!({"type": "get_state"}))["sandbox"], Value::Null);
+    let tightened = host.data(json!({"type": "set_sandbox", "profile": "read-only"}));
+    assert_eq!((&tightened["profile"], &tightened["enforced"]), (&json!("read-only"), &json!(true)));
+    server.push(write(&home, "refused"));
+    server.push(Turn::text("done"));
+    host.send(json!({"type": "prompt", "message": "go"}));
+    host.wait(|frame| frame["type"] == "agent_settled");
+    assert!(!home.work().join("refused").exists());
+    let prompt = server.requests().last().expect("a request").body["system"].to_string();
+    assert!(prompt.contains("Sandbox read-only"), "{prompt}");
+    for (looser, key) in [
+        (json!({"profile": "off"}), "sandbox.profile"),
+        (json!({"profile": "workspace-write"}), "sandbox.profile"),
+        (json!({"network": {"mode": "on"}}), "sandbox.network.mode"),
+        (json!({"filesystem": {"allowWrite": ["/"]}}), "sandbox.filesystem.allowWrite"),
+    ] {
+        let mut command = looser.clone();
+        command["type"] = json!("set_sandbox");
+        let why = refusal(&mut host, command);
+        assert_eq!(why, format!("{key}: loosening the sandbox needs --sandbox-may-loosen when pith starts"));
+    }
+    let mistake = refusal(&mut host, json!({"type": "set_sandbox", "network": {"mode": "some"}}));
+    assert!(mistake.contains("unknown variant `some`"), "{mistake}");
+    // What the host has asked for outlives a reload.
+    host.data(json!({"type": "reload"}));
+    assert_eq!(host.data(json!({"type": "get_state"}))["sandbox"]["profile"], "read-only");
+    drop(host);
+
+    let mut host = start(&["--sandbox", "read-only", "--sandbox-may-loosen"]);
+    host.send(json!({"id": "b", "type": "bash", "command": "echo up; sleep 1000"}));
+    host.wait(|frame| frame["type"] == "bash_execution_update");
+    let loosened = host.data(json!({"type": "set_sandbox", "profile": "workspace-write"}));
+    assert_eq!(
+        (&loosened["profile"], &loosened["staleCommands"]),
+        (&json!("workspace-write"), &json!(["echo up; sleep 1000"]))
+    );
+    let off = host.data(json!({"type": "set_sandbox", "profile": "off"}));
+    assert_eq!((&off["profile"], &off["enforced"]), (&json!("off"), &json!(false)));
+    host.data(json!({"type": "abort_bash"}));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The sessions that produce what the documents show.
 
-use pith_protocol::Event;
+use pith_protocol::{Event, SandboxDenial};
 use pith_testkit::TempHome;
 use serde_json::{Value, json};
 
@@ -156,6 +156,15 @@ fn conversation(shown: &mut Exchanges) {
     scene.ask(json!({"type": "set_model", "provider": "local", "modelId": "qwen3-8b"}));
     scene.ask(json!({"type": "set_auto_compaction", "enabled": false}));
     scene.ask(json!({"type": "set_auto_retry", "enabled": true}));
+    // What a sandbox says about itself differs between kernels.
+    scene.ask(json!({"type": "set_sandbox", "profile": "off"}));
+    let denied = Event::SandboxDenied {
+        tool_call_id: "toolu_1".into(),
+        kind: SandboxDenial::Protected,
+        target: Some("/home/ann/app/.git/hooks/pre-commit".into()),
+        count: 1,
+    };
+    scene.keep("sandbox_denied", &json!(denied));
     scene.ask(json!({"type": "abort_retry"}));
     scene.ask(json!({"type": "set_locale", "locale": "de"}));
     scene.ask(json!({"type": "get_integrations"}));
