@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
@@ -49,6 +50,8 @@ SERVERS = [
     ("time", pypi / "mcp-server-time", ["--local-timezone", "UTC"], 2, [("get_current_time", {"timezone": "Europe/Oslo"}, "Oslo")]),
     ("fetch", pypi / "mcp-server-fetch", [], 1, []),
 ]
+# Servers that ask the model: the tool, its arguments, what the model answers.
+SAMPLING = {"everything": ("trigger-sampling-request", {"prompt": "the capital of Norway", "maxTokens": 20}, "It is Oslo.")}
 ERAS = {"auto": "auto", "2026-07-28": "2026-07-28"}
 MODERN = {"git", "time", "fetch", "python-http"}
 # Servers that listen at a port, and the path there.
@@ -93,6 +96,25 @@ def left_over():
     return found
 
 
+def sampled(name, tool, values, expected):
+    """Lets the scripted model call a tool whose server asks the model, and says what went wrong."""
+    script = pathlib.Path(work.name, "script.json")
+    def call(tool, values):
+        return {"blocks": [{"type": "toolCall", "name": f"mcp__{name}__{tool.replace('-', '_')}", "args": values}]}
+    # The server offers the tool a moment after it has learned that it may ask.
+    first = call("trigger-long-running-operation", {"duration": 2, "steps": 1})
+    script.write_text(json.dumps({
+        "turns": [first, call(tool, values), {"text": "done"}],
+        "routes": [{"match": re.escape(values["prompt"]), "turns": [{"text": expected}]}],
+    }))
+    words = ["--mode", "json", "--script", str(script), "-p", "go"]
+    done = subprocess.run([given.pith, *words], cwd=project, env=environment, capture_output=True, text=True, timeout=300)
+    ends = [json.loads(line) for line in done.stdout.splitlines() if '"tool_execution_end"' in line]
+    if done.returncode or len(ends) != 2 or ends[1].get("isError") or expected not in json.dumps(ends[1]):
+        return [f"{tool}: {ends} {done.stderr[-300:]}"]
+    return []
+
+
 rows, n_failed, n_skipped = [], 0, 0
 for name, program, words, n_tools, calls in SERVERS:
     for era in ["auto"] + (["2026-07-28"] if name in MODERN else []):
@@ -106,6 +128,8 @@ for name, program, words, n_tools, calls in SERVERS:
         if name in PATHS:
             served, port = serve(program, words)
             entry = {"url": f"http://127.0.0.1:{port}{PATHS[name]}", "protocolVersion": era, "startupTimeoutMs": 120000}
+        if name in SAMPLING:
+            entry["sampling"] = "allow"
         if name == "memory":
             entry["env"] = {"MEMORY_FILE_PATH": "${MEMORY_FILE_PATH}"}
         (home / ".pi/agent/mcp.json").write_text(json.dumps({"mcpServers": {name: entry}}))
@@ -124,6 +148,11 @@ for name, program, words, n_tools, calls in SERVERS:
             done = pith("test", name, "--call", tool, json.dumps(values))
             if done.returncode or expected not in done.stdout + done.stderr:
                 problems.append(f"{tool}: {done.stdout[-300:]} {done.stderr[-300:]}")
+        called = [tool for tool, _, _ in calls]
+        if name in SAMPLING:
+            tool, values, expected = SAMPLING[name]
+            problems += sampled(name, tool, values, expected)
+            called.append(tool)
         if served:
             served.kill()
             served.wait()
@@ -138,7 +167,7 @@ for name, program, words, n_tools, calls in SERVERS:
             print(f"{name} ({era}): {problem}")
         info = server.get("serverInfo") or {}
         verdict = "ok" if not problems else "FAILED"
-        rows.append((name, server.get("protocolVersion", ""), verdict, f"{info.get('name', '')} {info.get('version', '')}", str(len(server["tools"])), ", ".join(tool for tool, _, _ in calls)))
+        rows.append((name, server.get("protocolVersion", ""), verdict, f"{info.get('name', '')} {info.get('version', '')}", str(len(server["tools"])), ", ".join(called)))
 
 lines = ["| server | revision | | says it is | tools | called |", "|---|---|---|---|---|---|"]
 lines += ["| " + " | ".join(row) + " |" for row in rows]

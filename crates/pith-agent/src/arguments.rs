@@ -14,6 +14,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, ValidationOptions, Vali
 use serde_json::{Map, Value};
 use url::Url;
 
+use crate::Tool;
 use coerce::Coercion;
 use reason::Problem;
 
@@ -25,7 +26,10 @@ const MAX_PROBLEMS: usize = 32;
 
 /// The parameters of one tool. Cheap to create; compiled by the first call that needs it.
 pub struct ArgumentSchema {
+    /// What the model was told: says which properties may be left out.
     parameters: Arc<Value>,
+    /// What arguments have to fit.
+    checked: Arc<Value>,
     compiled: OnceLock<Option<Compiled>>,
 }
 
@@ -39,12 +43,20 @@ struct Compiled {
 impl ArgumentSchema {
     /// Takes the JSON Schema object that the model sees.
     pub fn new(parameters: Arc<Value>) -> Self {
-        ArgumentSchema { parameters, compiled: OnceLock::new() }
+        ArgumentSchema { checked: parameters.clone(), parameters, compiled: OnceLock::new() }
+    }
+
+    /// Takes what a tool checks arguments against.
+    pub fn of(tool: &dyn Tool) -> Self {
+        ArgumentSchema {
+            checked: tool.argument_schema().clone(),
+            ..ArgumentSchema::new(tool.spec().parameters.clone())
+        }
     }
 
     /// Returns the arguments to run `tool` with, or the text that tells the model what is wrong with them.
     pub fn check(&self, tool: &str, arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-        let Some(compiled) = self.compiled.get_or_init(|| Compiled::new(&self.parameters)) else {
+        let Some(compiled) = self.compiled.get_or_init(|| Compiled::new(&self.checked)) else {
             return Ok(arguments.clone());
         };
         if arguments.values().any(|value| is_deeper_than(value, MAX_DEPTH)) {
@@ -53,7 +65,7 @@ impl ArgumentSchema {
         let mut value = Value::Object(arguments.clone());
         if !compiled.validator.is_valid(&value) {
             coerce::drop_nulls(&self.parameters, &mut value);
-            Coercion::new(|pointer| compiled.part(&self.parameters, pointer)).apply(&self.parameters, &mut value);
+            Coercion::new(|pointer| compiled.part(&self.checked, pointer)).apply(&self.checked, &mut value);
             let problems = problems(&compiled.validator, &value);
             if !problems.is_empty() {
                 return Err(refusal(tool, &problems, arguments));
@@ -64,6 +76,15 @@ impl ArgumentSchema {
             _ => unreachable!("no conversion changes an object into anything else"),
         }
     }
+}
+
+/// Says what is wrong with a value, if it does not fit a schema. A schema that cannot be compiled refuses nothing.
+pub fn mismatch(schema: &Value, value: &Value) -> Option<String> {
+    let compiled = Compiled::new(schema)?;
+    if is_deeper_than(value, MAX_DEPTH) {
+        return Some("root: is nested too deeply".to_owned());
+    }
+    problems(&compiled.validator, value).into_iter().next()
 }
 
 impl Compiled {

@@ -47,6 +47,11 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Returns what arguments are checked against, if that is more than the model is told.
+    fn argument_schema(&self) -> &Arc<Value> {
+        &self.spec().parameters
+    }
+
     /// Corrects arguments in forms that models are known to get wrong, before validation.
     fn adapt(&self, arguments: Map<String, Value>) -> Map<String, Value> {
         arguments
@@ -125,8 +130,24 @@ pub enum Exposure {
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     pub server: &'a str,
+    /// The tool as the server calls it.
+    pub tool: &'a str,
     /// What the server is good for, in a line.
     pub about: Option<&'a str>,
+    /// What the server says about the tool.
+    pub annotations: Option<&'a Map<String, Value>>,
+    pub hints: Hints,
+}
+
+/// What whoever decides about calls of a server's tool may go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// The server says that the tool only reads, and is believed because the user or the host has chosen it.
+    pub is_read_only: bool,
+    /// The server says that the tool may destroy something, or does not say.
+    pub is_destructive: bool,
+    /// The user has approved all calls in advance.
+    pub is_approved: bool,
 }
 
 /// Whether a pattern in which `*` stands for any text names a tool.

@@ -26,7 +26,7 @@ impl Toolset {
             .into_iter()
             .chain(undeclared)
             .map(|tool| {
-                let schema = ArgumentSchema::new(tool.spec().parameters.clone());
+                let schema = ArgumentSchema::of(&*tool);
                 (tool, schema)
             })
             .collect();

@@ -5,6 +5,7 @@
 mod acp;
 mod keys;
 mod load;
+mod mcp;
 mod migrate;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use serde_json::Value;
 pub use acp::Acp;
 pub use keys::UnknownKey;
 pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys, written};
+pub use mcp::Mcp;
 
 /// Every setting a headless agent acts on, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -54,6 +56,7 @@ pub struct Settings {
     pub shell_command_prefix: Option<String>,
     pub bash: Bash,
     pub acp: Acp,
+    pub mcp: Mcp,
     pub tools: Tools,
     /// Only to see that it has changed: a sandbox is made from the files themselves, where a mistake is an error.
     pub sandbox: Option<Value>,
@@ -101,6 +104,7 @@ impl Default for Settings {
             shell_command_prefix: None,
             bash: Bash::default(),
             acp: Acp::default(),
+            mcp: Mcp::default(),
             tools: Tools::default(),
             sandbox: None,
             max_turns: None,

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tracing::debug;
 
-use crate::config::{ServerConfig, Transport};
+use crate::config::{SamplingConsent, ServerConfig, Transport};
 use crate::offer::Offer;
 
 /// How long a list is good.
 const VALID: Duration = Duration::from_secs(7 * 24 * 3600);
 /// After that long it is asked for again in the background.
 const FRESH: Duration = Duration::from_secs(24 * 3600);
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The directory with one file per server.
 #[derive(Clone, Debug)]
@@ -81,6 +81,8 @@ impl Cache {
             Transport::Stdio(stdio) => json!([stdio.command, stdio.args, stdio.env, stdio.cwd, stdio.inherits_env]),
             Transport::Remote(remote) => json!([remote.url, remote.headers, remote.bearer, remote.is_sse]),
         };
+        // What a server may ask decides what it offers.
+        let what = json!([what, config.sampling == SamplingConsent::Never]);
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), what.to_string().as_bytes());
         let digits: String = tag.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let name = config.name.replace(['.', ' '], "_");

@@ -4,28 +4,27 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pith_protocol::Usage;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, GetPromptRequest, GetPromptRequestParams,
-    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, NumberOrString,
-    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequest, ReadResourceRequestParams, ServerPeerInfo,
-    ServerResult,
+    CallToolRequest, CallToolRequestParams, ClientRequest, ListPromptsRequest, ListToolsRequest, NumberOrString,
+    PaginatedRequestParams, PingRequest, ProgressNotificationParam, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{ServerConfig, Transport};
-use crate::handler::{Handler, root_of};
+use crate::handler::{Handler, log_level_request};
 use crate::handshake::Era;
 use crate::http;
 use crate::inputs::{Given, Inputs, MAX_ROUNDS};
 use crate::launch::Launch;
 use crate::offer::{Offer, ServerInfo, ToolList, add_prompts, instructions};
 use crate::program::Program;
-use crate::questions::Questions;
+use crate::query::Query;
 use crate::remarks::Remarks;
 use crate::state::Failure;
 
@@ -33,7 +32,11 @@ use crate::state::Failure;
 const LONGEST_CALL: Duration = Duration::from_secs(30 * 60);
 /// How long telling a server of a cancelled call may take.
 pub const CANCEL_GRACE: Duration = Duration::from_millis(100);
+/// Lines of a server's log that are kept.
+const MAX_LOG: usize = 200;
 const MAX_PAGES: usize = 200;
+/// Before a request without effects is sent a second time.
+pub const REPEAT_PAUSE: Duration = Duration::from_millis(500);
 
 /// What is at the other end.
 enum Counterpart {
@@ -48,9 +51,11 @@ pub struct Connection {
     peer: Peer<RoleClient>,
     progress: Arc<Routes>,
     pub list_changed: Arc<Notify>,
-    inputs: Inputs,
+    inputs: Arc<Inputs>,
     counterpart: Counterpart,
     remarks: Remarks,
+    /// What the server logs over the protocol.
+    log: Remarks,
     timeout: Duration,
 }
 
@@ -70,6 +75,15 @@ pub enum CallError {
     TimedOut(Duration),
     /// The connection is gone; the text says what is known.
     Lost(String),
+    /// What the server sent is no answer.
+    Unusable(String),
+}
+
+impl CallError {
+    /// Whether the same request may succeed a moment later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, CallError::Lost(_))
+    }
 }
 
 impl Routes {
@@ -92,8 +106,15 @@ impl Connection {
     /// What it spoke last is tried first.
     pub async fn open(config: &ServerConfig, launch: &Launch, last: Option<Era>) -> Result<Connection, Failure> {
         let (progress, list_changed) = (Arc::<Routes>::default(), Arc::new(Notify::new()));
-        let questions = Questions::of(&config.name, launch.ask.clone());
-        let handler = || Handler::new(&launch.cwd, progress.clone(), list_changed.clone(), questions.clone());
+        let inputs = Arc::new(Inputs::of(config, launch));
+        let log = Remarks::ring(MAX_LOG);
+        let handler = Handler {
+            inputs: inputs.clone(),
+            progress: progress.clone(),
+            list_changed: list_changed.clone(),
+            log: log.clone(),
+        };
+        let handler = || handler.clone();
         let (service, counterpart, remarks) = match &config.transport {
             Transport::Stdio(stdio) => {
                 let program = Program::start(config, stdio, launch).await?;
@@ -113,11 +134,32 @@ impl Connection {
             service: tokio::sync::Mutex::new(Some(service)),
             progress,
             list_changed,
-            inputs: Inputs { questions, root: root_of(&launch.cwd) },
+            inputs,
             counterpart,
             remarks,
+            log,
             timeout: config.timeout,
         })
+    }
+
+    /// Asks a server of the older era to log what is worth a warning. One that refuses logs what it likes.
+    pub async fn ask_for_warnings(&self) {
+        let has_log = self.info().is_some_and(|info| info.capabilities.logging.is_some());
+        if has_log && self.is_legacy() {
+            let _ = self.request(log_level_request(), &CancellationToken::new(), |_| {}).await;
+        }
+    }
+
+    /// Whether the server answers at all. Whatever it says is an answer.
+    pub async fn answers_ping(&self, within: Duration) -> bool {
+        let request = ClientRequest::PingRequest(PingRequest::default());
+        let asked = timeout(within, self.request(request, &CancellationToken::new(), |_| {})).await;
+        matches!(asked, Ok(Ok(_) | Err(CallError::Refused { .. })))
+    }
+
+    /// Whether the server speaks the older era of the protocol.
+    pub fn is_legacy(&self) -> bool {
+        self.info().is_some_and(|info| Era::of(info.protocol_version.as_str()) == Era::Older)
     }
 
     /// What the server said about itself.
@@ -169,7 +211,14 @@ impl Connection {
         let (mut cursor, mut seen) = (None, Vec::new());
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-            let page = self.request(request(params), &CancellationToken::new(), |_| {}).await?;
+            let never = CancellationToken::new();
+            let page = match self.request(request(params.clone()), &never, |_| {}).await {
+                Err(error) if error.is_passing() && !self.is_closed() => {
+                    sleep(REPEAT_PAUSE).await;
+                    self.request(request(params), &never, |_| {}).await?
+                }
+                page => page?,
+            };
             add(&page);
             cursor = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
             match &cursor {
@@ -180,55 +229,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks for a page of the resources, or of their templates.
-    pub async fn list_resources(
-        &self,
-        kind: ResourceList,
-        cursor: Option<String>,
-        cancel: &CancellationToken,
-    ) -> Result<Value, CallError> {
-        let params = PaginatedRequestParams::default().with_cursor(cursor);
-        let request = match kind {
-            ResourceList::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params)),
-            ResourceList::Templates => {
-                ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(params))
-            }
-        };
-        self.request(request, cancel, |_| {}).await
-    }
-
-    /// Reads a resource.
-    pub async fn read_resource(&self, uri: &str, cancel: &CancellationToken) -> Result<Value, CallError> {
-        let mut params = ReadResourceRequestParams::new(uri);
-        self.in_rounds(
-            cancel,
-            |_| {},
-            |inputs: Option<Given>| {
-                (params.input_responses, params.request_state) = Given::parts(inputs);
-                ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()))
-            },
-        )
-        .await
-    }
-
-    /// Fills a prompt.
-    pub async fn prompt(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-        cancel: &CancellationToken,
-    ) -> Result<Value, CallError> {
-        let mut params = GetPromptRequestParams::new(name);
-        params.arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-        self.in_rounds(
-            cancel,
-            |_| {},
-            |inputs: Option<Given>| {
-                (params.input_responses, params.request_state) = Given::parts(inputs);
-                ClientRequest::GetPromptRequest(GetPromptRequest::new(params.clone()))
-            },
-        )
-        .await
+    /// Asks for something that changes nothing.
+    pub async fn query(&self, query: &Query<'_>, cancel: &CancellationToken) -> Result<Value, CallError> {
+        self.in_rounds(cancel, |_| {}, |given| query.request(given)).await
     }
 
     /// Calls a tool. `report` hears of progress, which also starts the time of the call again.
@@ -265,9 +268,9 @@ impl Connection {
                 () = cancel.cancelled() => return Err(CallError::Aborted),
                 answered = self.inputs.answer(&result) => answered,
             };
-            given = Some(answered.map_err(CallError::Lost)?);
+            given = Some(answered.map_err(CallError::Unusable)?);
         }
-        Err(CallError::Lost(format!("asked for more input more than {MAX_ROUNDS} times")))
+        Err(CallError::Unusable(format!("asked for more input more than {MAX_ROUNDS} times")))
     }
 
     async fn request(
@@ -329,10 +332,17 @@ impl Connection {
             }
             (_, Counterpart::Program(program)) => CallError::Lost(program.fate(None).await),
             (ServiceError::TransportSend(error), Counterpart::Address(_)) => {
-                CallError::Lost(self.remarks.masked(&error.error.to_string()))
+                let why = self.remarks.masked(&error.error.to_string());
+                let is_passing = error.error.downcast_ref::<http::Fault>().is_some_and(http::Fault::is_passing);
+                if is_passing { CallError::Lost(why) } else { CallError::Unusable(why) }
             }
             (_, Counterpart::Address(session)) => CallError::Lost(self.remarks.masked(&session.fate())),
         }
+    }
+
+    /// Returns what the server's requests to the model have cost since this was last called.
+    pub fn take_usage(&self) -> Option<Usage> {
+        self.inputs.sampling.as_ref()?.take_usage()
     }
 
     /// Waits until the server has ended the connection.
@@ -343,9 +353,10 @@ impl Connection {
         }
     }
 
-    /// The last lines the server wrote beside the protocol.
+    /// The last lines the server wrote beside the protocol, and the last ones of its log.
     pub fn remarks(&self, n_lines: usize) -> Vec<String> {
-        self.remarks.last(n_lines)
+        let logged = self.log.last(n_lines).into_iter().map(|line| self.remarks.masked(&line));
+        self.remarks.last(n_lines).into_iter().chain(logged).collect()
     }
 
     /// Ends the connection and what is behind it.
@@ -358,13 +369,6 @@ impl Connection {
             Counterpart::Address(session) => session.end().await,
         }
     }
-}
-
-/// What a server lists of its resources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResourceList {
-    Resources,
-    Templates,
 }
 
 enum Ended {

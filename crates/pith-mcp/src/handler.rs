@@ -1,32 +1,52 @@
 //! What pith answers when a server asks or tells something.
-#![expect(deprecated, reason = "roots are deprecated in the newest revision only, and servers ask for them")]
+#![expect(
+    deprecated,
+    reason = "roots, sampling and logging are deprecated in the newest revision only, and servers use them"
+)]
 
 use std::path::Path;
 use std::sync::Arc;
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorData,
-    FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam, ProtocolVersion, Root,
-    RootsCapabilities, UrlElicitationCapability,
+    ClientCapabilities, ClientConfig, ClientRequest, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
+    Implementation, ListRootsResult, LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam,
+    ProtocolVersion, Root, RootsCapabilities, SamplingCapability, SetLevelRequest, SetLevelRequestParams,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Notify;
 
 use crate::connection::Routes;
-use crate::questions::{Questions, Reaction};
+use crate::inputs::Inputs;
+use crate::questions::Reaction;
+use crate::remarks::Remarks;
 
 /// The client side of one connection.
+#[derive(Clone)]
 pub struct Handler {
-    root: Root,
-    progress: Arc<Routes>,
-    list_changed: Arc<Notify>,
-    questions: Arc<Questions>,
+    pub inputs: Arc<Inputs>,
+    pub progress: Arc<Routes>,
+    pub list_changed: Arc<Notify>,
+    /// Gets what the server logs.
+    pub log: Remarks,
 }
 
-impl Handler {
-    pub fn new(cwd: &Path, progress: Arc<Routes>, list_changed: Arc<Notify>, questions: Arc<Questions>) -> Self {
-        Handler { root: root_of(cwd), progress, list_changed, questions }
+/// Asks a server to log what is worth a warning, and nothing less.
+pub fn log_level_request() -> ClientRequest {
+    ClientRequest::SetLevelRequest(SetLevelRequest::new(SetLevelRequestParams::new(LoggingLevel::Warning)))
+}
+
+/// A line of a server's log.
+fn logged(message: &LoggingMessageNotificationParam) -> String {
+    let level = serde_json::to_value(message.level).unwrap_or_default();
+    let level = level.as_str().unwrap_or("log");
+    let text = message.data.as_str().map_or_else(|| message.data.to_string(), str::to_owned);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match &message.logger {
+        Some(logger) => format!("[{level}] {logger}: {text}"),
+        None => format!("[{level}] {text}"),
     }
 }
 
@@ -53,7 +73,7 @@ fn file_address(path: &Path) -> String {
 
 impl ClientHandler for Handler {
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        Ok(ListRootsResult::new(vec![self.root.clone()]))
+        Ok(ListRootsResult::new(vec![self.inputs.root.clone()]))
     }
 
     async fn create_elicitation(
@@ -65,13 +85,36 @@ impl ClientHandler for Handler {
         let reaction = tokio::select! {
             biased;
             () = context.ct.cancelled() => Reaction::Cancelled,
-            reaction = self.questions.elicit(&params) => reaction,
+            reaction = self.inputs.questions.elicit(&params) => reaction,
         };
         serde_json::from_value(reaction.result()).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let params = serde_json::to_value(request).unwrap_or_default();
+        let answered = tokio::select! {
+            biased;
+            () = context.ct.cancelled() => return Err(ErrorData::internal_error("the request was withdrawn", None)),
+            answered = self.inputs.sample(&params) => answered,
+        };
+        let result = answered.map_err(|denial| ErrorData::new(ErrorCode(denial.code), denial.why, None))?;
+        serde_json::from_value(result).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
     async fn on_progress(&self, progress: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
         self.progress.pass(progress);
+    }
+
+    async fn on_logging_message(
+        &self,
+        message: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.log.push(logged(&message).as_bytes());
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
@@ -91,7 +134,10 @@ impl ClientHandler for Handler {
         let mut roots = RootsCapabilities::default();
         roots.list_changed = Some(false);
         capabilities.roots = Some(roots);
-        if self.questions.has_user() {
+        if self.inputs.sampling.is_some() {
+            capabilities.sampling = Some(SamplingCapability::default());
+        }
+        if self.inputs.questions.has_user() {
             let modes = ElicitationCapability::new().with_form(FormElicitationCapability::default());
             capabilities.elicitation = Some(modes.with_url(UrlElicitationCapability::default()));
         }

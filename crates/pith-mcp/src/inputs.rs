@@ -2,12 +2,14 @@
 //! and the request is sent again with the answers.
 #![expect(deprecated, reason = "roots are deprecated in the newest revision only, and servers ask for them")]
 
-use std::sync::Arc;
-
 use rmcp::model::{InputResponses, Root};
 use serde_json::{Value, json};
 
+use crate::config::ServerConfig;
+use crate::handler::root_of;
+use crate::launch::Launch;
 use crate::questions::Questions;
+use crate::sampling::{Denial, Sampling};
 
 /// How often a server may ask before it has to answer.
 pub const MAX_ROUNDS: usize = 10;
@@ -25,13 +27,31 @@ impl Given {
     }
 }
 
-/// Who answers.
+/// Who answers what a server asks, in either era.
 pub struct Inputs {
-    pub questions: Arc<Questions>,
+    pub questions: Questions,
+    /// `None` if the server may not ask the model.
+    pub sampling: Option<Sampling>,
     pub root: Root,
 }
 
 impl Inputs {
+    pub fn of(config: &ServerConfig, launch: &Launch) -> Self {
+        Inputs {
+            questions: Questions::of(&config.name, launch.ask.clone()),
+            sampling: Sampling::of(config, launch),
+            root: root_of(&launch.cwd),
+        }
+    }
+
+    /// Asks the model for a server.
+    pub async fn sample(&self, params: &Value) -> Result<Value, Denial> {
+        match &self.sampling {
+            Some(sampling) => sampling.create(params, &self.questions).await,
+            None => Err(Denial::not_offered()),
+        }
+    }
+
     /// Answers the questions of a result, one after the other.
     pub async fn answer(&self, result: &Value) -> Result<Given, String> {
         let mut responses = InputResponses::new();
@@ -40,6 +60,10 @@ impl Inputs {
                 Some("elicitation/create") => {
                     let params = request.get("params").unwrap_or(&Value::Null);
                     self.questions.elicit(params).await.result()
+                }
+                Some("sampling/createMessage") => {
+                    let params = request.get("params").unwrap_or(&Value::Null);
+                    self.sample(params).await.map_err(|denial| format!("asked the model: {}", denial.why))?
                 }
                 Some("roots/list") => json!({"roots": [self.root]}),
                 other => return Err(format!("asks for {}, which pith does not answer", other.unwrap_or("nothing"))),

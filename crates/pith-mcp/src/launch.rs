@@ -17,6 +17,7 @@ use crate::config::{OAuth, Resolved, ServerConfig, Stdio, Unresolved, Variables,
 use crate::environment::inherited;
 use crate::questions::Ask;
 use crate::remarks::Remarks;
+use crate::sampling::Sample;
 use crate::state::Failure;
 
 /// How long a command that yields a value may take, and how long the value may be.
@@ -37,6 +38,8 @@ pub struct Launch {
     pub sign_ins: PathBuf,
     /// Who answers questions of servers, if anybody does.
     pub ask: Option<Ask>,
+    /// Asks the session's model, if there is a session.
+    pub sample: Option<Sample>,
     /// The session's directory.
     pub cwd: PathBuf,
     /// `--approve`: files of the project may run commands for values.

@@ -27,6 +27,7 @@ mod oauth;
 mod program;
 mod questions;
 mod remarks;
+mod sampling;
 mod stdio;
 
 // What servers offer and answer.
@@ -35,6 +36,7 @@ mod digest;
 mod names;
 mod offer;
 mod prompts;
+mod query;
 mod resources;
 mod result;
 mod schema;
@@ -46,6 +48,7 @@ pub use oauth::Means;
 pub use offer::Offer;
 pub use questions::Ask;
 pub use rmcp::model::ProgressNotificationParam as Progress;
+pub use sampling::{Sample, SampleRequest};
 pub use server::{Server, Snapshot, Wanted};
 pub use servers::{Options, Servers};
 pub use state::{Failure, State};

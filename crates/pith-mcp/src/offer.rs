@@ -65,6 +65,12 @@ pub struct OfferedTool {
     pub description: String,
     /// As the model gets it.
     pub parameters: Value,
+    /// As the server wrote it, if that says more: arguments are checked against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    /// What `structuredContent` promises to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
     /// Hints of the server, not facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Map<String, Value>>,
@@ -136,6 +142,9 @@ fn read_tool(tool: &Value) -> Result<OfferedTool, String> {
     }
     let schema = tool.get("inputSchema").ok_or_else(|| left_out("it has no input schema"))?;
     let parameters = schema::prepare(schema).map_err(|why| left_out(&why))?;
+    let is_bounded = |schema: &&Value| schema.to_string().len() <= schema::MAX_BYTES;
+    let input_schema = Some(schema).filter(|schema| **schema != parameters).filter(is_bounded).cloned();
+    let output_schema = tool.get("outputSchema").filter(|schema| schema.is_object()).filter(is_bounded).cloned();
     let annotations = tool.get("annotations").and_then(Value::as_object).cloned();
     let titled = annotations.as_ref().and_then(|annotations| text(annotations.get("title")));
     Ok(OfferedTool {
@@ -143,6 +152,8 @@ fn read_tool(tool: &Value) -> Result<OfferedTool, String> {
         description: cut(&text(tool.get("description")).unwrap_or_default(), MAX_DESCRIPTION),
         name,
         parameters,
+        input_schema,
+        output_schema,
         annotations,
     })
 }

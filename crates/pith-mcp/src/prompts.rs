@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_protocol::Block;
+use pith_protocol::host::{UiAnswer, UiMethod};
 use pith_tools::shell::OutputDir;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::is_same;
 use crate::offer::{OfferedPrompt, PromptArgument};
+use crate::query::Query;
 use crate::result::Call;
-use crate::server::Server;
+use crate::server::{Server, Wanted};
 
 /// What every such command begins with.
 pub const PREFIX: &str = "mcp:";
@@ -56,15 +58,16 @@ pub async fn fetch(
     output_dir: &OutputDir,
 ) -> Result<Vec<Block>, String> {
     let cancel = CancellationToken::new();
-    let (_slot, connection) = server.ready(&cancel).await?;
+    server.connect(Wanted::Used).await.map_err(|failure| format!("{}: {}", server.config.name, failure.why))?;
     let name = &server.config.name;
     let offered = server.snapshot().offer;
     let mut prompts = offered.iter().flat_map(|offer| &offer.prompts);
     let Some(found) = prompts.find(|offered| word(&offered.name) == prompt) else {
         return Err(format!("{name} has no prompt \"{prompt}\""));
     };
-    let arguments = fill(found, arguments)?;
-    let result = connection.prompt(&found.name, arguments, &cancel).await.map_err(|error| server.explain(&error))?;
+    let mut arguments = fill(found, arguments)?;
+    ask_for_missing(server, found, &mut arguments).await?;
+    let result = server.query(&Query::Prompt { name: &found.name, arguments }, &cancel).await?;
     let call = Call { server: name, tool: &found.name, duration: Duration::ZERO, output_dir };
     let blocks = said(&result, &call);
     if blocks.is_empty() {
@@ -118,13 +121,38 @@ pub fn fill(prompt: &OfferedPrompt, text: &str) -> Result<Map<String, Value>, St
         }
         rest = after.trim_start();
     }
-    let is_missing = |argument: &&PromptArgument| argument.required && !filled.contains_key(&argument.name);
-    let missing: Vec<&str> =
-        prompt.arguments.iter().filter(is_missing).map(|argument| argument.name.as_str()).collect();
-    if missing.is_empty() {
-        return Ok(filled);
+    Ok(filled)
+}
+
+/// Asks the user for the arguments that a prompt needs and has not. If nobody can be asked, or one is not given, the
+/// error names what is missing.
+async fn ask_for_missing(
+    server: &Server,
+    prompt: &OfferedPrompt,
+    filled: &mut Map<String, Value>,
+) -> Result<(), String> {
+    if let Some(ask) = &server.launch.ask {
+        for argument in missing(prompt, filled) {
+            let about = argument.description.as_ref().map_or_else(String::new, |about| format!(": {about}"));
+            let title =
+                format!("The prompt \"{}\" of {} needs {}{about}", prompt.name, server.config.name, argument.name);
+            match ask(UiMethod::Input { title, placeholder: None, timeout: None }).await {
+                UiAnswer::Value(value) if !value.trim().is_empty() => {
+                    filled.insert(argument.name.clone(), json!(value.trim()));
+                }
+                _ => break,
+            }
+        }
     }
-    Err(format!("the prompt \"{}\" needs {} (NAME=VALUE, or in this order)", prompt.name, missing.join(", ")))
+    let names: Vec<&str> = missing(prompt, filled).iter().map(|argument| argument.name.as_str()).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(format!("the prompt \"{}\" needs {} (NAME=VALUE, or in this order)", prompt.name, names.join(", ")))
+}
+
+fn missing<'a>(prompt: &'a OfferedPrompt, filled: &Map<String, Value>) -> Vec<&'a PromptArgument> {
+    prompt.arguments.iter().filter(|argument| argument.required && !filled.contains_key(&argument.name)).collect()
 }
 
 /// Splits off the first word; quotes of either kind group, an open one runs to the end.
@@ -172,8 +200,6 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_named() {
         let check = |prompt: &OfferedPrompt, text: &str, why: &str| assert_eq!(fill(prompt, text), Err(why.to_owned()));
-        check(&prompt(&[("a", true), ("b", true)]), "", "the prompt \"p\" needs a, b (NAME=VALUE, or in this order)");
-        check(&prompt(&[("a", true), ("b", true)]), "a=1", "the prompt \"p\" needs b (NAME=VALUE, or in this order)");
         check(&prompt(&[]), "x", "the prompt \"p\" takes nothing for \"x\"");
     }
 

@@ -49,8 +49,8 @@ impl Reaction {
 }
 
 impl Questions {
-    pub fn of(server: &str, ask: Option<Ask>) -> Arc<Self> {
-        Arc::new(Questions { server: server.to_owned(), ask, open: AtomicUsize::new(0) })
+    pub fn of(server: &str, ask: Option<Ask>) -> Self {
+        Questions { server: server.to_owned(), ask, open: AtomicUsize::new(0) }
     }
 
     /// Whether somebody can answer.
@@ -58,16 +58,27 @@ impl Questions {
         self.ask.is_some()
     }
 
-    /// Whether a question waits for its answer; meanwhile the time of calls stands still.
+    /// Whether a request of the server waits for its answer; meanwhile the time of calls stands still.
     pub fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a request of the server that waits for its answer, until the returned value is dropped.
+    pub fn open(&self) -> Open<'_> {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Open(&self.open)
+    }
+
+    /// Asks whether something may be done. Nobody there, or no answer in time, means no.
+    pub async fn confirm(&self, title: String, message: String) -> bool {
+        let Some(ask) = &self.ask else { return false };
+        matches!(timeout(LIMIT, ask(confirm(title, message))).await, Ok(UiAnswer::Confirmed(true)))
     }
 
     /// Asks the user what a server wants to know. Nobody there declines at once.
     pub async fn elicit(&self, params: &Value) -> Reaction {
         let Some(ask) = &self.ask else { return Reaction::Declined };
-        self.open.fetch_add(1, Ordering::Relaxed);
-        let _closed = Closed(&self.open);
+        let _open = self.open();
         let asked = async {
             match params.get("mode").and_then(Value::as_str) {
                 Some("url") => self.open_address(ask, params).await,
@@ -114,10 +125,10 @@ impl Questions {
     }
 }
 
-/// Counts a question down, however it ends.
-struct Closed<'a>(&'a AtomicUsize);
+/// A request of a server that waits for its answer.
+pub struct Open<'a>(&'a AtomicUsize);
 
-impl Drop for Closed<'_> {
+impl Drop for Open<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

@@ -17,13 +17,26 @@ pub struct Remarks {
     secrets: Arc<Secrets>,
 }
 
-#[derive(Default)]
 struct Lines {
     lines: VecDeque<String>,
     n_bytes: usize,
+    max_lines: usize,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Lines { lines: VecDeque::new(), n_bytes: 0, max_lines: usize::MAX }
+    }
 }
 
 impl Remarks {
+    /// Creates an empty list that keeps so many lines.
+    pub fn ring(max_lines: usize) -> Self {
+        let remarks = Remarks::default();
+        remarks.lines().max_lines = max_lines;
+        remarks
+    }
+
     /// Creates an empty list that shows none of these values.
     pub fn hiding(values: &[String]) -> Self {
         let remarks = Remarks::default();
@@ -46,7 +59,7 @@ impl Remarks {
         let mut lines = self.lines();
         lines.n_bytes += line.len();
         lines.lines.push_back(line);
-        while lines.n_bytes > MAX_BYTES {
+        while lines.n_bytes > MAX_BYTES || lines.lines.len() > lines.max_lines {
             let Some(oldest) = lines.lines.pop_front() else { return };
             lines.n_bytes -= oldest.len();
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::is_same;
-use crate::connection::ResourceList;
+use crate::query::Query;
 use crate::result::Call;
 use crate::server::Server;
 use crate::servers::{Servers, Shared};
@@ -26,6 +26,13 @@ const APP_TYPE: &str = "text/html;profile=mcp-app";
 enum Action {
     List(ResourceList),
     Read,
+}
+
+/// What a server lists of its resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ResourceList {
+    Resources,
+    Templates,
 }
 
 /// One of the three tools.
@@ -141,14 +148,11 @@ async fn list(
     let (mut listed, mut cursors, mut errors) = (Vec::new(), Map::new(), Vec::new());
     for server in asked {
         let name = &server.config.name;
-        let page = match server.ready(cancel).await {
-            Ok((_slot, connection)) => {
-                let page = connection.list_resources(kind, cursor.map(str::to_owned), cancel).await;
-                page.map_err(|error| server.explain(&error))
-            }
-            Err(why) => Err(why),
+        let query = match kind {
+            ResourceList::Resources => Query::Resources { cursor },
+            ResourceList::Templates => Query::Templates { cursor },
         };
-        match page {
+        match server.query(&query, cancel).await {
             Ok(page) => {
                 let items = page.get(key).and_then(Value::as_array).into_iter().flatten();
                 listed.extend(items.filter(|item| !is_app(item)).map(|item| with_server(item, name)));
@@ -191,10 +195,7 @@ fn with_server(item: &Value, server: &str) -> Value {
 
 async fn read(servers: &Servers, server: &str, uri: &str, cancel: &CancellationToken) -> Result<ToolOutput, String> {
     let (server, began) = (named(servers, server)?, Instant::now());
-    let result = {
-        let (_slot, connection) = server.ready(cancel).await?;
-        connection.read_resource(uri, cancel).await.map_err(|error| server.explain(&error))?
-    };
+    let result = server.query(&Query::Resource { uri }, cancel).await?;
     let call = Call {
         server: &server.config.name,
         tool: READ_RESOURCE,

@@ -1,9 +1,11 @@
 //! One server of a session: when it runs, what is known of it, its calls.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -12,17 +14,25 @@ use tracing::{debug, info};
 
 use crate::cache::Cache;
 use crate::config::{Lifecycle, ServerConfig};
-use crate::connection::{CallError, Connection};
+use crate::connection::{CallError, Connection, REPEAT_PAUSE};
 use crate::handshake::Era;
 use crate::launch::Launch;
 use crate::offer::Offer;
+use crate::query::Query;
 use crate::servers::Updates;
 use crate::state::{Failure, State, pause_after};
 
 /// How many calls a server gets at a time.
 const MAX_CALLS: usize = 8;
+/// How many problems of tools are kept beside those of their list.
+const MAX_PROBLEMS: usize = 100;
 /// Changes of a list often come several in a row.
 const LIST_CHANGE_QUIET: Duration = Duration::from_millis(250);
+
+/// How often a server that is kept alive is pinged, and how long it may take to answer.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// After so many pings without an answer it is started again.
+const MAX_MISSES: u32 = 2;
 
 /// What is said of a call that was aborted.
 pub const ABORTED: &str = "Operation aborted";
@@ -170,6 +180,20 @@ impl Server {
         }
     }
 
+    /// Asks the server for something that changes nothing; once more if the connection was lost or the server was busy.
+    pub async fn query(self: &Arc<Self>, query: &Query<'_>, cancel: &CancellationToken) -> Result<Value, String> {
+        let mut is_first = true;
+        loop {
+            let (_slot, connection) = self.ready(cancel).await?;
+            match connection.query(query, cancel).await {
+                Ok(result) => return Ok(result),
+                Err(error) if is_first && error.is_passing() => sleep(REPEAT_PAUSE).await,
+                Err(error) => return Err(self.explain(&error)),
+            }
+            is_first = false;
+        }
+    }
+
     /// Says why a request failed, with the name of the server.
     pub fn explain(&self, error: &CallError) -> String {
         match error {
@@ -248,11 +272,19 @@ impl Server {
     }
 
     /// Serves what happens to a running server outside of calls: its end, changed lists, a long silence.
-    async fn watch(&self, connection: Arc<Connection>) {
+    async fn watch(self: &Arc<Self>, connection: Arc<Connection>) {
+        connection.ask_for_warnings().await;
+        let mut silent = pin!(self.until_silent(&connection));
+        let mut is_silent = false;
         loop {
             let idle_at = self.idle_at();
             tokio::select! {
                 () = connection.ended() => break,
+                () = &mut silent => {
+                    info!(target: "pith::mcp", server = self.config.name, "does not answer pings");
+                    is_silent = true;
+                    break;
+                }
                 () = connection.list_changed.notified() => {
                     sleep(LIST_CHANGE_QUIET).await;
                     if let Ok((offer, problems)) = connection.offer().await {
@@ -282,11 +314,36 @@ impl Server {
             }
         }
         connection.close().await;
+        if is_silent {
+            // Starts a task of its own, which takes the place of this one.
+            let _ = self.step(Wanted::Used, false);
+        }
+    }
+
+    /// Pings a server that is kept alive; returns when it has left two pings in a row without an answer. Servers of the
+    /// newer era have no pings.
+    async fn until_silent(&self, connection: &Connection) {
+        if self.config.lifecycle != Lifecycle::KeepAlive || !connection.is_legacy() {
+            return std::future::pending().await;
+        }
+        let mut n_misses = 0;
+        while n_misses < MAX_MISSES {
+            sleep(PING_INTERVAL).await;
+            n_misses = if connection.answers_ping(PING_INTERVAL).await { 0 } else { n_misses + 1 };
+        }
     }
 
     fn idle_at(&self) -> Option<Instant> {
         let idle = self.config.idle_timeout.filter(|_| self.config.lifecycle != Lifecycle::KeepAlive)?;
         Some(self.inner().last_use + idle)
+    }
+
+    /// Keeps what is wrong with a tool, once.
+    pub fn note_problem(&self, problem: String) {
+        let mut inner = self.inner();
+        if inner.problems.len() < MAX_PROBLEMS && !inner.problems.contains(&problem) {
+            inner.problems.push(problem);
+        }
     }
 
     /// Notes a call that begins.
@@ -377,7 +434,7 @@ impl std::fmt::Display for CallError {
             CallError::Refused { code, message } => write!(f, "{message} ({code})"),
             CallError::Aborted => f.write_str(ABORTED),
             CallError::TimedOut(limit) => write!(f, "no answer within {} s", limit.as_secs_f64()),
-            CallError::Lost(why) => f.write_str(why),
+            CallError::Lost(why) | CallError::Unusable(why) => f.write_str(why),
         }
     }
 }

@@ -17,17 +17,15 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::cache::Cache;
-use crate::config::{Exposure, Given, Places, ServerConfig, is_same, read_all, read_host};
+use crate::config::{Exposure, Given, Lifecycle, Places, Read, ServerConfig, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
 use crate::questions::Ask;
 use crate::resources::{self, ResourceTool};
+use crate::sampling::Sample;
 use crate::server::{NeedsStart, Server, Wanted};
 use crate::state::State;
 use crate::tool::McpTool;
-
-/// How long the beginning of work waits for servers whose tools are not known.
-const STARTUP_WAIT: Duration = Duration::from_secs(10);
 
 /// What the servers of a session are made of.
 pub struct Options {
@@ -47,6 +45,10 @@ pub struct Options {
     pub report: Arc<dyn Fn(McpServerState) + Send + Sync>,
     /// Who answers questions of servers, if anybody does.
     pub ask: Option<Ask>,
+    /// Asks the session's model, if there is a session.
+    pub sample: Option<Sample>,
+    /// How long the beginning of work waits for servers whose tools are not known.
+    pub startup_wait: Duration,
     /// Below it, what is too large for a result is kept.
     pub temp: PathBuf,
 }
@@ -140,13 +142,28 @@ impl Servers {
         is_waiting
     }
 
+    /// Starts the servers that do not wait to be needed. If there are none, nothing that was read is kept.
+    pub fn start_eager(&self) {
+        let is_eager = |server: &ServerConfig| server.is_enabled && server.lifecycle != Lifecycle::Lazy;
+        if !self.collection().is_loaded && !self.read_files().1.servers.iter().any(is_eager) {
+            return;
+        }
+        self.load();
+        for server in self.all() {
+            if server.config.lifecycle != Lifecycle::Lazy && server.needs_start() != NeedsStart::No {
+                // The server keeps what comes of it.
+                tokio::spawn(async move { server.connect(Wanted::Used).await.map(drop) });
+            }
+        }
+    }
+
     /// Waits until the servers that were started for their tools are there, but not for ever.
     pub async fn wait_for_tools(&self) {
         let mut starting = JoinSet::new();
         for server in self.all().into_iter().filter(|server| server.snapshot().offer.is_none()) {
             starting.spawn(async move { server.connect(Wanted::Used).await.map(drop) });
         }
-        let _ = timeout(STARTUP_WAIT, async { while starting.join_next().await.is_some() {} }).await;
+        let _ = timeout(self.0.options.startup_wait, async { while starting.join_next().await.is_some() {} }).await;
     }
 
     /// The tools of all servers that are switched on.
@@ -200,11 +217,10 @@ impl Servers {
     /// Reads the configuration again. Servers whose entry is unchanged stay as they are; the others end.
     pub fn read(&self) {
         let shared = &self.0;
+        let (places, read) = self.read_files();
+        read.remember(&places);
         let mut collection = self.collection();
         let cwd = collection.cwd.clone();
-        let places = Places { cwd: cwd.clone(), ..shared.options.places.clone() };
-        let given = Given { host: collection.host.clone(), ..shared.options.given.clone() };
-        let read = read_all(&places, &given, (shared.options.is_trusted)(&cwd));
         let launch = Arc::new(Launch {
             jobs: shared.jobs.clone(),
             sandbox: shared.options.sandbox.clone(),
@@ -213,8 +229,9 @@ impl Servers {
             hidden: (shared.options.hidden)(),
             sign_ins: shared.options.places.agent_dir.path().join("mcp-auth.json"),
             ask: shared.options.ask.clone(),
+            sample: shared.options.sample.clone(),
             cwd,
-            is_approved: given.is_approved,
+            is_approved: shared.options.given.is_approved,
         });
         let mut before = std::mem::take(&mut collection.servers);
         for config in read.servers {
@@ -231,6 +248,18 @@ impl Servers {
         for server in before {
             tokio::spawn(async move { server.stop().await });
         }
+    }
+
+    fn read_files(&self) -> (Places, Read) {
+        let options = &self.0.options;
+        let (cwd, host) = {
+            let collection = self.collection();
+            (collection.cwd.clone(), collection.host.clone())
+        };
+        let is_trusted = (options.is_trusted)(&cwd);
+        let places = Places { cwd, ..options.places.clone() };
+        let read = read_all(&places, &Given { host, ..options.given.clone() }, is_trusted);
+        (places, read)
     }
 
     /// Makes the servers those of a session in another directory, or of a new session in the same one: all end, and

@@ -1,7 +1,7 @@
 //! Signing in to servers at an address, and out again.
 
 use crate::config::Transport;
-use crate::http::{Target, header};
+use crate::http::{Target, TargetRequest, header};
 use crate::oauth::{Challenge, Means};
 use crate::servers::Servers;
 
@@ -42,8 +42,8 @@ impl Servers {
 /// Asks a server, without a token, where to sign in.
 async fn challenge(target: &Target) -> Result<Challenge, String> {
     let headers = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
-    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let body = Some(PROBE.into());
-    let response = target.send_plain("POST", &target.url, &headers, body).await.map_err(|fault| fault.to_string())?;
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let request = TargetRequest { method: "POST", url: &target.url, headers, body: Some(PROBE.into()) };
+    let response = target.send_plain(&request).await.map_err(|fault| fault.to_string())?;
     Ok(header(&response, "www-authenticate").map(Challenge::read).unwrap_or_default())
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pith_agent::{BoxFuture, Exposure, Origin, Tool, ToolContext, ToolOutput, ToolUpdate};
-use pith_protocol::ToolSpec;
+use pith_agent::{BoxFuture, Exposure, Hints, Origin, Tool, ToolContext, ToolOutput, ToolUpdate, mismatch};
+use pith_protocol::{ToolSpec, Usage};
 use pith_tools::shell::OutputDir;
 use rmcp::model::ProgressNotificationParam;
 use serde_json::{Map, Value, json};
@@ -26,6 +26,10 @@ pub struct McpTool {
     server: Arc<Server>,
     /// What the server is good for: as the user says, else the first line of its instructions.
     about: Option<String>,
+    annotations: Option<Map<String, Value>>,
+    /// As the server wrote it; the model may get a simpler one.
+    input_schema: Arc<Value>,
+    output_schema: Option<Value>,
     output_dir: Arc<OutputDir>,
 }
 
@@ -41,21 +45,72 @@ impl McpTool {
         let instructions = server.snapshot().offer.and_then(|offer| offer.instructions.clone());
         let first_line = instructions.and_then(|text| text.lines().next().map(str::to_owned));
         let about = server.config.description.clone().or(first_line);
-        McpTool { spec, label, tool: tool.name.clone(), server, about, output_dir }
+        let input_schema = tool.input_schema.clone().map_or_else(|| spec.parameters.clone(), Arc::new);
+        McpTool {
+            spec,
+            label,
+            tool: tool.name.clone(),
+            server,
+            about,
+            annotations: tool.annotations.clone(),
+            input_schema,
+            output_schema: tool.output_schema.clone(),
+            output_dir,
+        }
+    }
+
+    /// A project's server is believed nothing: somebody else has written it.
+    fn hints(&self) -> Hints {
+        let config = &self.server.config;
+        let says = |key: &str| self.annotations.as_ref().and_then(|all| all.get(key)).and_then(Value::as_bool);
+        let says_read_only = says("readOnlyHint") == Some(true);
+        Hints {
+            is_read_only: says_read_only && !config.source.is_of_project(),
+            is_destructive: !says_read_only && says("destructiveHint") != Some(false),
+            is_approved: config.approves(&self.tool),
+        }
     }
 
     async fn call(&self, arguments: Map<String, Value>, context: ToolContext) -> ToolOutput {
         let began = Instant::now();
-        let result = self.result(arguments, &context).await;
+        let mut usage = None;
+        let result = self.result(arguments, &context, &mut usage).await;
         let server = &self.server.config.name;
         let call = Call { server, tool: &self.tool, duration: began.elapsed(), output_dir: &self.output_dir };
-        match result {
-            Ok(result) => call.output(&result),
+        let output = match result {
+            Ok(result) => {
+                self.check(&result);
+                call.output(&result)
+            }
             Err(why) => call.failure(&why),
+        };
+        ToolOutput { usage, ..output }
+    }
+
+    /// Notes a result that is not what the tool promises; the model gets it all the same.
+    fn check(&self, result: &Value) {
+        let Some(schema) = &self.output_schema else { return };
+        if result.get("isError") == Some(&Value::Bool(true)) {
+            return;
+        }
+        let why = match result.get("structuredContent").filter(|content| !content.is_null()) {
+            Some(content) => mismatch(schema, content),
+            None => Some("it is missing".to_owned()),
+        };
+        if let Some(why) = why {
+            let tool = &self.tool;
+            self.server
+                .note_problem(format!("tool \"{tool}\": structuredContent does not fit its outputSchema: {why}"));
         }
     }
 
-    async fn result(&self, arguments: Map<String, Value>, context: &ToolContext) -> Result<Value, String> {
+    /// Calls the server. `usage` gets what it spent on the model meanwhile.
+    async fn result(
+        &self,
+        arguments: Map<String, Value>,
+        context: &ToolContext,
+        usage: &mut Option<Usage>,
+    ) -> Result<Value, String> {
         let server = &self.server.config.name;
         let (_slot, connection) = self.server.ready(&context.cancel).await?;
         let offer = self.server.snapshot().offer;
@@ -65,6 +120,7 @@ impl McpTool {
         self.server.count_call();
         let mut reports = Reports { update: context.update.clone(), last: None };
         let called = connection.call(&self.tool, arguments, &context.cancel, |step| reports.pass(&step)).await;
+        *usage = connection.take_usage();
         called.map_err(|error| self.server.explain(&error))
     }
 }
@@ -78,6 +134,10 @@ impl Tool for McpTool {
         &self.label
     }
 
+    fn argument_schema(&self) -> &Arc<Value> {
+        &self.input_schema
+    }
+
     fn exposure(&self) -> Exposure {
         match self.server.config.exposure_of(&self.tool) {
             // Hidden tools are not offered.
@@ -88,7 +148,13 @@ impl Tool for McpTool {
     }
 
     fn origin(&self) -> Option<Origin<'_>> {
-        Some(Origin { server: &self.server.config.name, about: self.about.as_deref() })
+        Some(Origin {
+            server: &self.server.config.name,
+            tool: &self.tool,
+            about: self.about.as_deref(),
+            annotations: self.annotations.as_ref(),
+            hints: self.hints(),
+        })
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

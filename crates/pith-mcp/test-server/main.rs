@@ -61,6 +61,11 @@ fn form() -> Value {
     json!({"message": "Who are you?", "requestedSchema": {"type": "object", "properties": properties, "required": ["name"]}})
 }
 
+fn sampling() -> Value {
+    json!({"messages": [{"role": "user", "content": {"type": "text", "text": "What is 2 + 2?"}}],
+        "systemPrompt": "Be brief.", "maxTokens": 50})
+}
+
 fn prompt(params: &Value) -> Value {
     let arguments = &params["arguments"];
     let text = format!("How is the weather in {}? {}", arguments["city"], arguments["note"]);
@@ -144,7 +149,8 @@ impl Server {
         Some(match method {
             "initialize" if self.behaviour == "modern" => Err((-32601, "no initialize here".to_owned())),
             "initialize" => Ok(json!({
-                "protocolVersion": version, "capabilities": {"tools": {"listChanged": true}, "prompts": {}, "resources": {}},
+                "protocolVersion": version, "capabilities":
+                    {"tools": {"listChanged": true}, "prompts": {"listChanged": true}, "resources": {}, "logging": {}},
                 "serverInfo": {"name": "test", "version": "1"}, "instructions": "Be kind.",
             })),
             "server/discover" if self.behaviour == "modern" => Ok(json!({
@@ -165,6 +171,12 @@ impl Server {
             }
             "resources/read" => return Some(read(message["params"]["uri"].as_str().unwrap_or_default())),
             "tools/call" => return self.call(message),
+            "logging/setLevel" => {
+                let params = json!({"level": "warning", "logger": "db", "data": {"slow": "secret-token"}});
+                write(&json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).to_string());
+                Ok(json!({}))
+            }
+            "ping" if self.behaviour == "mute" => return None,
             "ping" => Ok(json!({})),
             other => Err((-32601, format!("no method {other}"))),
         })
@@ -188,13 +200,24 @@ impl Server {
         if self.behaviour == "circular" {
             return json!({"tools": [tool(&format!("page-{}", self.n_lists))], "nextCursor": "again"});
         }
-        let names = ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask"];
+        let names = ["echo", "environment", "slow", "die", "flood", "fail", "odd", "grow", "ask", "sample"];
         let mut tools: Vec<Value> = names.iter().map(|name| tool(name)).collect();
         if self.n_lists > 1 && self.behaviour == "grows" {
             tools.push(tool("more"));
         }
+        tools.push(json!({"name": "typed", "inputSchema": {"type": "object", "oneOf": [{"required": ["a"]},
+            {"required": ["b"]}], "properties": {"a": {"type": "integer"}, "b": {"$ref": "#/$defs/b"}},
+            "$defs": {"b": {"type": "integer", "maximum": 3}}}, "annotations": {"destructiveHint": false},
+            "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}));
         tools.push(json!({"name": "broken", "inputSchema": {"$ref": "https://example.com/x"}}));
         json!({"tools": tools})
+    }
+
+    /// Asks the client something; the call is answered with what it says.
+    fn ask(&mut self, call: &Value, method: &str, params: &Value) -> Option<Result<Value, (i32, String)>> {
+        self.asking = Some(call["id"].clone());
+        write(&json!({"jsonrpc": "2.0", "id": "q1", "method": method, "params": params}).to_string());
+        None
     }
 
     fn call(&mut self, message: &Value) -> Option<Result<Value, (i32, String)>> {
@@ -222,17 +245,20 @@ impl Server {
             }
             "flood" => text(&"x".repeat(17 << 20)),
             "fail" => return Some(Err((-32602, "bad arguments".to_owned()))),
-            "ask" if self.behaviour == "modern" => match params.get("inputResponses") {
-                Some(responses) => text(&format!("{responses} {}", params["requestState"])),
-                None => json!({"resultType": "input_required", "requestState": "state-1", "inputRequests": {
-                    "who": {"method": "elicitation/create", "params": form()}, "where": {"method": "roots/list"}}}),
-            },
-            "ask" => {
-                self.asking = Some(message["id"].clone());
-                let question = json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": form()});
-                write(&question.to_string());
-                return None;
+            "ask" | "sample" if params.get("inputResponses").is_some() => {
+                text(&format!("{} {}", params["inputResponses"], params["requestState"]))
             }
+            "ask" if self.behaviour == "modern" => {
+                json!({"resultType": "input_required", "requestState": "state-1", "inputRequests": {
+                    "who": {"method": "elicitation/create", "params": form()}, "where": {"method": "roots/list"}}})
+            }
+            "sample" if self.behaviour == "modern" => {
+                json!({"resultType": "input_required", "requestState": "state-1", "inputRequests": {
+                    "model": {"method": "sampling/createMessage", "params": sampling()}}})
+            }
+            "ask" => return self.ask(message, "elicitation/create", &form()),
+            "sample" => return self.ask(message, "sampling/createMessage", &sampling()),
+            "typed" => json!({"content": [], "structuredContent": {"n": params["arguments"]["a"]}}),
             "odd" => json!({"content": [{"type": "hologram"}], "structuredContent": {"n": 1}}),
             "grow" => {
                 (0..5).for_each(|_| {

@@ -93,6 +93,7 @@ impl Session {
     /// Called when an input starts a run: a prompt, or one that was queued.
     pub(crate) fn begin_allowance(&mut self) {
         self.spending.begin(&self.options.limits);
+        self.begin_samples();
     }
 
     /// Counts a message of the work.

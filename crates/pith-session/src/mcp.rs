@@ -1,5 +1,7 @@
 //! MCP servers in the session: their tools for the model, commands of the host about them.
 
+mod sampling;
+
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use pith_config::Diagnostic;
 use pith_protocol::answers::{McpServer, McpServerState, McpServerStates, McpServers as ServerList};
 use pith_protocol::commands::{GetMcpServers, McpReconnect, SetMcpEnabled, SetMcpServers};
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
-use pith_protocol::{Call, CommandError, ErrorCode, Event, ImageBlock};
+use pith_protocol::{AssistantMessage, Call, CommandError, ErrorCode, Event, ImageBlock};
 use pith_resources::{CommandEntry, Origin, Scope, SourceInfo};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -17,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
+pub use sampling::McpSample;
 
 /// The slash command of extensions that bring their own MCP client; it replaces pith's.
 const EXTENSION_COMMAND: &str = "mcp";
@@ -26,6 +29,9 @@ pub trait McpServers: Send + Sync {
     /// Called when work begins: reads the configuration once and starts the servers that are needed. Returns what to
     /// wait for, if the tools of one are not known.
     fn begin_work(&self) -> Option<BoxFuture<'static, ()>>;
+
+    /// Called once, when the first line of the host was served and the session is at rest: starts the servers that do not wait to be needed.
+    fn start_eager(&self);
 
     /// Counts changes of what the servers offer.
     fn version(&self) -> u64;
@@ -103,6 +109,8 @@ pub enum FromMcp {
     Question { id: String, dialog: UiMethod, answer: oneshot::Sender<UiAnswer> },
     /// The server no longer waits for the answer.
     Withdrawn { id: String },
+    /// A server asks the session's model. The receiver is dropped when it no longer waits.
+    Sample { request: McpSample, answer: oneshot::Sender<Result<AssistantMessage, String>> },
 }
 
 /// What a session gets to use MCP servers.
@@ -122,6 +130,9 @@ pub(crate) struct Mcp {
     pub instructions: Vec<(String, String)>,
     /// Whether the host has used one of the commands, and so knows the event.
     is_host_interested: bool,
+    eager: EagerStart,
+    /// How often servers have asked the model for this prompt.
+    n_samples: u32,
 }
 
 impl Mcp {
@@ -132,6 +143,8 @@ impl Mcp {
             version: 0,
             instructions: Vec::new(),
             is_host_interested: false,
+            eager: EagerStart::Waiting,
+            n_samples: 0,
         }
     }
 
@@ -147,6 +160,16 @@ impl Mcp {
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         self.servers.diagnostics()
     }
+}
+
+/// When servers start that do not wait to be needed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EagerStart {
+    /// Nothing has come from the host.
+    Waiting,
+    /// At the next rest.
+    Due,
+    Done,
 }
 
 /// A command about servers that is answered when they have done something.
@@ -198,6 +221,22 @@ impl Session {
             self.mcp.instructions = self.mcp.servers.instructions();
             self.tools.set_mcp(self.mcp.servers.tools(), window, &self.host_tools.link);
             self.assemble_prompt();
+        }
+    }
+
+    /// Called when the session is at rest, so that no answer waits for this.
+    pub(crate) fn start_eager_mcp(&mut self) {
+        if self.mcp.eager == EagerStart::Due && !self.has_own_mcp_client() {
+            self.mcp.eager = EagerStart::Done;
+            self.mcp.servers.start_eager();
+        }
+    }
+
+    /// Called after a line of the host was served.
+    pub(crate) fn schedule_eager_mcp(&mut self) {
+        if self.mcp.eager == EagerStart::Waiting {
+            self.mcp.eager = EagerStart::Due;
+            self.schedule_rest();
         }
     }
 
@@ -258,6 +297,7 @@ impl Session {
             FromMcp::State(update) => self.on_mcp_update(&update),
             FromMcp::Question { id, dialog, answer } => self.open_dialog(UiRequest::new(id, dialog), answer.into()),
             FromMcp::Withdrawn { id } => self.withdraw_dialog(id),
+            FromMcp::Sample { request, answer } => self.sample(request, answer),
         }
     }
 

@@ -213,7 +213,10 @@ impl Session {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Line(line) => self.dispatch(line),
+            Event::Line(line) => {
+                self.dispatch(line);
+                self.schedule_eager_mcp();
+            }
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
             Event::Tool(question) => self.on_tool(question),
@@ -238,6 +241,7 @@ impl Session {
     fn on_rest_due(&mut self) {
         self.rest.at = None;
         if self.is_fully_idle() {
+            self.start_eager_mcp();
             (self.rest.on_rest)();
         }
     }

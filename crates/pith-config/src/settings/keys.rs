@@ -114,6 +114,7 @@ const KEYS: &[Key] = &[
     key("bash.keepBackground", Kind::Flag),
     key("acp.clientFs", Kind::Flag),
     user_key("acp.clientTerminal", Kind::Flag),
+    key("mcp.startupWait", Kind::Seconds),
     key("tools.root", Kind::Texts),
     key("sandbox.enabled", Kind::Flag),
     key("sandbox.profile", Kind::Word(&SANDBOX_PROFILES)),

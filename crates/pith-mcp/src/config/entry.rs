@@ -44,6 +44,10 @@ pub struct ServerConfig {
     /// `None`: an idle server is never ended.
     pub idle_timeout: Option<Duration>,
     pub protocol: Protocol,
+    /// Whether the server may ask the session's model.
+    pub sampling: SamplingConsent,
+    /// Tools whose calls the user has approved in advance.
+    pub approved: Vec<String>,
     /// Keys nobody here knows.
     pub unknown: Vec<String>,
     /// What could not be used and is not worth refusing the entry for.
@@ -96,6 +100,15 @@ pub enum Lifecycle {
     Lazy,
     Eager,
     KeepAlive,
+}
+
+/// Whether a server may ask the session's model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SamplingConsent {
+    Never,
+    /// The user is asked each time.
+    Ask,
+    Always,
 }
 
 /// Which era of the protocol to speak.
@@ -207,6 +220,8 @@ impl Entry<'_> {
             lifecycle: self.lifecycle()?,
             idle_timeout: self.idle_timeout()?,
             protocol: self.protocol()?,
+            sampling: self.sampling(source)?,
+            approved: self.approved(source)?,
             unknown,
             notes: self.notes,
         })
@@ -238,16 +253,37 @@ impl Entry<'_> {
             return Err("command: it is empty".to_owned());
         }
         let wants_all = self.fields.flag("inheritEnv")?.unwrap_or(false);
-        if wants_all && source.is_of_project() {
-            self.notes.push("inheritEnv: only files of the user may say so".to_owned());
-        }
+        let inherits_env = wants_all && self.is_said_by_user("inheritEnv", source);
         Ok(Stdio {
             command,
             args: self.fields.texts("args")?.unwrap_or_default(),
             env: self.fields.pairs("env")?,
             cwd: self.fields.text("cwd")?,
-            inherits_env: wants_all && !source.is_of_project(),
+            inherits_env,
         })
+    }
+
+    /// Whether a key counts that is none of a project's business; if not, that is noted.
+    fn is_said_by_user(&mut self, key: &str, source: Source) -> bool {
+        if source.is_of_project() {
+            self.notes.push(format!("{key}: only files of the user may say so"));
+        }
+        !source.is_of_project()
+    }
+
+    fn sampling(&mut self, source: Source) -> Result<SamplingConsent, String> {
+        let consent = match self.fields.text("sampling")?.as_deref() {
+            None => return Ok(SamplingConsent::Never),
+            Some("ask") => SamplingConsent::Ask,
+            Some("allow") => SamplingConsent::Always,
+            Some(other) => return Err(format!("sampling: expected one of \"ask\", \"allow\", got \"{other}\"")),
+        };
+        Ok(if self.is_said_by_user("sampling", source) { consent } else { SamplingConsent::Never })
+    }
+
+    fn approved(&mut self, source: Source) -> Result<Vec<String>, String> {
+        let Some(names) = self.fields.texts("approveTools")? else { return Ok(Vec::new()) };
+        Ok(if self.is_said_by_user("approveTools", source) { names } else { Vec::new() })
     }
 
     fn remote(&mut self, url: String, is_sse: bool) -> Result<Remote, String> {
@@ -345,6 +381,11 @@ impl ServerConfig {
         is_included && !is_excluded && self.exposure_of(tool) != Exposure::Hidden
     }
 
+    /// Whether the user has approved all calls of a tool.
+    pub fn approves(&self, tool: &str) -> bool {
+        self.approved.iter().any(|name| is_named_by(name, tool))
+    }
+
     /// How the model learns of a tool.
     pub fn exposure_of(&self, tool: &str) -> Exposure {
         let own = self.tool_exposure.iter().find(|(name, _)| is_named_by(name, tool));
@@ -380,6 +421,19 @@ mod tests {
             json!({"command": "a", "exposure": "all"}),
             "exposure: expected one of \"auto\", \"direct\", \"deferred\", \"hidden\", got \"all\"",
         );
+    }
+
+    #[test]
+    fn a_project_cannot_approve_its_own_server() {
+        let entry = json!({"command": "a", "sampling": "allow", "approveTools": ["*"], "inheritEnv": true});
+        let config = read(entry.clone()).expect("usable");
+        assert_eq!((config.sampling, config.approves("x")), (SamplingConsent::Always, true));
+        let config = read_entry("x", &entry, Source::Project, TimeoutUnit::Seconds).expect("usable");
+        assert_eq!((config.sampling, config.approves("x")), (SamplingConsent::Never, false));
+        let only = |key: &str| format!("{key}: only files of the user may say so");
+        assert_eq!(config.notes, ["inheritEnv", "sampling", "approveTools"].map(only));
+        let wrong = read(json!({"command": "a", "sampling": "yes"})).expect_err("refused");
+        assert_eq!(wrong, "sampling: expected one of \"ask\", \"allow\", got \"yes\"");
     }
 
     #[test]

@@ -8,7 +8,9 @@ mod oauth;
 mod sources;
 mod values;
 
-pub use entry::{EntryError, Exposure, Lifecycle, Protocol, Remote, ServerConfig, Stdio, Transport, read_entry};
+pub use entry::{
+    EntryError, Exposure, Lifecycle, Protocol, Remote, SamplingConsent, ServerConfig, Stdio, Transport, read_entry,
+};
 pub use imports::Program as ImportedProgram;
 pub use known::KnownServers;
 pub use oauth::OAuth;

@@ -77,6 +77,17 @@ pub struct Given {
 pub struct Read {
     pub servers: Vec<ServerConfig>,
     pub diagnostics: Vec<Diagnostic>,
+    /// The servers of the project that the user accepts by using them.
+    accepted: Vec<ServerConfig>,
+}
+
+impl Read {
+    /// Remembers which servers of the project were accepted: later ones need to be accepted, too.
+    pub fn remember(&self, places: &Places) {
+        if !self.accepted.is_empty() {
+            KnownServers::of(places).remember(&self.accepted);
+        }
+    }
 }
 
 /// A file in which servers are looked for.
@@ -127,7 +138,6 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
     }
     let known = KnownServers::of(places);
     let is_approved = is_trusted && (given.is_approved || !known.has_project());
-    let mut seen: Vec<ServerConfig> = Vec::new();
     let mut overrides = Vec::new();
     for file in places.project_files() {
         let Some(entries) = reading.entries(&file) else { continue };
@@ -142,15 +152,14 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
             }
             let Some(server) = reading.entry(&name, &value, &file) else { continue };
             if is_approved || known.knows(&server) {
-                seen.push(server.clone());
+                if is_approved {
+                    reading.read.accepted.push(server.clone());
+                }
                 reading.add(server);
             } else {
                 reading.unapproved(&server);
             }
         }
-    }
-    if is_approved && !seen.is_empty() {
-        known.remember(&seen);
     }
     for file in places.user_files() {
         for (name, value) in reading.entries(&file).into_iter().flatten() {
@@ -377,6 +386,7 @@ mod tests {
 
         fn read(&self, given: &Given, is_trusted: bool) -> (Vec<String>, Vec<String>) {
             let read = read_all(&self.places, given, is_trusted);
+            read.remember(&self.places);
             let servers = read.servers.iter().map(|server| format!("{} {}", server.name, server.source.as_str()));
             let findings = read.diagnostics.iter().map(|found| found.message.clone());
             (servers.collect(), findings.collect())

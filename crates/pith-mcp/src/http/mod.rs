@@ -17,8 +17,7 @@ use crate::handler::Handler;
 use crate::handshake::{Era, Refusal, Service, known_version, modern_era, said};
 use crate::state::{Failure, State};
 
-use target::Fault;
-pub use target::{Target, header};
+pub use target::{Fault, Target, TargetRequest, header};
 use transport::{HttpTransport, Shared};
 
 /// How long a server may take to take note of the end of a session.

@@ -29,6 +29,14 @@ pub struct Target {
     pub remarks: Remarks,
 }
 
+/// A request to a server, without what its entry and its sign-in add.
+pub struct TargetRequest<'a> {
+    pub method: &'a str,
+    pub url: &'a Url,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Bytes>,
+}
+
 /// Why a request got no usable response.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
@@ -43,6 +51,17 @@ pub enum Fault {
     SessionExpired,
     #[error("{0}")]
     Unreachable(String),
+}
+
+impl Fault {
+    /// Whether the same request may succeed a moment later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Fault::Status { status, .. } => matches!(status, 408 | 429 | 500..),
+            Fault::Unreachable(_) | Fault::SessionExpired => true,
+            Fault::NeedsAuth(_) | Fault::Unusable(_) => false,
+        }
+    }
 }
 
 impl Target {
@@ -89,30 +108,18 @@ impl Target {
     }
 
     /// Sends a request without the token of a sign-in.
-    pub async fn send_plain(
-        &self,
-        method: &str,
-        url: &Url,
-        headers: &[(String, String)],
-        body: Option<Bytes>,
-    ) -> Result<WebResponse, Fault> {
-        self.send_with(None, method, url, headers, body).await
+    pub async fn send_plain(&self, request: &TargetRequest<'_>) -> Result<WebResponse, Fault> {
+        self.send_with(None, request).await
     }
 
     /// Sends a request with the token of a sign-in, if there is one. A refused token is renewed once.
-    pub async fn send(
-        &self,
-        method: &str,
-        url: &Url,
-        headers: &[(String, String)],
-        body: Option<Bytes>,
-    ) -> Result<WebResponse, Fault> {
-        let Some(sign_in) = &self.sign_in else { return self.send_plain(method, url, headers, body).await };
+    pub async fn send(&self, request: &TargetRequest<'_>) -> Result<WebResponse, Fault> {
+        let Some(sign_in) = &self.sign_in else { return self.send_plain(request).await };
         let token = sign_in.token().await;
-        let response = self.send_with(token.as_deref(), method, url, headers, body.clone()).await?;
+        let response = self.send_with(token.as_deref(), request).await?;
         let (401, Some(stale)) = (response.status, token) else { return Ok(response) };
         match sign_in.renew(&stale).await {
-            Ok(token) => self.send_with(Some(&token), method, url, headers, body).await,
+            Ok(token) => self.send_with(Some(&token), request).await,
             Err(why) => {
                 debug!(target: "pith::mcp", why, "the sign-in was not renewed");
                 Ok(response)
@@ -121,26 +128,19 @@ impl Target {
     }
 
     /// Sends a request, and again where the same origin sends it on.
-    async fn send_with(
-        &self,
-        token: Option<&str>,
-        method: &str,
-        url: &Url,
-        headers: &[(String, String)],
-        body: Option<Bytes>,
-    ) -> Result<WebResponse, Fault> {
-        let mut headers: Vec<(String, String)> = self.headers.iter().chain(headers).cloned().collect();
+    async fn send_with(&self, token: Option<&str>, request: &TargetRequest<'_>) -> Result<WebResponse, Fault> {
+        let mut headers: Vec<(String, String)> = self.headers.iter().chain(&request.headers).cloned().collect();
         if let Some(token) = token {
             self.remarks.hide(token);
             headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
-        let mut url = url.clone();
+        let mut url = request.url.clone();
         for _ in 0..=MAX_REDIRECTS {
             let request = WebRequest {
-                method: method.to_owned(),
+                method: request.method.to_owned(),
                 url: url.to_string(),
                 headers: headers.clone(),
-                body: body.clone(),
+                body: request.body.clone(),
                 redirect: Redirect::Manual,
             };
             let response = self.web.send(request).await.map_err(Fault::Unreachable)?;

@@ -17,7 +17,7 @@ use url::Url;
 
 use super::events::Events;
 use super::headers::Mirrored;
-use super::target::{Fault, Target, header, quoted, read_body, read_refusal};
+use super::target::{Fault, Target, TargetRequest, header, quoted, read_body, read_refusal};
 use crate::frames::{Reading, Requests, read_message};
 use crate::stdio::MAX_LINE;
 
@@ -255,7 +255,8 @@ impl Shared {
             state.endpoint.clone().unwrap_or_else(|| self.target.url.clone())
         };
         let body = serde_json::to_vec(message).map_err(|error| Fault::Unusable(error.to_string()))?;
-        let response = self.target.send("POST", &url, &headers, Some(body.into())).await?;
+        let request = TargetRequest { method: "POST", url: &url, headers, body: Some(body.into()) };
+        let response = self.target.send(&request).await?;
         if let Some(id) = header(&response, SESSION_ID).filter(|_| (200..300).contains(&response.status)) {
             self.state().session_id = Some(id.to_owned());
         }
@@ -284,7 +285,8 @@ impl Shared {
     async fn get(&self) -> Result<Events, Fault> {
         let mut headers = self.state().legacy_headers();
         headers.push(("Accept".to_owned(), "text/event-stream".to_owned()));
-        let mut response = self.target.send("GET", &self.target.url, &headers, None).await?;
+        let request = TargetRequest { method: "GET", url: &self.target.url, headers, body: None };
+        let mut response = self.target.send(&request).await?;
         let kind = header(&response, "content-type").unwrap_or_default().to_ascii_lowercase();
         if response.status != 200 || !kind.starts_with("text/event-stream") {
             let body = read_refusal(&mut response).await;
@@ -332,7 +334,8 @@ impl Shared {
         let headers = self.state().legacy_headers();
         if self.state().session_id.take().is_some() {
             // Servers may refuse to let sessions be ended.
-            let _ = self.target.send("DELETE", &self.target.url, &headers, None).await;
+            let request = TargetRequest { method: "DELETE", url: &self.target.url, headers, body: None };
+            let _ = self.target.send(&request).await;
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pith_agent::{Tool, ToolContext, ToolOutput};
 use pith_ai::Web;
 use pith_config::{AgentDir, Environment, Layout};
 use pith_mcp::config::{Given, Places};
-use pith_mcp::{Ask, Options, Servers, State};
+use pith_mcp::{Ask, Options, Sample, Servers, State};
 use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,11 @@ impl Bench {
 
     /// A session with a user who answers questions.
     pub fn asking(directory: tempfile::TempDir, servers: Value, ask: Option<Ask>) -> Bench {
+        Bench::sampling(directory, servers, ask, None)
+    }
+
+    /// A session with a model that answers servers.
+    pub fn sampling(directory: tempfile::TempDir, servers: Value, ask: Option<Ask>, sample: Option<Sample>) -> Bench {
         let path = std::env::var("PATH").expect("a PATH");
         let environment = Environment::of(
             directory.path(),
@@ -56,6 +62,8 @@ impl Bench {
             supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
             report: Arc::new(|_| {}),
             ask,
+            sample,
+            startup_wait: Duration::from_secs(600),
             temp: directory.path().to_owned(),
         };
         let session = Servers::new(options);

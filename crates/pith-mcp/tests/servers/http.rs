@@ -32,6 +32,8 @@ enum Kind {
     Moves,
     MovesAway,
     Huge,
+    /// 503 to every request that it has not seen before.
+    Busy,
 }
 
 pub struct Request {
@@ -156,6 +158,9 @@ impl HttpServer {
             (_, "GET") => full(writer, "405 Method Not Allowed", "text/plain", "").await,
             (_, _) if id.is_null() || called.is_empty() => head(writer, "202 Accepted", &["content-length: 0"]).await,
             (Kind::Legacy, _) if is_expired => full(writer, "404 Not Found", "text/plain", "no such session").await,
+            (Kind::Busy, _) if called != "server/discover" && called != "initialize" && self.is_new(called) => {
+                full(writer, "503 Service Unavailable", "text/plain", "come back later").await
+            }
             (Kind::Accepts, _) if called == "tools/call" => head(writer, "202 Accepted", &["content-length: 0"]).await,
             (Kind::NoType, _) if called == "tools/call" => full(writer, "200 OK", "", "some words").await,
             (Kind::Huge, _) if called == "tools/call" => {
@@ -198,6 +203,11 @@ impl HttpServer {
         }
     }
 
+    /// Whether no request before this one called the method.
+    fn is_new(&self, called: &str) -> bool {
+        self.log.borrow().iter().filter(|line| line.ends_with(&format!(" {called}"))).count() == 1
+    }
+
     /// Sends a message over the newest stream.
     fn notice(&self, message: &Value) {
         let streams = self.streams.lock().expect("no panic");
@@ -209,10 +219,13 @@ impl HttpServer {
         let tool = |name: &str| json!({"name": name, "inputSchema": {"properties": {"text": {"type": "string", "x-mcp-header": "Text"}}}});
         let result = match called {
             "initialize" if self.kind == Kind::Modern => Value::Null,
-            "initialize" => json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}),
+            "initialize" => {
+                json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {}}})
+            }
             "server/discover" if self.kind == Kind::Modern => json!({
                 "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "resultType": "complete",
                 "ttlMs": 0, "cacheScope": "private", "serverInfo": {"name": "test", "version": "1"}}),
+            "resources/read" => json!({"contents": [{"uri": "test://a", "text": "the text of a"}]}),
             "tools/list" => json!({"tools": [tool("echo"), tool("slow")]}),
             "tools/call" => {
                 json!({"content": [{"type": "text", "text": request.body["params"]["arguments"].to_string()}]})
@@ -441,5 +454,21 @@ async fn what_a_server_spoke_last_is_tried_first() {
     bench.connect().await;
     assert_eq!((bench.state(), handshakes(&server).len()), (State::Ready, 3));
     assert_eq!(handshakes(&server)[2], "POST /mcp initialize");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn lists_and_resources_are_asked_for_again_and_calls_are_not() {
+    let server = HttpServer::start(Kind::Busy).await;
+    let bench = server.bench(json!({}));
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    let count = |called: &str| server.log().iter().filter(|line| line.ends_with(called)).count();
+    assert_eq!(count("tools/list"), 2);
+    let read = bench.run("read_mcp_resource", json!({"server": "s", "uri": "test://a"})).await;
+    assert_eq!((text(&read), count("resources/read")), ("the text of a", 2));
+    let output = bench.call("echo", json!({})).await;
+    assert_eq!((text(&output), count("tools/call")), ("s: answered 503: come back later", 1));
+    assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
     bench.servers.close().await;
 }

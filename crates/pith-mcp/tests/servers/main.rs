@@ -4,5 +4,6 @@ mod bench;
 mod http;
 mod prompts;
 mod questions;
+mod sampling;
 mod sign_in;
 mod stdio;

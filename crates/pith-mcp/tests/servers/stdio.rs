@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pith_agent::ToolContext;
+use pith_agent::{ArgumentSchema, Hints, ToolContext};
 use pith_mcp::{Servers, State, Wanted};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     assert!(bench.servers.begin_work(), "the tools are not known");
     bench.servers.wait_for_tools().await;
     assert_eq!(bench.state(), State::Ready);
-    assert_eq!(bench.servers.tools().len(), 9 + RESOURCE_TOOLS);
+    assert_eq!(bench.servers.tools().len(), 11 + RESOURCE_TOOLS);
     let shown = bench.servers.shown().remove(0);
     assert_eq!(shown.server_info.expect("named").name, "test");
     assert_eq!(shown.protocol_version.as_deref(), Some("2025-11-25"));
@@ -30,7 +30,7 @@ async fn a_server_is_started_by_its_first_call_once_its_tools_are_known() {
     // Another session of the same configuration knows the tools from the cache.
     let cached = Bench { servers: again(&bench), directory: tempfile::tempdir().expect("a directory") };
     assert!(!cached.servers.begin_work());
-    assert_eq!((cached.servers.tools().len(), cached.state()), (9 + RESOURCE_TOOLS, State::Idle));
+    assert_eq!((cached.servers.tools().len(), cached.state()), (11 + RESOURCE_TOOLS, State::Idle));
     let output = cached.call("echo", json!({"text": "hi"})).await;
     assert_eq!((text(&output), output.is_error), (r#"{"text":"hi"}"#, false));
     assert_eq!(output.details.expect("details")["server"], "s");
@@ -279,5 +279,92 @@ async fn bad_tools_are_reported_and_left_out() {
     let message = "server \"s\": tool \"broken\" is left out: its input schema refers to https://example.com/x, which \
                    is not in it";
     assert_eq!(found, [("mcp_schema", message.to_owned())]);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_kept_alive_is_started_again_when_it_leaves_two_pings_unanswered() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut mute = entry(directory.path(), "mute");
+    mute["lifecycle"] = json!("keep-alive");
+    let bench = Bench::in_directory(directory, json!({ "s": mute }));
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    let server = bench.servers.find("s").expect("configured");
+    // Nothing but these pauses happens in the minutes that pass here.
+    tokio::time::pause();
+    while server.snapshot().n_restarts == 0 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    tokio::time::resume();
+    assert!(server.connect(Wanted::Used).await.is_ok());
+    assert_eq!(bench.log().matches("\"ping\"").count(), 2);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn eager_servers_start_by_themselves_and_others_do_not() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (mut eager, lazy) = (entry(directory.path(), "plain"), entry(directory.path(), "plain"));
+    eager["lifecycle"] = json!("eager");
+    let bench = Bench::in_directory(directory, json!({ "s": eager, "t": lazy }));
+    bench.servers.start_eager();
+    let server = bench.servers.find("s").expect("configured");
+    assert!(server.connect(Wanted::Used).await.is_ok());
+    let starts: Vec<_> = bench.servers.states().into_iter().map(|server| (server.name, server.state)).collect();
+    assert_eq!(starts, [("s".to_owned(), "ready".to_owned()), ("t".to_owned(), "idle".to_owned())]);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_log_is_kept_without_secrets() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    // The request for the level follows the start.
+    while !bench.servers.find("s").expect("configured").snapshot().remarks.iter().any(|line| line.contains("db")) {
+        tokio::task::yield_now().await;
+    }
+    let remarks = bench.servers.find("s").expect("configured").snapshot().remarks;
+    assert_eq!(remarks, [r#"[warning] db: {"slow":"[redacted]"}"#]);
+    assert!(bench.log().contains(r#""level":"warning""#), "{}", bench.log());
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn arguments_and_results_are_checked_against_the_schemas_of_the_server() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    let tool = bench.tool("mcp__s__typed");
+    let schema = ArgumentSchema::of(&*tool);
+    let check = |arguments: Value| schema.check("typed", arguments.as_object().expect("an object"));
+    // The model is told less: alternatives are merged, so both seem possible.
+    assert_eq!(tool.spec().parameters["properties"]["b"], json!({"type": "integer", "maximum": 3}));
+    assert!(tool.spec().parameters.get("oneOf").is_none());
+    assert!(check(json!({"a": 1, "b": 2})).is_err() && check(json!({"b": 4})).is_err());
+    let given = check(json!({"b": null, "a": 1})).expect("an optional property that is null is left out");
+    assert_eq!(Value::Object(given), json!({"a": 1}));
+    let problems = || bench.servers.find("s").expect("configured").snapshot().problems;
+    let before = problems().len();
+    assert_eq!(text(&bench.call("typed", json!({"a": 1})).await), r#"{"n":1}"#);
+    assert_eq!(problems().len(), before);
+    let output = bench.call("typed", json!({"a": "one"})).await;
+    assert_eq!((text(&output), output.is_error), (r#"{"n":"one"}"#, false));
+    let noted = problems().pop().expect("noted");
+    assert!(noted.starts_with("tool \"typed\": structuredContent does not fit its outputSchema: n: "), "{noted}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn what_an_approval_goes_by_is_known_of_every_tool() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut server = entry(directory.path(), "plain");
+    server["approveTools"] = json!(["ec*"]);
+    let bench = Bench::in_directory(directory, json!({ "s": server }));
+    bench.connect().await;
+    let hints = |tool: &str| bench.tool(tool).origin().expect("of a server").hints;
+    let expected = Hints { is_read_only: true, is_destructive: false, is_approved: true };
+    assert_eq!(hints("mcp__s__echo"), expected);
+    let expected = Hints { is_read_only: false, is_destructive: false, is_approved: false };
+    assert_eq!(hints("mcp__s__typed"), expected);
     bench.servers.close().await;
 }

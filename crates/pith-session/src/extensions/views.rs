@@ -95,7 +95,11 @@ impl Session {
         };
         let view = |tool: &Arc<dyn Tool>| {
             let name = &tool.spec().name;
-            let origin = if self.tools.is_taken(name) { "builtin" } else { "host" };
+            let origin = match tool.origin() {
+                Some(_) => "mcp",
+                None if self.tools.is_taken(name) => "builtin",
+                None => "host",
+            };
             of_extension(name).unwrap_or_else(|| described(&**tool, origin))
         };
         let active = self.tools.active().specs().iter().map(|tool| tool.name.to_string()).collect();
@@ -116,10 +120,10 @@ impl Session {
     }
 }
 
-/// Describes a tool that is not an extension's; `origin` is `builtin` or `host`.
+/// Describes a tool that is not an extension's; `origin` is `builtin`, `host` or `mcp`.
 fn described(tool: &dyn Tool, origin: &str) -> Value {
     let spec = tool.spec();
-    json!({
+    let mut described = json!({
         "name": spec.name,
         "description": spec.description,
         "parameters": spec.parameters,
@@ -130,7 +134,11 @@ fn described(tool: &dyn Tool, origin: &str) -> Value {
             "scope": "temporary",
             "origin": "top-level",
         },
-    })
+    });
+    if let Some(annotations) = tool.origin().and_then(|origin| origin.annotations) {
+        described["annotations"] = json!(annotations);
+    }
+    described
 }
 
 fn source_info(info: &pith_ext::SourceInfo) -> SourceInfo {

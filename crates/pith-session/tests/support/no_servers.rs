@@ -21,6 +21,8 @@ impl McpServers for NoServers {
         None
     }
 
+    fn start_eager(&self) {}
+
     fn version(&self) -> u64 {
         0
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_agent::{BoxFuture, Tool};
 use pith_ai::{Registry, Web};
-use pith_config::{AgentDir, Diagnostic, Environment};
+use pith_config::{AgentDir, Diagnostic, Environment, Settings};
 use pith_mcp::config::{Given, KnownServers, Places};
 use pith_mcp::{Options, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
@@ -35,16 +35,20 @@ pub enum User {
 /// The servers, as the session uses them.
 struct SessionServers(Servers);
 
+/// Where and for whom a session uses servers.
+pub struct Surroundings<'a> {
+    pub places: Places,
+    pub project: Arc<Mutex<Project>>,
+    pub registry: Arc<Registry>,
+    pub settings: &'a Settings,
+    pub web: &'a Web,
+    pub oversight: Oversight,
+    pub user: User,
+}
+
 /// What a session gets to use MCP servers. Reads nothing.
-pub fn setup(
-    cli: &Cli,
-    places: Places,
-    project: Arc<Mutex<Project>>,
-    registry: Arc<Registry>,
-    web: &Web,
-    oversight: Oversight,
-    user: User,
-) -> McpSetup {
+pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
+    let Surroundings { places, project, registry, settings, web, oversight, user } = surroundings;
     let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
     let hidden = move || registry.credential_variables();
     let (to_session, from_servers) = mpsc::unbounded_channel();
@@ -53,7 +57,9 @@ pub fn setup(
         web: web.patient(),
         // A session that has ended needs to know nothing.
         report: Arc::new(move |state| drop(states.send(FromMcp::State(state)))),
-        ask: (user == User::Present).then(|| questions::ask(to_session)),
+        ask: (user == User::Present).then(|| questions::ask(to_session.clone())),
+        sample: Some(questions::sample(to_session)),
+        startup_wait: settings.mcp.startup_wait,
         ..options(cli, places, Box::new(is_trusted), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
@@ -82,6 +88,8 @@ fn options(
         sandbox: oversight.sandbox,
         report: Arc::new(|_| {}),
         ask: None,
+        sample: None,
+        startup_wait: pith_config::settings::Mcp::default().startup_wait,
         temp: std::env::temp_dir(),
     }
 }
@@ -95,6 +103,10 @@ impl McpServers for SessionServers {
     fn begin_work(&self) -> Option<BoxFuture<'static, ()>> {
         let servers = self.0.clone();
         self.0.begin_work().then(|| Box::pin(async move { servers.wait_for_tools().await }) as BoxFuture<'static, ()>)
+    }
+
+    fn start_eager(&self) {
+        self.0.start_eager();
     }
 
     fn version(&self) -> u64 {

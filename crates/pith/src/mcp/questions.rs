@@ -1,10 +1,10 @@
-//! Questions of MCP servers on their way to the session, whose host shows them.
+//! Questions of MCP servers on their way to the session: its host shows those to the user, its model answers others.
 
 use std::sync::Arc;
 
-use pith_mcp::Ask;
+use pith_mcp::{Ask, Sample, SampleRequest};
 use pith_protocol::host::UiAnswer;
-use pith_session::FromMcp;
+use pith_session::{FromMcp, McpSample};
 use tokio::sync::{mpsc, oneshot};
 
 /// Returns what servers ask with.
@@ -21,6 +21,18 @@ pub fn ask(to_session: mpsc::UnboundedSender<FromMcp>) -> Ask {
             withdrawal.id = None;
             answer
         })
+    })
+}
+
+/// Returns what servers ask the model with. A question that is dropped closes its channel, which ends the request.
+pub fn sample(to_session: mpsc::UnboundedSender<FromMcp>) -> Sample {
+    Arc::new(move |request| {
+        let (answer, answered) = oneshot::channel();
+        let SampleRequest { system_prompt, messages, max_tokens } = request;
+        let request = McpSample { system_prompt, messages, max_tokens };
+        // If the session has ended, the answer is dropped.
+        let _ = to_session.send(FromMcp::Sample { request, answer });
+        Box::pin(async move { answered.await.unwrap_or_else(|_| Err("the session has ended".to_owned())) })
     })
 }
 

@@ -292,8 +292,16 @@ impl OpenedSession {
         let places =
             Places { agent_dir: self.agent_dir, environment: self.environment, cwd: self.store.cwd().to_owned() };
         let web = self.client.web();
-        let mcp =
-            mcp::setup(&self.cli, places, project.clone(), self.registry.clone(), &web, self.oversight, self.user);
+        let surroundings = mcp::Surroundings {
+            places,
+            project: project.clone(),
+            registry: self.registry.clone(),
+            settings: &self.files.settings,
+            web: &web,
+            oversight: self.oversight,
+            user: self.user,
+        };
+        let mcp = mcp::setup(&self.cli, surroundings);
         let choices = self.choices;
         let (changed, reread) = (self.tool_maker.sandboxes.clone(), self.tool_maker.sandboxes.clone());
         SessionParts {

@@ -22,6 +22,7 @@ while read -r line; do
     *'"resources/read"'*) result='{"contents":[{"uri":"list://people","text":"Ann and Bob"}]}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"wait","inputSchema":{"type":"object"}}]}' ;;
     *'"ask":true'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}'; continue ;;
+    *'"sample":true'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"What is 2 + 2?"}}],"maxTokens":50}}'; continue ;;
     *'"id":"q1"'*) id=$call; result='{"content":[{"type":"text","text":"noted"}]}' ;;
     *'"greet"'*) result='{"content":[{"type":"text","text":"Hello from the server"}]}' ;;
     *) continue ;;
@@ -281,12 +282,41 @@ fn an_abort_takes_back_the_question_of_a_server() {
 }
 
 #[test]
+fn a_server_asks_the_model_if_the_user_lets_it() {
+    let (model, home, server) = home_answering(
+        [Turn::call("mcp__shell__wait", json!({"sample": true})), Turn::text("four"), Turn::text("done")],
+        |server| json!({"shell": {"command": "sh", "args": [server], "sampling": "ask"}}),
+    );
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.prompt("go");
+    let question = scene.wait_type("extension_ui_request");
+    assert_eq!((&question["method"], &question["message"]), (&json!("confirm"), &json!("user: What is 2 + 2?")));
+    assert_eq!(question["title"], "shell asks the model, for at most 50 tokens");
+    scene.host.send(json!({"type": "extension_ui_response", "id": question["id"], "confirmed": true}));
+    scene.wait_type("agent_settled");
+    let asked = scene.server.wait_request(1).body;
+    assert!(asked.to_string().contains("What is 2 + 2?") && asked.get("tools").is_none(), "{asked}");
+    let log = log(&server, "log");
+    assert!(log.contains(r#""sampling":{}"#) && log.contains(r#""text":"four""#), "{log}");
+    let usage = scene.tool_results().remove(0)["usage"].clone();
+    let stats = scene.host.data(json!({"type": "get_session_stats"}));
+    let answers: Vec<u64> = scene.messages().iter().filter_map(|message| message["usage"]["output"].as_u64()).collect();
+    assert!(usage["output"].as_u64().is_some_and(|output| output > 0), "{usage}");
+    assert_eq!((answers.len(), stats["tokens"]["output"].as_u64()), (3, Some(answers.iter().sum())));
+    finish(scene, &server);
+}
+
+#[test]
 fn prompts_and_resources_of_servers_reach_the_model() {
     let turns = [Turn::text("hailed"), Turn::text("read"), Turn::text("queued")];
     let (model, home, server) = home_answering(turns, |server| json!({"shell": entry(server)}));
     let mut scene = Scene::in_home(model, home, |builder| builder);
-    let refused = scene.refusal(json!({"type": "prompt", "message": "/mcp:shell:hail"}));
-    assert_eq!(refused, "the prompt \"hail\" needs who (NAME=VALUE, or in this order)");
+    scene.host.send(json!({"id": "bare", "type": "prompt", "message": "/mcp:shell:hail"}));
+    let question = scene.wait_type("extension_ui_request");
+    assert_eq!(question["title"], "The prompt \"hail\" of shell needs who");
+    scene.host.send(json!({"type": "extension_ui_response", "id": question["id"], "cancelled": true}));
+    let refused = scene.host.wait(|frame| frame["type"] == "response" && frame["id"] == "bare");
+    assert_eq!(refused["error"], "the prompt \"hail\" needs who (NAME=VALUE, or in this order)");
     let commands = scene.host.data(json!({"type": "get_commands"}))["commands"].clone();
     let command = commands.as_array().expect("a list").iter().find(|command| command["source"] == "mcp");
     let command = command.expect("the prompt is a command");
