@@ -1,16 +1,16 @@
 //! One server of a session: when it runs, what is known of it, its calls.
 
-use std::pin::pin;
+mod running;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info};
+use tracing::info;
 
 use crate::cache::Cache;
 use crate::config::{Lifecycle, ServerConfig};
@@ -26,13 +26,6 @@ use crate::state::{Failure, State, pause_after};
 const MAX_CALLS: usize = 8;
 /// How many problems of tools are kept beside those of their list.
 const MAX_PROBLEMS: usize = 100;
-/// Changes of a list often come several in a row.
-const LIST_CHANGE_QUIET: Duration = Duration::from_millis(250);
-
-/// How often a server that is kept alive is pinged, and how long it may take to answer.
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// After so many pings without an answer it is started again.
-const MAX_MISSES: u32 = 2;
 
 /// What is said of a call that was aborted.
 pub const ABORTED: &str = "Operation aborted";
@@ -271,73 +264,6 @@ impl Server {
         }
     }
 
-    /// Serves what happens to a running server outside of calls: its end, changed lists, a long silence.
-    async fn watch(self: &Arc<Self>, connection: Arc<Connection>) {
-        connection.ask_for_warnings().await;
-        let mut silent = pin!(self.until_silent(&connection));
-        let mut is_silent = false;
-        loop {
-            let idle_at = self.idle_at();
-            tokio::select! {
-                () = connection.ended() => break,
-                () = &mut silent => {
-                    info!(target: "pith::mcp", server = self.config.name, "does not answer pings");
-                    is_silent = true;
-                    break;
-                }
-                () = connection.list_changed.notified() => {
-                    sleep(LIST_CHANGE_QUIET).await;
-                    if let Ok((offer, problems)) = connection.offer().await {
-                        self.cache.write(&self.config, &offer);
-                        self.learn(&mut self.inner(), offer, problems);
-                    }
-                }
-                () = until(idle_at) => {
-                    let is_busy = self.slots.available_permits() < MAX_CALLS;
-                    if !is_busy && self.idle_at().is_some_and(|at| at <= Instant::now()) {
-                        break;
-                    }
-                    if is_busy {
-                        self.inner().last_use = Instant::now();
-                    }
-                }
-            }
-        }
-        debug!(target: "pith::mcp", server = self.config.name, "ends");
-        {
-            let mut inner = self.inner();
-            // A call that found the connection closed may have begun to start the server again.
-            if inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, &connection)) {
-                inner.remarks = connection.remarks(20);
-                inner.connection = None;
-                self.enter(&mut inner, State::Idle, None);
-            }
-        }
-        connection.close().await;
-        if is_silent {
-            // Starts a task of its own, which takes the place of this one.
-            let _ = self.step(Wanted::Used, false);
-        }
-    }
-
-    /// Pings a server that is kept alive; returns when it has left two pings in a row without an answer. Servers of the
-    /// newer era have no pings.
-    async fn until_silent(&self, connection: &Connection) {
-        if self.config.lifecycle != Lifecycle::KeepAlive || !connection.is_legacy() {
-            return std::future::pending().await;
-        }
-        let mut n_misses = 0;
-        while n_misses < MAX_MISSES {
-            sleep(PING_INTERVAL).await;
-            n_misses = if connection.answers_ping(PING_INTERVAL).await { 0 } else { n_misses + 1 };
-        }
-    }
-
-    fn idle_at(&self) -> Option<Instant> {
-        let idle = self.config.idle_timeout.filter(|_| self.config.lifecycle != Lifecycle::KeepAlive)?;
-        Some(self.inner().last_use + idle)
-    }
-
     /// Keeps what is wrong with a tool, once.
     pub fn note_problem(&self, problem: String) {
         let mut inner = self.inner();
@@ -419,13 +345,6 @@ pub enum NeedsStart {
     InBackground,
     /// Its tools are not known.
     ForTools,
-}
-
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
 }
 
 impl std::fmt::Display for CallError {
