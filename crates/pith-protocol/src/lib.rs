@@ -22,6 +22,7 @@ pub mod llm;
 pub mod message;
 pub mod model;
 pub mod partial;
+pub mod permissions;
 pub mod response;
 pub mod result;
 #[cfg(feature = "schema")]

@@ -9,7 +9,7 @@ use crate::pages::{files, read, root};
 const PASSED_ON: &str = "pith-sandbox/src/environment.rs";
 
 /// Files with words in capitals that are no variables; a variable that is read right there is found all the same.
-const OTHER_WORDS: [&str; 20] = [
+const OTHER_WORDS: [&str; 21] = [
     // Signals and error names.
     "pith-ext/src/ops/sys.rs",
     "pith-ext/src/ops/errno.rs",
@@ -30,6 +30,8 @@ const OTHER_WORDS: [&str; 20] = [
     "pith-conformance/src/",
     "pith/src/cli/",
     "pith-store/src/lenient.rs",
+    // Variables in commands of the model, and names of tools.
+    "pith-permissions/src/",
     "pith-resources/src/substitution.rs",
     PASSED_ON,
 ];

@@ -1,0 +1,314 @@
+//! Where rules come from: settings of the user and the project, the command line, grants.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pith_config::settings::written;
+use pith_config::{AgentDir, Diagnostic};
+use serde_json::{Map, Value};
+
+use crate::grants::GrantFile;
+use crate::policy::{Mode, Policy, Unattended};
+use crate::rule::{Bases, Origin, Rule};
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub struct RuleFlags {
+    /// `--permission-mode`, `--yolo`.
+    pub mode: Option<Mode>,
+    /// `--allowed-tools`.
+    pub allowed: Vec<String>,
+    /// `--disallowed-tools`.
+    pub disallowed: Vec<String>,
+}
+
+/// Where to look. Nothing is read before [`Sources::load`].
+#[derive(Clone, Debug)]
+pub struct Sources {
+    pub agent_dir: AgentDir,
+    pub cwd: PathBuf,
+    pub home: PathBuf,
+    /// Whether the project may allow something.
+    pub is_trusted: bool,
+    pub flags: RuleFlags,
+}
+
+/// A policy, and what was wrong with the rules.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedPolicy {
+    pub policy: Policy,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Which list a rule is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Deny,
+    Ask,
+    Allow,
+    /// Answers of the user, kept for the project.
+    Granted,
+}
+
+impl List {
+    /// Whether a rule in it holds something back.
+    fn holds_back(self) -> bool {
+        matches!(self, List::Deny | List::Ask)
+    }
+}
+
+/// A settings file that is being read.
+struct File<'a> {
+    path: &'a Path,
+    bases: Bases,
+    /// Whether it may loosen something.
+    may_allow: bool,
+}
+
+impl Sources {
+    /// Reads everything.
+    pub fn load(&self) -> LoadedPolicy {
+        let mut loaded = LoadedPolicy::default();
+        let (user, project) = (self.agent_dir.settings_file(), self.agent_dir.project_settings_file(&self.cwd));
+        loaded.read(&File { path: &user, bases: self.bases(self.agent_dir.path()), may_allow: true });
+        // The home directory's own project settings may be the user's file.
+        if project != user {
+            loaded.read(&File { path: &project, bases: self.bases(&self.cwd), may_allow: self.is_trusted });
+        }
+        let grants = GrantFile::in_agent_dir(self.agent_dir.path());
+        let bases = self.bases(&self.cwd);
+        match grants.of(&self.cwd) {
+            Ok(rules) => loaded.add(List::Granted, &rules, &Origin::File(grants.path().to_owned()), &bases),
+            Err(why) => loaded.report(grants.path(), format!("Ignored {}: {why}", grants.path().display())),
+        }
+        loaded.add(List::Allow, &self.flags.allowed, &Origin::Flag("--allowed-tools"), &bases);
+        loaded.add(List::Deny, &self.flags.disallowed, &Origin::Flag("--disallowed-tools"), &bases);
+        if let Some(mode) = self.flags.mode {
+            loaded.policy.mode = mode;
+        }
+        loaded.tell_unenforced();
+        loaded
+    }
+
+    /// Where the paths of rules start that stand in no settings file.
+    pub fn bases(&self, settings: &Path) -> Bases {
+        Bases { cwd: self.cwd.clone(), home: self.home.clone(), settings: settings.to_owned() }
+    }
+}
+
+impl LoadedPolicy {
+    fn read(&mut self, file: &File) {
+        self.read_own(file);
+        self.read_of_omp(file);
+    }
+
+    /// Reads a member of a settings file. If it cannot be read, nothing is known of what it forbids, so all is asked.
+    fn member(&mut self, file: &File, key: &str) -> Option<Map<String, Value>> {
+        let found = written(file.path, key).and_then(|value| match value {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(_) => Err(format!("{}: {key}: expected an object", file.path.display())),
+        });
+        found.unwrap_or_else(|why| {
+            if key == "permissions" {
+                self.report(file.path, format!("{why}; all tools ask"));
+                self.policy.ask.push(Rule::instead(key, None, Origin::File(file.path.to_owned())));
+            }
+            None
+        })
+    }
+
+    fn read_own(&mut self, file: &File) {
+        let Some(permissions) = self.member(file, "permissions") else { return };
+        let origin = Origin::File(file.path.to_owned());
+        if let Some(mode) = permissions.get("defaultMode") {
+            self.set_mode(file, "permissions.defaultMode", mode, mode.as_str().and_then(Mode::parse));
+        }
+        for (name, list) in [("deny", List::Deny), ("ask", List::Ask), ("allow", List::Allow)] {
+            let Some(value) = permissions.get(name).filter(|value| !value.is_null()) else { continue };
+            if list == List::Allow && !file.may_allow {
+                self.report(
+                    file.path,
+                    format!("Ignored permissions.allow in {}: the project is not trusted", file.path.display()),
+                );
+                continue;
+            }
+            let key = format!("permissions.{name}");
+            let rules = self.texts(file, &key, value, list);
+            self.add(list, &rules, &origin, &file.bases);
+        }
+        if !file.may_allow {
+            return;
+        }
+        if let Some(value) = permissions.get("unattended") {
+            match value.as_str().and_then(Unattended::parse) {
+                Some(unattended) => self.policy.unattended = unattended,
+                None => self.invalid(file, "permissions.unattended", value, "deny or allow"),
+            }
+        }
+        if let Some(value) = permissions.get("timeoutSeconds") {
+            match value.as_u64().filter(|seconds| *seconds > 0) {
+                Some(seconds) => self.policy.timeout = Some(Duration::from_secs(seconds)),
+                None => self.invalid(file, "permissions.timeoutSeconds", value, "a whole number above 0"),
+            }
+        }
+        if let Some(value) = permissions.get("sandboxedBash") {
+            match value.as_str() {
+                Some("allow") => self.policy.trusts_sandbox = true,
+                Some("ask") => self.policy.trusts_sandbox = false,
+                _ => self.invalid(file, "permissions.sandboxedBash", value, "allow or ask"),
+            }
+        }
+    }
+
+    /// Reads the keys of omp. Its entries for single tools are rules without parentheses.
+    fn read_of_omp(&mut self, file: &File) {
+        let origin = Origin::File(file.path.to_owned());
+        let tools = self.member(file, "tools").unwrap_or_default();
+        if let Some(mode) = tools.get("approvalMode") {
+            let known = match mode.as_str() {
+                Some("always-ask") => Some(Mode::Ask),
+                Some("write") => Some(Mode::Write),
+                Some("yolo") => Some(Mode::Allow),
+                _ => None,
+            };
+            self.set_mode(file, "tools.approvalMode", mode, known);
+        }
+        if let Some(Value::Object(approval)) = tools.get("approval") {
+            for (tool, word) in approval {
+                self.add_of_omp(file, &origin, "tools.approval", tool, word, tool);
+            }
+        }
+        if let Some(rules) = tools.get("approvalRules") {
+            self.read_patterns(file, &origin, "tools.approvalRules", rules, None);
+        }
+        let bash = self.member(file, "bash").unwrap_or_default();
+        if let Some(patterns) = bash.get("patterns") {
+            self.read_patterns(file, &origin, "bash.patterns", patterns, Some("bash"));
+        }
+    }
+
+    /// Reads patterns with a word each: `{"git push *": "prompt"}`, or a list of objects with `pattern` (or `match`),
+    /// `approval` (or `action`) and, where it is not known, `tool`.
+    fn read_patterns(&mut self, file: &File, origin: &Origin, key: &str, value: &Value, tool: Option<&str>) {
+        match value {
+            Value::Object(patterns) => {
+                for (pattern, word) in patterns {
+                    let rule = tool.map_or_else(|| pattern.clone(), |tool| format!("{tool}({pattern})"));
+                    self.add_of_omp(file, origin, key, &rule, word, tool.unwrap_or("*"));
+                }
+            }
+            Value::Array(entries) => {
+                for entry in entries {
+                    let text = |names: [&str; 2]| names.iter().find_map(|name| entry.get(name)?.as_str());
+                    let tool = tool.or_else(|| text(["tool", "toolName"]));
+                    let rule = match (tool, text(["pattern", "match"])) {
+                        (Some(tool), Some(pattern)) => format!("{tool}({pattern})"),
+                        (Some(tool), None) => tool.to_owned(),
+                        (None, _) => String::new(),
+                    };
+                    let word = ["approval", "action"].iter().find_map(|name| entry.get(name)).unwrap_or(&Value::Null);
+                    self.add_of_omp(file, origin, key, &rule, word, tool.unwrap_or("*"));
+                }
+            }
+            other => {
+                self.invalid(file, key, other, "a list of rules");
+                self.policy.ask.push(Rule::instead(key, tool, origin.clone()));
+            }
+        }
+    }
+
+    fn add_of_omp(&mut self, file: &File, origin: &Origin, key: &str, rule: &str, word: &Value, tool: &str) {
+        let list = match word.as_str() {
+            Some("allow") if !file.may_allow => return,
+            Some("allow") => List::Allow,
+            Some("prompt" | "ask") => List::Ask,
+            Some("deny") => List::Deny,
+            _ => {
+                self.invalid(file, &format!("{key}[{rule:?}]"), word, "allow, prompt or deny");
+                self.policy.ask.push(Rule::instead(rule, Some(tool).filter(|tool| *tool != "*"), origin.clone()));
+                return;
+            }
+        };
+        self.add(list, &[rule.to_owned()], origin, &file.bases);
+    }
+
+    /// A mode that cannot be read was meant to hold something back.
+    fn set_mode(&mut self, file: &File, key: &str, value: &Value, mode: Option<Mode>) {
+        let mode = mode.unwrap_or_else(|| {
+            self.invalid(file, key, value, "allow, write, ask or deny");
+            Mode::Ask
+        });
+        if file.may_allow || mode > self.policy.mode {
+            self.policy.mode = mode;
+        }
+    }
+
+    fn texts(&mut self, file: &File, key: &str, value: &Value, list: List) -> Vec<String> {
+        let Some(items) = value.as_array() else {
+            self.invalid(file, key, value, "a list of rules");
+            if list.holds_back() {
+                self.policy.ask.push(Rule::instead(key, None, Origin::File(file.path.to_owned())));
+            }
+            return Vec::new();
+        };
+        // What is no text names no tool.
+        items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// Adds rules. One that is not understood is dropped; if it was to hold something back, its tool asks.
+    fn add(&mut self, list: List, rules: &[String], origin: &Origin, bases: &Bases) {
+        for text in rules {
+            let rule = Rule::parse(text, origin.clone(), bases);
+            let target = match list {
+                List::Deny => &mut self.policy.deny,
+                List::Ask => &mut self.policy.ask,
+                List::Allow => &mut self.policy.allow,
+                List::Granted => &mut self.policy.granted,
+            };
+            match rule {
+                Ok(rule) => target.push(rule),
+                Err(error) => {
+                    let mut message = format!("Ignored the rule {text:?} of {origin}: it {}", error.reason);
+                    if list.holds_back() {
+                        let tool = error.tool.as_deref();
+                        message.push_str(&format!("; {} asks", tool.unwrap_or("every tool")));
+                        self.policy.ask.push(Rule::instead(text, tool, origin.clone()));
+                    }
+                    self.diagnostics.push(about(origin, "permission_rule", message));
+                }
+            }
+        }
+    }
+
+    /// Rules about domains are kept for a proxy that decides; without one they hold nothing back.
+    fn tell_unenforced(&mut self) {
+        let rules = self.policy.deny.iter().chain(&self.policy.ask).filter(|rule| rule.is_of_network());
+        let found: Vec<Diagnostic> = rules
+            .map(|rule| {
+                let message =
+                    format!("The rule {:?} of {} is not enforced: pith sees no domains", rule.text, rule.origin);
+                about(&rule.origin, "permission_unenforced", message)
+            })
+            .collect();
+        self.diagnostics.extend(found);
+    }
+
+    fn invalid(&mut self, file: &File, key: &str, value: &Value, expected: &str) {
+        let message = format!("Invalid {key} setting: {value}. Expected {expected}. File: {}", file.path.display());
+        self.report(file.path, message);
+    }
+
+    fn report(&mut self, path: &Path, message: String) {
+        self.diagnostics.push(Diagnostic::warning("permission_settings", path, message));
+    }
+}
+
+fn about(origin: &Origin, code: &'static str, message: String) -> Diagnostic {
+    match origin {
+        Origin::File(path) => Diagnostic::warning(code, path, message),
+        Origin::Flag(_) | Origin::Session | Origin::Host => {
+            Diagnostic { path: None, ..Diagnostic::warning(code, "", message) }
+        }
+    }
+}
