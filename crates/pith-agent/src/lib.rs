@@ -21,7 +21,7 @@ pub use blocking::blocking;
 pub use futures_util::future::BoxFuture;
 pub use link::{CallOverrides, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
-pub use tool::{Exposure, Hints, Origin, Tool, ToolContext, ToolOutput, ToolUpdate, is_named_by};
+pub use tool::{Exposure, Hints, Origin, Reach, Tool, ToolContext, ToolOutput, ToolUpdate, is_named_by};
 pub use tool_call_hook::{ToolCallHook, Verdict};
 pub use toolset::Toolset;
 

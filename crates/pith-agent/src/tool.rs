@@ -52,6 +52,11 @@ pub trait Tool: Send + Sync {
         &self.spec().parameters
     }
 
+    /// Returns what calls may change on the machine.
+    fn reach(&self) -> Reach {
+        Reach::Anything
+    }
+
     /// Corrects arguments in forms that models are known to get wrong, before validation.
     fn adapt(&self, arguments: Map<String, Value>) -> Map<String, Value> {
         arguments
@@ -113,6 +118,15 @@ impl ToolOutput {
         self.details = Some(details);
         self
     }
+}
+
+/// What the calls of a tool may change on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Nothing,
+    /// The file that the call names; the tool itself has it recorded before.
+    OneFile,
+    Anything,
 }
 
 /// How the model learns of a tool.

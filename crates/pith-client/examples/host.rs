@@ -82,7 +82,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("extension: {}", events.find(notified).await?);
 
     let messages = pith.call(GetForkMessages {}).await?.messages; // fork
-    let forked = pith.call(Fork { entry_id: messages[0].entry_id.clone() }).await?;
+    let forked = pith.call(Fork { entry_id: messages[0].entry_id.clone(), restore_files: None }).await?;
     println!("fork before: {}", forked.text.unwrap_or_default());
     show(pith.run("and now something else").await?).await?;
     let path = pith.call(GetState {}).await?.session_file.ok_or("no session file")?;

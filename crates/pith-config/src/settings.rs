@@ -3,6 +3,7 @@
 //! Reading only: nothing in pith rewrites a settings file on its own.
 
 mod acp;
+mod checkpoints;
 mod keys;
 mod load;
 mod mcp;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub use acp::Acp;
+pub use checkpoints::{CheckpointMode, Checkpoints};
 pub use keys::UnknownKey;
 pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys, written};
 pub use mcp::Mcp;
@@ -60,6 +62,7 @@ pub struct Settings {
     pub tools: Tools,
     /// Only to see that it has changed: a sandbox is made from the files themselves, where a mistake is an error.
     pub sandbox: Option<Value>,
+    pub checkpoints: Checkpoints,
     /// The most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
     pub tasks: Tasks,
@@ -107,6 +110,7 @@ impl Default for Settings {
             mcp: Mcp::default(),
             tools: Tools::default(),
             sandbox: None,
+            checkpoints: Checkpoints::default(),
             max_turns: None,
             tasks: Tasks::default(),
             default_project_trust: DefaultTrust::default(),

@@ -1,5 +1,6 @@
 //! The `data` of responses.
 
+mod checkpoints;
 mod hello;
 mod mcp;
 mod project;
@@ -15,6 +16,9 @@ use crate::commands::{Answer, InterruptMode, QueueMode};
 use crate::todos::TodoPhase;
 use crate::{Message, Model, ThinkingLevel, Usage};
 
+pub use checkpoints::{
+    CheckpointCoverage, CheckpointFile, Checkpoints, FileChange, ListedCheckpoint, Restored, SkippedFile,
+};
 pub use hello::{Accept, Capabilities, Client, Greeting, Limits, PROTOCOL_VERSION, Server, Wire};
 pub use mcp::{McpServer, McpServerInfo, McpServerState, McpServerStates, McpServers, McpTool};
 pub use project::{
@@ -68,6 +72,12 @@ pub struct Forked {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     pub cancelled: bool,
+    /// The files that went back, if the host asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Vec<String>>,
+    /// Those that stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Vec<SkippedFile>>,
 }
 
 /// Answer of `get_state`.
@@ -303,5 +313,7 @@ answers!(
     Tree,
     Navigated,
     Sessions,
+    Checkpoints,
+    Restored,
     Greeting,
 );

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::answers::SkippedFile;
 use crate::commands::Answer;
 use crate::events::SandboxDenial;
 
@@ -20,6 +21,8 @@ pub enum AuditRecord {
     Sandbox(SandboxRecord),
     /// The sandbox has refused a tool call something.
     Denied(DeniedRecord),
+    /// Files were put back.
+    Restore(RestoreRecord),
     #[serde(untagged)]
     Other(Map<String, Value>),
 }
@@ -63,6 +66,17 @@ pub struct PermissionRecord {
     /// How long the call waited for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+}
+
+/// Which files went back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreRecord {
+    pub restored: Vec<String>,
+    pub skipped: Vec<SkippedFile>,
+    /// The checkpoint that takes it back.
+    pub undo_id: String,
 }
 
 macro_rules! words {

@@ -203,8 +203,8 @@ commands! {
     // sessions
     "new_session" => NewSession { parent_session as "parentSession": Option<String> } -> Cancelled;
     "switch_session" => SwitchSession { session_path as "sessionPath": String } -> Cancelled;
-    "fork" => Fork { entry_id as "entryId": String } -> Forked;
-    "branch" => Branch { entry_id as "entryId": String } -> Forked;
+    "fork" => Fork { entry_id as "entryId": String, restore_files as "restoreFiles": Option<bool> } -> Forked;
+    "branch" => Branch { entry_id as "entryId": String, restore_files as "restoreFiles": Option<bool> } -> Forked;
     "clone" => CloneSession {} -> Cancelled;
     "get_fork_messages" => GetForkMessages {} -> ForkMessages;
     "get_branch_messages" => GetBranchMessages {} -> ForkMessages;
@@ -216,11 +216,17 @@ commands! {
     /// The sessions of this working directory, or of all.
     "list_sessions" => ListSessions { all: Option<bool> } -> Sessions;
     /// Continues from another entry of the session.
-    "navigate_tree" => NavigateTree { target_id as "targetId": String, summarize: Option<bool>, custom_instructions as "customInstructions": Option<String>, replace_instructions as "replaceInstructions": Option<bool>, label: Option<String> } -> Navigated;
+    "navigate_tree" => NavigateTree { target_id as "targetId": String, summarize: Option<bool>, custom_instructions as "customInstructions": Option<String>, replace_instructions as "replaceInstructions": Option<bool>, label: Option<String>, restore_files as "restoreFiles": Option<bool> } -> Navigated;
     /// Puts a bookmark on an entry, or removes it.
     "set_label" => SetLabel { entry_id as "entryId": String, label: Option<String> } -> ();
     "set_session_name" => SetSessionName { name: String } -> ();
     "export_html" => ExportHtml { output_path as "outputPath": Option<String> } -> Exported;
+
+    // checkpoints
+    /// What files were before the calls of this session, newest first.
+    "list_checkpoints" => ListCheckpoints { limit: Option<u64> } -> Checkpoints;
+    /// Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint.
+    "restore_checkpoint" => RestoreCheckpoint { checkpoint_id as "checkpointId": Option<String>, paths: Option<Vec<String>>, dry_run as "dryRun": Option<bool>, force: Option<bool> } -> Restored;
 
     // MCP servers
     /// Replaces the host's MCP servers, by name, as in `mcpServers` of a file; `wait` answers when they have started.

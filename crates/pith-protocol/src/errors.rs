@@ -63,6 +63,8 @@ codes! {
     DirectoryMissing = "directory_missing",
     /// There is no such entry, or none that the command can be used on.
     EntryNotFound = "entry_not_found",
+    /// There is no such checkpoint.
+    CheckpointNotFound = "checkpoint_not_found",
     /// The session has nothing yet that could be copied or exported, or is in memory only.
     NothingThere = "nothing_there",
     /// A file could not be read or written.

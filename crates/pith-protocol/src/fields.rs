@@ -148,6 +148,33 @@ impl Field for bool {
     }
 }
 
+/// A count.
+impl Field for u64 {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<u64>()
+    }
+
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        match value {
+            None | Some(Value::Null) => Err(place.missing()),
+            Some(value) => value.as_u64().ok_or_else(|| place.expected("whole number", &value)),
+        }
+    }
+}
+
+impl Field for Vec<String> {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<Vec<String>>()
+    }
+
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        let items = Vec::<Value>::read(value, place)?;
+        items.into_iter().enumerate().map(|(index, item)| String::read(Some(item), &place.element(index))).collect()
+    }
+}
+
 impl Field for Vec<Value> {
     #[cfg(feature = "schema")]
     fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {

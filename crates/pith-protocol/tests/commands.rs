@@ -66,6 +66,13 @@ const COMMANDS: &str = r#"
 {"type":"list_sessions","all":true}
 {"type":"navigate_tree","targetId":"a"}
 {"type":"navigate_tree","targetId":"a","summarize":true,"customInstructions":"b","replaceInstructions":false,"label":"c"}
+{"type":"navigate_tree","targetId":"a","restoreFiles":true}
+{"type":"fork","entryId":"a","restoreFiles":true}
+{"type":"branch","entryId":"a","restoreFiles":true}
+{"type":"list_checkpoints"}
+{"type":"list_checkpoints","limit":3}
+{"type":"restore_checkpoint","checkpointId":"a"}
+{"type":"restore_checkpoint","checkpointId":"a","paths":["b"],"dryRun":true,"force":false}
 {"type":"set_label","entryId":"a"}
 {"type":"set_label","entryId":"a","label":"b"}
 {"type":"set_session_name","name":"a"}

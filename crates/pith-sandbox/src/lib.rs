@@ -18,6 +18,7 @@ pub mod watch;
 mod worker;
 
 pub use policy::{NetworkRule, Policy};
+pub use protected::below as protected_below;
 pub use settings::{NetworkMode, Profile, Require, SandboxSettings};
 pub use support::Support;
 #[cfg(target_os = "linux")]

@@ -25,7 +25,7 @@ const IN_HOME: [&str; 12] = [
 ];
 
 /// The protected paths below these roots, whether they exist or not.
-pub(crate) fn below(roots: &[PathBuf], places: &Places, allow_git_config: bool) -> Vec<PathBuf> {
+pub fn below(roots: &[PathBuf], places: &Places, allow_git_config: bool) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for root in roots {
         all.extend(IN_ROOT.iter().map(|name| root.join(name)));

@@ -126,6 +126,8 @@ impl Session {
             Command::GetTree(call) => self.get_tree(&call, self.reply(id)),
             Command::ListSessions(call) => self.list_sessions(&call, self.reply(id)),
             Command::NavigateTree(call) => self.navigate_tree(call, self.reply(id)),
+            Command::ListCheckpoints(call) => self.list_checkpoints(&call, self.reply(id)),
+            Command::RestoreCheckpoint(call) => self.restore_checkpoint(call, self.reply(id)),
             Command::SetLabel(call) => self.set_label(&call, self.reply(id)),
             Command::GetCommands(_) => self.get_commands(self.reply(id)),
             Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),

@@ -4,14 +4,14 @@
 //! names the owner to tell instead.
 
 use pith_protocol::CommandError;
-use pith_protocol::answers::{Exported, Navigated};
+use pith_protocol::answers::{Checkpoints, Exported, Navigated};
 use std::collections::HashMap;
 use std::panic::resume_unwind;
 
 use pith_agent::{Turn, blocking};
 use pith_ext::Boundary;
 use pith_ext::outgoing::Answer;
-use pith_protocol::commands::{ExportHtml, ListSessions, NavigateTree};
+use pith_protocol::commands::{ExportHtml, ListCheckpoints, ListSessions, NavigateTree};
 use pith_store::{SessionSummary, StoreReport};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
@@ -74,6 +74,10 @@ pub(crate) enum JobEnd {
     Listed {
         reply: Reply<ListSessions>,
         sessions: Vec<SessionSummary>,
+    },
+    CheckpointsListed {
+        reply: Reply<ListCheckpoints>,
+        answer: Result<Checkpoints, CommandError>,
     },
     /// Extensions have been told of a move in the tree.
     MoveTold {

@@ -26,6 +26,7 @@ mod run;
 
 // What it works with.
 mod audit;
+mod checkpoints;
 mod export;
 mod integrations;
 mod mcp;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pith_ext::EventName;
-use pith_protocol::answers::{ForkMessage, ForkMessages, ListedSession, Navigated, Sessions};
+use pith_protocol::answers::{ForkMessage, ForkMessages, ListedSession, Navigated, Restored, Sessions};
 use pith_protocol::commands::{GetEntries, GetTree, ListSessions, NavigateTree, SetLabel};
 use pith_protocol::{CommandError, Entry, ErrorCode, Message};
 use pith_store::{
@@ -12,7 +12,9 @@ use pith_store::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::compaction::{BranchMaterial, FileLists, Summary, SummaryFailure, SummaryTask};
+use crate::admission::Step;
+use crate::checkpoints::Since;
+use crate::compaction::{Author, BranchMaterial, FileLists, Summary, SummaryFailure, SummaryTask};
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
 use crate::session::Session;
@@ -28,6 +30,17 @@ pub(crate) struct Navigation {
     text: Option<String>,
     target: String,
     label: Option<String>,
+    /// The entries whose calls are undone, if files are to go back.
+    undone: Option<Vec<EntryId>>,
+}
+
+/// A move that has happened and waits for files that go back.
+pub(crate) struct Moved {
+    from_id: Option<EntryId>,
+    has_moved: bool,
+    author: Option<Author>,
+    answer: Navigated,
+    reply: Reply<NavigateTree>,
 }
 
 impl Session {
@@ -162,14 +175,15 @@ impl Session {
             Ok(destination) => destination,
             Err(error) => return Err(Box::new((error.into(), reply))),
         };
+        let left = self.store.left_behind(destination.leaf.as_deref()).unwrap_or_default();
         let navigation = Navigation {
             reply,
             leaf: destination.leaf,
             text: destination.text,
             target: call.target_id,
             label: call.label,
+            undone: (call.restore_files == Some(true)).then(|| left.clone()),
         };
-        let left = self.store.left_behind(navigation.leaf.as_deref()).unwrap_or_default();
         if given.is_some() || !call.summarize.unwrap_or(false) || left.is_empty() {
             self.finish_move(navigation, given);
             return Ok(());
@@ -221,7 +235,7 @@ impl Session {
 
     /// Moves the leaf and appends the summary there.
     fn finish_move(&mut self, navigation: Navigation, summary: Option<Summary>) {
-        let Navigation { reply, leaf, text, target, label } = navigation;
+        let Navigation { reply, leaf, text, target, label, undone } = navigation;
         let from_id = self.store.leaf().map(EntryId::from);
         if let Err(error) = self.store.move_leaf(leaf.as_deref()) {
             return self.answer(reply, Err(error.into()));
@@ -249,7 +263,31 @@ impl Session {
             leaf_id: Some(self.store.leaf().map(str::to_owned)),
             text,
             summary_entry: summary.and_then(|id| self.store.tree().entry(&id)).map(Entry::from_object),
+            restored: None,
+            skipped: None,
         };
+        let moved = Moved { from_id, has_moved, author, answer, reply };
+        match undone {
+            Some(entries) => self.put_back_after_move(entries, moved),
+            None => self.end_move(moved),
+        }
+    }
+
+    fn put_back_after_move(&mut self, entries: Vec<EntryId>, moved: Moved) {
+        let work = self.put_back(Since::Entries { session: self.store.id().to_owned(), entries });
+        let moved = Box::new(moved);
+        self.begin_step(async move { Step::MoveRestored { moved, outcome: work.await } });
+    }
+
+    pub(crate) fn on_move_restored(&mut self, mut moved: Moved, outcome: Result<Restored, CommandError>) {
+        let Restored { restored, skipped, .. } = self.take_restored(outcome);
+        (moved.answer.restored, moved.answer.skipped) = (Some(restored), Some(skipped));
+        self.end_move(moved);
+    }
+
+    /// Tells extensions of a move, then answers.
+    fn end_move(&mut self, moved: Moved) {
+        let Moved { from_id, has_moved, author, answer, reply } = moved;
         if has_moved {
             self.tell_of_move(from_id, author, answer, reply);
         } else {

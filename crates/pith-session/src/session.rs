@@ -316,6 +316,7 @@ impl Session {
             JobEnd::CommandRan(key) => self.on_command_ran(key),
             JobEnd::Exported { reply, answer } => self.answer(reply, answer),
             JobEnd::Listed { reply, sessions } => self.on_listed(reply, sessions),
+            JobEnd::CheckpointsListed { reply, answer } => self.answer(reply, answer),
             JobEnd::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
             JobEnd::StartOverdue => self.give_up_start(),
             JobEnd::ServersReady(answer) => self.on_servers_ready(answer),

@@ -14,7 +14,7 @@ static ENTRY_ID: LazyLock<Regex> = LazyLock::new(|| pattern("\"([0-9a-f]{8})\"")
 static CALL_ID: LazyLock<Regex> = LazyLock::new(|| pattern("\"([0-9a-f]{16})\""));
 static COMMAND_ID: LazyLock<Regex> = LazyLock::new(|| pattern("\"req-\\d+\""));
 static MOMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"\d{4}-\d\d-\d\dT\d\d([:-])\d\d[:-]\d\d[.-]\d{3}Z"));
-static MILLIS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b1[789]\d{11}\b"));
+static MILLIS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b(c?)1[789]\d{11}\b"));
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a valid pattern")
@@ -57,7 +57,7 @@ impl Normal {
                     if &found[1] == ":" { "2026-01-01T12:00:00.000Z" } else { "2026-01-01T12-00-00-000Z" }
                 })
                 .into_owned();
-        text = MILLIS.replace_all(&text, "1767268800000").into_owned();
+        text = MILLIS.replace_all(&text, "${1}1767268800000").into_owned();
         text = UUID
             .replace_all(&text, |found: &Captures<'_>| {
                 let digits = self.digits(&found[0]);

@@ -20,6 +20,7 @@ pub mod truncate;
 mod arguments;
 mod bridge;
 mod builtin;
+mod checkpoints;
 mod command;
 mod confine;
 mod denied;

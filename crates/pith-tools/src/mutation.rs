@@ -28,6 +28,7 @@ pub(crate) struct Target {
 /// Runs a call that changes the file in its argument `path`. `read` takes the other arguments, `change` does the work
 /// on a thread when the earlier calls on the same file are done.
 pub(crate) fn change_file<T: Send + 'static>(
+    tool: &'static str,
     workbench: Arc<Workbench>,
     arguments: Map<String, Value>,
     context: ToolContext,
@@ -45,11 +46,17 @@ pub(crate) fn change_file<T: Send + 'static>(
         let outcome = async {
             let (target, place, input) = queued?;
             let turn = place.turn(&context.cancel).await?;
+            if let Some(recorder) = &workbench.checkpoints {
+                recorder.wake();
+            }
             // Always waited for, so that the answer tells what happened.
             let bench = Arc::clone(&workbench);
             bench
                 .on_thread(move || {
+                    let call = &context.call_id;
+                    workbench.before_change(call, tool, &target.path);
                     let outcome = change(&workbench, &target, &input, &context.cancel);
+                    workbench.after_change(call);
                     drop(turn);
                     outcome
                 })

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use pith_agent::blocking;
+use pith_checkpoints::Recorder;
 use pith_protocol::ImageBlock;
 use tokio::sync::Semaphore;
 
@@ -26,6 +27,8 @@ pub struct Workbench {
     pub confinement: Confinement,
     /// What the kernel holds commands and file tools to.
     pub sandbox: Option<Arc<Sandbox>>,
+    /// Keeps what files were before tools change them.
+    pub checkpoints: Option<Arc<Recorder>>,
     /// Commands that may still have processes; ended by [`Jobs::shutdown_all`].
     pub jobs: Arc<Jobs>,
     pub auto_resize_images: bool,
@@ -39,7 +42,7 @@ pub struct Workbench {
 }
 
 /// What a workbench is made of; the default has no supervisor.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct WorkbenchOptions {
     pub home: Option<PathBuf>,
     pub shell: Shell,
@@ -55,6 +58,7 @@ pub struct WorkbenchOptions {
     /// The program that supervises commands; without one, ending their processes is best effort.
     pub supervisor: Option<Supervisor>,
     pub sandbox: Option<Arc<Sandbox>>,
+    pub checkpoints: Option<Arc<Recorder>>,
 }
 
 impl Default for WorkbenchOptions {
@@ -69,6 +73,7 @@ impl Default for WorkbenchOptions {
             keep_background: false,
             supervisor: None,
             sandbox: None,
+            checkpoints: None,
         }
     }
 }
@@ -98,6 +103,7 @@ impl Workbench {
             output_dir: OutputDir::below(options.temp).into(),
             confinement: Confinement::new(options.roots, options.sandbox.as_deref()),
             sandbox: options.sandbox,
+            checkpoints: options.checkpoints,
             jobs: Jobs::new(options.supervisor, options.keep_background).into(),
             auto_resize_images: options.auto_resize_images,
             seen: SeenFiles::new(options.warn_changed_files).into(),
@@ -117,6 +123,7 @@ impl Workbench {
             output_dir: self.output_dir.clone(),
             confinement: Confinement::new(options.roots, options.sandbox.as_deref()),
             sandbox: options.sandbox,
+            checkpoints: options.checkpoints,
             jobs: self.jobs.clone(),
             auto_resize_images: options.auto_resize_images,
             seen: self.seen.clone(),
@@ -138,6 +145,7 @@ impl Workbench {
             output_dir: self.output_dir.clone(),
             confinement: self.confinement.clone(),
             sandbox: self.sandbox.clone(),
+            checkpoints: self.checkpoints.clone(),
             jobs: self.jobs.clone(),
             auto_resize_images: self.auto_resize_images,
             seen: self.seen.clone(),

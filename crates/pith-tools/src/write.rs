@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -57,11 +57,20 @@ impl Tool for Write {
         vec!["Use write only for new files or complete rewrites"]
     }
 
+    fn reach(&self) -> Reach {
+        Reach::OneFile
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         let content = |arguments: &Arguments| arguments.text("content").map(str::to_owned);
-        change_file(self.workbench.clone(), arguments, context, content, |workbench, target, content, cancel| {
-            write(workbench, target, content, cancel)
-        })
+        change_file(
+            "write",
+            self.workbench.clone(),
+            arguments,
+            context,
+            content,
+            |workbench, target, content, cancel| write(workbench, target, content, cancel),
+        )
     }
 }
 

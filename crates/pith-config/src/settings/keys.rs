@@ -10,7 +10,7 @@ use pith_protocol::{
 };
 use serde_json::{Map, Value};
 
-use super::{DefaultTrust, Fsync, HandoffThinking};
+use super::{CheckpointMode, DefaultTrust, Fsync, HandoffThinking};
 use crate::diagnostic::Diagnostic;
 use crate::near::near;
 
@@ -134,6 +134,11 @@ const KEYS: &[Key] = &[
     key("sandbox.env.pass", Kind::Texts),
     key("sandbox.env.drop", Kind::Texts),
     key("sandbox.hostCommands", Kind::Flag),
+    user_key("checkpoints.mode", Kind::Word(CheckpointMode::WORDS)),
+    user_key("checkpoints.maxFiles", Kind::Count),
+    user_key("checkpoints.maxFileMb", Kind::Count),
+    user_key("checkpoints.maxTotalMb", Kind::Count),
+    user_key("checkpoints.maxAgeDays", Kind::Count),
     key("maxTurns", Kind::Count),
     key("tasks.todoClearDelay", Kind::Seconds),
     user_key("defaultProjectTrust", Kind::Word(DefaultTrust::WORDS)),

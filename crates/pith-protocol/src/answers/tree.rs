@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::checkpoints::SkippedFile;
 use crate::Entry;
 
 /// Answer of `get_fork_messages` and `get_branch_messages`.
@@ -95,12 +96,18 @@ pub struct Navigated {
     /// The summary of the branch that was left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Entry>,
+    /// The files that went back, if the host asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Vec<String>>,
+    /// Those that stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Vec<SkippedFile>>,
 }
 
 impl Navigated {
     /// Nothing has moved.
     pub fn cancelled() -> Self {
-        Navigated { cancelled: true, leaf_id: None, text: None, summary_entry: None }
+        Navigated { cancelled: true, leaf_id: None, text: None, summary_entry: None, restored: None, skipped: None }
     }
 }
 

@@ -131,6 +131,7 @@ fn is_ordered(command: &Command) -> bool {
                 | Command::Branch(_)
                 | Command::CloneSession(_)
                 | Command::NavigateTree(_)
+                | Command::RestoreCheckpoint(_)
                 | Command::Compact(_)
                 | Command::Reload(_)
         )

@@ -1,8 +1,9 @@
 //! Steps: decisions of extensions that later commands wait for, one at a time, and how the session goes on after each.
 
 use pith_ext::{DiscoveredResources, InputVerdict, LoadReport};
-use pith_protocol::answers::Navigated;
-use pith_protocol::commands::NavigateTree;
+use pith_protocol::CommandError;
+use pith_protocol::answers::{Navigated, Restored};
+use pith_protocol::commands::{NavigateTree, RestoreCheckpoint};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -11,6 +12,8 @@ use crate::compaction::Summary;
 use crate::jobs::{Job, JobEnd};
 use crate::mcp::McpInput;
 use crate::models::ModelAnswer;
+use crate::navigation::Moved;
+use crate::replace::ReplacementReply;
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -37,6 +40,12 @@ pub(crate) enum Step {
         is_refused: bool,
         summary: Result<Option<Summary>, String>,
     },
+    /// Files were put back.
+    FilesRestored { reply: Reply<RestoreCheckpoint>, outcome: Result<Restored, CommandError> },
+    /// Files were put back after a move in the tree.
+    MoveRestored { moved: Box<Moved>, outcome: Result<Restored, CommandError> },
+    /// Files were put back after a fork has taken the place of the session.
+    ForkRestored { reply: ReplacementReply, text: Option<String>, outcome: Result<Restored, CommandError> },
     /// Extensions were told of a move in the tree.
     MoveTold { answer: Navigated, reply: Reply<NavigateTree> },
 }
@@ -108,6 +117,9 @@ impl Session {
             Step::NavigationDecided { call, reply, is_refused, summary } => {
                 self.on_navigation_decided(call, reply, is_refused || was_aborted, summary);
             }
+            Step::FilesRestored { reply, outcome } => self.on_files_restored(reply, outcome),
+            Step::MoveRestored { moved, outcome } => self.on_move_restored(*moved, outcome),
+            Step::ForkRestored { reply, text, outcome } => self.on_fork_restored(reply, text, outcome),
             Step::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
         }
         self.admit_waiting();

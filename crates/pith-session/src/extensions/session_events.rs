@@ -45,6 +45,7 @@ impl Session {
             custom_instructions,
             replace_instructions: Some(replace_instructions),
             label,
+            restore_files: None,
         };
         let reply = Reply::<NavigateTree>::to_extension(|moved| match moved {
             Ok(moved) => answer.send(outgoing::Replaced { cancelled: moved.cancelled }),

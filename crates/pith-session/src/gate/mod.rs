@@ -1,11 +1,15 @@
 //! The gate: what a tool call passes before it runs, and what sees its result, in the run's own task.
 //!
-//! Extensions decide first, one call after the other (`admit`).
+//! Extensions decide first, one call after the other (`admit`). What happens when a call is about to start (`permit`)
+//! has a file of its own for each step.
+
+mod checkpoint;
 
 use std::sync::Arc;
 
 use pith_agent::link::Call;
-use pith_agent::{BoxFuture, ToolCallHook, ToolOutput, Verdict};
+use pith_agent::{BoxFuture, Tool, ToolCallHook, ToolOutput, Verdict};
+use pith_checkpoints::Recorder;
 use pith_ext::ExtensionHandle;
 use pith_tools::image::Rules;
 use serde_json::{Map, Value};
@@ -16,6 +20,8 @@ use crate::tools::images;
 /// What the calls of one answer pass. A part that is `None` costs nothing.
 struct Gate {
     extensions: Option<ExtensionHandle>,
+    /// Set if calls are covered that may change any file.
+    checkpoints: Option<Arc<Recorder>>,
     /// How images in results that extensions change are fitted to the model.
     images: Rules,
 }
@@ -23,8 +29,12 @@ struct Gate {
 impl Session {
     /// The gate for the calls of the next answer; `None` if nothing would hold a call up.
     pub(crate) fn gate(&self) -> Option<Arc<dyn ToolCallHook>> {
-        let extensions = self.extension_handle().cloned()?;
-        Some(Arc::new(Gate { extensions: Some(extensions), images: self.workbench().image_rules() }))
+        let extensions = self.extension_handle().cloned();
+        let checkpoints = self.workbench().checkpoints.clone().filter(|recorder| recorder.covers_commands());
+        if extensions.is_none() && checkpoints.is_none() {
+            return None;
+        }
+        Some(Arc::new(Gate { extensions, checkpoints, images: self.workbench().image_rules() }))
     }
 }
 
@@ -35,6 +45,20 @@ impl ToolCallHook for Gate {
                 Some(extensions) => extensions.admit(call, arguments).await,
                 None => Verdict::Run(arguments),
             }
+        })
+    }
+
+    fn permit<'a>(
+        &'a self,
+        call: &'a Call,
+        tool: &'a dyn Tool,
+        _arguments: &'a Map<String, Value>,
+    ) -> BoxFuture<'a, Result<(), ToolOutput>> {
+        Box::pin(async move {
+            if let Some(recorder) = &self.checkpoints {
+                checkpoint::before(recorder, call, tool).await;
+            }
+            Ok(())
         })
     }
 

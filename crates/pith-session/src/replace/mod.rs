@@ -16,12 +16,15 @@ use pith_protocol::{CommandError, ErrorCode};
 use std::path::{Path, PathBuf};
 
 use pith_ext::ExtensionSource;
+use pith_protocol::answers::Restored;
 use pith_protocol::commands::{Branch, CloneSession, Fork, NewSession, SwitchSession};
 use pith_store::{Kind, Role, SessionStore, StoreError};
 use serde_json::Value;
 use tracing::debug;
 
 use crate::activity::AfterSettled;
+use crate::admission::Step;
+use crate::checkpoints::Since;
 use crate::extensions::StartReason;
 use crate::jobs::{Job, JobEnd};
 use crate::reply::Reply;
@@ -135,7 +138,8 @@ impl Session {
 
     pub(crate) fn fork(&mut self, call: Fork, reply: Reply<Fork>) {
         if self.is_forkable(&call.entry_id) {
-            self.replace(Target::Before(call.entry_id), ReplacementReply::Fork(reply));
+            let undone = self.undone_by_fork(&call.entry_id, call.restore_files);
+            self.replace(Target::Before(call.entry_id), ReplacementReply::Fork(reply, undone));
         } else {
             self.answer(reply, Err(StoreError::NotForkable.into()));
         }
@@ -143,7 +147,8 @@ impl Session {
 
     pub(crate) fn branch(&mut self, call: Branch, reply: Reply<Branch>) {
         if self.is_forkable(&call.entry_id) {
-            self.replace(Target::Before(call.entry_id), ReplacementReply::Branch(reply));
+            let undone = self.undone_by_fork(&call.entry_id, call.restore_files);
+            self.replace(Target::Before(call.entry_id), ReplacementReply::Branch(reply, undone));
         } else {
             self.answer(reply, Err(CommandError::new(ErrorCode::EntryNotFound, "Invalid entry ID for branching")));
         }
@@ -154,6 +159,13 @@ impl Session {
             Some(leaf) => self.replace(Target::Whole(leaf), ReplacementReply::Clone(reply)),
             None => self.answer(reply, Err(StoreError::NothingToClone.into())),
         }
+    }
+
+    /// The calls that a fork leaves out, if the files they changed are to go back.
+    fn undone_by_fork(&self, entry: &str, restore_files: Option<bool>) -> Option<Since> {
+        let leaf = self.store.destination(entry).ok().filter(|_| restore_files == Some(true))?.leaf;
+        let entries = self.store.left_behind(leaf.as_deref()).ok()?;
+        Some(Since::Entries { session: self.store.id().to_owned(), entries })
     }
 
     pub(crate) fn is_forkable(&self, entry: &str) -> bool {
@@ -274,7 +286,7 @@ impl Session {
         } else {
             (self.extensions.find)(&cwd)
         };
-        let outcome = ReplacementOutcome::Done { text: successor.text.clone() };
+        let outcome = ReplacementOutcome::Done { text: successor.text.clone(), files: None };
         let leaving = self.extension_handle().cloned();
         if leaving.is_none() && sources.is_empty() {
             self.install(successor);
@@ -342,10 +354,26 @@ impl Session {
         }
     }
 
-    /// Answers the command, then serves later ones.
-    fn end_replacement(&mut self, reply: ReplacementReply, outcome: Result<ReplacementOutcome, CommandError>) {
+    /// Answers the command, after files have gone back if they are to, then serves later ones.
+    fn end_replacement(&mut self, mut reply: ReplacementReply, outcome: Result<ReplacementOutcome, CommandError>) {
         debug!(target: "pith::session", is_ok = outcome.is_ok(), id = self.store.id(), "replacement: ended");
+        if let Ok(ReplacementOutcome::Done { text, .. }) = &outcome
+            && let Some(since) = reply.take_undone()
+        {
+            let (text, work) = (text.clone(), self.put_back(since));
+            return self.begin_step(async move { Step::ForkRestored { reply, text, outcome: work.await } });
+        }
         reply.send(&mut *self.out, outcome);
         self.admit_waiting();
+    }
+
+    pub(crate) fn on_fork_restored(
+        &mut self,
+        reply: ReplacementReply,
+        text: Option<String>,
+        outcome: Result<Restored, CommandError>,
+    ) {
+        let files = Some(self.take_restored(outcome));
+        reply.send(&mut *self.out, Ok(ReplacementOutcome::Done { text, files }));
     }
 }

@@ -78,6 +78,7 @@ impl Session {
         self.note_progress(message);
         self.note_spending(message);
         if let Some(answer) = message.as_assistant() {
+            self.note_checkpoint_place(&entry);
             self.report_late_failure(answer);
         }
         let must_wait = is_user || self.options.fsync == Fsync::Always;
@@ -129,6 +130,7 @@ impl Session {
             },
             is_error: output.is_error,
         });
+        self.end_checkpoint(&call.id);
     }
 }
 

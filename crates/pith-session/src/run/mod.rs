@@ -74,6 +74,7 @@ impl Session {
         // Prompts are refused if this fails. Runs that extensions start go on; their entries wait until the other
         // process releases the file.
         let _ = self.store.lock();
+        self.begin_checkpoints();
         let cancel = CancellationToken::new();
         let (to_session, events) = mpsc::channel(BACKLOG);
         let prompted = start.prompted.map(|input| Prompted {

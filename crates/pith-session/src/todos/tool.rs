@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
@@ -80,6 +80,10 @@ impl Tool for TodoWrite {
     /// Changes in one answer must be applied in order.
     fn is_sequential(&self) -> bool {
         true
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Nothing
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, _context: ToolContext) -> BoxFuture<'static, ToolOutput> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Exposure, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Exposure, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
@@ -90,6 +90,10 @@ impl Tool for ToolSearch {
 
     fn rules(&self) -> Vec<&str> {
         self.servers.iter().map(String::as_str).collect()
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Nothing
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, _context: ToolContext) -> BoxFuture<'static, ToolOutput> {

@@ -12,7 +12,7 @@ pub(crate) use document::same_text;
 use std::io::Read;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
@@ -135,8 +135,12 @@ impl Tool for EditTool {
         adapt(arguments)
     }
 
+    fn reach(&self) -> Reach {
+        Reach::OneFile
+    }
+
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
-        change_file(self.workbench.clone(), arguments, context, parse, |workbench, target, edits, cancel| {
+        change_file("edit", self.workbench.clone(), arguments, context, parse, |workbench, target, edits, cancel| {
             edit(workbench, target, edits, cancel)
         })
     }

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::{Block, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -162,6 +162,10 @@ impl Tool for Read {
 
     fn rules(&self) -> Vec<&str> {
         vec!["Use read instead of cat or sed to look at files"]
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Nothing
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

@@ -13,7 +13,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,10 @@ impl Tool for SearchTool {
 
     fn snippet(&self) -> Option<&str> {
         Some(self.snippet)
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Nothing
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

@@ -224,6 +224,7 @@ impl Conversation {
             custom_instructions: None,
             replace_instructions: None,
             label: None,
+            restore_files: None,
         };
         self.seat.ask(command).await.map(drop)
     }

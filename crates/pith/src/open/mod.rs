@@ -4,6 +4,7 @@
 //! A request names the directory, the environment, the arguments and with them the session. [`Shared`] is what several
 //! sessions of one process have in common.
 
+mod checkpoints;
 mod model;
 mod options;
 pub(crate) mod tools;

@@ -10,6 +10,7 @@ use pith_tools::sandbox::Oversight;
 use pith_tools::shell::Shell;
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 
+use super::checkpoints::recorder;
 use crate::sandbox::Sandboxes;
 
 /// Makes the tools of the directories a session works in.
@@ -30,6 +31,14 @@ impl ToolMaker {
         if let Some(roots) = &mut options.roots {
             roots.extend_from_slice(&self.additional_roots);
         }
+        options.checkpoints = Some(recorder(
+            cwd,
+            &settings.checkpoints,
+            &self.agent_dir,
+            &self.environment,
+            options.sandbox.as_deref(),
+            before.and_then(|before| before.checkpoints.as_ref()),
+        ));
         let workbench = match before.filter(|before| before.base.cwd == cwd) {
             Some(before) => before.with_options(options),
             None => Workbench::new(cwd.to_owned(), options),

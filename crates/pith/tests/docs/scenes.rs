@@ -56,6 +56,7 @@ pub fn play() -> Exchanges {
     foreign_entries(&mut shown);
     xcsh(&mut shown);
     xcsh_compaction(&mut shown);
+    checkpoints(&mut shown);
     never_sent(&mut shown);
     shown
 }
@@ -285,6 +286,21 @@ fn foreign_entries(shown: &mut Exchanges) {
     let entry = entries["entries"].as_array().and_then(|entries| entries.iter().find(|entry| entry["type"] == "usage"));
     scene.keep("entry:usage", entry.expect("the entry is shown"));
     scene.ask(json!({"type": "get_audit"}));
+    scene.end();
+}
+
+fn checkpoints(shown: &mut Exchanges) {
+    let home = TempHome::new();
+    home.write_file("notes.txt", "The tests are slow.\n");
+    let script = json!({"turns": [
+        {"blocks": [call("write", json!({"path": "notes.txt", "content": "The tests are quick.\n"}))]}, {"text": "Written."},
+    ]});
+    let mut scene = Scene::start(shown, home, &script, &[]);
+    scene.prompt("Write the notes anew.");
+    let listed = scene.ask(json!({"type": "list_checkpoints", "limit": 20}));
+    let id = &listed["checkpoints"][0]["id"];
+    scene.ask(json!({"type": "restore_checkpoint", "checkpointId": id, "paths": ["notes.txt"]}));
+    scene.refused("checkpoint_not_found", json!({"type": "restore_checkpoint", "checkpointId": "c1-1"}));
     scene.end();
 }
 

@@ -181,7 +181,7 @@ async fn sessions_fork_and_resume() {
         pith.run(text).await.expect("accepted").text().await.expect("an answer");
     }
     let messages = pith.call(GetForkMessages {}).await.expect("answered").messages;
-    let forked = pith.call(Fork { entry_id: messages[1].entry_id.clone() }).await.expect("forked");
+    let forked = pith.call(Fork { entry_id: messages[1].entry_id.clone(), restore_files: None }).await.expect("forked");
     assert_eq!((forked.text.as_deref(), forked.cancelled), (Some("two"), false));
     assert_eq!(pith.call(GetMessages {}).await.expect("answered").messages.len(), 2);
     pith.run("three").await.expect("accepted").text().await.expect("an answer");

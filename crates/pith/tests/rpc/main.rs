@@ -4,6 +4,7 @@
 mod abort;
 mod acknowledged;
 mod bash;
+mod checkpoints;
 mod client;
 mod compaction;
 mod compaction_auto;
