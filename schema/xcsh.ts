@@ -124,6 +124,8 @@ export type AuditRecord = PermissionRecord & {
   kind: "sandbox";
 } | DeniedRecord & {
   kind: "denied";
+} | RestoreRecord & {
+  kind: "restore";
 } | Record<string, unknown>;
 
 /** `compaction_end` in the words of xcsh. */
@@ -221,6 +223,7 @@ export type BranchCommand = {
   id?: unknown;
   type: "branch";
   entryId: string;
+  restoreFiles?: boolean | null;
 };
 
 export type BranchResponse = {
@@ -270,6 +273,24 @@ export type Capabilities = {
   limits: Limits;
 };
 
+/** Whether a checkpoint covers all that its call may have changed. */
+export type CheckpointCoverage = "full" | "partial";
+
+/** A file that a call has changed. */
+export type CheckpointFile = {
+  /** Relative to the session's directory, absolute outside of it. */
+  path: string;
+  change: FileChange;
+  /** The size before the call; of a new file, after it. */
+  bytes: number;
+};
+
+/** Answer of `list_checkpoints`. */
+export type Checkpoints = {
+  /** Newest first. */
+  checkpoints: ListedCheckpoint[];
+};
+
 /** Empties both queues and returns what was in them. */
 export type ClearQueueCommand = {
   /** Anything; comes back in the response. */
@@ -317,7 +338,7 @@ export type Collision = {
 };
 
 /** What a host asks for. */
-export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | ListCheckpointsCommand | RestoreCheckpointCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
 
 /** Answer of `get_commands`. */
 export type Commands = {
@@ -564,7 +585,7 @@ export type Entry = MessageEntry & {
 };
 
 /** Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do not know. */
-export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "sandbox_refused" | "mcp_refused" | "extension_failed" | "shell_failed" | "internal_error";
+export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "checkpoint_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "sandbox_refused" | "mcp_refused" | "extension_failed" | "shell_failed" | "internal_error";
 
 /** Classes of failure a caller treats differently. */
 export type ErrorKind = "auth" | "rate_limit" | "overloaded" | "overflow" | "quota" | "invalid_request" | "network" | "timeout" | "protocol" | "limit";
@@ -635,6 +656,9 @@ export type Failure = {
   shouldRetry?: boolean;
 };
 
+/** What happened to a file. */
+export type FileChange = "created" | "modified" | "deleted";
+
 /** An entry in a list. */
 export type FlatNode = {
   id: string;
@@ -674,6 +698,7 @@ export type ForkCommand = {
   id?: unknown;
   type: "fork";
   entryId: string;
+  restoreFiles?: boolean | null;
 };
 
 /** A prompt that can be forked from. */
@@ -701,6 +726,10 @@ export type Forked = {
   /** The prompt that was taken back, for editing; absent when cancelled. */
   text?: string;
   cancelled: boolean;
+  /** The files that went back, if the host asked for that. */
+  restored?: string[];
+  /** Those that stay as they are. */
+  skipped?: SkippedFile[];
 };
 
 /** A line of stdin. */
@@ -1133,6 +1162,23 @@ export type Limits = {
   maxDepth: number;
 };
 
+/** What files were before the calls of this session, newest first. */
+export type ListCheckpointsCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "list_checkpoints";
+  limit?: number | null;
+};
+
+export type ListCheckpointsResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "list_checkpoints";
+  success: true;
+  data: Checkpoints;
+};
+
 /** The sessions of this working directory, or of all. */
 export type ListSessionsCommand = {
   /** Anything; comes back in the response. */
@@ -1148,6 +1194,21 @@ export type ListSessionsResponse = {
   command: "list_sessions";
   success: true;
   data: Sessions;
+};
+
+/** What a call has changed, and what can go back. */
+export type ListedCheckpoint = {
+  id: string;
+  /** The entry of the answer that the call is part of. */
+  entryId?: string;
+  toolCallId?: string;
+  /** The tool, or the command that put files back. */
+  tool: string;
+  timestamp: string;
+  coverage: CheckpointCoverage;
+  /** Why not everything is covered. */
+  reason?: string;
+  files: CheckpointFile[];
 };
 
 /** A session file without its messages. */
@@ -1360,6 +1421,7 @@ export type NavigateTreeCommand = {
   customInstructions?: string | null;
   replaceInstructions?: boolean | null;
   label?: string | null;
+  restoreFiles?: boolean | null;
 };
 
 export type NavigateTreeResponse = {
@@ -1380,6 +1442,10 @@ export type Navigated = {
   text?: string;
   /** The summary of the branch that was left. */
   summaryEntry?: Entry;
+  /** The files that went back, if the host asked for that. */
+  restored?: string[];
+  /** Those that stay as they are. */
+  skipped?: SkippedFile[];
 };
 
 export type NewSessionCommand = {
@@ -1539,7 +1605,44 @@ export type ResourceChange = {
 };
 
 /** The one answer of a command. */
-export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | ListCheckpointsResponse | RestoreCheckpointResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+
+/** Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint. */
+export type RestoreCheckpointCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "restore_checkpoint";
+  checkpointId?: string | null;
+  paths?: string[] | null;
+  dryRun?: boolean | null;
+  force?: boolean | null;
+};
+
+export type RestoreCheckpointResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "restore_checkpoint";
+  success: true;
+  data: Restored;
+};
+
+/** Which files went back. */
+export type RestoreRecord = {
+  restored: string[];
+  skipped: SkippedFile[];
+  /** The checkpoint that takes it back. */
+  undoId: string;
+};
+
+/** Answer of `restore_checkpoint`. */
+export type Restored = {
+  /** The files that went back, or would. */
+  restored: string[];
+  skipped: SkippedFile[];
+  /** The checkpoint that takes this back; absent if nothing was changed. */
+  undoId?: string;
+};
 
 /** Why the work failed. */
 export type ResultError = {
@@ -1960,6 +2063,12 @@ export type SetTodosResponse = {
   command: "set_todos";
   success: true;
   data: TodoPhases;
+};
+
+/** A file that stays as it is. */
+export type SkippedFile = {
+  path: string;
+  reason: string;
 };
 
 /** Where a command comes from. */

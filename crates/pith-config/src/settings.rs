@@ -8,6 +8,7 @@ mod keys;
 mod load;
 mod mcp;
 mod migrate;
+mod thinking;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,6 +22,7 @@ pub use checkpoints::{CheckpointMode, Checkpoints};
 pub use keys::UnknownKey;
 pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys, written};
 pub use mcp::Mcp;
+pub use thinking::ThinkingBudgets;
 
 /// Every setting a headless agent acts on, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -133,35 +135,6 @@ pub struct ResourceLists {
     pub extensions: Vec<String>,
     /// Sources, or objects with a `source` and what to take of it. Not checked.
     pub packages: Vec<Value>,
-}
-
-/// Tokens a model may think, per level, for APIs that take a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ThinkingBudgets {
-    pub minimal: u64,
-    pub low: u64,
-    pub medium: u64,
-    pub high: u64,
-}
-
-impl Default for ThinkingBudgets {
-    fn default() -> Self {
-        ThinkingBudgets { minimal: 1024, low: 2048, medium: 8192, high: 16384 }
-    }
-}
-
-impl ThinkingBudgets {
-    /// Returns the budget of a level; `xhigh` and `max` count as `high`.
-    pub fn of(&self, level: ThinkingLevel) -> u64 {
-        match level {
-            ThinkingLevel::Off => 0,
-            ThinkingLevel::Minimal => self.minimal,
-            ThinkingLevel::Low => self.low,
-            ThinkingLevel::Medium => self.medium,
-            ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => self.high,
-        }
-    }
 }
 
 /// When the context is summarised.

@@ -12,6 +12,7 @@ from .types import (
     Audit,
     BashResult,
     Cancelled,
+    Checkpoints,
     Client,
     Commands,
     CompactionResult,
@@ -40,6 +41,7 @@ from .types import (
     QueueMode,
     Queues,
     Reloaded,
+    Restored,
     SandboxProfile,
     SandboxState,
     SessionStats,
@@ -81,9 +83,9 @@ class CommandMethods:
         """See ``docs/protocol.md``."""
         return cast("BashResult", self.ask('bash', command=command, excludeFromContext=exclude_from_context))
 
-    def branch(self, entry_id: str) -> Forked:
+    def branch(self, entry_id: str, *, restore_files: bool | None = None) -> Forked:
         """See ``docs/protocol.md``."""
-        return cast("Forked", self.ask('branch', entryId=entry_id))
+        return cast("Forked", self.ask('branch', entryId=entry_id, restoreFiles=restore_files))
 
     def clear_queue(self) -> Queues:
         """Empties both queues and returns what was in them."""
@@ -113,9 +115,9 @@ class CommandMethods:
         """Queues a message for when the run would end."""
         return cast("PromptDisposition", self.ask('follow_up', message=message, images=images))
 
-    def fork(self, entry_id: str) -> Forked:
+    def fork(self, entry_id: str, *, restore_files: bool | None = None) -> Forked:
         """See ``docs/protocol.md``."""
-        return cast("Forked", self.ask('fork', entryId=entry_id))
+        return cast("Forked", self.ask('fork', entryId=entry_id, restoreFiles=restore_files))
 
     def get_audit(self, *, since: str | None = None) -> Audit:
         """What was asked, allowed and refused: the entries of the audit, or those after one."""
@@ -181,6 +183,10 @@ class CommandMethods:
         """Says who the host is and what it accepts; answers what pith can do. Optional, at any time, the last one counts."""
         return cast("Greeting", self.ask('hello', client=client, accept=accept))
 
+    def list_checkpoints(self, *, limit: int | None = None) -> Checkpoints:
+        """What files were before the calls of this session, newest first."""
+        return cast("Checkpoints", self.ask('list_checkpoints', limit=limit))
+
     def list_sessions(self, *, all: bool | None = None) -> Sessions:
         """The sessions of this working directory, or of all."""
         return cast("Sessions", self.ask('list_sessions', all=all))
@@ -189,9 +195,9 @@ class CommandMethods:
         """Ends an MCP server and starts it again."""
         return cast("McpServerStates", self.ask('mcp_reconnect', name=name))
 
-    def navigate_tree(self, target_id: str, *, summarize: bool | None = None, custom_instructions: str | None = None, replace_instructions: bool | None = None, label: str | None = None) -> Navigated:
+    def navigate_tree(self, target_id: str, *, summarize: bool | None = None, custom_instructions: str | None = None, replace_instructions: bool | None = None, label: str | None = None, restore_files: bool | None = None) -> Navigated:
         """Continues from another entry of the session."""
-        return cast("Navigated", self.ask('navigate_tree', targetId=target_id, summarize=summarize, customInstructions=custom_instructions, replaceInstructions=replace_instructions, label=label))
+        return cast("Navigated", self.ask('navigate_tree', targetId=target_id, summarize=summarize, customInstructions=custom_instructions, replaceInstructions=replace_instructions, label=label, restoreFiles=restore_files))
 
     def new_session(self, *, parent_session: str | None = None) -> Cancelled:
         """See ``docs/protocol.md``."""
@@ -204,6 +210,10 @@ class CommandMethods:
     def reload(self) -> Reloaded:
         """Reads settings, models and resources again; answers what changed."""
         return cast("Reloaded", self.ask('reload'))
+
+    def restore_checkpoint(self, *, checkpoint_id: str | None = None, paths: list[str] | None = None, dry_run: bool | None = None, force: bool | None = None) -> Restored:
+        """Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint."""
+        return cast("Restored", self.ask('restore_checkpoint', checkpointId=checkpoint_id, paths=paths, dryRun=dry_run, force=force))
 
     def set_auto_compaction(self, enabled: bool) -> None:
         """See ``docs/protocol.md``."""
@@ -305,9 +315,9 @@ class AsyncCommandMethods:
         """See ``docs/protocol.md``."""
         return cast("BashResult", await self.ask('bash', command=command, excludeFromContext=exclude_from_context))
 
-    async def branch(self, entry_id: str) -> Forked:
+    async def branch(self, entry_id: str, *, restore_files: bool | None = None) -> Forked:
         """See ``docs/protocol.md``."""
-        return cast("Forked", await self.ask('branch', entryId=entry_id))
+        return cast("Forked", await self.ask('branch', entryId=entry_id, restoreFiles=restore_files))
 
     async def clear_queue(self) -> Queues:
         """Empties both queues and returns what was in them."""
@@ -337,9 +347,9 @@ class AsyncCommandMethods:
         """Queues a message for when the run would end."""
         return cast("PromptDisposition", await self.ask('follow_up', message=message, images=images))
 
-    async def fork(self, entry_id: str) -> Forked:
+    async def fork(self, entry_id: str, *, restore_files: bool | None = None) -> Forked:
         """See ``docs/protocol.md``."""
-        return cast("Forked", await self.ask('fork', entryId=entry_id))
+        return cast("Forked", await self.ask('fork', entryId=entry_id, restoreFiles=restore_files))
 
     async def get_audit(self, *, since: str | None = None) -> Audit:
         """What was asked, allowed and refused: the entries of the audit, or those after one."""
@@ -405,6 +415,10 @@ class AsyncCommandMethods:
         """Says who the host is and what it accepts; answers what pith can do. Optional, at any time, the last one counts."""
         return cast("Greeting", await self.ask('hello', client=client, accept=accept))
 
+    async def list_checkpoints(self, *, limit: int | None = None) -> Checkpoints:
+        """What files were before the calls of this session, newest first."""
+        return cast("Checkpoints", await self.ask('list_checkpoints', limit=limit))
+
     async def list_sessions(self, *, all: bool | None = None) -> Sessions:
         """The sessions of this working directory, or of all."""
         return cast("Sessions", await self.ask('list_sessions', all=all))
@@ -413,9 +427,9 @@ class AsyncCommandMethods:
         """Ends an MCP server and starts it again."""
         return cast("McpServerStates", await self.ask('mcp_reconnect', name=name))
 
-    async def navigate_tree(self, target_id: str, *, summarize: bool | None = None, custom_instructions: str | None = None, replace_instructions: bool | None = None, label: str | None = None) -> Navigated:
+    async def navigate_tree(self, target_id: str, *, summarize: bool | None = None, custom_instructions: str | None = None, replace_instructions: bool | None = None, label: str | None = None, restore_files: bool | None = None) -> Navigated:
         """Continues from another entry of the session."""
-        return cast("Navigated", await self.ask('navigate_tree', targetId=target_id, summarize=summarize, customInstructions=custom_instructions, replaceInstructions=replace_instructions, label=label))
+        return cast("Navigated", await self.ask('navigate_tree', targetId=target_id, summarize=summarize, customInstructions=custom_instructions, replaceInstructions=replace_instructions, label=label, restoreFiles=restore_files))
 
     async def new_session(self, *, parent_session: str | None = None) -> Cancelled:
         """See ``docs/protocol.md``."""
@@ -428,6 +442,10 @@ class AsyncCommandMethods:
     async def reload(self) -> Reloaded:
         """Reads settings, models and resources again; answers what changed."""
         return cast("Reloaded", await self.ask('reload'))
+
+    async def restore_checkpoint(self, *, checkpoint_id: str | None = None, paths: list[str] | None = None, dry_run: bool | None = None, force: bool | None = None) -> Restored:
+        """Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint."""
+        return cast("Restored", await self.ask('restore_checkpoint', checkpointId=checkpoint_id, paths=paths, dryRun=dry_run, force=force))
 
     async def set_auto_compaction(self, enabled: bool) -> None:
         """See ``docs/protocol.md``."""

@@ -145,7 +145,7 @@ class Audit(TypedDict):
 
 
 #: One thing that happened. A `kind` of a later version is kept as it is.
-AuditRecord: TypeAlias = "Union[PermissionRecord, SandboxRecord, DeniedRecord, dict[str, Any]]"
+AuditRecord: TypeAlias = "Union[PermissionRecord, SandboxRecord, DeniedRecord, RestoreRecord, dict[str, Any]]"
 
 
 class _AutoRetryEndEvent(TypedDict):
@@ -247,6 +247,7 @@ class _BranchCommand(TypedDict):
 
 class BranchCommand(_BranchCommand, total=False):
     id: Any
+    restoreFiles: Union[bool, None]
 
 
 class _BranchResponse(TypedDict):
@@ -299,6 +300,24 @@ class Capabilities(TypedDict):
     uiMethods: list[str]
     streamUpdates: list[StreamUpdates]
     limits: Limits
+
+
+#: Whether a checkpoint covers all that its call may have changed.
+CheckpointCoverage: TypeAlias = "Literal['full', 'partial']"
+
+
+class CheckpointFile(TypedDict):
+    """A file that a call has changed."""
+
+    path: str
+    change: FileChange
+    bytes: int
+
+
+class Checkpoints(TypedDict):
+    """Answer of `list_checkpoints`."""
+
+    checkpoints: list[ListedCheckpoint]
 
 
 class _ClearQueueCommand(TypedDict):
@@ -358,7 +377,7 @@ class Collision(TypedDict):
 
 
 #: What a host asks for.
-Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, ListCheckpointsCommand, RestoreCheckpointCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
 
 
 class Commands(TypedDict):
@@ -653,7 +672,7 @@ class EntryAppendedEvent(TypedDict):
 
 #: Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do
 #: not know.
-ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['sandbox_refused'], Literal['mcp_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
+ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['checkpoint_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['sandbox_refused'], Literal['mcp_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
 
 
 #: Classes of failure a caller treats differently.
@@ -736,6 +755,10 @@ class Failure(_Failure, total=False):
     shouldRetry: bool
 
 
+#: What happened to a file.
+FileChange: TypeAlias = "Literal['created', 'modified', 'deleted']"
+
+
 class _FlatNode(TypedDict):
     id: str
     parentId: Union[str, None]
@@ -785,6 +808,7 @@ class _ForkCommand(TypedDict):
 
 class ForkCommand(_ForkCommand, total=False):
     id: Any
+    restoreFiles: Union[bool, None]
 
 
 class ForkMessage(TypedDict):
@@ -819,6 +843,8 @@ class Forked(_Forked, total=False):
     """Answer of `fork` and `branch`."""
 
     text: str
+    restored: list[str]
+    skipped: list[SkippedFile]
 
 
 #: A line of stdin.
@@ -1408,6 +1434,28 @@ class Limits(TypedDict):
     maxDepth: int
 
 
+class _ListCheckpointsCommand(TypedDict):
+    type: Literal['list_checkpoints']
+
+
+class ListCheckpointsCommand(_ListCheckpointsCommand, total=False):
+    """What files were before the calls of this session, newest first."""
+
+    id: Any
+    limit: Union[int, None]
+
+
+class _ListCheckpointsResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['list_checkpoints']
+    success: Literal[True]
+    data: Checkpoints
+
+
+class ListCheckpointsResponse(_ListCheckpointsResponse, total=False):
+    id: Any
+
+
 class _ListSessionsCommand(TypedDict):
     type: Literal['list_sessions']
 
@@ -1428,6 +1476,22 @@ class _ListSessionsResponse(TypedDict):
 
 class ListSessionsResponse(_ListSessionsResponse, total=False):
     id: Any
+
+
+class _ListedCheckpoint(TypedDict):
+    id: str
+    tool: str
+    timestamp: str
+    coverage: CheckpointCoverage
+    files: list[CheckpointFile]
+
+
+class ListedCheckpoint(_ListedCheckpoint, total=False):
+    """What a call has changed, and what can go back."""
+
+    entryId: str
+    toolCallId: str
+    reason: str
 
 
 class _ListedSession(TypedDict):
@@ -1658,6 +1722,7 @@ class NavigateTreeCommand(_NavigateTreeCommand, total=False):
     customInstructions: Union[str, None]
     replaceInstructions: Union[bool, None]
     label: Union[str, None]
+    restoreFiles: Union[bool, None]
 
 
 class _NavigateTreeResponse(TypedDict):
@@ -1681,6 +1746,8 @@ class Navigated(_Navigated, total=False):
     leafId: Union[str, None]
     text: str
     summaryEntry: Entry
+    restored: list[str]
+    skipped: list[SkippedFile]
 
 
 class _NewSessionCommand(TypedDict):
@@ -1861,7 +1928,51 @@ class ResourceChange(_ResourceChange, total=False):
 
 
 #: The one answer of a command.
-Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, ListCheckpointsResponse, RestoreCheckpointResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+
+
+class _RestoreCheckpointCommand(TypedDict):
+    type: Literal['restore_checkpoint']
+
+
+class RestoreCheckpointCommand(_RestoreCheckpointCommand, total=False):
+    """Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint."""
+
+    id: Any
+    checkpointId: Union[str, None]
+    paths: Union[list[str], None]
+    dryRun: Union[bool, None]
+    force: Union[bool, None]
+
+
+class _RestoreCheckpointResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['restore_checkpoint']
+    success: Literal[True]
+    data: Restored
+
+
+class RestoreCheckpointResponse(_RestoreCheckpointResponse, total=False):
+    id: Any
+
+
+class RestoreRecord(TypedDict):
+    """Which files went back."""
+
+    restored: list[str]
+    skipped: list[SkippedFile]
+    undoId: str
+
+
+class _Restored(TypedDict):
+    restored: list[str]
+    skipped: list[SkippedFile]
+
+
+class Restored(_Restored, total=False):
+    """Answer of `restore_checkpoint`."""
+
+    undoId: str
 
 
 class _ResultError(TypedDict):
@@ -2358,6 +2469,13 @@ class _SetTodosResponse(TypedDict):
 
 class SetTodosResponse(_SetTodosResponse, total=False):
     id: Any
+
+
+class SkippedFile(TypedDict):
+    """A file that stays as it is."""
+
+    path: str
+    reason: str
 
 
 class _Source(TypedDict):

@@ -40,6 +40,8 @@ pub enum Expected {
     Forked,
     Tree(String),
     Navigated,
+    Checkpoints(String),
+    Restored,
     Shell,
     Compacted,
     Exported,
@@ -108,6 +110,8 @@ impl App {
                 }
             }
             Expected::Tree(search) => self.offer_tree(&data, &search),
+            Expected::Checkpoints(search) => self.offer_checkpoints(&data, &search),
+            Expected::Restored => self.show_restored(&data),
             Expected::Shell => self.end_shell(&data),
             Expected::Compacted => {
                 self.work = None;

@@ -33,6 +33,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("resume", "[search]", "go on with an earlier session of this directory"),
     ("fork", "[search]", "a new session from before one of your messages"),
     ("tree", "[search]", "go on from another place of this session"),
+    ("undo", "[search]", "put files back to before one of the tool calls"),
     ("clone", "", "go on in a copy of this session"),
     ("name", "<text>", "name this session"),
     ("show", "[number]", "the output of a tool in full; Ctrl-O shows the last one"),
@@ -96,6 +97,7 @@ impl App {
             "resume" | "sessions" => self.send(json!({"type": "list_sessions"}), Expected::Sessions(search)),
             "fork" => self.send(json!({"type": "get_fork_messages"}), Expected::ForkMessages(search)),
             "tree" => self.send(json!({"type": "get_tree", "flat": true}), Expected::Tree(search)),
+            "undo" => self.send(json!({"type": "list_checkpoints"}), Expected::Checkpoints(search)),
             "clone" => self.send(json!({"type": "clone"}), Expected::Done("This is the copy.".to_owned())),
             "name" => {
                 let command = json!({"type": "set_session_name", "name": argument});

@@ -12,6 +12,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod undo;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;

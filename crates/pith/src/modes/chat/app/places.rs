@@ -28,6 +28,10 @@ pub enum Place {
     Entry {
         id: String,
     },
+    /// Puts files back.
+    Checkpoint {
+        id: String,
+    },
 }
 
 impl App {
@@ -46,12 +50,15 @@ impl App {
                 self.send(json!({"type": "switch_session", "sessionPath": path}), Expected::Switched);
             }
             Place::Fork { entry_id } => self.send(json!({"type": "fork", "entryId": entry_id}), Expected::Forked),
+            Place::Checkpoint { id } => {
+                self.send(json!({"type": "restore_checkpoint", "checkpointId": id}), Expected::Restored);
+            }
             Place::Entry { id } => self.send(json!({"type": "navigate_tree", "targetId": id}), Expected::Navigated),
         }
     }
 
     /// Offers places; a single one that the search fits is gone to at once.
-    fn offer(&mut self, title: &str, mut choices: Vec<Choice<Place>>, search: &str, none: &str) {
+    pub(super) fn offer(&mut self, title: &str, mut choices: Vec<Choice<Place>>, search: &str, none: &str) {
         if !search.is_empty() {
             let exact =
                 choices.iter().find(|choice| choice.label == search || choice.label.ends_with(&format!("/{search}")));

@@ -279,6 +279,17 @@ fn a_model_is_searched_for_and_chosen() {
 }
 
 #[test]
+fn files_are_put_back() {
+    let mut screen = Screen::new();
+    screen.type_text("/undo src\n");
+    let call = |id: &str, path: &str| json!({"id": id, "tool": "edit", "timestamp": "t", "files": [{"path": path}]});
+    screen.answer(2, json!({"checkpoints": [call("c2", "a"), call("c1", "src/b")]}));
+    assert_eq!(screen.sent().last(), Some(&json!({"type": "restore_checkpoint", "checkpointId": "c1"})));
+    screen.answer(3, json!({"restored": ["src/b"], "skipped": [{"path": "a\x1b", "reason": "changed"}]}));
+    screen.check(&["Put back: src/b. /undo 1", "a␛ stays as it is: changed"]);
+}
+
+#[test]
 fn the_end_of_an_earlier_session_is_shown() {
     let mut screen = Screen::new();
     screen.answer(1, json!({"messageCount": 6, "model": null}));
