@@ -1255,7 +1255,7 @@ export type McpReconnectResponse = {
 /** A server and what it offers, as far as that is known. */
 export type McpServer = {
   name: string;
-  /** `flag`, `host`, `project` or `user`. */
+  /** `flag`, `host`, `project`, `user` or `extension`. */
   source: string;
   /** `disabled`, `idle`, `starting`, `ready`, `needs_auth`, `needs_input` or `failed`. */
   state: string;
@@ -1288,7 +1288,7 @@ export type McpServerInfo = {
 /** Where a server stands. */
 export type McpServerState = {
   name: string;
-  /** `flag`, `host`, `project` or `user`. */
+  /** `flag`, `host`, `project`, `user` or `extension`. */
   source: string;
   /** `disabled`, `idle`, `starting`, `ready`, `needs_auth`, `needs_input` or `failed`. */
   state: string;

@@ -15,6 +15,8 @@ pub struct Registry {
     pub commands: Vec<CommandInfo>,
     pub flags: Vec<FlagInfo>,
     pub shortcuts: Vec<ShortcutInfo>,
+    #[serde(rename = "mcpServers")]
+    pub mcp_servers: Vec<McpServerInfo>,
 }
 
 /// A tool of an extension.
@@ -86,6 +88,16 @@ pub enum FlagKind {
 pub struct ShortcutInfo {
     pub key: String,
     pub description: Option<String>,
+    pub extension_path: String,
+}
+
+/// An MCP server that the agent is to use.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerInfo {
+    pub name: String,
+    /// An entry as in `mcp.json`.
+    pub config: Value,
     pub extension_path: String,
 }
 

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::cache::Cache;
-use crate::config::{Exposure, Given, Lifecycle, Places, Read, ServerConfig, is_same, read_all, read_host};
+use crate::config::{Exposure, Given, Lifecycle, Places, Read, Registered, ServerConfig, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
 use crate::questions::Ask;
@@ -103,6 +103,7 @@ struct Collection {
     cwd: PathBuf,
     is_loaded: bool,
     host: Vec<ServerConfig>,
+    registered: Registered,
     servers: Vec<Arc<Server>>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -207,6 +208,22 @@ impl Servers {
         Ok(())
     }
 
+    /// Takes what extensions say about servers; `false` if they have said so before.
+    pub fn set_registered(&self, registered: Registered) -> bool {
+        {
+            let mut collection = self.collection();
+            if collection.registered == registered {
+                return false;
+            }
+            collection.registered = registered;
+            if !collection.is_loaded {
+                return true;
+            }
+        }
+        self.read();
+        true
+    }
+
     /// Reads the configuration unless that has happened.
     pub fn load(&self) {
         if !self.collection().is_loaded {
@@ -252,13 +269,14 @@ impl Servers {
 
     fn read_files(&self) -> (Places, Read) {
         let options = &self.0.options;
-        let (cwd, host) = {
+        let (cwd, given) = {
             let collection = self.collection();
-            (collection.cwd.clone(), collection.host.clone())
+            let (host, registered) = (collection.host.clone(), collection.registered.clone());
+            (collection.cwd.clone(), Given { host, registered, ..options.given.clone() })
         };
         let is_trusted = (options.is_trusted)(&cwd);
         let places = Places { cwd, ..options.places.clone() };
-        let read = read_all(&places, &Given { host, ..options.given.clone() }, is_trusted);
+        let read = read_all(&places, &given, is_trusted);
         (places, read)
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pith_agent::{BoxFuture, Tool, Turn};
 use pith_config::Diagnostic;
+use pith_ext::registry::McpServerInfo;
 use pith_protocol::answers::{McpServer, McpServerState, McpServerStates, McpServers as ServerList};
 use pith_protocol::commands::{GetMcpServers, McpReconnect, SetMcpEnabled, SetMcpServers};
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
@@ -57,6 +58,10 @@ pub trait McpServers: Send + Sync {
 
     /// Replaces the servers of the host; one wrong entry refuses all.
     fn set_host(&self, servers: &Map<String, Value>) -> Result<(), String>;
+
+    /// Takes the servers that extensions have registered, and whether one of them brings its own client; `false` if
+    /// that is known already.
+    fn set_extensions(&self, servers: &[McpServerInfo], has_client: bool) -> bool;
 
     /// Starts all servers that are switched on and waits for the outcome.
     fn connect(&self) -> BoxFuture<'static, ()>;
@@ -185,7 +190,7 @@ impl Session {
     /// known; an abort ends the wait.
     pub(crate) fn answer_turn(&mut self, answer: oneshot::Sender<Turn>) {
         let is_first = self.activity.run_mut().is_some_and(|run| !std::mem::replace(&mut run.has_begun_servers, true));
-        let wait = if is_first && !self.has_own_mcp_client() { self.mcp.servers.begin_work() } else { None };
+        let wait = if is_first { self.mcp.servers.begin_work() } else { None };
         match (wait, self.activity.run()) {
             (Some(wait), Some(run)) => {
                 let cancel = run.cancel.clone();
@@ -208,8 +213,20 @@ impl Session {
         let _ = answer.send(self.next_turn());
     }
 
-    fn has_own_mcp_client(&self) -> bool {
-        self.extension_commands().iter().any(|command| command.name == EXTENSION_COMMAND)
+    /// Called when extensions have registered something, or are gone.
+    pub(crate) fn take_extension_servers(&mut self) {
+        let registered = self.extension_handle().map(|handle| handle.registry()).unwrap_or_default();
+        let has_client = registered.commands.iter().any(|command| is_extension_command(&command.name));
+        if self.mcp.servers.set_extensions(&registered.mcp_servers, has_client) {
+            self.start_added_servers();
+        }
+    }
+
+    /// Starts servers that were added while a run is under way; their tools count from its next request on.
+    fn start_added_servers(&mut self) {
+        if self.activity.run().is_some_and(|run| run.has_begun_servers) {
+            drop(self.mcp.servers.begin_work());
+        }
     }
 
     /// Gives the model the tools that servers offer now.
@@ -226,7 +243,7 @@ impl Session {
 
     /// Called when the session is at rest, so that no answer waits for this.
     pub(crate) fn start_eager_mcp(&mut self) {
-        if self.mcp.eager == EagerStart::Due && !self.has_own_mcp_client() {
+        if self.mcp.eager == EagerStart::Due {
             self.mcp.eager = EagerStart::Done;
             self.mcp.servers.start_eager();
         }
@@ -240,11 +257,9 @@ impl Session {
         }
     }
 
-    /// Reads which servers there are, unless that has happened or an extension brings its own client.
+    /// Reads which servers there are, unless that has happened.
     pub(crate) fn load_mcp(&self) {
-        if !self.has_own_mcp_client() {
-            self.mcp.servers.load();
-        }
+        self.mcp.servers.load();
     }
 
     /// The prompts of servers, as slash commands.
@@ -264,7 +279,7 @@ impl Session {
 
     /// Returns what an input becomes if it names something of a server.
     pub(crate) fn expand_by_servers(&self, text: &str) -> Option<BoxFuture<'static, Result<McpInput, String>>> {
-        if !text.contains(['/', '@']) || self.has_own_mcp_client() {
+        if !text.contains(['/', '@']) {
             return None;
         }
         self.mcp.servers.expand(text)
@@ -319,7 +334,10 @@ impl Session {
                 let connect = self.mcp.servers.connect();
                 self.answer_mcp_after(connect, McpReply::Set(reply));
             }
-            Ok(()) => self.answer_mcp(McpReply::Set(reply)),
+            Ok(()) => {
+                self.start_added_servers();
+                self.answer_mcp(McpReply::Set(reply));
+            }
         }
     }
 
@@ -365,6 +383,15 @@ impl Session {
             McpReply::Enable(reply) => answer(self, reply, states()),
             McpReply::List(reply) => answer(self, reply, ServerList { servers: self.mcp.servers.shown() }),
         }
+    }
+}
+
+/// Whether a command of an extension is that of a client; the second and third of a name have a number.
+fn is_extension_command(name: &str) -> bool {
+    match name.strip_prefix(EXTENSION_COMMAND) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix(':').is_some_and(|number| number.parse::<u32>().is_ok()),
+        None => false,
     }
 }
 

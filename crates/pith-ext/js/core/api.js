@@ -32,6 +32,7 @@ function summary() {
   const commands = [];
   const flags = [];
   const shortcuts = [];
+  const mcpServers = exports.mcpServers();
   const taken = new Set();
   for (const ext of state.extensions()) {
     for (const [name, handlers] of ext.handlers) if (handlers.length) listening.add(name);
@@ -49,8 +50,19 @@ function summary() {
     const description = typeof definition.description === "string" ? definition.description : undefined;
     commands.push({ name, description, sourceInfo: ext.sourceInfo, extensionPath: ext.path, completes: !!definition.getArgumentCompletions });
   }
-  return { listening: [...listening], tools, commands, flags, shortcuts };
+  return { listening: [...listening], tools, commands, flags, shortcuts, mcpServers };
 }
+
+// MCP servers; the first extension that registers a name keeps it.
+exports.mcpServers = () => {
+  const servers = [];
+  for (const ext of state.extensions()) {
+    for (const [name, config] of ext.mcpServers) {
+      if (!servers.some((known) => known.name === name)) servers.push({ name, config, extensionPath: ext.path });
+    }
+  }
+  return servers;
+};
 
 // Commands by the names that call them: clashes get `:1`, `:2`, … in load order.
 exports.commands = () => {
@@ -246,6 +258,22 @@ exports.makeApi = (ext) => {
     unregisterProvider(name) {
       live();
       require("internal/providers").unregister(ext, String(name));
+    },
+
+    registerMcpServer(name, config) {
+      live();
+      if (typeof name !== "string" || !name) throw new Error("registerMcpServer: the name must be a string");
+      if (!isObject(config)) throw new Error(`registerMcpServer("${name}"): a configuration object is expected`);
+      ext.mcpServers.set(name, JSON.parse(JSON.stringify(config)));
+      changed();
+    },
+    unregisterMcpServer(name) {
+      live();
+      if (ext.mcpServers.delete(name)) changed();
+    },
+    getMcpServers() {
+      bound();
+      return exports.mcpServers();
     },
 
     events: {

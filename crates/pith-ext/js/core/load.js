@@ -22,6 +22,7 @@ class Extension {
     this.flags = new Map();
     this.flagDefaults = new Map();
     this.shortcuts = new Map();
+    this.mcpServers = new Map();
     this.renderers = [];
     this.providers = []; // registrations queued while loading
     this.isLoading = true;

@@ -5,6 +5,7 @@ mod fields;
 mod imports;
 mod known;
 mod oauth;
+mod registered;
 mod sources;
 mod values;
 
@@ -14,5 +15,6 @@ pub use entry::{
 pub use imports::Program as ImportedProgram;
 pub use known::KnownServers;
 pub use oauth::OAuth;
+pub use registered::{Registered, RegisteredServer};
 pub use sources::{Given, Places, Read, Source, TimeoutUnit, is_same, read_all, read_host};
 pub use values::{Resolved, Unresolved, Variables, resolve};

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::entry::{ServerConfig, read_entry};
 use super::imports::Program as ImportedProgram;
 use super::known::KnownServers;
+use super::registered::Registered;
 
 /// The code of findings about configuration.
 pub const MCP_CONFIG: &str = "mcp_config";
@@ -24,6 +25,8 @@ pub enum Source {
     Project,
     /// A file of the user.
     User,
+    /// An extension.
+    Extension,
 }
 
 impl Source {
@@ -34,6 +37,7 @@ impl Source {
             Source::Host => "host",
             Source::Project => "project",
             Source::User => "user",
+            Source::Extension => "extension",
         }
     }
 
@@ -70,6 +74,8 @@ pub struct Given {
     pub is_approved: bool,
     /// Servers of the host.
     pub host: Vec<ServerConfig>,
+    /// Servers of extensions.
+    pub registered: Registered,
 }
 
 /// What was read.
@@ -127,13 +133,14 @@ impl Places {
 /// Reads everything; the first of a name counts.
 pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
     let mut reading = Reading::default();
-    for config in &given.configs {
+    let is_replaced = given.registered.has_client;
+    for config in given.configs.iter().filter(|_| !is_replaced) {
         reading.given(config, places);
     }
     for server in &given.host {
         reading.add(server.clone());
     }
-    if given.no_files {
+    if given.no_files || is_replaced {
         return reading.read;
     }
     let known = KnownServers::of(places);
@@ -174,6 +181,13 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
     for (name, _, path) in overrides {
         if !reading.read.servers.iter().any(|server| is_same(&server.name, &name)) {
             reading.warn(&path, format!("server \"{name}\": it has neither \"command\" nor \"url\""));
+        }
+    }
+    for server in &given.registered.servers {
+        let path = server.extension.clone();
+        let file = ConfigFile { path, source: Source::Extension, unit: TimeoutUnit::Seconds };
+        if let Some(server) = reading.entry(&server.name, &server.entry, &file) {
+            reading.add(server);
         }
     }
     reading.read

@@ -17,7 +17,7 @@ pub struct McpServerStates {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpServerState {
     pub name: String,
-    /// `flag`, `host`, `project` or `user`.
+    /// `flag`, `host`, `project`, `user` or `extension`.
     pub source: String,
     /// `disabled`, `idle`, `starting`, `ready`, `needs_auth`, `needs_input` or `failed`.
     pub state: String,

@@ -15,11 +15,13 @@ impl Session {
     /// Called when the extensions of a session are loaded. Activates all their tools.
     pub(crate) fn begin_extension_tools(&mut self) {
         self.take_extension_tools(Registered::AtStart);
+        self.take_extension_servers();
     }
 
-    /// Called when extensions have registered or removed tools, commands or flags.
+    /// Called when extensions have registered or removed tools, commands, flags or MCP servers.
     pub(crate) fn on_registry_changed(&mut self) {
         self.take_extension_tools(Registered::Later);
+        self.take_extension_servers();
     }
 
     /// Sets the active tools, from the next model request on.

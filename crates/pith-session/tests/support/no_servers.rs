@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pith_agent::{BoxFuture, Tool};
 use pith_config::Diagnostic;
+use pith_ext::registry::McpServerInfo;
 use pith_protocol::answers::{McpServer, McpServerState};
 use pith_session::{McpInput, McpPrompt, McpServers, McpSetup};
 use serde_json::{Map, Value};
@@ -49,6 +50,10 @@ impl McpServers for NoServers {
 
     fn set_host(&self, _servers: &Map<String, Value>) -> Result<(), String> {
         Err("there are no servers".to_owned())
+    }
+
+    fn set_extensions(&self, _servers: &[McpServerInfo], _has_client: bool) -> bool {
+        false
     }
 
     fn connect(&self) -> BoxFuture<'static, ()> {

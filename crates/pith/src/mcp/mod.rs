@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pith_agent::{BoxFuture, Tool};
 use pith_ai::{Registry, Web};
 use pith_config::{AgentDir, Diagnostic, Environment, Settings};
-use pith_mcp::config::{Given, KnownServers, Places};
+use pith_ext::registry::McpServerInfo;
+use pith_mcp::config::{Given, KnownServers, Places, Registered, RegisteredServer};
 use pith_mcp::{Options, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
 use pith_session::{FromMcp, McpInput, McpPrompt, McpServers, McpSetup};
@@ -76,7 +77,7 @@ fn options(
         configs: cli.mcp_configs.clone(),
         no_files: cli.no_mcp,
         is_approved: cli.approve == Some(true),
-        host: Vec::new(),
+        ..Given::default()
     };
     Options {
         places,
@@ -148,6 +149,15 @@ impl McpServers for SessionServers {
 
     fn set_host(&self, servers: &Map<String, Value>) -> Result<(), String> {
         self.0.set_host(servers)
+    }
+
+    fn set_extensions(&self, servers: &[McpServerInfo], has_client: bool) -> bool {
+        let registered = |server: &McpServerInfo| RegisteredServer {
+            name: server.name.clone(),
+            entry: server.config.clone(),
+            extension: server.extension_path.clone().into(),
+        };
+        self.0.set_registered(Registered { servers: servers.iter().map(registered).collect(), has_client })
     }
 
     fn connect(&self) -> BoxFuture<'static, ()> {

@@ -1,5 +1,7 @@
 //! MCP servers in a session: configured by files and by the host, called by the model, ended with it.
 
+mod extensions;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
