@@ -4,6 +4,7 @@
 //! the socket, so the driver counts their bytes as a sign of life.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use memchr::memchr2;
 
@@ -34,6 +35,10 @@ pub struct SseDecoder {
     name: String,
     data: String,
     has_data: bool,
+    /// The `id:` of the event that is being read, and that of the last one that was complete.
+    id: Option<String>,
+    last_id: Option<String>,
+    retry: Option<Duration>,
     /// The last byte was a CR; an LF right after it belongs to the same line end.
     after_cr: bool,
     at_start: bool,
@@ -54,6 +59,9 @@ impl SseDecoder {
             name: String::new(),
             data: String::new(),
             has_data: false,
+            id: None,
+            last_id: None,
+            retry: None,
             after_cr: false,
             at_start: true,
             limit,
@@ -111,6 +119,16 @@ impl SseDecoder {
         self.has_data || self.line.starts_with(b"data")
     }
 
+    /// The id of the last event that was complete, for a reader that goes on there; also of events without data.
+    pub fn last_id(&self) -> Option<&str> {
+        self.last_id.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// How long the server wants a reader to wait before it comes back.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
     fn check_size(&self) -> Result<(), EventTooLong> {
         if self.line.len() + self.data.len() > self.limit { Err(EventTooLong(self.limit)) } else { Ok(()) }
     }
@@ -137,13 +155,18 @@ impl SseDecoder {
                 self.name.clear();
                 self.name.push_str(value);
             }
-            // Comments have an empty field name; `id` and `retry` ask for reconnects we never make.
+            "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
+            "retry" => self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry),
+            // Comments have an empty field name.
             _ => {}
         }
         ControlFlow::Continue(())
     }
 
     fn dispatch(&mut self, handle: &mut impl FnMut(SseEvent<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        if let Some(id) = self.id.take() {
+            self.last_id = Some(id);
+        }
         let flow = if std::mem::take(&mut self.has_data) {
             handle(SseEvent { name: &self.name, data: &self.data })
         } else {
@@ -211,6 +234,20 @@ mod tests {
         check(b"\xEF\xBB\xBFdata: x\n\n", &[("", "x")]);
         check(b"", &[]);
         check(b"<html>\n<body>no: thing</body>", &[]);
+    }
+
+    #[test]
+    fn a_reader_learns_where_to_go_on() {
+        let mut decoder = SseDecoder::default();
+        let mut read = |bytes: &[u8]| {
+            let _ = decoder.push(bytes, &mut |_| ControlFlow::Continue(())).expect("short");
+            (decoder.last_id().map(str::to_owned), decoder.retry())
+        };
+        assert_eq!(read(b"id: 1\nretry: 20\ndata: \n"), (None, Some(Duration::from_millis(20))));
+        assert_eq!(read(b"\ndata: x\nretry: soon\n\n"), (Some("1".into()), Some(Duration::from_millis(20))));
+        assert_eq!(read(b"id: 2\n\nid: 3\ndata: cut").0, Some("2".into()));
+        assert_eq!(read(b"\nid: a\0b\n\n").0, Some("3".into()));
+        assert_eq!(read(b"id\n\n").0, None, "an empty id forgets the last one");
     }
 
     #[test]

@@ -1,12 +1,16 @@
-//! The events of a response.
+//! The events of a response, and where a stream that was cut goes on.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use pith_ai::{SseDecoder, WebResponse};
 
 use super::target::Fault;
 use crate::stdio::MAX_LINE;
+
+/// Servers that want a reader back sooner are not asked more often.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// One event.
 pub struct Event {
@@ -14,17 +18,33 @@ pub struct Event {
     pub data: String,
 }
 
+/// Where a stream goes on that was cut (`Last-Event-ID`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The last event that was read, if the server numbers them.
+    pub last_id: Option<String>,
+    /// How long the server wants a reader to wait.
+    pub pause: Option<Duration>,
+}
+
 /// A response whose events are to be read. Dropping it ends the stream.
 pub struct Events {
     response: WebResponse,
     decoder: SseDecoder,
     waiting: VecDeque<Event>,
+    place: Place,
     is_over: bool,
 }
 
 impl Events {
-    pub fn of(response: WebResponse) -> Self {
-        Events { response, decoder: SseDecoder::with_limit(MAX_LINE), waiting: VecDeque::new(), is_over: false }
+    /// Reads a stream that goes on at a place, or begins.
+    pub fn of(response: WebResponse, place: Place) -> Self {
+        Events { response, decoder: SseDecoder::with_limit(MAX_LINE), waiting: VecDeque::new(), place, is_over: false }
+    }
+
+    /// Where the stream goes on if it was cut here.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Returns the next event that has data, nothing at the end.
@@ -41,6 +61,11 @@ impl Events {
                     if self.decoder.push(&bytes, &mut keep).is_err() {
                         return Err(Fault::Unusable(format!("sent an event longer than {} MiB", MAX_LINE >> 20)));
                     }
+                    // An event that the end of the stream cuts is not counted as read.
+                    if let Some(id) = self.decoder.last_id() {
+                        self.place.last_id = Some(id.to_owned());
+                    }
+                    self.place.pause = self.decoder.retry().map(|pause| pause.max(SHORTEST_PAUSE)).or(self.place.pause);
                 }
                 None => {
                     self.is_over = true;

@@ -3,6 +3,7 @@
 
 mod events;
 mod headers;
+mod streams;
 mod target;
 mod transport;
 

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use pith_ai::WebResponse;
 use rmcp::RoleClient;
@@ -11,11 +10,9 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::events::Events;
 use super::headers::Mirrored;
 use super::target::{Fault, Target, TargetRequest, header, quoted, read_body, read_refusal};
 use crate::frames::{Reading, Requests, read_message};
@@ -23,11 +20,6 @@ use crate::stdio::MAX_LINE;
 
 /// How many messages of a server wait to be handled before it is made to wait.
 const MAX_WAITING: usize = 64;
-/// Before a stream of notices is opened again; doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// How long the end of an answered stream is waited for, so that its connection can be used again.
-const DRAIN: Duration = Duration::from_secs(1);
 const SESSION_ID: &str = "mcp-session-id";
 const VERSION: &str = "MCP-Protocol-Version";
 const VERSION_IN_META: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
@@ -41,7 +33,7 @@ pub struct HttpTransport {
 
 /// What the requests of a session share.
 pub struct Shared {
-    target: Arc<Target>,
+    pub(super) target: Arc<Target>,
     messages: mpsc::Sender<ServerJsonRpcMessage>,
     state: Mutex<SessionState>,
     /// Cancelled when the session has ended, by whomever; ends all streams.
@@ -49,14 +41,14 @@ pub struct Shared {
 }
 
 #[derive(Default)]
-struct SessionState {
-    requests: Requests,
+pub(super) struct SessionState {
+    pub(super) requests: Requests,
     /// Given by servers of the older era.
     session_id: Option<String>,
     /// What a server of the older era has agreed to.
-    legacy_version: Option<String>,
+    pub(super) legacy_version: Option<String>,
     /// Where messages go in the transport of 2024-11-05.
-    endpoint: Option<Url>,
+    pub(super) endpoint: Option<Url>,
     mirrored: Mirrored,
     /// Ends the exchange of a request that nobody waits for any more.
     withdrawn: HashMap<i64, CancellationToken>,
@@ -116,7 +108,7 @@ impl Transport<RoleClient> for HttpTransport {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, SessionState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,19 +160,6 @@ impl Shared {
         Ok(())
     }
 
-    /// Reads the stream that answers a request.
-    async fn follow(self: &Arc<Self>, id: i64, response: WebResponse) -> Result<(), Fault> {
-        let mut events = Events::of(response);
-        while let Some(event) = events.next().await? {
-            self.deliver_text(&event.data).await;
-            if !self.state().requests.is_pending(id) {
-                tokio::spawn(timeout(DRAIN, async move { while let Ok(Some(_)) = events.next().await {} }));
-                return Ok(());
-            }
-        }
-        Err(Fault::Unusable("ended its stream before the answer".to_owned()))
-    }
-
     /// Says what a refusal means: an error of the protocol is the answer to the request.
     async fn refused(self: &Arc<Self>, id: i64, mut response: WebResponse) -> Result<(), Fault> {
         let body = read_refusal(&mut response).await;
@@ -198,7 +177,7 @@ impl Shared {
         Err(fault)
     }
 
-    fn fault(&self, response: &WebResponse, body: &[u8]) -> Fault {
+    pub(super) fn fault(&self, response: &WebResponse, body: &[u8]) -> Fault {
         let challenge = header(response, "www-authenticate").unwrap_or_default();
         match response.status {
             401 => Fault::NeedsAuth(401),
@@ -263,72 +242,6 @@ impl Shared {
         Ok(response)
     }
 
-    /// Reads the notices a server of the older era sends by itself, if it has a stream for them.
-    async fn listen(self: Arc<Self>) {
-        let mut pause = FIRST_PAUSE;
-        let listening = async {
-            while let Ok(mut events) = self.get().await {
-                while let Ok(Some(event)) = events.next().await {
-                    self.deliver_text(&event.data).await;
-                }
-                sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.closed.cancelled() => {}
-            () = listening => {}
-        }
-    }
-
-    async fn get(&self) -> Result<Events, Fault> {
-        let mut headers = self.state().legacy_headers();
-        headers.push(("Accept".to_owned(), "text/event-stream".to_owned()));
-        let request = TargetRequest { method: "GET", url: &self.target.url, headers, body: None };
-        let mut response = self.target.send(&request).await?;
-        let kind = header(&response, "content-type").unwrap_or_default().to_ascii_lowercase();
-        if response.status != 200 || !kind.starts_with("text/event-stream") {
-            let body = read_refusal(&mut response).await;
-            return Err(self.fault(&response, &body));
-        }
-        Ok(Events::of(response))
-    }
-
-    /// Opens the stream of the transport of 2024-11-05, which begins with the address for messages.
-    pub async fn listen_for_endpoint(self: &Arc<Self>) -> Result<(), Fault> {
-        let mut events = self.get().await?;
-        loop {
-            match events.next().await? {
-                Some(event) if event.name == "endpoint" => {
-                    let endpoint = self.target.url.join(event.data.trim());
-                    let endpoint = endpoint.map_err(|error| Fault::Unusable(format!("its endpoint: {error}")))?;
-                    if endpoint.origin() != self.target.url.origin() {
-                        return Err(Fault::Unusable("wants messages to be sent to another server".to_owned()));
-                    }
-                    self.state().endpoint = Some(endpoint);
-                    break;
-                }
-                Some(_) => {}
-                None => return Err(Fault::Unusable("ended its stream before it named an endpoint".to_owned())),
-            }
-        }
-        let shared = self.clone();
-        tokio::spawn(async move {
-            let reading = async {
-                while let Ok(Some(event)) = events.next().await {
-                    shared.deliver_text(&event.data).await;
-                }
-            };
-            tokio::select! {
-                biased;
-                () = shared.closed.cancelled() => {}
-                () = reading => shared.closed.cancel(),
-            }
-        });
-        Ok(())
-    }
-
     /// Ends the session at the server.
     pub async fn delete(&self) {
         let headers = self.state().legacy_headers();
@@ -339,8 +252,10 @@ impl Shared {
         }
     }
 
-    async fn deliver_text(self: &Arc<Self>, text: &str) {
+    pub(super) async fn deliver_text(self: &Arc<Self>, text: &str) {
         match serde_json::from_str(text) {
+            // Such an event only says where the stream goes on.
+            _ if text.is_empty() => {}
             Ok(message) => self.deliver(message).await,
             Err(_) => self.target.remarks.push(text.as_bytes()),
         }
@@ -370,7 +285,7 @@ impl Shared {
 
 impl SessionState {
     /// The headers of every request of the older era.
-    fn legacy_headers(&self) -> Vec<(String, String)> {
+    pub(super) fn legacy_headers(&self) -> Vec<(String, String)> {
         let id = self.session_id.clone().map(|id| (SESSION_ID.to_owned(), id));
         let version = self.legacy_version.clone().map(|version| (VERSION.to_owned(), version));
         id.into_iter().chain(version).collect()

@@ -29,6 +29,8 @@ enum Kind {
     Accepts,
     NoType,
     CutStream,
+    /// Ends the stream of a call and goes on with it for those who come back.
+    Resumes,
     Moves,
     MovesAway,
     Huge,
@@ -61,6 +63,8 @@ struct HttpServer {
     headers: Mutex<Vec<(String, String)>>,
     /// The session that is valid now.
     session: AtomicUsize,
+    /// The answer that waits for whoever comes back.
+    unsent: Mutex<Option<Value>>,
     /// Streams of notices, and of the session of 2024-11-05.
     streams: Mutex<Vec<mpsc::UnboundedSender<String>>>,
 }
@@ -74,6 +78,7 @@ impl HttpServer {
             log: watch::Sender::default(),
             headers: Mutex::default(),
             session: AtomicUsize::new(1),
+            unsent: Mutex::default(),
             streams: Mutex::default(),
         });
         let serving = server.clone();
@@ -108,7 +113,9 @@ impl HttpServer {
         let mut reader = BufReader::new(reader);
         while let Some(request) = read_request(&mut reader).await {
             let called = request.body["method"].as_str().unwrap_or_default();
-            let line = format!("{} {} {called}", request.method, request.path.split('?').next().unwrap_or_default());
+            let place = request.header("last-event-id").map(|id| format!("after {id}")).unwrap_or_default();
+            let path = request.path.split('?').next().unwrap_or_default();
+            let line = format!("{} {path} {called}{place}", request.method);
             *self.headers.lock().expect("no panic") = request.headers.clone();
             self.log.send_modify(|log| log.push(line));
             if self.answer(&request, &mut writer).await.is_err() {
@@ -135,7 +142,18 @@ impl HttpServer {
             (Kind::MovesAway, _) => {
                 head(writer, "307 Temporary Redirect", &["location: http://127.0.0.1:1/", "content-length: 0"]).await
             }
-            (Kind::Sse, "GET") | (Kind::Legacy, "GET") => {
+            (Kind::Resumes, "GET") if request.header("last-event-id").is_some_and(|id| id.starts_with("call-")) => {
+                head(writer, "200 OK", &["content-type: text/event-stream", "connection: close"]).await?;
+                if request.header("last-event-id") == Some("call-1") {
+                    // Not there yet: another event, and the reader is sent away again.
+                    writer.write_all(b"id: call-2\nretry: 1\ndata:\n\n").await?;
+                } else {
+                    let answer = self.unsent.lock().expect("no panic").take().expect("a call");
+                    writer.write_all(format!("id: call-3\ndata: {answer}\n\n").as_bytes()).await?;
+                }
+                Err(std::io::ErrorKind::Other.into())
+            }
+            (Kind::Sse | Kind::Legacy | Kind::Resumes, "GET") => {
                 head(writer, "200 OK", &["content-type: text/event-stream", "connection: close"]).await?;
                 let (sender, mut events) = mpsc::unbounded_channel();
                 if self.kind == Kind::Sse {
@@ -143,7 +161,7 @@ impl HttpServer {
                 }
                 self.streams.lock().expect("no panic").push(sender);
                 while let Some(event) = events.recv().await {
-                    writer.write_all(format!("event: message\ndata: {event}\n\n").as_bytes()).await?;
+                    writer.write_all(format!("event: message\nid: notice-1\ndata: {event}\n\n").as_bytes()).await?;
                 }
                 Err(std::io::ErrorKind::Other.into())
             }
@@ -174,6 +192,12 @@ impl HttpServer {
             (Kind::CutStream, _) if called == "tools/call" => {
                 head(writer, "200 OK", &["content-type: text/event-stream", "connection: close"]).await?;
                 writer.write_all(b"data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/none\"}\n\n").await?;
+                Err(std::io::ErrorKind::Other.into())
+            }
+            (Kind::Resumes, _) if called == "tools/call" => {
+                *self.unsent.lock().expect("no panic") = Some(self.result(called, request));
+                head(writer, "200 OK", &["content-type: text/event-stream", "connection: close"]).await?;
+                writer.write_all(b"id: call-1\nretry: 1\ndata:\n\nid: call-9\ndata: {\"cut").await?;
                 Err(std::io::ErrorKind::Other.into())
             }
             (Kind::Legacy, _) if called != "server/discover" => {
@@ -470,5 +494,34 @@ async fn lists_and_resources_are_asked_for_again_and_calls_are_not() {
     let output = bench.call("echo", json!({})).await;
     assert_eq!((text(&output), count("tools/call")), ("s: answered 503: come back later", 1));
     assert_eq!(text(&bench.call("echo", json!({})).await), "{}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_cut_goes_on_and_the_call_is_made_once() {
+    let server = HttpServer::start(Kind::Resumes).await;
+    let bench = server.bench(json!({}));
+    bench.connect().await;
+    let output = bench.call("echo", json!({"text": "hi"})).await;
+    assert_eq!((text(&output), output.is_error), (r#"{"text":"hi"}"#, false));
+    let log = server.log();
+    let of = |what: &str| log.iter().filter(|line| line.ends_with(what)).count();
+    assert_eq!([of("tools/call"), of("after call-1"), of("after call-2"), of("after call-9")], [1, 1, 1, 0], "{log:?}");
+    bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn the_stream_of_notices_goes_on_where_it_was_cut() {
+    let server = HttpServer::start(Kind::Legacy).await;
+    let bench = server.bench(json!({}));
+    bench.connect().await;
+    while server.streams.lock().expect("no panic").is_empty() {
+        tokio::task::yield_now().await;
+    }
+    server.notice(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+    let lists = |log: &Vec<String>| log.iter().filter(|line| line.ends_with("tools/list")).count() > 1;
+    server.log.subscribe().wait_for(lists).await.expect("the server lives");
+    server.streams.lock().expect("no panic").clear();
+    server.wait_for("GET /mcp after notice-1").await;
     bench.servers.close().await;
 }
