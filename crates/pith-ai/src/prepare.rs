@@ -69,6 +69,8 @@ pub struct CallResult<'a> {
     pub name: &'a str,
     pub parts: Vec<Part<'a>>,
     pub is_error: bool,
+    /// The tools that it says were found.
+    pub found: Vec<&'a str>,
 }
 
 /// What happens to the thinking of another model.
@@ -207,13 +209,14 @@ impl<'a> Preparation<'a> {
         let name = if message.tool_name.is_empty() { call_name } else { &message.tool_name };
         let mut parts = convert::parts(&message.content);
         self.replace_images(&mut parts, TOOL_IMAGE_OMITTED);
-        self.turns.push(PreparedMessage::Result(CallResult { id, name, parts, is_error: message.is_error }));
+        let found = if self.call.search_tool.as_deref() == Some(name) { found(message) } else { Vec::new() };
+        self.turns.push(PreparedMessage::Result(CallResult { id, name, parts, is_error: message.is_error, found }));
     }
 
     fn answer_open_calls(&mut self) {
         for (_, id, name) in self.open_calls.drain(..) {
             let parts = vec![Part::Text(Cow::Borrowed(NO_RESULT))];
-            self.turns.push(PreparedMessage::Result(CallResult { id, name, parts, is_error: true }));
+            self.turns.push(PreparedMessage::Result(CallResult { id, name, parts, is_error: true, found: Vec::new() }));
         }
     }
 
@@ -257,6 +260,12 @@ fn interrupted(message: &AssistantMessage) -> Option<PreparedBlock<'_>> {
     let seen: String = message.content.iter().filter_map(Block::as_text).collect();
     let text = Cow::Owned(format!("{}\n\n{INTERRUPTED}", seen.trim_end()));
     (!seen.trim().is_empty()).then_some(PreparedBlock::Text { text, signature: None, was_thinking: false })
+}
+
+/// The tools that a search has found.
+fn found(message: &ToolResultMessage) -> Vec<&str> {
+    let names = message.details.as_ref().and_then(|details| details.get("tools")).and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ pub fn call(model: Model, messages: Vec<Message>) -> LlmCall {
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: Arc::from([]),
         thinking: ThinkingLevel::Off,
+        search_tool: None,
         max_tokens: None,
         session_id: None,
         cache: CacheRetention::Short,

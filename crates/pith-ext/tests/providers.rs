@@ -22,6 +22,7 @@ fn call(provider: &str) -> LlmCall {
         messages: vec![Arc::new(user)],
         tools: [tool].into(),
         thinking: ThinkingLevel::High,
+        search_tool: None,
         max_tokens: Some(99),
         session_id: None,
         cache: Default::default(),

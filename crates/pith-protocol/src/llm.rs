@@ -17,6 +17,9 @@ pub struct LlmCall {
     /// Projected history, oldest first. Roles a provider does not know are converted by it.
     pub messages: Vec<Arc<Message>>,
     pub tools: Arc<[ToolSpec]>,
+    /// The tool that finds others, if there is one: `details.tools` of its results names tools that `tools` has from then
+    /// on.
+    pub search_tool: Option<Arc<str>>,
     /// Already clamped to the model.
     pub thinking: ThinkingLevel,
     /// Caller's wish; the model's own limit otherwise.

@@ -180,6 +180,7 @@ impl Link for Recorder {
             messages: vec![],
             tools: self.tools.specs().clone(),
             thinking: ThinkingLevel::Off,
+            search_tool: None,
             max_tokens: None,
             session_id: None,
             cache: CacheRetention::None,

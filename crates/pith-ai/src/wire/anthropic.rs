@@ -19,6 +19,7 @@ const OPTIONAL: &[OptionalField] = &[
     field("display"),
     OptionalField { name: "output_config", aliases: &["output_config.effort", "effort"] },
     field("cache_control"),
+    field("defer_loading"),
     field("ttl"),
     field("fallbacks"),
     OptionalField { name: "thinking", aliases: THINKING },

@@ -186,6 +186,7 @@ impl Summariser {
             messages: vec![Arc::new(Message::User(UserMessage::new(text.to_owned(), Vec::new(), now_ms())))],
             tools: Arc::new([]),
             thinking: self.thinking,
+            search_tool: None,
             max_tokens: Some(max_tokens),
             session_id: Some(self.session_id.clone()),
             cache: CacheRetention::None,

@@ -30,6 +30,7 @@ pub(super) fn read(request: &ModelRequest, registry: &Registry) -> Result<(LlmCa
         system_prompt: context.prompts.join("\n\n").into(),
         messages: context.messages,
         tools: context.tools.into(),
+        search_tool: None,
         max_tokens: options.get("maxTokens").and_then(Value::as_f64).filter(|n| *n >= 1.0).map(|n| n as u64),
         session_id: text(options, "sessionId").map(Arc::from),
         cache: match options.get("cacheRetention").and_then(Value::as_str) {

@@ -80,6 +80,7 @@ impl Session {
             messages: request.messages,
             tools: Arc::new([]),
             thinking: model.clamp_thinking(ThinkingLevel::Off),
+            search_tool: None,
             max_tokens: Some(max_tokens),
             // The provider is told nothing that links the request to the session.
             session_id: None,

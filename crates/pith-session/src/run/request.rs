@@ -10,6 +10,7 @@ use pith_protocol::{AssistantMessage, ErrorKind, LlmCall, Model};
 use crate::activity::Work;
 use crate::extensions::request_hooks;
 use crate::session::Session;
+use crate::tools::TOOL_SEARCH;
 
 impl Session {
     pub(crate) fn next_turn(&mut self) -> Turn {
@@ -40,6 +41,7 @@ impl Session {
             system_prompt: self.system_prompt(),
             messages: self.store.messages().to_vec(),
             tools: self.tools.active().specs().clone(),
+            search_tool: self.tools.has_deferred().then(|| TOOL_SEARCH.into()),
             max_tokens: None,
             session_id: Some(self.store.id().into()),
             cache: self.options.cache,

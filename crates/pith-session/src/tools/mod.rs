@@ -17,6 +17,7 @@ use pith_tools::{BUILTINS, Workbench};
 use crate::session::Session;
 use fitting::FittingTool;
 pub(crate) use link::{FromTool, ToolLink};
+pub(crate) use search::TOOL_SEARCH;
 use search::{DeferredTool, ToolSearch};
 
 /// Makes the tools for a working directory and settings. Given the workbench of the same directory, it takes over that

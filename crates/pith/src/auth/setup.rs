@@ -59,6 +59,7 @@ fn ask(registry: Arc<Registry>, settings: &Settings, model: Arc<Model>) -> anyho
         messages: vec![Arc::new(Message::User(question))],
         tools: Arc::from([]),
         thinking: ThinkingLevel::Off,
+        search_tool: None,
         max_tokens: Some(MAX_TOKENS),
         session_id: None,
         cache: CacheRetention::None,

@@ -1,6 +1,7 @@
 //! The request of an Anthropic call.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use pith_protocol::{CacheRetention, LlmCall, Model, ThinkingLevel, ToolSpec};
 use serde::Serialize;
@@ -14,7 +15,7 @@ use crate::prepare::{
 };
 use crate::wire::body::Body;
 use crate::wire::common::{
-    KeyStyle, base_url, compat, flag, headers, is_openrouter, joined_text, session_id, strict_schema,
+    KeyStyle, base_url, compat, flag, headers, is_host, is_openrouter, joined_text, session_id, strict_schema,
 };
 use crate::wire::{HttpRequest, Refused, RequestInput};
 
@@ -43,6 +44,7 @@ enum Kind<'a> {
     RedactedThinking { data: &'a str },
     ToolUse { id: Cow<'a, str>, name: &'a str, input: &'a Map<String, Value> },
     ToolResult { tool_use_id: Cow<'a, str>, content: Output<'a>, is_error: bool },
+    ToolReference { tool_name: &'a str },
 }
 
 #[derive(Serialize)]
@@ -76,6 +78,8 @@ struct Tool<'a> {
     strict: Option<bool>,
     input_schema: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    defer_loading: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
 }
 
@@ -101,7 +105,8 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
         merge_users: flag(model, "requiresAlternation", false),
     };
     let turns = prepare(call, options);
-    let mut messages = messages(turns, flag(model, "allowEmptySignature", false));
+    let deferred = deferred(call, refused, &turns);
+    let mut messages = messages(turns, &deferred, flag(model, "allowEmptySignature", false));
     mark_last_user_turns(&mut messages, cache);
 
     let mut body = Body::new(model, refused);
@@ -111,7 +116,7 @@ pub(super) fn build(input: &RequestInput<'_>) -> Result<HttpRequest, Fault> {
         body.field("system", &[Block { kind, cache_control: cache }]);
     }
     if !call.tools.is_empty() {
-        body.field("tools", &tools(call, refused, cache));
+        body.field("tools", &tools(call, refused, cache, &deferred));
     }
     body.field("messages", &messages);
     body.field("max_tokens", &thinking.max_tokens);
@@ -174,7 +179,27 @@ fn mark_last_user_turns(messages: &mut [Message<'_>], cache: Option<CacheControl
     }
 }
 
-fn messages(turns: Vec<PreparedMessage<'_>>, allow_empty_signature: bool) -> Vec<Message<'_>> {
+/// Returns the tools that a result in the conversation refers to. The server takes their definitions from there, so that
+/// they do not stand before everything else, and a tool that is found leaves the cached prefix as it is.
+fn deferred<'a>(call: &'a LlmCall, refused: &Refused, turns: &[PreparedMessage<'_>]) -> HashSet<&'a str> {
+    // Anthropic's own server, from the fourth generation of its models on.
+    let is_known = is_host(&call.model, "api.anthropic.com") && !call.model.id.contains("claude-3");
+    if !flag(&call.model, "supportsDeferredTools", is_known) || refused.contains("defer_loading") {
+        return HashSet::new();
+    }
+    let is_found = |name: &str| {
+        turns.iter().any(|turn| matches!(turn, PreparedMessage::Result(result) if result.found.contains(&name)))
+    };
+    let deferred: HashSet<_> = call.tools.iter().map(|tool| &*tool.name).filter(|name| is_found(name)).collect();
+    // The server refuses a request in which every tool is deferred.
+    if deferred.len() < call.tools.len() { deferred } else { HashSet::new() }
+}
+
+fn messages<'a>(
+    turns: Vec<PreparedMessage<'a>>,
+    deferred: &HashSet<&str>,
+    allow_empty_signature: bool,
+) -> Vec<Message<'a>> {
     let mut messages: Vec<Message<'_>> = Vec::with_capacity(turns.len());
     let mut after_result = false;
     for turn in turns {
@@ -185,7 +210,7 @@ fn messages(turns: Vec<PreparedMessage<'_>>, allow_empty_signature: bool) -> Vec
                 let (n_pieces, pieces) = (answer.pieces.len(), answer.pieces.into_iter());
                 ("assistant", gather(n_pieces, pieces.filter_map(|block| piece(block, allow_empty_signature))))
             }
-            PreparedMessage::Result(result) => ("user", vec![tool_result(result)]),
+            PreparedMessage::Result(result) => ("user", vec![tool_result(result, deferred)]),
         };
         // The results of one answer belong into one message.
         match messages.last_mut() {
@@ -230,9 +255,13 @@ fn piece(piece: PreparedBlock<'_>, allow_empty_signature: bool) -> Option<Block<
     }))
 }
 
-fn tool_result(result: CallResult<'_>) -> Block<'_> {
+fn tool_result<'a>(result: CallResult<'a>, deferred: &HashSet<&str>) -> Block<'a> {
+    let references: Vec<_> = result.found.iter().filter(|name| deferred.contains(**name)).collect();
     let has_images = result.parts.iter().any(|part| matches!(part, Part::Image(_)));
-    let content = if has_images {
+    let content = if !references.is_empty() {
+        // The server puts the definitions here, which is what the text says, too.
+        Output::Blocks(references.into_iter().map(|tool_name| block(Kind::ToolReference { tool_name })).collect())
+    } else if has_images {
         let mut blocks: Vec<_> = result.parts.into_iter().filter_map(part).collect();
         if !blocks.iter().any(|block| matches!(block.kind, Kind::Text { .. })) {
             blocks.insert(0, block(Kind::Text { text: Cow::Borrowed("(see attached image)") }));
@@ -244,7 +273,12 @@ fn tool_result(result: CallResult<'_>) -> Block<'_> {
     block(Kind::ToolResult { tool_use_id: result.id, content, is_error: result.is_error })
 }
 
-fn tools<'a>(call: &'a LlmCall, refused: &Refused, cache: Option<CacheControl>) -> Vec<Tool<'a>> {
+fn tools<'a>(
+    call: &'a LlmCall,
+    refused: &Refused,
+    cache: Option<CacheControl>,
+    deferred: &HashSet<&str>,
+) -> Vec<Tool<'a>> {
     let model = &call.model;
     let is_eager = flag(model, "supportsEagerToolInputStreaming", true) && !refused.contains("eager_input_streaming");
     let is_strict = flag(model, "supportsStrictTools", false) && !refused.contains("strict");
@@ -256,11 +290,14 @@ fn tools<'a>(call: &'a LlmCall, refused: &Refused, cache: Option<CacheControl>) 
             eager_input_streaming: is_eager.then_some(true),
             strict: strict.is_some().then_some(true),
             input_schema: input_schema(strict.as_ref().unwrap_or(&tool.parameters)),
+            defer_loading: deferred.contains(&*tool.name).then_some(true),
             cache_control: None,
         }
     };
     let mut tools: Vec<_> = call.tools.iter().map(tool).collect();
-    if let Some(last) = tools.last_mut().filter(|_| flag(model, "supportsCacheControlOnTools", true)) {
+    // A deferred tool is outside of what can be cached.
+    let last = tools.iter_mut().rfind(|tool| tool.defer_loading.is_none());
+    if let Some(last) = last.filter(|_| flag(model, "supportsCacheControlOnTools", true)) {
         last.cache_control = cache;
     }
     tools

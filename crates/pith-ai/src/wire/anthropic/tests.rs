@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::{
     call, example_stream, fixture, message, own, read_tool, request, second_turn, show, survive_every_cut, user,
 };
-use pith_protocol::{CacheRetention, ErrorKind, ModelCost, StopReason, ThinkingLevel};
+use pith_protocol::{CacheRetention, ErrorKind, ModelCost, StopReason, ThinkingLevel, ToolSpec};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -263,6 +263,44 @@ fn tools_follow_the_compat_keys() {
     assert_eq!((&strict["strict"], &strict["input_schema"]["additionalProperties"]), (&json!(true), &json!(false)));
     assert_eq!(strict["input_schema"]["required"], json!(["path", "offset", "limit"]));
     assert_eq!(beta.as_deref(), Some("server-side-fallback-2026-07-01"));
+}
+
+#[test]
+fn found_tools_leave_the_cached_prefix_as_it_is() {
+    let named = |name: &str| ToolSpec { name: name.into(), ..read_tool() };
+    let search = json!([{"type":"toolCall","id":"toolu_1","name":"tool_search","arguments":{"query":"x"}}]);
+    let found = json!({"role":"toolResult","toolCallId":"toolu_1","toolName":"tool_search","isError":false,
+        "content":[{"type":"text","text":"{…}"}],"details":{"tools":["mcp__a__b","mcp__a__gone"]}});
+    let at = |base_url: &str, id: &str, tools: &[&str]| {
+        let model = Model { base_url: base_url.into(), id: id.into(), ..model() };
+        let messages = vec![user("go"), own(&model, search.clone()), message(found.clone())];
+        let mut call = call(model, messages);
+        call.tools = tools.iter().map(|name| named(name)).collect();
+        call.search_tool = Some("tool_search".into());
+        let body = body(&call);
+        let result = body["messages"][2]["content"][0]["content"].clone();
+        let defers: Vec<Value> =
+            body["tools"].as_array().expect("tools").iter().map(|tool| tool["defer_loading"].clone()).collect();
+        let cached: Vec<bool> =
+            body["tools"].as_array().expect("tools").iter().map(|tool| tool.get("cache_control").is_some()).collect();
+        (result, defers, cached)
+    };
+    let (own_server, all) = ("https://api.anthropic.com", ["read", "tool_search", "mcp__a__b", "mcp__a__used"]);
+    let (result, defers, cached) = at(own_server, "claude-sonnet-4-5", &all);
+    assert_eq!(result, json!([{"type":"tool_reference","tool_name":"mcp__a__b"}]), "only tools that are there");
+    // A tool that no result refers to is declared as ever, and the last one that is not deferred ends the prefix.
+    assert_eq!(defers, [Value::Null, Value::Null, json!(true), Value::Null]);
+    assert_eq!(cached, [false, false, false, true]);
+    let (_, _, cached) = at(own_server, "claude-sonnet-4-5", &all[..3]);
+    assert_eq!(cached, [false, true, false], "a deferred tool cannot be cached");
+    let plain = (json!("{…}"), vec![Value::Null; 4]);
+    let shown = |base_url: &str, id: &str| {
+        let (result, defers, _) = at(base_url, id, &all);
+        (result, defers)
+    };
+    assert_eq!(shown("http://127.0.0.1:9", "claude-sonnet-4-5"), plain, "other servers may not know it");
+    assert_eq!(shown(own_server, "claude-3-5-haiku-latest"), plain);
+    assert_eq!(at(own_server, "claude-sonnet-4-5", &["mcp__a__b"]).1, [Value::Null], "one tool must not be deferred");
 }
 
 #[test]
