@@ -1,4 +1,4 @@
-//! What `pith acp` costs: to start, to open sessions, to keep them, to show a long one.
+//! What `pith acp` costs: to start, to open sessions, to keep them, to show a long one, to pass on a chunk.
 //!
 //! `cargo bench -p pith --bench acp` prints the figures; nothing is asserted here.
 
@@ -6,6 +6,11 @@ mod measure;
 
 use std::time::{Duration, Instant};
 
+use pith_acp::Client;
+use pith_acp::acp::{SessionId, SessionNotification, SessionUpdate};
+use pith_acp::updates::{Notable, Sink, Translator};
+use pith_acp::wire::append_notification;
+use pith_protocol::AssistantEvent;
 use pith_testkit::{Api, Block, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
@@ -20,6 +25,9 @@ fn main() {
     show("idle PSS with one session", &megabytes(first));
     show("each further idle session", &megabytes(further));
     show("session/load of a long conversation", &load());
+    let (short, long) = (chunk(1_000), chunk(100_000));
+    show("a chunk of text from the event to its frame", &micros(short));
+    show("the same after 100 000 chunks of the same message", &micros(long));
 }
 
 /// An editor that counts its requests.
@@ -138,6 +146,48 @@ fn lengthen(home: &TempHome, session: &str, n: usize) -> u64 {
     }
     std::fs::write(&path, longer).expect("written");
     path.metadata().expect("it is there").len()
+}
+
+/// Frames of updates, in a buffer that is used again.
+#[derive(Default)]
+struct Frames(Vec<u8>);
+
+impl Sink for Frames {
+    fn update(&mut self, update: SessionUpdate) {
+        self.0.clear();
+        append_notification(
+            &mut self.0,
+            "session/update",
+            &SessionNotification::new(SessionId::new("session"), update),
+        );
+    }
+
+    fn progress(&mut self, _call: &str, update: SessionUpdate) {
+        self.update(update);
+    }
+
+    fn progress_ended(&mut self, _call: &str) {}
+
+    fn tell(&mut self, _notable: Notable) {}
+
+    fn log(&mut self, _text: &str) {}
+}
+
+/// What a chunk costs behind `before` others of its message.
+fn chunk(before: usize) -> Duration {
+    const N_CHUNKS: u32 = 10_000;
+    let mut translator = Translator::new("/work".into(), Client::default());
+    let mut frames = Frames::default();
+    translator.entry("0a1b2c3d");
+    translator.stream(&AssistantEvent::Start(Box::default()), &mut frames);
+    translator.stream(&AssistantEvent::TextStart { index: 0 }, &mut frames);
+    let delta = AssistantEvent::TextDelta { index: 0, delta: "some words of it ".to_owned() };
+    (0..before).for_each(|_| translator.stream(&delta, &mut frames));
+    timed(|| (0..N_CHUNKS).for_each(|_| translator.stream(&delta, &mut frames))).1 / N_CHUNKS
+}
+
+fn micros(time: Duration) -> String {
+    format!("{:.2} µs", time.as_secs_f64() * 1e6)
 }
 
 fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {

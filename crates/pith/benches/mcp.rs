@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pith_testkit::{Api, Host, ModelServer, Script, TempHome, Turn};
 use serde_json::{Map, Value, json};
 
-use measure::{PROGRAM, median, ms, show};
+use measure::{PROGRAM, median, ms, pss, show};
 
 /// A server that needs no other program than the shell.
 const SERVER: &str = r#"while read -r line; do
@@ -33,7 +33,12 @@ fn main() {
     let (without, with) = first_requests();
     show("first prompt to the model's request, without servers, median of 11", &ms(without));
     show("the same with 20 servers that are known from the cache", &ms(with));
-    show("a turn with one call of a server over stdio, of 200", &ms(call()));
+    let (own, of_server) = (turn(Called::Own), turn(Called::OfServer));
+    show("a turn with one call of a tool of pith's own, of 200", &ms(own));
+    show("a turn with one call of a server over stdio, of 200", &ms(of_server));
+    let (idle, running) = memory();
+    show("PSS for each of 20 servers that are configured", &kilobytes(idle));
+    show("PSS for each of 20 servers that run, without the servers", &kilobytes(running));
     show("the end of a session with 10 running servers", &ms(end()));
 }
 
@@ -102,9 +107,20 @@ fn first_requests() -> (Duration, Duration) {
     (times(0), times(N_SERVERS))
 }
 
+/// Whose tool is called.
+#[derive(Clone, Copy)]
+enum Called {
+    Own,
+    OfServer,
+}
+
 /// One turn of a run in which every turn calls a tool.
-fn call() -> Duration {
-    let calls = (0..N_CALLS).map(|_| Turn::call("mcp__s0__now", json!({})));
+fn turn(called: Called) -> Duration {
+    let call = || match called {
+        Called::Own => Turn::call("ls", json!({})),
+        Called::OfServer => Turn::call("mcp__s0__now", json!({})),
+    };
+    let calls = (0..N_CALLS).map(|_| call());
     let server = ModelServer::start(Script::of(calls.chain([Turn::text("done")])));
     let home = home(&server, 1);
     let mut host = start(&home);
@@ -113,6 +129,38 @@ fn call() -> Duration {
     let time = began.elapsed() / u32::try_from(N_CALLS).unwrap_or(1);
     host.finish();
     time
+}
+
+/// What there is of servers when memory is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Servers {
+    None,
+    Configured,
+    Running,
+}
+
+/// What configured and what running servers add to the memory of pith, for each.
+fn memory() -> (u64, u64) {
+    let at_rest = |servers: Servers| {
+        let server = ModelServer::start(Script::new());
+        let home = home(&server, if servers == Servers::None { 0 } else { N_SERVERS });
+        let mut host = start(&home);
+        host.data(json!({"type": "get_state"}));
+        if servers == Servers::Running {
+            host.data(json!({"type": "get_mcp_servers", "connect": true}));
+        }
+        // Memory is given back a moment after the last work.
+        std::thread::sleep(Duration::from_millis(500));
+        pss(host.pid())
+    };
+    let n_servers = N_SERVERS as u64;
+    let none = at_rest(Servers::None);
+    let (configured, running) = (at_rest(Servers::Configured), at_rest(Servers::Running));
+    (configured.saturating_sub(none) / n_servers, running.saturating_sub(none) / n_servers)
+}
+
+fn kilobytes(kilobytes: u64) -> String {
+    format!("{kilobytes} kB")
 }
 
 fn end() -> Duration {
