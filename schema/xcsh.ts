@@ -338,7 +338,7 @@ export type Collision = {
 };
 
 /** What a host asks for. */
-export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | ListCheckpointsCommand | RestoreCheckpointCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | ListCheckpointsCommand | RestoreCheckpointCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | McpLoginCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
 
 /** Answer of `get_commands`. */
 export type Commands = {
@@ -1228,6 +1228,23 @@ export type ListedSession = {
   firstMessage: string;
 };
 
+/** Begins a sign-in to an MCP server; the user opens the page of the answer. */
+export type McpLoginCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "mcp_login";
+  name: string;
+};
+
+export type McpLoginResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "mcp_login";
+  success: true;
+  data: McpSignIn;
+};
+
 /** Ends an MCP server and starts it again. */
 export type McpReconnectCommand = {
   /** Anything; comes back in the response. */
@@ -1305,6 +1322,12 @@ export type McpServerUpdateEvent = {
 /** Answer of `get_mcp_servers`. */
 export type McpServers = {
   servers: McpServer[];
+};
+
+/** Answer of `mcp_login`. */
+export type McpSignIn = {
+  /** The page on which the user signs in. It leads back to pith, on this machine, within five minutes. */
+  url: string;
 };
 
 /** A tool of a server. */
@@ -1605,7 +1628,7 @@ export type ResourceChange = {
 };
 
 /** The one answer of a command. */
-export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | ListCheckpointsResponse | RestoreCheckpointResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | ListCheckpointsResponse | RestoreCheckpointResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | McpLoginResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
 
 /** Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint. */
 export type RestoreCheckpointCommand = {

@@ -61,6 +61,11 @@ impl Client {
         self.capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.supports_form())
     }
 
+    /// Whether it opens pages for its user.
+    pub fn opens_pages(&self) -> bool {
+        self.capabilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.supports_url())
+    }
+
     /// Whether it shows the output of commands in a terminal of its own, fed by updates (Zed).
     pub fn shows_terminal_output(&self) -> bool {
         self.meta("terminal_output") == Some(&Value::Bool(true))

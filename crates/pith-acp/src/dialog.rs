@@ -3,8 +3,8 @@
 
 use agent_client_protocol_schema::v1::{
     BooleanPropertySchema, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
-    ElicitationContentValue, ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, EnumOption,
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    ElicitationContentValue, ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode,
+    EnumOption, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     RequestPermissionResponse, SessionId, StringPropertySchema, ToolCall, ToolCallContent, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
@@ -73,6 +73,21 @@ pub fn filled_in(method: &UiMethod, result: Value) -> UiAnswer {
             Some(ElicitationContentValue::String(text)) => UiAnswer::Value(text),
             _ => UiAnswer::Cancelled,
         },
+    }
+}
+
+/// Returns the question whether the user opens a page.
+pub fn page(session: &SessionId, id: &str, url: &str, message: String) -> CreateElicitationRequest {
+    let scope = ElicitationSessionScope::new(session.clone());
+    CreateElicitationRequest::new(ElicitationUrlMode::new(scope, id.to_owned(), url), message)
+}
+
+/// Reads whether the user opens the page.
+pub fn opened(result: Value) -> UiAnswer {
+    match serde_json::from_value::<CreateElicitationResponse>(result).map(|response| response.action) {
+        Ok(ElicitationAction::Accept(_)) => UiAnswer::Confirmed(true),
+        Ok(ElicitationAction::Decline) => UiAnswer::Confirmed(false),
+        _ => UiAnswer::Cancelled,
     }
 }
 

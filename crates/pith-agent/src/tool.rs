@@ -148,6 +148,8 @@ pub struct Origin<'a> {
     pub tool: &'a str,
     /// What the server is good for, in a line.
     pub about: Option<&'a str>,
+    /// Words that the user gives searches for its tools.
+    pub keywords: &'a [String],
     /// What the server says about the tool.
     pub annotations: Option<&'a Map<String, Value>>,
     pub hints: Hints,

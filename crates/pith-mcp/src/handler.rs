@@ -73,7 +73,7 @@ fn file_address(path: &Path) -> String {
 
 impl ClientHandler for Handler {
     async fn list_roots(&self, _context: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        Ok(ListRootsResult::new(vec![self.inputs.root.clone()]))
+        Ok(ListRootsResult::new(self.inputs.roots.clone()))
     }
 
     async fn create_elicitation(

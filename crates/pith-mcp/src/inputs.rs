@@ -32,7 +32,7 @@ pub struct Inputs {
     pub questions: Questions,
     /// `None` if the server may not ask the model.
     pub sampling: Option<Sampling>,
-    pub root: Root,
+    pub roots: Vec<Root>,
 }
 
 impl Inputs {
@@ -40,7 +40,7 @@ impl Inputs {
         Inputs {
             questions: Questions::of(&config.name, launch.ask.clone()),
             sampling: Sampling::of(config, launch),
-            root: root_of(&launch.cwd),
+            roots: [&launch.cwd].into_iter().chain(&launch.additional_roots).map(|root| root_of(root)).collect(),
         }
     }
 
@@ -65,7 +65,7 @@ impl Inputs {
                     let params = request.get("params").unwrap_or(&Value::Null);
                     self.sample(params).await.map_err(|denial| format!("asked the model: {}", denial.why))?
                 }
-                Some("roots/list") => json!({"roots": [self.root]}),
+                Some("roots/list") => json!({"roots": self.roots}),
                 other => return Err(format!("asks for {}, which pith does not answer", other.unwrap_or("nothing"))),
             };
             responses.insert(id.clone(), response);

@@ -42,6 +42,8 @@ pub struct Launch {
     pub sample: Option<Sample>,
     /// The session's directory.
     pub cwd: PathBuf,
+    /// Further directories that the session works in.
+    pub additional_roots: Vec<PathBuf>,
     /// `--approve`: files of the project may run commands for values.
     pub is_approved: bool,
 }

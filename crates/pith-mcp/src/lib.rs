@@ -44,12 +44,13 @@ mod schema;
 pub use connection::{CallError, Connection};
 #[doc(hidden)]
 pub use frames::answer_to_line;
-pub use oauth::Means;
+pub use oauth::{DeviceCode, Means};
 pub use offer::Offer;
 pub use questions::Ask;
 pub use rmcp::model::ProgressNotificationParam as Progress;
 pub use sampling::{Sample, SampleRequest};
 pub use server::{Server, Snapshot, Wanted};
 pub use servers::{Options, Servers};
+pub use sign_ins::PendingSignIn;
 pub use state::{Failure, State};
 pub use texts::{Expanded, PromptCommand};

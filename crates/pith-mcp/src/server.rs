@@ -1,6 +1,7 @@
 //! One server of a session: when it runs, what is known of it, its calls.
 
 mod running;
+mod signing_in;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -71,6 +72,8 @@ struct Inner {
     retry_at: Option<Instant>,
     last_use: Instant,
     remarks: Vec<String>,
+    /// Cancelled when a sign-in that waits for the user is no longer wanted.
+    sign_in: CancellationToken,
 }
 
 /// What hosts may know of a server.
@@ -101,6 +104,7 @@ impl Server {
             retry_at: None,
             last_use: Instant::now(),
             remarks: Vec::new(),
+            sign_in: CancellationToken::new(),
         };
         Arc::new(Server {
             config,
@@ -291,8 +295,13 @@ impl Server {
         self.updates.offers_changed();
     }
 
-    /// Ends the server; it is started again by whoever needs it.
+    /// Ends the server, and a sign-in that waits; it is started again by whoever needs it.
     pub async fn stop(&self) {
+        self.inner().sign_in.cancel();
+        self.rest().await;
+    }
+
+    async fn rest(&self) {
         let state = if self.inner().state == State::Disabled { State::Disabled } else { State::Idle };
         self.close(state).await;
     }

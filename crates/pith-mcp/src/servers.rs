@@ -47,6 +47,8 @@ pub struct Options {
     pub ask: Option<Ask>,
     /// Asks the session's model, if there is a session.
     pub sample: Option<Sample>,
+    /// Further directories that the session works in.
+    pub additional_roots: Vec<PathBuf>,
     /// How long the beginning of work waits for servers whose tools are not known.
     pub startup_wait: Duration,
     /// Below it, what is too large for a result is kept.
@@ -248,6 +250,7 @@ impl Servers {
             ask: shared.options.ask.clone(),
             sample: shared.options.sample.clone(),
             cwd,
+            additional_roots: shared.options.additional_roots.clone(),
             is_approved: shared.options.given.is_approved,
         });
         let mut before = std::mem::take(&mut collection.servers);

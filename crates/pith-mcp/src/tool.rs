@@ -152,6 +152,7 @@ impl Tool for McpTool {
             server: &self.server.config.name,
             tool: &self.tool,
             about: self.about.as_deref(),
+            keywords: &self.server.config.search_keywords,
             annotations: self.annotations.as_ref(),
             hints: self.hints(),
         })

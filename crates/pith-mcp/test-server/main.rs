@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         "stubborn" => stay(log.as_deref()),
         _ => {}
     }
-    Server { behaviour: behaviour.to_owned(), log, n_lists: 0, asking: None }.serve()
+    Server { behaviour: behaviour.to_owned(), log, n_lists: 0, has_news: false, asking: None }.serve()
 }
 
 fn write(line: &str) {
@@ -98,6 +98,8 @@ struct Server {
     behaviour: String,
     log: Option<String>,
     n_lists: usize,
+    /// Whether there is a second prompt.
+    has_news: bool,
     /// The call that waits for an answer of the user.
     asking: Option<Value>,
 }
@@ -159,6 +161,7 @@ impl Server {
             })),
             "tools/list" => Ok(self.tools(message)),
             "prompts/list" if self.behaviour == "odd" => Err((-32601, "not today".to_owned())),
+            "prompts/list" if self.has_news => Ok(json!({"prompts": [{"name": "weather"}, {"name": "news"}]})),
             "prompts/list" => Ok(json!({"prompts": [
                 {"name": "weather", "description": "Asks for the weather", "arguments": [
                     {"name": "city", "required": true}, {"name": "note"}]},
@@ -260,6 +263,11 @@ impl Server {
             "sample" => return self.ask(message, "sampling/createMessage", &sampling()),
             "typed" => json!({"content": [], "structuredContent": {"n": params["arguments"]["a"]}}),
             "odd" => json!({"content": [{"type": "hologram"}], "structuredContent": {"n": 1}}),
+            "grow" if params["arguments"]["text"] == "prompts" => {
+                self.has_news = true;
+                write(&json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}).to_string());
+                text("grown")
+            }
             "grow" => {
                 (0..5).for_each(|_| {
                     write(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());

@@ -20,7 +20,7 @@ pub use checkpoints::{
     CheckpointCoverage, CheckpointFile, Checkpoints, FileChange, ListedCheckpoint, Restored, SkippedFile,
 };
 pub use hello::{Accept, Capabilities, Client, Greeting, Limits, PROTOCOL_VERSION, Server, Wire};
-pub use mcp::{McpServer, McpServerInfo, McpServerState, McpServerStates, McpServers, McpTool};
+pub use mcp::{McpServer, McpServerInfo, McpServerState, McpServerStates, McpServers, McpSignIn, McpTool};
 pub use project::{
     Collision, Commands, Connection, ConnectionState, Diagnostic, DiagnosticKind, Diagnostics, Integrations,
     OfferedCommand, Reloaded, ResourceChange, Service, ServiceState, Source,

@@ -235,6 +235,8 @@ commands! {
     "get_mcp_servers" => GetMcpServers { connect: Option<bool> } -> McpServers;
     /// Ends an MCP server and starts it again.
     "mcp_reconnect" => McpReconnect { name: String } -> McpServerStates;
+    /// Begins a sign-in to an MCP server; the user opens the page of the answer.
+    "mcp_login" => McpLogin { name: String } -> McpSignIn;
     /// Switches an MCP server on or off, for this session.
     "set_mcp_enabled" => SetMcpEnabled { name: String, enabled: bool } -> McpServerStates;
 

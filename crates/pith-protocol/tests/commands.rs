@@ -87,6 +87,7 @@ const COMMANDS: &str = r#"
 {"type":"get_mcp_servers"}
 {"type":"get_mcp_servers","connect":true}
 {"type":"mcp_reconnect","name":"a"}
+{"type":"mcp_login","name":"a"}
 {"type":"set_mcp_enabled","name":"a","enabled":false}
 {"type":"set_locale","locale":"de"}
 {"type":"get_integrations"}

@@ -111,6 +111,7 @@ impl Session {
             Command::SetMcpServers(call) => self.set_mcp_servers(&call, self.reply(id)),
             Command::GetMcpServers(call) => self.get_mcp_servers(&call, self.reply(id)),
             Command::McpReconnect(call) => self.mcp_reconnect(&call, self.reply(id)),
+            Command::McpLogin(call) => self.mcp_login(&call, self.reply(id)),
             Command::SetMcpEnabled(call) => self.set_mcp_enabled(&call, self.reply(id)),
             Command::SetLocale(call) => self.set_locale(&call, self.reply(id)),
             Command::GetIntegrations(_) => self.respond::<commands::GetIntegrations>(id, Ok(self.integrations())),

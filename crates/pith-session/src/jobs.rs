@@ -11,7 +11,7 @@ use std::panic::resume_unwind;
 use pith_agent::{Turn, blocking};
 use pith_ext::Boundary;
 use pith_ext::outgoing::Answer;
-use pith_protocol::commands::{ExportHtml, ListCheckpoints, ListSessions, NavigateTree};
+use pith_protocol::commands::{ExportHtml, ListCheckpoints, ListSessions, McpLogin, NavigateTree};
 use pith_store::{SessionSummary, StoreReport};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
 use crate::admission::Step;
 use crate::compaction::{Summary, SummaryFailure};
 use crate::extensions::RefreshedModels;
-use crate::mcp::McpReply;
+use crate::mcp::{McpPage, McpReply};
 use crate::replace::OpenedFile;
 use crate::reply::Reply;
 
@@ -88,6 +88,11 @@ pub(crate) enum JobEnd {
     ServersReady(oneshot::Sender<Turn>),
     /// MCP servers have done what a command asked for.
     ServersAsked(McpReply),
+    /// The page of a sign-in to an MCP server is known, or there is none.
+    SignInBegun {
+        reply: Reply<McpLogin>,
+        begun: Result<McpPage, String>,
+    },
     /// The process is ending and the extensions that are still loading have taken too long.
     StartOverdue,
     /// Extensions were asked for the current models of their providers.

@@ -44,7 +44,7 @@ pub use extensions::{
     register_provider, serve_fetch, serve_model_request, serve_tool,
 };
 pub use limits::{LimitScope, WorkLimits};
-pub use mcp::{FromMcp, McpInput, McpPrompt, McpSample, McpServers, McpSetup};
+pub use mcp::{FromMcp, McpInput, McpPage, McpPrompt, McpSample, McpServers, McpSetup};
 pub use outbox::{Outbox, Room};
 pub use parts::{SessionOptions, SessionParts, SessionPlaces};
 pub use project::{Contributed, LoadProject, ProjectFiles, ReloadReason};

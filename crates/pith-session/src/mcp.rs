@@ -1,5 +1,6 @@
 //! MCP servers in the session: their tools for the model, commands of the host about them.
 
+mod commands;
 mod sampling;
 
 use std::borrow::Cow;
@@ -9,17 +10,16 @@ use std::sync::Arc;
 use pith_agent::{BoxFuture, Tool, Turn};
 use pith_config::Diagnostic;
 use pith_ext::registry::McpServerInfo;
-use pith_protocol::answers::{McpServer, McpServerState, McpServerStates, McpServers as ServerList};
-use pith_protocol::commands::{GetMcpServers, McpReconnect, SetMcpEnabled, SetMcpServers};
+use pith_protocol::answers::{McpServer, McpServerState};
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
-use pith_protocol::{AssistantMessage, Call, CommandError, ErrorCode, Event, ImageBlock};
+use pith_protocol::{AssistantMessage, Event, ImageBlock};
 use pith_resources::{CommandEntry, Origin, Scope, SourceInfo};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::jobs::{Job, JobEnd};
-use crate::reply::Reply;
 use crate::session::Session;
+pub(crate) use commands::{McpReply, refused};
 pub use sampling::McpSample;
 
 /// The slash command of extensions that bring their own MCP client; it replaces pith's.
@@ -69,6 +69,9 @@ pub trait McpServers: Send + Sync {
     /// Ends a server and starts it again; `None` if there is none of that name.
     fn reconnect(&self, name: &str) -> Option<BoxFuture<'static, ()>>;
 
+    /// Begins a sign-in to a server; `None` if there is none of that name.
+    fn begin_login(&self, name: &str) -> Option<BoxFuture<'static, Result<McpPage, String>>>;
+
     /// Switches a server on or off; `None` if there is none of that name.
     fn set_enabled(&self, name: &str, is_enabled: bool) -> Option<BoxFuture<'static, ()>>;
 
@@ -97,6 +100,13 @@ pub struct McpPrompt {
     pub path: Option<PathBuf>,
     /// Whether that is a file of the project.
     pub is_of_project: bool,
+}
+
+/// The page of a sign-in that has begun.
+pub struct McpPage {
+    pub url: String,
+    /// Waits for the user; over when the server has been started again, or nobody waits any more.
+    pub done: BoxFuture<'static, ()>,
 }
 
 /// What the user says, with what a server has added.
@@ -175,14 +185,6 @@ enum EagerStart {
     /// At the next rest.
     Due,
     Done,
-}
-
-/// A command about servers that is answered when they have done something.
-pub(crate) enum McpReply {
-    Set(Reply<SetMcpServers>),
-    List(Reply<GetMcpServers>),
-    Reconnect(Reply<McpReconnect>),
-    Enable(Reply<SetMcpEnabled>),
 }
 
 impl Session {
@@ -317,71 +319,12 @@ impl Session {
     }
 
     fn on_mcp_update(&mut self, update: &McpServerState) {
-        if self.mcp.is_host_interested {
+        if self.mcp.is_host_interested || self.out.follows_servers() {
             self.out.event(&Event::McpServerUpdate {
                 name: Cow::Borrowed(&update.name),
                 state: Cow::Borrowed(&update.state),
                 error: update.error.as_deref().map(Cow::Borrowed),
             });
-        }
-    }
-
-    pub(crate) fn set_mcp_servers(&mut self, call: &SetMcpServers, reply: Reply<SetMcpServers>) {
-        self.mcp.is_host_interested = true;
-        match self.mcp.servers.set_host(&call.servers) {
-            Err(why) => self.answer(reply, Err(refused(why))),
-            Ok(()) if call.wait == Some(true) => {
-                let connect = self.mcp.servers.connect();
-                self.answer_mcp_after(connect, McpReply::Set(reply));
-            }
-            Ok(()) => {
-                self.start_added_servers();
-                self.answer_mcp(McpReply::Set(reply));
-            }
-        }
-    }
-
-    pub(crate) fn get_mcp_servers(&mut self, call: &GetMcpServers, reply: Reply<GetMcpServers>) {
-        self.mcp.is_host_interested = true;
-        self.mcp.servers.load();
-        if call.connect == Some(true) {
-            let connect = self.mcp.servers.connect();
-            self.answer_mcp_after(connect, McpReply::List(reply));
-        } else {
-            self.answer_mcp(McpReply::List(reply));
-        }
-    }
-
-    pub(crate) fn mcp_reconnect(&mut self, call: &McpReconnect, reply: Reply<McpReconnect>) {
-        self.mcp.is_host_interested = true;
-        match self.mcp.servers.reconnect(&call.name) {
-            Some(reconnect) => self.answer_mcp_after(reconnect, McpReply::Reconnect(reply)),
-            None => self.answer(reply, Err(unknown(&call.name))),
-        }
-    }
-
-    pub(crate) fn set_mcp_enabled(&mut self, call: &SetMcpEnabled, reply: Reply<SetMcpEnabled>) {
-        self.mcp.is_host_interested = true;
-        match self.mcp.servers.set_enabled(&call.name, call.enabled) {
-            Some(change) => self.answer_mcp_after(change, McpReply::Enable(reply)),
-            None => self.answer(reply, Err(unknown(&call.name))),
-        }
-    }
-
-    fn answer_mcp_after(&mut self, work: BoxFuture<'static, ()>, reply: McpReply) {
-        self.jobs.spawn(Job::Background, async move {
-            work.await;
-            JobEnd::ServersAsked(reply)
-        });
-    }
-
-    pub(crate) fn answer_mcp(&mut self, reply: McpReply) {
-        let states = || McpServerStates { servers: self.mcp.servers.states() };
-        match reply {
-            McpReply::Set(reply) => answer(self, reply, states()),
-            McpReply::Reconnect(reply) => answer(self, reply, states()),
-            McpReply::Enable(reply) => answer(self, reply, states()),
-            McpReply::List(reply) => answer(self, reply, ServerList { servers: self.mcp.servers.shown() }),
         }
     }
 }
@@ -393,16 +336,4 @@ fn is_extension_command(name: &str) -> bool {
         Some(rest) => rest.strip_prefix(':').is_some_and(|number| number.parse::<u32>().is_ok()),
         None => false,
     }
-}
-
-fn answer<C: Call>(session: &mut Session, reply: Reply<C>, answer: C::Answer) {
-    session.answer(reply, Ok(answer));
-}
-
-pub(crate) fn refused(why: String) -> CommandError {
-    CommandError::new(ErrorCode::Mcp, why)
-}
-
-fn unknown(name: &str) -> CommandError {
-    refused(format!("There is no MCP server \"{name}\""))
 }

@@ -39,6 +39,11 @@ pub trait Outbox: Send {
     /// Sends a piece of the answer that `open_answer` started.
     fn stream(&mut self, event: &AssistantEvent);
 
+    /// Whether changes of MCP servers are told without having been asked for.
+    fn follows_servers(&self) -> bool {
+        false
+    }
+
     /// Returns the signal that tells runs to wait while the host has fallen behind.
     fn room(&self) -> Room;
 }

@@ -321,6 +321,7 @@ impl Session {
             JobEnd::StartOverdue => self.give_up_start(),
             JobEnd::ServersReady(answer) => self.on_servers_ready(answer),
             JobEnd::ServersAsked(reply) => self.answer_mcp(reply),
+            JobEnd::SignInBegun { reply, begun } => self.on_sign_in_begun(reply, begun),
             JobEnd::ModelsRefreshed(models) => self.on_models_refreshed(models),
             JobEnd::ModelsDiscovered(answer) => self.on_models_discovered(answer),
         }

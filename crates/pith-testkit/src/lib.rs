@@ -3,6 +3,7 @@
 //!
 //! Nothing here depends on how pith is built; any program with the protocol on stdin and stdout can be driven.
 
+mod guarded;
 pub mod host;
 mod normal;
 mod output;
@@ -14,6 +15,7 @@ pub mod terminal;
 pub mod tmux;
 pub mod transcript;
 
+pub use guarded::GuardedServer;
 pub use host::{Host, HostBuilder, InProcess, Signal};
 pub use normal::Normal;
 pub use output::Output;

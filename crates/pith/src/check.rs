@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use pith_ai::{model_catalogue, model_table};
 use pith_config::{AgentDir, DiagnosticKind, Environment};
+use pith_mcp::config::{Places, Transport, read_all};
 use pith_resources::TrustFile;
 
 use crate::cli::{self, Cli};
@@ -14,7 +15,7 @@ use crate::dialect::Dialect;
 use crate::extensions::{ExtensionSurvey, Survey};
 use crate::open::agent_dir;
 use crate::project::Project;
-use crate::{show, warn};
+use crate::{mcp, show, warn};
 pub use names::check_tools;
 
 /// `--help`, with the flags of extensions. Works even if an extension is broken.
@@ -75,6 +76,8 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
         }
     }
     check_extensions(&survey, &mut report);
+    let places = Places { agent_dir: agent_dir.clone(), environment: environment.clone(), cwd: cwd.clone() };
+    check_servers(cli, &places, &mut report);
     let tools: Vec<String> = survey.loaded.iter().flat_map(|extension| extension.tools.clone()).collect();
     if let Err(text) = check_tools(cli, &tools, !survey.loaded.is_empty()) {
         report.problem(None, &text);
@@ -129,6 +132,25 @@ fn check_extensions(survey: &Survey, report: &mut Report) {
     }
     for path in &survey.untrusted {
         report.add(Some(path.into()), "extension", "not loaded: the project is not trusted (--approve)");
+    }
+}
+
+/// Lists each MCP server by the file that configures it. None is started.
+fn check_servers(cli: &Cli, places: &Places, report: &mut Report) {
+    // As all files of the project, those with servers are checked whether it is trusted or not.
+    let is_trusted = true;
+    let read = read_all(places, &mcp::given(cli), is_trusted);
+    for found in read.diagnostics {
+        report.problem(found.path, &found.message);
+    }
+    for server in read.servers {
+        let state = if server.is_enabled { "" } else { ", switched off" };
+        let place = match &server.transport {
+            Transport::Stdio(stdio) => format!("program {}", stdio.command),
+            // The query and the user of an address may be secrets.
+            Transport::Remote(_) => "at an address".to_owned(),
+        };
+        report.add(server.path, "MCP server", &format!("{}: {place}{state}", server.name));
     }
 }
 

@@ -33,6 +33,7 @@ from .types import (
     Levels,
     McpServerStates,
     McpServers,
+    McpSignIn,
     Messages,
     Model,
     Models,
@@ -190,6 +191,10 @@ class CommandMethods:
     def list_sessions(self, *, all: bool | None = None) -> Sessions:
         """The sessions of this working directory, or of all."""
         return cast("Sessions", self.ask('list_sessions', all=all))
+
+    def mcp_login(self, name: str) -> McpSignIn:
+        """Begins a sign-in to an MCP server; the user opens the page of the answer."""
+        return cast("McpSignIn", self.ask('mcp_login', name=name))
 
     def mcp_reconnect(self, name: str) -> McpServerStates:
         """Ends an MCP server and starts it again."""
@@ -422,6 +427,10 @@ class AsyncCommandMethods:
     async def list_sessions(self, *, all: bool | None = None) -> Sessions:
         """The sessions of this working directory, or of all."""
         return cast("Sessions", await self.ask('list_sessions', all=all))
+
+    async def mcp_login(self, name: str) -> McpSignIn:
+        """Begins a sign-in to an MCP server; the user opens the page of the answer."""
+        return cast("McpSignIn", await self.ask('mcp_login', name=name))
 
     async def mcp_reconnect(self, name: str) -> McpServerStates:
         """Ends an MCP server and starts it again."""

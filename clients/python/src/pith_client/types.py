@@ -377,7 +377,7 @@ class Collision(TypedDict):
 
 
 #: What a host asks for.
-Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, ListCheckpointsCommand, RestoreCheckpointCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, ListCheckpointsCommand, RestoreCheckpointCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, McpLoginCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
 
 
 class Commands(TypedDict):
@@ -1511,6 +1511,28 @@ class ListedSession(_ListedSession, total=False):
     parentSessionPath: str
 
 
+class _McpLoginCommand(TypedDict):
+    type: Literal['mcp_login']
+    name: str
+
+
+class McpLoginCommand(_McpLoginCommand, total=False):
+    """Begins a sign-in to an MCP server; the user opens the page of the answer."""
+
+    id: Any
+
+
+class _McpLoginResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['mcp_login']
+    success: Literal[True]
+    data: McpSignIn
+
+
+class McpLoginResponse(_McpLoginResponse, total=False):
+    id: Any
+
+
 class _McpReconnectCommand(TypedDict):
     type: Literal['mcp_reconnect']
     name: str
@@ -1596,6 +1618,12 @@ class McpServers(TypedDict):
     """Answer of `get_mcp_servers`."""
 
     servers: list[McpServer]
+
+
+class McpSignIn(TypedDict):
+    """Answer of `mcp_login`."""
+
+    url: str
 
 
 class _McpTool(TypedDict):
@@ -1928,7 +1956,7 @@ class ResourceChange(_ResourceChange, total=False):
 
 
 #: The one answer of a command.
-Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, ListCheckpointsResponse, RestoreCheckpointResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, ListCheckpointsResponse, RestoreCheckpointResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, McpLoginResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
 
 
 class _RestoreCheckpointCommand(TypedDict):

@@ -38,6 +38,8 @@ pub struct ServerConfig {
     pub include: Option<Vec<String>>,
     pub exclude: Vec<String>,
     pub description: Option<String>,
+    /// Words that its tools are found by, beside their own.
+    pub search_keywords: Vec<String>,
     /// Whether the model gets the server's own instructions.
     pub is_heard: bool,
     pub lifecycle: Lifecycle,
@@ -216,6 +218,7 @@ impl Entry<'_> {
             include: self.fields.texts("includeTools")?,
             exclude: self.fields.texts("excludeTools")?.unwrap_or_default(),
             description: self.fields.text("description")?,
+            search_keywords: self.fields.texts("searchKeywords")?.unwrap_or_default(),
             is_heard: self.fields.flag("instructions")?.unwrap_or(true),
             lifecycle: self.lifecycle()?,
             idle_timeout: self.idle_timeout()?,

@@ -36,6 +36,7 @@ pub struct Authority {
     pub authorization_endpoint: Option<Url>,
     pub token_endpoint: Url,
     pub registration_endpoint: Option<Url>,
+    pub device_endpoint: Option<Url>,
     /// The server that tokens are for.
     pub resource: String,
     pub scope: Option<String>,
@@ -147,6 +148,7 @@ fn read(
         authorization_endpoint: address("authorization_endpoint")?,
         token_endpoint: token_endpoint.ok_or("the authorization server has no token_endpoint")?,
         registration_endpoint: address("registration_endpoint")?,
+        device_endpoint: address("device_authorization_endpoint")?,
         resource,
         scope,
         is_issuer_returned: metadata.get("authorization_response_iss_parameter_supported") == Some(&Value::Bool(true)),
@@ -163,6 +165,7 @@ fn by_convention(issuer: &str, resource: String, scope: Option<String>) -> Resul
         authorization_endpoint: Some(at("/authorize")?),
         token_endpoint: at("/token")?,
         registration_endpoint: Some(at("/register")?),
+        device_endpoint: None,
         resource,
         scope,
         is_issuer_returned: false,

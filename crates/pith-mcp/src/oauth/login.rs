@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::callback::{Returned, wait};
+use super::device::{DeviceCode, GRANT_TYPE};
 use super::discovery::{Authority, Challenge, discover};
 use super::exchange::{is_loopback, post_form, post_json};
 use super::sign_in::access_token;
@@ -29,6 +30,8 @@ const CLIENT_NAME: &str = "pith";
 pub enum Means<'a> {
     /// With a browser. `show` gets the address to open; the address it led to may come from `pasted` instead.
     Browser { show: &'a mut (dyn FnMut(&str) + Send), pasted: &'a mut (dyn Future<Output = String> + Send + Unpin) },
+    /// With a code that is typed into a browser on any machine. `show` gets the code and the page it is for.
+    Device { show: &'a mut (dyn FnMut(&DeviceCode) + Send) },
     /// With the client's own secret, for machines.
     ClientCredentials,
     /// With a token the user has.
@@ -55,18 +58,19 @@ impl Login {
             }
             Means::ClientCredentials => self.with_secret().await?,
             Means::Browser { show, pasted } => self.with_browser(&mut sign_in, show, pasted).await?,
+            Means::Device { show } => self.with_device(&mut sign_in, show).await?,
         };
         sign_in.take_tokens(tokens);
         access_token(&sign_in)?;
         self.store.save(&sign_in)
     }
 
-    async fn authority(&self) -> Result<Authority, String> {
+    pub(super) async fn authority(&self) -> Result<Authority, String> {
         let given = self.oauth.metadata_url()?;
         discover(&self.web, &self.url, &self.challenge, given.as_ref()).await
     }
 
-    fn scope<'a>(&'a self, authority: &'a Authority) -> Option<&'a str> {
+    pub(super) fn scope<'a>(&'a self, authority: &'a Authority) -> Option<&'a str> {
         self.oauth.scope.as_deref().or(authority.scope.as_deref())
     }
 
@@ -94,7 +98,7 @@ impl Login {
             return Err(format!("{}: a sign-in needs https://", page.origin().ascii_serialization()));
         }
         let (listener, redirect) = self.listen().await?;
-        let client = self.client(sign_in, &authority, &redirect).await?;
+        let client = self.client(sign_in, &authority, &Grant::Code { redirect: &redirect }).await?;
         let (verifier, state) = (random()?, random()?);
         let challenge = URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()));
         page.query_pairs_mut().extend_pairs([
@@ -150,45 +154,80 @@ impl Login {
         Ok((listener, redirect))
     }
 
-    /// Returns the client to sign in with: the configured one, one that is registered for this address, or a new one.
-    async fn client(
+    /// Returns the client to sign in with: the configured one, one that is registered for this grant, or a new one.
+    pub(super) async fn client(
         &self,
         sign_in: &mut StoredSignIn,
         authority: &Authority,
-        redirect: &Url,
+        grant: &Grant<'_>,
     ) -> Result<Client, String> {
         if let Some(client) = Client::configured(&self.oauth) {
             return Ok(client);
         }
-        if let Some(stored) = sign_in.client() {
-            let redirects = stored.get("redirect_uris").and_then(Value::as_array);
-            if redirects.is_some_and(|all| all.iter().any(|uri| uri.as_str() == Some(redirect.as_str())))
-                && let Some(client) = Client::read(stored)
-            {
-                return Ok(client);
-            }
+        let stored = sign_in.client().filter(|stored| grant.is_that_of(stored));
+        if let Some(client) = stored.and_then(Client::read) {
+            return Ok(client);
         }
         let Some(endpoint) = &authority.registration_endpoint else {
             return Err("the authorization server registers no clients: set oauth.clientId".to_owned());
         };
         let mut wanted = json!({
             "client_name": self.oauth.client_name.as_deref().unwrap_or(CLIENT_NAME),
-            "redirect_uris": [redirect.as_str()],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
             "token_endpoint_auth_method": "none",
         });
+        merge(&mut wanted, grant.registration());
         if let Some(scope) = self.scope(authority) {
             wanted["scope"] = json!(scope);
         }
         let answer = post_json(&self.web, endpoint, &wanted).await?;
-        let mut registered = Value::Object(answer.accepted("the registration of pith")?);
-        if registered.get("redirect_uris").is_none() {
-            registered["redirect_uris"] = json!([redirect.as_str()]);
-        }
+        let answer = answer.accepted("the registration of pith")?;
+        // Servers need not repeat what they were asked for.
+        let mut registered = grant.registration();
+        merge(&mut registered, Value::Object(answer));
         let client = Client::read(&registered).ok_or("the registration of pith: no client_id in the answer")?;
         sign_in.set_client(registered);
         Ok(client)
+    }
+}
+
+/// What a client is registered for.
+pub enum Grant<'a> {
+    /// A code that the browser brings back.
+    Code { redirect: &'a Url },
+    /// A code that the user types into a browser.
+    Device,
+}
+
+impl Grant<'_> {
+    /// What a registration says about it.
+    fn registration(&self) -> Value {
+        match self {
+            Grant::Code { redirect } => json!({
+                "redirect_uris": [redirect.as_str()],
+                "grant_types": ["authorization_code", "refresh_token"],
+                "response_types": ["code"],
+            }),
+            Grant::Device => json!({"grant_types": [GRANT_TYPE, "refresh_token"]}),
+        }
+    }
+
+    /// Whether a client was registered for it.
+    fn is_that_of(&self, client: &Value) -> bool {
+        let lists = |key: &str, word: &str| {
+            let words = client.get(key).and_then(Value::as_array);
+            words.is_some_and(|words| words.iter().any(|other| other.as_str() == Some(word)))
+        };
+        match self {
+            Grant::Code { redirect } => lists("redirect_uris", redirect.as_str()),
+            Grant::Device => lists("grant_types", GRANT_TYPE),
+        }
+    }
+}
+
+/// Adds the members of an object to another one.
+fn merge(into: &mut Value, members: Value) {
+    if let (Value::Object(into), Value::Object(members)) = (into, members) {
+        into.extend(members);
     }
 }
 

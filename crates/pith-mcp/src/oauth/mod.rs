@@ -2,12 +2,14 @@
 //! client; what is stored has the shape that pi gives it.
 
 mod callback;
+mod device;
 mod discovery;
 mod exchange;
 mod login;
 mod sign_in;
 mod store;
 
+pub use device::DeviceCode;
 pub use discovery::Challenge;
 pub use exchange::is_loopback;
 pub use login::Means;

@@ -63,6 +63,7 @@ impl Bench {
             report: Arc::new(|_| {}),
             ask,
             sample,
+            additional_roots: vec!["/srv/more things".into()],
             startup_wait: Duration::from_secs(600),
             temp: directory.path().to_owned(),
         };

@@ -28,6 +28,20 @@ async fn a_prompt_is_a_slash_command() {
 }
 
 #[tokio::test]
+async fn changed_prompts_are_asked_for_again() {
+    let bench = Bench::with("plain");
+    bench.connect().await;
+    let version = bench.servers.version();
+    bench.call("grow", json!({"text": "prompts"})).await;
+    while bench.servers.version() == version {
+        tokio::task::yield_now().await;
+    }
+    let names: Vec<_> = bench.servers.prompts().into_iter().map(|prompt| prompt.name).collect();
+    assert_eq!(names, ["mcp:s:weather", "mcp:s:news"]);
+    bench.servers.close().await;
+}
+
+#[tokio::test]
 async fn a_prompt_starts_its_server_and_says_why_that_fails() {
     let bench = Bench::with("plain");
     assert!(expanded(&bench, "/mcp:s:weather Oslo").await.is_ok());

@@ -45,6 +45,7 @@ async fn servers_of_both_eras_get_the_answer_of_the_user() {
     let said = text(&output);
     assert!(said.contains(&format!(r#""who":{accepted}"#)) && said.ends_with("\"state-1\""), "{said}");
     assert!(said.contains(r#""where":{"roots":[{"uri":"file:///"#), "{said}");
+    assert!(said.contains(r#"{"uri":"file:///srv/more%20things","name":"more things"}]"#), "{said}");
     bench.servers.close().await;
 }
 

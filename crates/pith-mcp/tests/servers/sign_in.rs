@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use pith_mcp::{Means, State};
+use pith_mcp::{DeviceCode, Means, State};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -28,6 +28,8 @@ enum Kind {
     NoRegistration,
     /// Its tokens end within a minute.
     ShortLived,
+    /// Takes device codes; the user is there at the third question.
+    Devices,
 }
 
 /// A server and its authorization server in this process.
@@ -89,6 +91,7 @@ impl Guarded {
             ("GET", "/.well-known/oauth-authorization-server") => ("200 OK", self.metadata()),
             ("POST", "/register") => ("201 Created", json!({"client_id": "client-1"})),
             ("POST", "/token") => self.token(&request.text),
+            ("POST", "/device") => ("200 OK", self.device_code()),
             _ => ("404 Not Found", json!({})),
         };
         full(writer, status, "application/json", &body.to_string()).await
@@ -100,10 +103,18 @@ impl Guarded {
         let mut metadata = json!({"issuer": issuer, "authorization_endpoint": at("/authorize"),
             "token_endpoint": at("/token"), "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": true});
+        if self.kind == Kind::Devices {
+            metadata["device_authorization_endpoint"] = json!(at("/device"));
+        }
         if self.kind != Kind::NoRegistration {
             metadata["registration_endpoint"] = json!(at("/register"));
         }
         metadata
+    }
+
+    fn device_code(&self) -> Value {
+        json!({"device_code": "device-1", "user_code": "WDJB-MJHT", "verification_uri": format!("{}/device", self.address),
+            "expires_in": 600, "interval": 0})
     }
 
     fn token(&self, form: &str) -> (&'static str, Value) {
@@ -122,6 +133,13 @@ impl Guarded {
                     && value("resource") == self.address
             }
             "refresh_token" => value("refresh_token") == format!("refresh-{given}"),
+            "urn:ietf:params:oauth:grant-type:device_code" => {
+                let asked = self.log.lock().expect("no panic").iter().filter(|line| line.contains("device-1")).count();
+                if asked < 3 {
+                    return ("400 Bad Request", json!({"error": "authorization_pending"}));
+                }
+                value("device_code") == "device-1" && value("client_id") == "client-1"
+            }
             _ => false,
         };
         if !is_good {
@@ -225,6 +243,27 @@ async fn somebody_signs_in_the_token_is_renewed_and_forgotten() {
     let log = server.log.lock().expect("no panic").join("\n");
     assert!(!log.contains("stolen"), "{log}");
     bench.servers.close().await;
+}
+
+#[tokio::test]
+async fn somebody_signs_in_with_a_code_for_another_machine() {
+    let server = Guarded::start(Kind::Devices).await;
+    let bench = server.bench(Value::Null);
+    let mut shown = Vec::new();
+    let mut show = |begun: &DeviceCode| shown.push(begun.clone());
+    bench.servers.login("s", Means::Device { show: &mut show }).await.expect("signed in");
+    let page = format!("{}/device", server.address);
+    assert_eq!(shown, [DeviceCode { page, code: "WDJB-MJHT".to_owned() }]);
+    bench.connect().await;
+    assert_eq!((bench.state(), bench.error()), (State::Ready, String::new()));
+    let log = server.log.lock().expect("no panic").join("\n");
+    assert!(log.contains("device_code\",\"refresh_token\"]"), "{log}");
+    bench.servers.close().await;
+    let other = Guarded::start(Kind::Good).await;
+    let mut show = |_: &DeviceCode| {};
+    let refused = other.bench(Value::Null).servers.login("s", Means::Device { show: &mut show }).await;
+    let why = "the authorization server takes no device codes: sign in without --device";
+    assert_eq!(refused, Err(why.to_owned()));
 }
 
 #[tokio::test]

@@ -26,6 +26,14 @@ pub struct McpServerState {
     pub error: Option<String>,
 }
 
+/// Answer of `mcp_login`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct McpSignIn {
+    /// The page on which the user signs in. It leads back to pith, on this machine, within five minutes.
+    pub url: String,
+}
+
 /// Answer of `get_mcp_servers`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -85,3 +93,4 @@ pub struct McpTool {
 
 impl Answer for McpServerStates {}
 impl Answer for McpServers {}
+impl Answer for McpSignIn {}

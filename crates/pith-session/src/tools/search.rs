@@ -213,12 +213,13 @@ fn rank(query: &str, tools: &[Arc<dyn Tool>], limit: usize) -> Vec<Arc<dyn Tool>
 fn document(tool: &dyn Tool) -> Vec<String> {
     let spec = tool.spec();
     let mut text = format!("{} {} {}", spec.name, tool.label(), spec.description);
-    if let Some(Value::Object(properties)) = spec.parameters.get("properties") {
-        properties.keys().for_each(|name| {
-            text.push(' ');
-            text.push_str(name);
-        });
-    }
+    let properties = spec.parameters.get("properties").and_then(Value::as_object);
+    let parameters = properties.into_iter().flat_map(Map::keys);
+    let keywords = tool.origin().map(|origin| origin.keywords).unwrap_or_default();
+    parameters.chain(keywords).for_each(|word| {
+        text.push(' ');
+        text.push_str(word);
+    });
     words(&text)
 }
 

@@ -7,7 +7,7 @@ use pith_agent::{BoxFuture, Tool};
 use pith_config::Diagnostic;
 use pith_ext::registry::McpServerInfo;
 use pith_protocol::answers::{McpServer, McpServerState};
-use pith_session::{McpInput, McpPrompt, McpServers, McpSetup};
+use pith_session::{McpInput, McpPage, McpPrompt, McpServers, McpSetup};
 use serde_json::{Map, Value};
 
 struct NoServers;
@@ -61,6 +61,10 @@ impl McpServers for NoServers {
     }
 
     fn reconnect(&self, _name: &str) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+
+    fn begin_login(&self, _name: &str) -> Option<BoxFuture<'static, Result<McpPage, String>>> {
         None
     }
 

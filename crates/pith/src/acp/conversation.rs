@@ -1,13 +1,13 @@
 //! A session and the editor that has it open.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use pith_acp::acp::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, Error, Notice,
-    NoticeSeverity, SessionConfigOption, SessionUpdate, UnstructuredCommandInput,
+    NoticeSeverity, SessionConfigOption, SessionId, SessionUpdate, UnstructuredCommandInput,
 };
 use pith_acp::options::{Change, Choices};
 use pith_acp::replay::Replay;
@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::channel::Channel;
 use super::outbox::{SharedTranslator, lock};
+use super::requests::Requests;
 use super::servers::{self, Servers};
 use super::slash::SlashCommand;
 use super::turns::TurnRequest;
@@ -35,6 +36,8 @@ pub struct Conversation {
     pub channel: Arc<Channel>,
     pub translator: SharedTranslator,
     pub client: Rc<Client>,
+    /// Questions to the editor.
+    pub requests: Arc<Requests>,
     /// To the task that takes prompts, which ends with the session.
     pub turns: mpsc::UnboundedSender<TurnRequest>,
     /// What `set_auto_retry` was told last; the state does not say it.
@@ -47,6 +50,8 @@ pub struct Conversation {
     commands: RefCell<Option<Vec<AvailableCommand>>>,
     /// The names of those that the session has, which come before pith's own.
     names: RefCell<HashSet<String>>,
+    /// Sign-ins whose pages the editor shows: their ids by the name of the MCP server.
+    pub sign_ins: RefCell<HashMap<String, String>>,
     /// Dialogs that the editor could not show.
     unshown: RefCell<Vec<Diagnostic>>,
 }
@@ -57,6 +62,7 @@ impl Conversation {
         channel: Arc<Channel>,
         translator: SharedTranslator,
         client: Rc<Client>,
+        requests: Arc<Requests>,
         turns: mpsc::UnboundedSender<TurnRequest>,
     ) -> Self {
         let auto_retry = Cell::new(seat.settings.retry.enabled);
@@ -65,14 +71,21 @@ impl Conversation {
             channel,
             translator,
             client,
+            requests,
             turns,
             auto_retry,
             is_changing: Cell::new(false),
             questioned: CancellationToken::new(),
             commands: RefCell::default(),
             names: RefCell::default(),
+            sign_ins: RefCell::default(),
             unshown: RefCell::default(),
         }
+    }
+
+    /// The session as the editor names it.
+    pub fn session_id(&self) -> SessionId {
+        SessionId::new(self.seat.id.clone())
     }
 
     /// What can be chosen now.

@@ -3,10 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use pith_acp::acp::{
-    CreateElicitationRequest, RequestPermissionRequest, SessionId, SessionUpdate, ToolCall, ToolCallId, ToolCallStatus,
+    CreateElicitationRequest, RequestPermissionRequest, SessionUpdate, ToolCall, ToolCallId, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
 use pith_acp::dialog::{Choice, about_call, about_card, card, chosen, filled_in, form};
@@ -16,12 +15,10 @@ use tokio::task::AbortHandle;
 
 use super::conversation::Conversation;
 use super::outbox::lock;
-use super::requests::Requests;
 
 /// The open dialogs of a session. Dropped with it, which withdraws them.
 pub struct Dialogs {
     conversation: Rc<Conversation>,
-    requests: Arc<Requests>,
     /// Tasks that wait for answers, by the id of the dialog.
     open: Rc<RefCell<HashMap<String, AbortHandle>>>,
     n_cards: Cell<u64>,
@@ -37,8 +34,8 @@ enum Question {
 }
 
 impl Dialogs {
-    pub fn new(conversation: Rc<Conversation>, requests: Arc<Requests>) -> Self {
-        Dialogs { conversation, requests, open: Rc::default(), n_cards: Cell::new(0) }
+    pub fn new(conversation: Rc<Conversation>) -> Self {
+        Dialogs { conversation, open: Rc::default(), n_cards: Cell::new(0) }
     }
 
     /// Takes a request of the session: asks, or withdraws what was asked.
@@ -66,7 +63,7 @@ impl Dialogs {
     /// Decides how to ask; `None` if this editor cannot.
     fn question(&self, request: &UiRequest) -> Option<Question> {
         let UiRequest { method, tool_call_id, .. } = request;
-        let session = SessionId::new(self.conversation.seat.id.clone());
+        let session = self.conversation.session_id();
         let call = tool_call_id.as_deref().and_then(|id| lock(&self.conversation.translator).live_call(id));
         if let Some(permission) = call.and_then(|call| about_call(&session, call, method)) {
             return Some(Question::Permission(permission));
@@ -81,7 +78,7 @@ impl Dialogs {
     }
 
     fn ask(&self, request: UiRequest, question: Question) {
-        let (conversation, requests, open) = (self.conversation.clone(), self.requests.clone(), self.open.clone());
+        let (conversation, open) = (self.conversation.clone(), self.open.clone());
         let key = request.id.clone();
         let task = tokio::task::spawn_local(async move {
             let UiRequest { id, method, .. } = request;
@@ -89,7 +86,7 @@ impl Dialogs {
             let is_early = !conversation.channel.is_released();
             conversation.questioned.cancel();
             conversation.channel.released().await;
-            let choice = question.ask(&conversation, &requests, &method).await;
+            let choice = question.ask(&conversation, &method).await;
             open.borrow_mut().remove(&id);
             let answer = match choice {
                 Choice::Answer(answer) => answer,
@@ -124,8 +121,9 @@ impl Drop for Dialogs {
 
 impl Question {
     /// Asks, and waits as long as it takes. An error for an answer dismisses the dialog.
-    async fn ask(self, conversation: &Conversation, requests: &Requests, method: &UiMethod) -> Choice {
+    async fn ask(self, conversation: &Conversation, method: &UiMethod) -> Choice {
         const PERMISSION: &str = "session/request_permission";
+        let requests = &conversation.requests;
         let (result, is_form) = match self {
             Question::Form(request) => (requests.ask("elicitation/create", &request).await, true),
             Question::Permission(request) => (requests.ask(PERMISSION, &request).await, false),

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use pith_protocol::host::HostToolFrame;
 use pith_protocol::{HostReply, Inbound};
@@ -11,19 +10,18 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use super::conversation::Conversation;
-use super::requests::{Answered, Requests};
+use super::requests::Answered;
 
 /// The calls of a session that the editor has not answered. Dropped with it, which withdraws them.
 pub struct HostTools {
     conversation: Rc<Conversation>,
-    requests: Arc<Requests>,
     /// Tasks that wait for results, by the id of the call.
     open: Rc<RefCell<HashMap<String, AbortHandle>>>,
 }
 
 impl HostTools {
-    pub fn new(conversation: Rc<Conversation>, requests: Arc<Requests>) -> Self {
-        HostTools { conversation, requests, open: Rc::default() }
+    pub fn new(conversation: Rc<Conversation>) -> Self {
+        HostTools { conversation, open: Rc::default() }
     }
 
     /// Takes a frame of the session: calls the tool, or withdraws a call.
@@ -45,10 +43,10 @@ impl HostTools {
     }
 
     fn call(&self, id: String, params: Value) {
-        let (conversation, requests, open) = (self.conversation.clone(), self.requests.clone(), self.open.clone());
+        let (conversation, open) = (self.conversation.clone(), self.open.clone());
         let key = id.clone();
         let task = tokio::task::spawn_local(async move {
-            let answered = requests.ask("_pith/host_tool_call", &params).await;
+            let answered = conversation.requests.ask("_pith/host_tool_call", &params).await;
             open.borrow_mut().remove(&id);
             conversation.seat.send(Inbound::Reply(result(id, answered))).await;
         });

@@ -211,10 +211,10 @@ impl Agent {
             seat.workbench.set_bridge(Arc::new(bridge));
         }
         let (turns, requests) = mpsc::unbounded_channel();
-        let conversation = Rc::new(Conversation::new(seat, channel, translator, client, turns));
+        let conversation = Rc::new(Conversation::new(seat, channel, translator, client, self.requests.clone(), turns));
         let guard = CloseUnlessKept(Some(conversation.clone()));
-        let dialogs = Dialogs::new(conversation.clone(), self.requests.clone());
-        let host_tools = HostTools::new(conversation.clone(), self.requests.clone());
+        let dialogs = Dialogs::new(conversation.clone());
+        let host_tools = HostTools::new(conversation.clone());
         tokio::task::spawn_local(turns::serve(conversation.clone(), dialogs, host_tools, requests, heard));
         // The list of models waits for extensions, whose tools the replay shows by their labels.
         let choices = conversation.choices().await?;

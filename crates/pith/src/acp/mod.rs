@@ -23,6 +23,7 @@ mod requests;
 mod responder;
 mod saved;
 mod servers;
+mod sign_in;
 mod slash;
 mod terminals;
 mod turns;

@@ -26,6 +26,8 @@ pub enum Notice {
     Happened(Notable),
     /// An extension asks the user.
     Asked(UiRequest),
+    /// The state of an MCP server has changed.
+    ServerChanged { name: String, state: String },
     /// The model calls a tool of the editor, or no longer waits for it.
     HostTool(HostToolFrame),
 }
@@ -117,6 +119,10 @@ impl Outbox for AcpOutbox {
         if self.tells_own {
             own_events::tell(event, &self.out.channel);
         }
+        if let Event::McpServerUpdate { name, state, .. } = event {
+            let (name, state) = (name.to_string(), state.to_string());
+            let _ = self.out.notices.send(Notice::ServerChanged { name, state });
+        }
         lock(&self.translator).event(event, &mut self.out);
     }
 
@@ -161,6 +167,10 @@ impl Outbox for AcpOutbox {
 
     fn stream(&mut self, event: &AssistantEvent) {
         lock(&self.translator).stream(event, &mut self.out);
+    }
+
+    fn follows_servers(&self) -> bool {
+        true
     }
 
     fn room(&self) -> Room {

@@ -60,6 +60,11 @@ impl Requests {
         self.queue.push(|out| append_request(out, &id, method, params));
     }
 
+    /// Tells the editor something that it does not answer.
+    pub fn notify<P: Serialize>(&self, method: &str, params: &P) {
+        self.queue.push(|out| append_notification(out, method, params));
+    }
+
     /// Takes an answer. One to an id that is not waited for is ignored.
     pub fn answer(&self, id: &Value, result: Answered) {
         let waiting = id.as_str().and_then(|id| self.lock().waiting.remove(id));
@@ -84,8 +89,7 @@ impl Drop for Withdrawal<'_> {
     fn drop(&mut self) {
         let withdrawn = self.requests.lock().waiting.remove(self.id);
         if withdrawn.is_some() {
-            let params = json!({"requestId": self.id});
-            self.requests.queue.push(|out| append_notification(out, "$/cancel_request", &params));
+            self.requests.notify("$/cancel_request", &json!({"requestId": self.id}));
         }
     }
 }

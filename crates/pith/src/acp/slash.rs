@@ -22,7 +22,7 @@ const COMMANDS: &[(&str, &str, Option<&str>)] = &[
     ("stats", "Tokens and cost of the session", None),
     ("export", "Write the session as an HTML page", Some("file")),
     ("reload", "Read settings, models, skills and templates again", None),
-    ("mcp", "The MCP servers and their tools", None),
+    ("mcp", "The MCP servers and their tools, or a sign-in to one", Some("login NAME")),
     ("diagnostics", "What is wrong with settings, models and resources", None),
 ];
 
@@ -103,7 +103,11 @@ impl SlashCommand {
                 after_reload(conversation).await;
                 Ok("Settings, models and resources were read again.".to_owned())
             }
-            "mcp" => Ok(servers(&seat.ask(GetMcpServers { connect: None }).await.map_err(of_command)?.servers)),
+            "mcp" => match arguments.as_deref().map(|words| words.strip_prefix("login ")) {
+                None => Ok(servers(&seat.ask(GetMcpServers { connect: None }).await.map_err(of_command)?.servers)),
+                Some(Some(name)) => conversation.sign_in(name.trim()).await,
+                Some(None) => Err(invalid_params("prompt", "/mcp takes nothing, or login NAME")),
+            },
             _ => Ok(diagnostics(&seat.ask(GetDiagnostics {}).await.map_err(of_command)?)),
         }
     }

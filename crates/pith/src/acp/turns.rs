@@ -234,6 +234,13 @@ impl Turns {
             Notice::Happened(Notable::TodosCleared) => self.conversation.tell_plan().await,
             Notice::Happened(Notable::CommandsChanged) => self.conversation.tell_commands().await,
             Notice::Asked(request) => self.dialogs.take(request).await,
+            Notice::ServerChanged { name, state } => {
+                self.conversation.server_changed(&name, &state);
+                if state == "ready" {
+                    // Its prompts are commands.
+                    self.conversation.tell_commands().await;
+                }
+            }
             Notice::HostTool(frame) => self.host_tools.take(frame),
         }
     }

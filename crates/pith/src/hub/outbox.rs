@@ -77,6 +77,10 @@ impl<O: Outbox> Outbox for SeatOutbox<O> {
         self.inner.stream(event);
     }
 
+    fn follows_servers(&self) -> bool {
+        self.inner.follows_servers()
+    }
+
     fn room(&self) -> Room {
         self.inner.room()
     }

@@ -12,9 +12,10 @@ pub const USAGE: &str = "Usage: pith mcp <command>
                                      configure a server for you, -l: for the project
   remove NAME [-l]                   remove it
   test NAME [--call TOOL JSON]       start it, list its tools, call one, end it
-  login NAME [--token] [--client-credentials]
+  login NAME [--device] [--token] [--client-credentials]
                                      sign in to a server with a url: with the browser,
-                                     a token from stdin, or the client's secret
+                                     a code for a browser anywhere, a token from stdin,
+                                     or the client's secret
   logout NAME                        forget the sign-in
   import PROGRAM [--dry-run]         copy the servers of claude-code, claude-desktop, cursor,
                                      vscode, windsurf, codex or opencode into your mcp.json
@@ -37,6 +38,7 @@ pub enum Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginWith {
     Browser,
+    Device,
     Token,
     ClientCredentials,
 }
@@ -187,6 +189,7 @@ fn login(arguments: &[String]) -> Result<Wish, String> {
     let (mut wanted, mut with) = (Named::default(), LoginWith::Browser);
     for argument in arguments {
         match argument.as_str() {
+            "--device" => with = LoginWith::Device,
             "--token" => with = LoginWith::Token,
             "--client-credentials" => with = LoginWith::ClientCredentials,
             other => wanted.take(other)?,
@@ -217,6 +220,19 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_in_says_what_with() {
+        let with = |line: &str| match parsed(line) {
+            Ok(Wish::Login { with, .. }) => with,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!((with("login n"), with("login --device n")), (LoginWith::Browser, LoginWith::Device));
+        assert_eq!(
+            (with("login n --token"), with("login n --client-credentials")),
+            (LoginWith::Token, LoginWith::ClientCredentials)
+        );
+    }
+
+    #[test]
     fn bad_arguments_are_named() {
         let check = |line: &str, part: &str| {
             let why = parsed(line).expect_err("refused");
@@ -234,7 +250,7 @@ mod tests {
         check("import", "mcp import requires a program");
         check("import emacs", "expected one of");
         check("login", "mcp login requires a name");
-        check("login n --device", "unexpected argument: --device");
+        check("login n --frob", "unexpected argument: --frob");
         check("test n --call t [1]", "--call t:");
     }
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Read, stdin, stdout};
 use std::pin::pin;
 use std::process::{Command, Stdio};
 
-use pith_mcp::{Means, Servers};
+use pith_mcp::{DeviceCode, Means, Servers};
 use tokio::sync::oneshot;
 
 use super::arguments::LoginWith;
@@ -26,6 +26,15 @@ pub async fn login(servers: &Servers, name: &str, with: LoginWith) -> anyhow::Re
         LoginWith::Browser => {
             let mut pasted = pin!(pasted_line());
             servers.login(name, Means::Browser { show: &mut show_page, pasted: &mut pasted }).await
+        }
+        LoginWith::Device => {
+            let mut show_code = |begun: &DeviceCode| {
+                let _ = show(&format!(
+                    "open this page, on any machine:\n\n  {}\n\nand type:  {}\n",
+                    begun.page, begun.code
+                ));
+            };
+            servers.login(name, Means::Device { show: &mut show_code }).await
         }
         LoginWith::ClientCredentials => servers.login(name, Means::ClientCredentials).await,
         LoginWith::Token => {

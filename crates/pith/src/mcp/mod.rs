@@ -6,7 +6,7 @@ mod file;
 mod login;
 mod questions;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pith_agent::{BoxFuture, Tool};
@@ -14,9 +14,9 @@ use pith_ai::{Registry, Web};
 use pith_config::{AgentDir, Diagnostic, Environment, Settings};
 use pith_ext::registry::McpServerInfo;
 use pith_mcp::config::{Given, KnownServers, Places, Registered, RegisteredServer};
-use pith_mcp::{Options, PromptCommand, Servers, Wanted};
+use pith_mcp::{Options, PendingSignIn, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
-use pith_session::{FromMcp, McpInput, McpPrompt, McpServers, McpSetup};
+use pith_session::{FromMcp, McpInput, McpPage, McpPrompt, McpServers, McpSetup};
 use pith_tools::sandbox::Oversight;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -44,12 +44,14 @@ pub struct Surroundings<'a> {
     pub settings: &'a Settings,
     pub web: &'a Web,
     pub oversight: Oversight,
+    /// Further directories that the session works in.
+    pub additional_roots: Vec<PathBuf>,
     pub user: User,
 }
 
 /// What a session gets to use MCP servers. Reads nothing.
 pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
-    let Surroundings { places, project, registry, settings, web, oversight, user } = surroundings;
+    let Surroundings { places, project, registry, settings, web, oversight, additional_roots, user } = surroundings;
     let is_trusted = move |cwd: &Path| project.lock().unwrap_or_else(PoisonError::into_inner).trusts(cwd);
     let hidden = move || registry.credential_variables();
     let (to_session, from_servers) = mpsc::unbounded_channel();
@@ -60,10 +62,21 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         report: Arc::new(move |state| drop(states.send(FromMcp::State(state)))),
         ask: (user == User::Present).then(|| questions::ask(to_session.clone())),
         sample: Some(questions::sample(to_session)),
+        additional_roots,
         startup_wait: settings.mcp.startup_wait,
         ..options(cli, places, Box::new(is_trusted), Box::new(hidden), oversight)
     });
     McpSetup { servers: Arc::new(SessionServers(servers)), from_servers }
+}
+
+/// What the command line says about servers.
+pub fn given(cli: &Cli) -> Given {
+    Given {
+        configs: cli.mcp_configs.clone(),
+        no_files: cli.no_mcp,
+        is_approved: cli.approve == Some(true),
+        ..Given::default()
+    }
 }
 
 fn options(
@@ -73,15 +86,9 @@ fn options(
     hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     oversight: Oversight,
 ) -> Options {
-    let given = Given {
-        configs: cli.mcp_configs.clone(),
-        no_files: cli.no_mcp,
-        is_approved: cli.approve == Some(true),
-        ..Given::default()
-    };
     Options {
         places,
-        given,
+        given: given(cli),
         is_trusted,
         hidden,
         web: Web::default().patient(),
@@ -90,6 +97,7 @@ fn options(
         report: Arc::new(|_| {}),
         ask: None,
         sample: None,
+        additional_roots: Vec::new(),
         startup_wait: pith_config::settings::Mcp::default().startup_wait,
         temp: std::env::temp_dir(),
     }
@@ -171,6 +179,14 @@ impl McpServers for SessionServers {
             server.stop().await;
             // What comes of it is the state of the server.
             let _ = server.connect(Wanted::Asked).await;
+        }))
+    }
+
+    fn begin_login(&self, name: &str) -> Option<BoxFuture<'static, Result<McpPage, String>>> {
+        let (servers, server) = (self.0.clone(), self.0.find(name)?);
+        Some(Box::pin(async move {
+            let PendingSignIn { url, done } = servers.begin_login(server).await?;
+            Ok(McpPage { url, done })
         }))
     }
 

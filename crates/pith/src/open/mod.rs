@@ -300,6 +300,7 @@ impl OpenedSession {
             settings: &self.files.settings,
             web: &web,
             oversight: self.oversight,
+            additional_roots: self.tool_maker.additional_roots.clone(),
             user: self.user,
         };
         let mcp = mcp::setup(&self.cli, surroundings);

@@ -31,6 +31,7 @@ pub fn check(frames: &[Value], methods: &HashMap<String, String>) {
             (Some("terminal/kill"), _) => ("KillTerminalRequest".to_owned(), &frame["params"]),
             (Some("terminal/release"), _) => ("ReleaseTerminalRequest".to_owned(), &frame["params"]),
             (Some("elicitation/create"), _) => ("CreateElicitationRequest".to_owned(), &frame["params"]),
+            (Some("elicitation/complete"), _) => ("CompleteElicitationNotification".to_owned(), &frame["params"]),
             (Some("$/cancel_request"), _) => ("CancelRequestNotification".to_owned(), &frame["params"]),
             // Methods of pith's own have no schema.
             (Some(method), _) if method.starts_with("_pith/") => continue,

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use pith_testkit::Turn;
+use pith_testkit::{GuardedServer, Turn};
 use serde_json::{Value, json};
 
-use crate::support::Editor;
+use crate::support::{Editor, text_of};
 
 /// A server in a few lines of shell: it answers what it must, and notes its process.
 const SERVER: &str = r#"#!/bin/sh
@@ -13,7 +13,9 @@ echo "$$" > "$0.pid"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
-    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
+    *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
+    *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}}]}' ;;
     *'"greet"'*) result='{"content":[{"type":"text","text":"Hello '"$WHO"'"}]}' ;;
     *) continue ;;
@@ -67,6 +69,22 @@ fn a_session_uses_the_servers_of_its_editor() {
 }
 
 #[test]
+fn prompts_of_servers_are_commands_of_the_editor() {
+    let mut editor = Editor::new([Turn::text("hi"), Turn::text("hailed")]);
+    editor.home.write_file("server.sh", SERVER);
+    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(editor.prompt(&session, "hello"), "end_turn");
+    editor.wait_update(|update| {
+        update["sessionUpdate"] == "available_commands_update" && update.to_string().contains("mcp:shell:hail")
+    });
+    assert_eq!(editor.prompt(&session, "/mcp:shell:hail Ann"), "end_turn");
+    assert!(editor.server.requests()[1].body.to_string().contains("Hail them all"));
+    editor.finish();
+}
+
+#[test]
 fn wrong_servers_are_refused_by_their_place() {
     let mut editor = Editor::new([]);
     let cwd = editor.home.work();
@@ -116,5 +134,47 @@ fn a_server_that_does_not_start_is_a_notice() {
     assert_eq!(editor.prompt(&session, "hello"), "end_turn");
     let notice = editor.wait_update(|update| update["sessionUpdate"] == "notice");
     assert_eq!(notice["title"], "MCP server broken cannot be used");
+    editor.finish();
+}
+
+#[test]
+fn an_editor_that_opens_pages_is_given_the_page_of_a_sign_in() {
+    let guarded = GuardedServer::start();
+    let capabilities = json!({"elicitation": {"url": {}}, "session": {"notices": {}}});
+    let mut editor = Editor::with([Turn::call("mcp__far__look", json!({})), Turn::text("hi")], capabilities, |b| b);
+    let cwd = editor.home.work();
+    let far = json!({"type": "http", "name": "far", "url": guarded.url(), "headers": []});
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [far]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    let prompt = editor.send_prompt(&session, "/mcp login far");
+    let asked = editor.asked("elicitation/create");
+    let page = &asked["params"];
+    assert_eq!((&page["mode"], &page["sessionId"]), (&json!("url"), &json!(session)));
+    assert_eq!(page["message"], "Sign in to the MCP server far");
+    editor.reply(&asked, json!({"action": "accept"}));
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    guarded.sign_in(page["url"].as_str().expect("an address"));
+    let complete = editor.host.wait(|frame| frame["method"] == "elicitation/complete");
+    assert_eq!(complete["params"]["elicitationId"], page["elicitationId"]);
+    assert_eq!(editor.prompt(&session, "look"), "end_turn");
+    assert!(editor.server.requests()[1].body.to_string().contains("seen"));
+    editor.finish();
+}
+
+#[test]
+fn an_editor_that_opens_no_pages_shows_the_address() {
+    let guarded = GuardedServer::start();
+    let mut editor = Editor::new([]);
+    let cwd = editor.home.work();
+    let far = json!({"type": "http", "name": "far", "url": guarded.url(), "headers": []});
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [far]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(editor.prompt(&session, "/mcp login far"), "end_turn");
+    let said = text_of(&editor.updates(&session), "agent_message_chunk");
+    assert!(said.starts_with("Sign in to far on this page: http://127.0.0.1:"), "{said}");
+    for wrong in ["/mcp logout far", "/mcp login"] {
+        let id = editor.send_prompt(&session, wrong);
+        assert_eq!(editor.answer(id)["error"]["code"], -32602, "{wrong}");
+    }
     editor.finish();
 }

@@ -19,6 +19,23 @@ fn config_check_passes_a_valid_set_up() {
 }
 
 #[test]
+fn servers_are_listed_and_not_started() {
+    let (home, _server) = scene([]);
+    let servers = json!({"git": {"command": "git-server"}, "far": {"url": "https://x/?key=hush", "enabled": false}});
+    home.write_agent_file("mcp.json", json!({ "mcpServers": servers }).to_string());
+    let output = run(&home, ["config", "check"]).quiet();
+    assert!(
+        output.contains("git: program git-server") && output.contains("far: at an address, switched off"),
+        "{output}"
+    );
+    assert!(!output.contains("hush"), "{output}");
+    home.write_agent_file("mcp.json", r#"{"mcpServers": {"bad": {"command": "x", "url": "https://x"}}}"#);
+    let output = run(&home, ["config", "check"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stdout.contains("server \"bad\": it has both \"command\" and \"url\""), "{}", output.stdout);
+}
+
+#[test]
 fn every_problem_is_listed_with_file_and_key() {
     let home = TempHome::new();
     home.write_settings(&json!({"steeringMode": 7, "retry": {"maxRetries": "many"}}));

@@ -151,13 +151,28 @@ impl<'a> Scene<'a> {
         assert_eq!(answer["success"], false, "{answer}");
     }
 
+    /// Sends a command and keeps it with its answer, in which `mask` replaces what is another each time.
+    #[track_caller]
+    pub fn masked(&mut self, key: &str, command: Value, mask: impl FnOnce(&mut Value)) {
+        let id = self.send(command);
+        let (sent, mut answer) = self.exchange(&id);
+        mask(&mut answer);
+        self.shown.keep(key, &[&sent, &answer]);
+    }
+
     #[track_caller]
     fn answer(&mut self, key: &str, id: &str) -> Value {
-        let answer = self.host.response(id);
-        self.harvest_to(|frame| *frame == answer);
-        let sent = self.sent.remove(id).expect("it was sent");
+        let (sent, answer) = self.exchange(id);
         self.shown.keep(key, &[&sent, &answer]);
         answer
+    }
+
+    /// Waits for the answer to a command, and returns both.
+    #[track_caller]
+    fn exchange(&mut self, id: &str) -> (Value, Value) {
+        let answer = self.host.response(id);
+        self.harvest_to(|frame| *frame == answer);
+        (self.sent.remove(id).expect("it was sent"), answer)
     }
 
     /// Keeps a frame under a key of its own.

@@ -1,7 +1,7 @@
 //! The sessions that produce what the documents show.
 
 use pith_protocol::{Event, SandboxDenial};
-use pith_testkit::TempHome;
+use pith_testkit::{GuardedServer, TempHome};
 use serde_json::{Value, json};
 
 use crate::exchanges::{Exchanges, Scene};
@@ -249,6 +249,13 @@ fn servers(shown: &mut Exchanges) {
     scene.ask(json!({"type": "set_mcp_enabled", "name": "clock", "enabled": false}));
     scene.ask(json!({"type": "set_mcp_enabled", "name": "clock", "enabled": true}));
     scene.ask(json!({"type": "mcp_reconnect", "name": "clock"}));
+    let guarded = GuardedServer::start();
+    scene.host.data(json!({"type": "set_mcp_servers", "servers": {"tracker": {"url": guarded.url()}}}));
+    scene.masked("mcp_login", json!({"type": "mcp_login", "name": "tracker"}), |answer| {
+        let page = answer["data"]["url"].as_str().expect("a page");
+        assert!(page.starts_with("http://127.0.0.1:") && page.contains("/authorize?response_type=code&"), "{page}");
+        answer["data"]["url"] = json!("https://example.com/authorize?response_type=code&client_id=…");
+    });
     scene.end();
 }
 

@@ -1,6 +1,7 @@
 //! MCP servers in a session: configured by files and by the host, called by the model, ended with it.
 
 mod extensions;
+mod sign_in;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -349,7 +350,7 @@ fn declared(scene: &Scene, request: usize) -> Vec<String> {
 #[test]
 fn deferred_tools_are_found_and_stay_declared() {
     let turns = [
-        Turn::call("tool_search", json!({"query": "greets somebody", "limit": 1})),
+        Turn::call("tool_search", json!({"query": "greets salutation", "limit": 1})),
         Turn::call("mcp__shell__greet", json!({"who": "you"})),
         Turn::text("done"),
         Turn::text("resumed"),
@@ -358,6 +359,7 @@ fn deferred_tools_are_found_and_stay_declared() {
         let mut entry = entry(server);
         entry["exposure"] = json!("deferred");
         entry["description"] = json!("Greets people");
+        entry["searchKeywords"] = json!(["salutation"]);
         json!({"shell": entry})
     });
     let mut scene = Scene::in_home(model, home, |builder| builder);

@@ -1,0 +1,40 @@
+//! A sign-in to an MCP server, on a page that the editor opens for its user.
+
+use pith_acp::acp::{CompleteElicitationNotification, Error};
+use pith_acp::dialog::{opened, page};
+use pith_protocol::commands::McpLogin;
+use pith_protocol::host::UiAnswer;
+
+use super::conversation::{Conversation, of_command};
+
+/// The states in which a sign-in has led to something.
+const OVER: [&str; 3] = ["ready", "failed", "needs_auth"];
+
+impl Conversation {
+    /// Begins a sign-in and shows its page. Returns what the user is told; the end of it changes the server's state.
+    pub async fn sign_in(&self, server: &str) -> Result<String, Error> {
+        let url = self.seat.ask(McpLogin { name: server.to_owned() }).await.map_err(of_command)?.url;
+        if !self.client.opens_pages() {
+            return Ok(format!("Sign in to {server} on this page: {url}"));
+        }
+        let id = format!("pith-sign-in-{}", uuid::Uuid::new_v4());
+        self.sign_ins.borrow_mut().insert(server.to_owned(), id.clone());
+        let request = page(&self.session_id(), &id, &url, format!("Sign in to the MCP server {server}"));
+        let answer = self.requests.ask("elicitation/create", &request).await;
+        match answer.map_or(UiAnswer::Cancelled, opened) {
+            UiAnswer::Confirmed(true) => Ok(format!("{server} is started when you have signed in.")),
+            _ => {
+                self.sign_ins.borrow_mut().remove(server);
+                Ok(format!("Nobody signs in to {server}."))
+            }
+        }
+    }
+
+    /// Called when the state of a server has changed: the editor is told that a page has done its work.
+    pub fn server_changed(&self, server: &str, state: &str) {
+        let id = if OVER.contains(&state) { self.sign_ins.borrow_mut().remove(server) } else { None };
+        if let Some(id) = id {
+            self.requests.notify("elicitation/complete", &CompleteElicitationNotification::new(id));
+        }
+    }
+}
