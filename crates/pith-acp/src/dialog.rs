@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn confirm() -> UiMethod {
-        UiMethod::Confirm { title: "Sure?".into(), message: String::new(), timeout: None }
+        UiMethod::Confirm { title: "Sure?".into(), message: String::new(), timeout: None, page: None }
     }
 
     fn select(n: usize) -> UiMethod {

@@ -95,7 +95,8 @@ impl Questions {
         let Some(host) = host else { return Reaction::Declined };
         let title = format!("{} asks you to open a page of {host}", self.server);
         let message = format!("{}\n\n{address}", message(params));
-        match ask(confirm(title, message)).await {
+        let page = Some(address.to_owned());
+        match ask(UiMethod::Confirm { title, message, timeout: limit(), page }).await {
             UiAnswer::Confirmed(true) => Reaction::Accepted(Map::new()),
             UiAnswer::Confirmed(false) => Reaction::Declined,
             UiAnswer::Value(_) | UiAnswer::Cancelled | UiAnswer::Malformed(_) => Reaction::Cancelled,
@@ -139,7 +140,7 @@ fn message(params: &Value) -> &str {
 }
 
 fn confirm(title: String, message: String) -> UiMethod {
-    UiMethod::Confirm { title, message, timeout: limit() }
+    UiMethod::Confirm { title, message, timeout: limit(), page: None }
 }
 
 fn limit() -> Option<u64> {
@@ -379,7 +380,8 @@ mod tests {
         let page = json!({"mode": "url", "message": "Sign in", "url": "https://example.com/x?y", "elicitationId": "1"});
         let (reaction, shown) = asked(page, [true.into()]).await;
         assert_eq!(reaction, accepted(json!({})));
-        let UiMethod::Confirm { title, message, .. } = &shown[0] else { panic!("{shown:?}") };
+        let UiMethod::Confirm { title, message, page, .. } = &shown[0] else { panic!("{shown:?}") };
+        assert!(page.as_ref().is_some_and(|page| message.ends_with(page.as_str())), "{shown:?}");
         assert_eq!(title, "git asks you to open a page of example.com");
         assert_eq!(message, "Sign in\n\nhttps://example.com/x?y");
         let (reaction, shown) = asked(json!({"mode": "url", "url": "no address"}), []).await;

@@ -172,6 +172,9 @@ pub enum UiMethod {
         message: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
+        /// The page that a yes opens; the message names it, too. Frames do not carry it.
+        #[serde(skip)]
+        page: Option<String>,
     },
     Input {
         title: String,

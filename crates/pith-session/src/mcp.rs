@@ -243,6 +243,17 @@ impl Session {
         }
     }
 
+    /// What is wrong with servers, and which of their tools have names that others have.
+    pub(crate) fn mcp_diagnostics(&self) -> Vec<Diagnostic> {
+        let mut found = self.mcp.diagnostics();
+        found.extend(self.tools.shadowed().filter_map(|tool| {
+            let (name, server) = (&tool.spec().name, tool.origin()?.server.to_owned());
+            let message = format!("server \"{server}\": another tool is called {name}, too, and is used instead");
+            Some(Diagnostic { path: None, ..Diagnostic::warning("mcp_schema", "", message) })
+        }));
+        found
+    }
+
     /// Called when the session is at rest, so that no answer waits for this.
     pub(crate) fn start_eager_mcp(&mut self) {
         if self.mcp.eager == EagerStart::Due {

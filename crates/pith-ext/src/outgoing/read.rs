@@ -166,7 +166,9 @@ fn ui_request(text: &str) -> Result<UiRequest, String> {
     let whole = |timeout: Option<f64>| timeout.map(|limit| limit.max(0.0) as u64);
     let method = match parse::<Method>(text)? {
         Method::Select { title, options, timeout } => UiMethod::Select { title, options, timeout: whole(timeout) },
-        Method::Confirm { title, message, timeout } => UiMethod::Confirm { title, message, timeout: whole(timeout) },
+        Method::Confirm { title, message, timeout } => {
+            UiMethod::Confirm { title, message, timeout: whole(timeout), page: None }
+        }
         Method::Input { title, placeholder, timeout } => {
             UiMethod::Input { title, placeholder, timeout: whole(timeout) }
         }

@@ -207,7 +207,7 @@ impl Session {
         let mut all: Vec<Diagnostic> = Vec::new();
         all.extend(self.project.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(shown::finding));
         all.extend(self.project.resources.diagnostics().iter().map(shown::finding));
-        all.extend(self.mcp.diagnostics().iter().map(shown::finding));
+        all.extend(self.mcp_diagnostics().iter().map(shown::finding));
         all.extend(self.extensions.errors.iter().map(shown::unloaded));
         self.answer(reply, Ok(Diagnostics { diagnostics: all }));
     }

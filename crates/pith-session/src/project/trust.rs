@@ -44,7 +44,7 @@ impl Session {
         let id = uuid::Uuid::new_v4().to_string();
         let limit = self.options.trust_answer_limit;
         let timeout = limit.and_then(|limit| u64::try_from(limit.as_millis()).ok());
-        let method = UiMethod::Confirm { title: question.title, message: question.message, timeout };
+        let method = UiMethod::Confirm { title: question.title, message: question.message, timeout, page: None };
         self.out.ui_request(&UiRequest::new(id.clone(), method));
         let limit = limit.map(|limit| self.jobs.spawn(Job::Background, unanswered(limit)));
         self.project.trust = TrustQuestion::Asked { id, limit };

@@ -217,6 +217,12 @@ impl Tools {
         self.rebuild();
     }
 
+    /// The tools of MCP servers that are not used because others have their names.
+    pub fn shadowed(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        let is_of_host = |name: &str| self.host.iter().any(|(tool, _)| &*tool.spec().name == name);
+        self.mcp.iter().filter(move |tool| self.is_taken(&tool.spec().name) || is_of_host(&tool.spec().name))
+    }
+
     pub fn has_deferred(&self) -> bool {
         self.deferred.is_some()
     }

@@ -8,7 +8,7 @@ use pith_acp::acp::{
     CreateElicitationRequest, RequestPermissionRequest, SessionUpdate, ToolCall, ToolCallId, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
-use pith_acp::dialog::{Choice, about_call, about_card, card, chosen, filled_in, form};
+use pith_acp::dialog::{Choice, about_call, about_card, card, chosen, filled_in, form, opened, page};
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
 use pith_protocol::{HostReply, Inbound};
 use tokio::task::AbortHandle;
@@ -27,6 +27,8 @@ pub struct Dialogs {
 /// How the user is asked.
 enum Question {
     Form(CreateElicitationRequest),
+    /// Whether the user opens a page.
+    Page(CreateElicitationRequest),
     /// About a call that exists only for the question.
     Card(Box<ToolCall>, RequestPermissionRequest),
     /// About a call of the model.
@@ -64,6 +66,12 @@ impl Dialogs {
     fn question(&self, request: &UiRequest) -> Option<Question> {
         let UiRequest { method, tool_call_id, .. } = request;
         let session = self.conversation.session_id();
+        if let UiMethod::Confirm { title, message, page: Some(url), .. } = method
+            && self.conversation.client.opens_pages()
+        {
+            let asked = format!("{title}\n\n{message}");
+            return Some(Question::Page(page(&session, &request.id, url, asked)));
+        }
         let call = tool_call_id.as_deref().and_then(|id| lock(&self.conversation.translator).live_call(id));
         if let Some(permission) = call.and_then(|call| about_call(&session, call, method)) {
             return Some(Question::Permission(permission));
@@ -124,8 +132,13 @@ impl Question {
     async fn ask(self, conversation: &Conversation, method: &UiMethod) -> Choice {
         const PERMISSION: &str = "session/request_permission";
         let requests = &conversation.requests;
+        const ELICITATION: &str = "elicitation/create";
         let (result, is_form) = match self {
-            Question::Form(request) => (requests.ask("elicitation/create", &request).await, true),
+            Question::Page(request) => {
+                let answer = requests.ask(ELICITATION, &request).await.map_or(UiAnswer::Cancelled, opened);
+                return Choice::Answer(answer);
+            }
+            Question::Form(request) => (requests.ask(ELICITATION, &request).await, true),
             Question::Permission(request) => (requests.ask(PERMISSION, &request).await, false),
             Question::Card(card, request) => {
                 let _closing = CloseCard { conversation, call: card.tool_call_id.clone() };

@@ -261,7 +261,8 @@ mod tests {
         check("0", None);
         check("4", None);
         check("", None);
-        let confirm = UiMethod::Confirm { title: "Sure?".to_owned(), message: String::new(), timeout: None };
+        let confirm =
+            UiMethod::Confirm { title: "Sure?".to_owned(), message: String::new(), timeout: None, page: None };
         assert_eq!(read(&confirm, " Yes "), Some(UiAnswer::Confirmed(true)));
         assert_eq!(read(&confirm, "n"), Some(UiAnswer::Confirmed(false)));
         assert_eq!(read(&confirm, "perhaps"), None);
@@ -274,7 +275,7 @@ mod tests {
         let mut questions = Questions::new(|_| {});
         let line = |line: &str| Entered::Line(line.to_owned());
         for id in ["a", "b", "c"] {
-            let method = UiMethod::Confirm { title: id.to_owned(), message: String::new(), timeout: None };
+            let method = UiMethod::Confirm { title: id.to_owned(), message: String::new(), timeout: None, page: None };
             questions.ask(UiRequest::new(id, method));
         }
         assert_eq!(questions.enter(line("what?")), None);

@@ -17,6 +17,8 @@ while read -r line; do
     *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
     *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}}]}' ;;
+    *'"id":"q1"'*) id=$call; result='{"content":[{"type":"text","text":"opened"}]}' ;;
+    *'"page"'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"url","elicitationId":"e1","message":"Please pay","url":"https://pay.example.com/x"}}'; continue ;;
     *'"greet"'*) result='{"content":[{"type":"text","text":"Hello '"$WHO"'"}]}' ;;
     *) continue ;;
   esac
@@ -81,6 +83,30 @@ fn prompts_of_servers_are_commands_of_the_editor() {
     });
     assert_eq!(editor.prompt(&session, "/mcp:shell:hail Ann"), "end_turn");
     assert!(editor.server.requests()[1].body.to_string().contains("Hail them all"));
+    editor.finish();
+}
+
+#[test]
+fn a_page_that_a_server_names_is_opened_by_the_editor() {
+    let turns = [Turn::call("mcp__shell__greet", json!({"what": "page"})), Turn::text("Paid.")];
+    let mut editor = Editor::with(turns, json!({"elicitation": {"url": {}}}), |builder| builder);
+    editor.home.write_file("server.sh", SERVER);
+    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    let prompt = editor.send_prompt(&session, "pay");
+    let asked = editor.asked("elicitation/create");
+    let page = &asked["params"];
+    assert_eq!((&page["mode"], &page["url"]), (&json!("url"), &json!("https://pay.example.com/x")));
+    assert!(
+        page["message"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("shell asks you to open a page of pay.example.com")),
+        "{page}"
+    );
+    editor.reply(&asked, json!({"action": "accept"}));
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    assert!(editor.server.requests()[1].body.to_string().contains("opened"));
     editor.finish();
 }
 

@@ -170,7 +170,9 @@ mod tests {
 
     #[test]
     fn consent_is_given_with_a_whole_word() {
-        let confirm = || dialog(UiMethod::Confirm { title: "Sure?".to_owned(), message: String::new(), timeout: None });
+        let confirm = || {
+            dialog(UiMethod::Confirm { title: "Sure?".to_owned(), message: String::new(), timeout: None, page: None })
+        };
         assert_eq!(typed(&mut confirm(), "y\n"), Some(UiAnswer::Confirmed(true)));
         assert_eq!(typed(&mut confirm(), "No\n"), Some(UiAnswer::Confirmed(false)));
         // A sentence that was being typed is none, nor is its Enter.

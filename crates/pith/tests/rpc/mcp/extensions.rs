@@ -100,3 +100,21 @@ fn a_client_of_an_extension_that_does_not_load_replaces_nothing() {
     assert_eq!(offered(&scene, 0), ["mcp__shell__greet", "mcp__shell__wait"]);
     finish(scene, &server);
 }
+
+#[test]
+fn a_tool_of_an_extension_wins_over_one_of_a_server_which_is_told() {
+    let code = r#"export default (pi) => {
+        pi.registerMcpServer("shell", { command: "sh", args: ["SERVER"] });
+        pi.registerTool({ name: "mcp__shell__greet", description: "", parameters: { type: "object" },
+            execute: async () => ({ content: [{ type: "text", text: "Hello from the extension" }] }) });
+    }"#;
+    let turns = [Turn::call("mcp__shell__greet", json!({})), Turn::text("done")];
+    let (mut scene, server) = with_extension(turns, json!({}), code);
+    scene.run("go");
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "Hello from the extension");
+    let found = scene.host.data(json!({"type": "get_diagnostics"}))["diagnostics"].clone();
+    let told = found.as_array().expect("a list").iter().find(|found| found["code"] == "mcp_schema").expect("told");
+    let message = "server \"shell\": another tool is called mcp__shell__greet, too, and is used instead";
+    assert_eq!(told["message"], message);
+    finish(scene, &server);
+}

@@ -236,6 +236,7 @@ fn a_question_takes_the_place_of_the_editor() {
         title: "Sure?".to_owned(),
         message: "Really.".to_owned(),
         timeout: None,
+        page: None,
     }));
     screen.check(&["? Sure?\nReally.\n[y/n]"]);
     screen.frame(question(UiMethod::Cancel { target_id: "u1".to_owned() })).check(&["withdrawn", "› a dra"]);
