@@ -1559,6 +1559,7 @@ export type PromptCommand = {
   }[] | null;
   streamingBehavior?: StreamingBehavior | null;
   locale?: string | null;
+  traceparent?: string | null;
 };
 
 /** Answer of `prompt`, `steer`, `follow_up`. */

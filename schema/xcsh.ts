@@ -1552,6 +1552,7 @@ export type PromptCommand = {
   }[] | null;
   streamingBehavior?: StreamingBehavior | null;
   locale?: string | null;
+  traceparent?: string | null;
 };
 
 /** Answer of `prompt`, `steer`, `follow_up`. */

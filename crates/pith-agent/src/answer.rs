@@ -23,9 +23,16 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
         Ok((client, call)) => {
             let span =
                 debug_span!(target: "pith::model", "model", provider = %call.model.provider, id = %call.model.id);
+            let mut watched = turn.trace.as_ref().map(|trace| trace.work.chat(call));
+            let mut has_begun = false;
             let mut events = span.in_scope(|| client.stream(call.clone(), cancel.clone()));
             let message = loop {
-                match next(&mut events, cancel).await {
+                let step = next(&mut events, cancel).await;
+                if let Some(watched) = watched.as_mut().filter(|_| !has_begun) {
+                    has_begun = true;
+                    watched.first_chunk();
+                }
+                match step {
                     StreamStep::Event(AssistantEvent::Start(start)) => {
                         is_open = true;
                         link.emit(RunEvent::AnswerStart(start)).await;
@@ -42,6 +49,9 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
                 }
             };
             span.in_scope(|| log_end(&message));
+            if let (Some(watched), Some(answer)) = (watched, message.as_assistant()) {
+                watched.end(answer);
+            }
             message
         }
     };

@@ -19,6 +19,7 @@ use tracing::{Instrument, debug, debug_span};
 use crate::link::{Call, Link, RunEvent, Turn};
 use crate::prepare::{ABORTED, Prepared, Stop, prepare};
 use crate::progress::Progress;
+use crate::trace::{ToolEnd, ToolSpan, ToolStart, TurnTrace};
 use crate::{ToolOutput, ToolUpdate, now_ms};
 
 /// Programs that end within this time of each other are reported in the order of their calls.
@@ -141,6 +142,9 @@ impl<'r> Group<'r> {
                 }
                 Err(output) => {
                     debug!(target: "pith::tool", name = %call.name, id = %call.id, "not run");
+                    if let Some(watched) = begin_span(turn.trace.as_ref(), &shown, false) {
+                        watched.end(if stop.text().is_some() { ToolEnd::Stopped } else { ToolEnd::Unfit }, &output);
+                    }
                     group.end(index, output, link).await;
                 }
             }
@@ -162,7 +166,8 @@ impl<'r> Group<'r> {
             .into_iter()
             .map(|(index, prepared)| {
                 let call = self.calls[index].clone();
-                spawn(index, call, prepared, permits.clone(), progress.reporter(index), stop.clone())
+                let watched = begin_span(turn.trace.as_ref(), &call, prepared.is_remote());
+                spawn(index, call, prepared, permits.clone(), progress.reporter(index), stop.clone(), watched)
             })
             .collect();
         let mut deadline = None;
@@ -239,6 +244,10 @@ impl<'r> Group<'r> {
     }
 }
 
+fn begin_span(trace: Option<&TurnTrace>, call: &Call, is_remote: bool) -> Option<Box<dyn ToolSpan>> {
+    trace.map(|TurnTrace { work, sandbox }| work.tool(ToolStart { call, is_remote, sandbox: *sandbox }))
+}
+
 /// Runs a call in a task of its own, so that a panic ends only that call.
 async fn spawn(
     index: usize,
@@ -247,11 +256,20 @@ async fn spawn(
     permits: Arc<Semaphore>,
     update: ToolUpdate,
     stop: Stop,
+    mut watched: Option<Box<dyn ToolSpan>>,
 ) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
     let span = debug_span!(target: "pith::tool", "tool", name = %call.name, id = %call.id);
     let task = async move {
-        if let Err(output) = prepared.permitted(&call, &stop).await {
+        let asked = Instant::now();
+        let permitted = prepared.permitted(&call, &stop).await;
+        if let Some(watched) = watched.as_mut().filter(|_| prepared.is_decided()) {
+            watched.decided(permitted.is_ok(), asked.elapsed());
+        }
+        if let Err(output) = permitted {
             debug!(target: "pith::tool", "not permitted");
+            if let Some(watched) = watched {
+                watched.end(if stop.text().is_some() { ToolEnd::Stopped } else { ToolEnd::Refused }, &output);
+            }
             return (output, None);
         }
         let permit = permits.acquire_owned().await.ok();
@@ -259,9 +277,16 @@ async fn spawn(
         let start = Instant::now();
         let output = match stop.text() {
             Some(text) => ToolOutput::error(text),
-            None => prepared.run(&call, update, &stop).await,
+            None => {
+                let context = watched.as_ref().map(|watched| watched.context());
+                prepared.run(&call, update, context, &stop).await
+            }
         };
         debug!(target: "pith::tool", is_error = output.is_error, took = ?start.elapsed(), "ended");
+        if let Some(watched) = watched {
+            let was_stopped = output.is_error && stop.text().is_some();
+            watched.end(if was_stopped { ToolEnd::Stopped } else { ToolEnd::Ran }, &output);
+        }
         (output, permit)
     };
     // Dropping the handle with an abandoned batch must also abort the task.

@@ -15,6 +15,7 @@ mod progress;
 pub mod tool;
 pub mod tool_call_hook;
 pub mod toolset;
+pub mod trace;
 
 pub use arguments::{ArgumentSchema, mismatch};
 pub use blocking::blocking;
@@ -24,6 +25,7 @@ pub use run::{Opening, run};
 pub use tool::{Exposure, Hints, Origin, Reach, Tool, ToolContext, ToolOutput, ToolUpdate, is_named_by};
 pub use tool_call_hook::{ToolCallHook, Verdict};
 pub use toolset::Toolset;
+pub use trace::{TraceContext, Tracer};
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

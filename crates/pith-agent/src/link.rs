@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::trace::TurnTrace;
 use crate::{ToolCallHook, ToolOutput, Toolset};
 
 /// Streams the answers of a model.
@@ -93,6 +94,8 @@ pub struct Turn {
     /// Sees, and may change, the tool calls of the answer.
     pub hook: Option<Arc<dyn ToolCallHook>>,
     pub limits: Limits,
+    /// Set if somebody watches.
+    pub trace: Option<TurnTrace>,
 }
 
 /// Limits of a tool batch.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Turn};
-use crate::{Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, Verdict};
+use crate::{Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
 
 pub(crate) const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
@@ -58,6 +58,15 @@ pub(crate) struct Prepared {
 impl Prepared {
     pub fn runs_programs(&self) -> bool {
         self.tool.runs_programs()
+    }
+
+    pub fn is_remote(&self) -> bool {
+        self.tool.origin().is_some()
+    }
+
+    /// Returns whether somebody decides about the call.
+    pub fn is_decided(&self) -> bool {
+        self.hook.as_ref().is_some_and(|hook| hook.decides())
     }
 
     /// Waits until the hook lets the call start. `Err` is its result.
@@ -130,9 +139,15 @@ fn incomplete(answer: &AssistantMessage, call: &ToolCall) -> String {
 
 impl Prepared {
     /// Runs the call and shows its result to the hook.
-    pub async fn run(self, call: &Call, update: ToolUpdate, stop: &Stop) -> ToolOutput {
+    pub async fn run(
+        self,
+        call: &Call,
+        update: ToolUpdate,
+        trace: Option<Arc<TraceContext>>,
+        stop: &Stop,
+    ) -> ToolOutput {
         let Prepared { tool, arguments, hook } = self;
-        let context = ToolContext { call_id: call.id.clone(), cancel: stop.interrupt.clone(), update };
+        let context = ToolContext { call_id: call.id.clone(), cancel: stop.interrupt.clone(), update, trace };
         let Some(hook) = hook.filter(|hook| hook.amends()) else { return tool.run(arguments, context).await };
         let input = arguments.clone();
         let output = tool.run(arguments, context).await;

@@ -7,6 +7,8 @@ use pith_protocol::{Block, ToolSpec, Usage};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::TraceContext;
+
 /// Something the model can call.
 pub trait Tool: Send + Sync {
     /// Returns name, description and parameters as the model sees them.
@@ -80,6 +82,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Receives progress; each update replaces the previous one.
     pub update: ToolUpdate,
+    /// The place of the call in a trace, for the programs and servers it uses.
+    pub trace: Option<Arc<TraceContext>>,
 }
 
 /// Receives the cumulative result so far. Cheap to call, never blocks.

@@ -23,6 +23,11 @@ pub trait ToolCallHook: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
+    /// Returns whether `permit` decides about calls, and not only prepares them.
+    fn decides(&self) -> bool {
+        false
+    }
+
     /// Returns whether `amend` is to be called. If not, no arguments are kept for it.
     fn amends(&self) -> bool;
 

@@ -71,7 +71,7 @@ fn walks(scratch: &Path, project: &Path, n_files: usize) {
 fn before_command(recorder: &Recorder, n: usize) -> Duration {
     let begun = Instant::now();
     let (told, done) = mpsc::channel();
-    recorder.before_command(call(n), move || told.send(()).unwrap());
+    recorder.before_command(call(n), move |_| told.send(()).unwrap());
     done.recv().unwrap();
     let took = begun.elapsed();
     recorder.after(&format!("call-{n}"));

@@ -86,7 +86,8 @@ pub(crate) enum Task {
 /// A call that waits for its checkpoint, on the recorder's side.
 pub(crate) struct Wait {
     pub patience: Patience,
-    pub done: Box<dyn FnOnce() + Send>,
+    /// Called with the number of files that are covered.
+    pub done: Box<dyn FnOnce(usize) + Send>,
 }
 
 /// A call that waits for its checkpoint, on the call's side.
@@ -171,7 +172,7 @@ impl Recorder {
         let patience = Patience::default();
         let wait = Wait {
             patience: patience.clone(),
-            done: Box::new(move || {
+            done: Box::new(move |_| {
                 // Nobody listens any more if the call has begun.
                 let _ = told.send(());
             }),
@@ -183,9 +184,9 @@ impl Recorder {
         }
     }
 
-    /// Called before a tool that may change any file of the project. `done` is called when that can begin; whoever does
-    /// not wait for it says so. `None` if nothing is recorded.
-    pub fn before_command(&self, call: CallInfo, done: impl FnOnce() + Send + 'static) -> Option<Patience> {
+    /// Called before a tool that may change any file of the project. `done` is called when that can begin, with the
+    /// number of files that are covered; whoever does not wait for it says so. `None` if nothing is recorded.
+    pub fn before_command(&self, call: CallInfo, done: impl FnOnce(usize) + Send + 'static) -> Option<Patience> {
         if self.mode != Mode::Workspace {
             return None;
         }

@@ -92,6 +92,11 @@ impl Tree {
         self.walked_at != 0
     }
 
+    /// How many files and directories it knows.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The digests of all contents in it.
     pub(crate) fn digests(&self) -> impl Iterator<Item = (&Digest, u64)> {
         self.entries.values().filter_map(|entry| Some((entry.state.digest()?, entry.state.bytes())))

@@ -47,12 +47,12 @@ impl Work {
         match task {
             Task::BeforeChange { call, place, path, wait } => {
                 self.note_failure(|work| work.before_change(call, place, &path, &wait.patience));
-                (wait.done)();
+                (wait.done)(1);
                 self.prune_if_due();
             }
             Task::BeforeCommand { call, place, wait } => {
                 self.note_failure(|work| work.before_command(call, place, &wait.patience));
-                (wait.done)();
+                (wait.done)(self.tree.len());
                 self.prune_if_due();
             }
             Task::After { id } => self.note_failure(|work| work.after(&id)),

@@ -65,6 +65,7 @@ pub struct Settings {
     /// Only to see that it has changed: a sandbox is made from the files themselves, where a mistake is an error.
     pub sandbox: Option<Value>,
     pub checkpoints: Checkpoints,
+    pub telemetry: Telemetry,
     /// The most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
     pub tasks: Tasks,
@@ -113,6 +114,7 @@ impl Default for Settings {
             tools: Tools::default(),
             sandbox: None,
             checkpoints: Checkpoints::default(),
+            telemetry: Telemetry::default(),
             max_turns: None,
             tasks: Tasks::default(),
             default_project_trust: DefaultTrust::default(),
@@ -266,6 +268,13 @@ impl Default for Bash {
 pub struct Tools {
     /// Directories file tools may not leave; empty means anywhere.
     pub root: Vec<String>,
+}
+
+/// Spans and metrics for a collector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Telemetry {
+    pub enabled: bool,
 }
 
 /// The todo list.

@@ -89,7 +89,7 @@ async fn a_tool_runs_reports_progress_and_may_end_the_run() {
         let updates = updates.clone();
         Arc::new(move |output| updates.lock().unwrap().push(output))
     };
-    let context = ToolContext { call_id: "t7".into(), cancel: CancellationToken::new(), update };
+    let context = ToolContext { call_id: "t7".into(), cancel: CancellationToken::new(), update, trace: None };
     let output = tool.run(object(json!({ "name": "Ann" })), context).await;
     assert_eq!(text(&output), "Hello Ann (t7, rpc)");
     assert_eq!(output.details, Some(json!({ "ok": true })));
@@ -327,7 +327,12 @@ async fn handlers_block_and_change_tool_calls() {
             Verdict::Run(arguments) => arguments,
             Verdict::Refuse(output) => return output,
         };
-        let context = ToolContext { call_id: "g".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
+        let context = ToolContext {
+            call_id: "g".into(),
+            cancel: CancellationToken::new(),
+            update: Arc::new(|_| {}),
+            trace: None,
+        };
         let output = tool.clone().run(arguments.clone(), context).await;
         assert!(hook.amends());
         hook.amend(&call, arguments, &output).await.expect("a handler changed it")

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pith_agent::TraceContext;
 use pith_protocol::Usage;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ListPromptsRequest, ListToolsRequest, NumberOrString,
-    PaginatedRequestParams, PingRequest, ProgressNotificationParam, ServerPeerInfo, ServerResult,
+    PaginatedRequestParams, PingRequest, ProgressNotificationParam, RequestParamsMeta, ServerPeerInfo, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RunningService, ServiceError};
 use serde_json::{Map, Value};
@@ -234,15 +235,22 @@ impl Connection {
         self.in_rounds(cancel, |_| {}, |given| query.request(given)).await
     }
 
-    /// Calls a tool. `report` hears of progress, which also starts the time of the call again.
+    /// Calls a tool, and tells the server its place in a trace. `report` hears of progress, which also starts the time of the call again.
     pub async fn call(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
+        trace: Option<&TraceContext>,
         cancel: &CancellationToken,
         report: impl FnMut(ProgressNotificationParam),
     ) -> Result<Value, CallError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        if let Some(TraceContext { traceparent, tracestate }) = trace {
+            params.set_traceparent(traceparent);
+            if !tracestate.is_empty() {
+                params.set_tracestate(tracestate);
+            }
+        }
         self.in_rounds(cancel, report, |inputs: Option<Given>| {
             (params.input_responses, params.request_state) = Given::parts(inputs);
             ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))

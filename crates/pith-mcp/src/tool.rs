@@ -119,7 +119,8 @@ impl McpTool {
         }
         self.server.count_call();
         let mut reports = Reports { update: context.update.clone(), last: None };
-        let called = connection.call(&self.tool, arguments, &context.cancel, |step| reports.pass(&step)).await;
+        let trace = context.trace.as_deref();
+        let called = connection.call(&self.tool, arguments, trace, &context.cancel, |step| reports.pass(&step)).await;
         *usage = connection.take_usage();
         called.map_err(|error| self.server.explain(&error))
     }

@@ -152,7 +152,7 @@ commands! {
 
     // prompting
     /// Starts a run, or queues while one is active and `streamingBehavior` says how.
-    "prompt" => Prompt { message: String, images: Vec<ImageBlock>, streaming_behavior as "streamingBehavior": Option<StreamingBehavior>, locale: Option<String> } -> PromptDisposition;
+    "prompt" => Prompt { message: String, images: Vec<ImageBlock>, streaming_behavior as "streamingBehavior": Option<StreamingBehavior>, locale: Option<String>, traceparent: Option<String> } -> PromptDisposition;
     /// Queues a message for the next pause of the run.
     "steer" => Steer { message: String, images: Vec<ImageBlock> } -> PromptDisposition;
     /// Queues a message for when the run would end.
@@ -258,7 +258,7 @@ macro_rules! texts {
     )*};
 }
 
-texts! { Prompt { streaming_behavior: None, locale: None }, Steer {}, FollowUp {}, AbortAndPrompt {} }
+texts! { Prompt { streaming_behavior: None, locale: None, traceparent: None }, Steer {}, FollowUp {}, AbortAndPrompt {} }
 
 macro_rules! words {
     ($($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal),* })*) => {$(

@@ -13,7 +13,10 @@
 //!     └── navigate_tree ─► Navigating ─────────────────► Idle
 //! ```
 
+use std::sync::Arc;
+
 use pith_agent::Opening;
+use pith_agent::trace::WorkSpan;
 use pith_ext::FromExtension;
 use pith_protocol::commands::{Abort, AbortAndPrompt, Compact};
 use pith_store::InputId;
@@ -62,6 +65,8 @@ pub(crate) struct Work {
     pub prompt: Option<RunPrompt>,
     pub retry: Retry,
     pub recovery: Recovery,
+    /// Set if somebody watches.
+    pub trace: Option<Arc<dyn WorkSpan>>,
 }
 
 /// Where the work stands.
@@ -367,7 +372,7 @@ impl Session {
             }
             match self.after_settled.remove(0) {
                 AfterSettled::Abort(reply) => self.answer(reply, Ok(())),
-                AfterSettled::Prompt(reply, input) => self.start_prompt(input, InputReply::AbortAndPrompt(reply)),
+                AfterSettled::Prompt(reply, input) => self.start_prompt(input, None, InputReply::AbortAndPrompt(reply)),
                 AfterSettled::Compact(reply, focus) => self.compact_now(focus, reply),
                 AfterSettled::Replace => self.replace_now(),
                 AfterSettled::Request(request) => self.serve_request(request),

@@ -34,6 +34,7 @@ mod models;
 mod project;
 mod rules;
 mod sandbox;
+mod telemetry;
 mod todos;
 mod tools;
 

@@ -50,6 +50,14 @@ pub(crate) struct Spending {
     is_time_up: bool,
 }
 
+/// A limit that allows no further answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ReachedLimit {
+    pub name: &'static str,
+    /// What the host reads.
+    pub text: String,
+}
+
 impl Spending {
     /// Called when an input starts a run.
     fn begin(&mut self, limits: &WorkLimits) {
@@ -77,15 +85,17 @@ impl Spending {
     }
 
     /// Says which limit allows no further answer.
-    fn reached(&self, limits: &WorkLimits) -> Option<String> {
+    fn reached(&self, limits: &WorkLimits) -> Option<ReachedLimit> {
+        let reached = |name, text| Some(ReachedLimit { name, text });
         if let Some(time) = limits.time.filter(|_| self.is_time_up) {
-            return Some(format!("The run was stopped: it reached the time limit of {time:?} (--timeout)."));
+            return reached("time", format!("The run was stopped: it reached the time limit of {time:?} (--timeout)."));
         }
         if let Some(turns) = limits.turns.filter(|turns| self.n_turns >= *turns) {
-            return Some(format!("The run was stopped: it reached the limit of {turns} turns (maxTurns)."));
+            return reached("turns", format!("The run was stopped: it reached the limit of {turns} turns (maxTurns)."));
         }
         let cost = limits.cost.filter(|limit| self.cost >= *limit)?;
-        Some(format!("The run was stopped: it has cost ${:.4}, and the limit is ${cost} (--max-cost).", self.cost))
+        let spent = self.cost;
+        reached("cost", format!("The run was stopped: it has cost ${spent:.4}, and the limit is ${cost} (--max-cost)."))
     }
 }
 
@@ -107,7 +117,7 @@ impl Session {
     }
 
     /// Says why no further answer is allowed.
-    pub(crate) fn limit_reached(&self) -> Option<String> {
+    pub(crate) fn limit_reached(&self) -> Option<ReachedLimit> {
         self.spending.reached(&self.options.limits)
     }
 
@@ -149,7 +159,7 @@ impl Session {
 
     /// Why an answer that was cut off was stopped, if a limit did it.
     pub(crate) fn stopped_by(&self) -> Option<String> {
-        self.limit_reached().filter(|_| self.is_time_up())
+        self.limit_reached().filter(|_| self.is_time_up()).map(|limit| limit.text)
     }
 }
 
@@ -183,12 +193,12 @@ mod tests {
         spending.note(&answer(0.25, StopReason::Error));
         assert_eq!(spending.reached(&limits), None);
         spending.note(&answer(0.25, StopReason::ToolUse));
-        let text = spending.reached(&limits).expect("two turns");
+        let text = spending.reached(&limits).expect("two turns").text;
         assert_eq!(text, "The run was stopped: it reached the limit of 2 turns (maxTurns).");
         let limits = WorkLimits { turns: None, ..limits };
         assert_eq!(spending.reached(&limits), None);
         spending.note(&answer(0.5, StopReason::Aborted));
-        let text = spending.reached(&limits).expect("too much");
+        let text = spending.reached(&limits).expect("too much").text;
         assert_eq!(text, "The run was stopped: it has cost $1.2500, and the limit is $1 (--max-cost).");
     }
 

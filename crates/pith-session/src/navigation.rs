@@ -206,7 +206,7 @@ impl Session {
             return Err(Box::new((error.into(), navigation.reply)));
         }
         let cancel = CancellationToken::new();
-        self.write_summary(model, cancel.clone(), SummaryTask::Branch(material));
+        self.write_summary(model, cancel.clone(), SummaryTask::Branch(material), self.summary_trace());
         self.activity.begin_navigation(cancel, navigation);
         Ok(())
     }

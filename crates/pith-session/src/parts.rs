@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::{ModelClient, Tool};
+use pith_agent::{ModelClient, Tool, Tracer};
 use pith_ai::Registry;
 use pith_ai::select::Start;
 use pith_config::settings::Fsync;
@@ -44,6 +44,8 @@ pub struct SessionParts {
     pub tool_choice: ToolChoice,
     pub extensions: ExtensionSetup,
     pub mcp: McpSetup,
+    /// Hears when pieces of work begin and how they end, if somebody watches.
+    pub tracer: Option<Arc<dyn Tracer>>,
     /// Called when nothing has happened for a moment after the start or after work.
     pub on_rest: Box<dyn Fn()>,
 }

@@ -47,6 +47,7 @@ impl Session {
             return;
         }
         let Some(Denied { kind, target }) = Denied::of(output) else { return };
+        self.trace_denied(kind);
         self.out.event(&Event::SandboxDenied {
             tool_call_id: Cow::Borrowed(&call.id),
             kind,

@@ -7,6 +7,7 @@ use crate::failure;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pith_agent::Tracer;
 use pith_config::Settings;
 use pith_ext::FromExtension;
 use pith_protocol::{Inbound, Response};
@@ -63,6 +64,8 @@ pub struct Session {
     pub(crate) queues: Queues,
     pub(crate) extensions: Extensions,
     pub(crate) mcp: Mcp,
+    /// Set if somebody watches.
+    pub(crate) tracer: Option<Arc<dyn Tracer>>,
     /// Decides which command may be served now.
     pub(crate) admission: Admission,
     pub(crate) activity: Activity,
@@ -156,6 +159,7 @@ impl Session {
             rules,
             extensions: Extensions::new(parts.extensions),
             mcp: Mcp::new(parts.mcp),
+            tracer: parts.tracer,
             admission: Admission::default(),
             activity: Activity::default(),
             spending: Spending::default(),

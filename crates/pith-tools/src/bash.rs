@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate, TraceContext};
 use pith_protocol::{Block, ToolSpec};
 use pith_sandbox::watch::CommandWatch;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::arguments::Arguments;
 use crate::command::capture::{Capture, Captured};
 use crate::command::decode::Decoder;
-use crate::command::environment::Caller;
+use crate::command::environment::{Caller, with_trace};
 use crate::command::follow::{Ending, Listener, follow};
 use crate::denied;
 use crate::process::{Running, not_run};
@@ -53,7 +53,7 @@ impl Bash {
         if let Some(outcome) = terminal::run(&self.workbench, command, timeout, context).await {
             return outcome;
         }
-        let Started { running, watch } = start(&self.workbench, command, Caller::Model)?;
+        let Started { running, watch } = start(&self.workbench, command, Caller::Model, context.trace.as_deref())?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
         let ending = follow(running, &mut progress, &context.cancel, timeout).await.map_err(|error| not_run(&error))?;
         if let Some(path) = watch.and_then(|watch| watch.first_change()) {
@@ -70,7 +70,12 @@ pub(crate) struct Started {
 }
 
 /// Starts `command` in the configured shell.
-pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Result<Started, String> {
+pub(crate) fn start(
+    workbench: &Workbench,
+    command: &str,
+    caller: Caller,
+    trace: Option<&TraceContext>,
+) -> Result<Started, String> {
     let mut env = workbench.call_options().env;
     let environment = match env.inherited.take() {
         Some(own) => env.apply(own.into_iter().map(|(name, value)| (name.into(), value.into())), caller),
@@ -81,6 +86,7 @@ pub(crate) fn start(workbench: &Workbench, command: &str, caller: Caller) -> Res
         Some(sandbox) => sandbox.filter(environment),
         None => environment,
     };
+    let environment = with_trace(environment, trace);
     let confinement = sandbox.map(|sandbox| sandbox.for_command(&workbench.jobs)).transpose()?;
     let watch = confinement.as_ref().map(|confinement| confinement.watch.clone());
     let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;

@@ -52,7 +52,7 @@ pub async fn run_user_command(
     cancel: &CancellationToken,
     on_delta: impl FnMut(&str) -> bool,
 ) -> Result<UserBash, String> {
-    let Started { running, .. } = start(workbench, command, Caller::Host)?;
+    let Started { running, .. } = start(workbench, command, Caller::Host, None)?;
     let mut transcript = Transcript::new(&workbench.output_dir, on_delta);
     let ending = follow(running, &mut transcript, cancel, None).await.map_err(|error| not_run(&error))?;
     Ok(transcript.finish(ending))

@@ -85,7 +85,8 @@ pub(crate) async fn run(
         has_started.cancel();
         (context.update)(ToolOutput { details: Some(json!({"terminalId": id})), ..ToolOutput::default() });
     };
-    let env = env.own(Caller::Model);
+    let mut env = env.own(Caller::Model);
+    env.extend(context.trace.iter().flat_map(|trace| trace.variables()));
     let mut running =
         bridge.run_terminal(TerminalCommand { program, arguments, cwd, env, stop: &stop, started: &started })?;
     let time_limit = async {

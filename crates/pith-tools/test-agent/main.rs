@@ -59,7 +59,8 @@ async fn call(
 ) -> ToolOutput {
     let tools = builtin_tools(workbench);
     let tool = tools.iter().find(|tool| &*tool.spec().name == name).expect("a built-in tool");
-    let context = ToolContext { call_id: "c".into(), cancel: CancellationToken::new(), update: Arc::new(update) };
+    let context =
+        ToolContext { call_id: "c".into(), cancel: CancellationToken::new(), update: Arc::new(update), trace: None };
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     Arc::<dyn Tool>::clone(tool).run(arguments, context).await
 }

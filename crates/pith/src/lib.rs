@@ -26,6 +26,7 @@ mod rpc;
 mod sandbox;
 mod schema;
 mod sessions;
+mod telemetry;
 mod tour;
 mod transport;
 mod trust;

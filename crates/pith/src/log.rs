@@ -19,7 +19,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::warn;
 
 /// The parts that can be asked for one by one, as `pith::part` in the lines.
-const PARTS: [&str; 7] = ["command", "compaction", "extension", "model", "run", "session", "tool"];
+const PARTS: [&str; 8] = ["command", "compaction", "extension", "model", "run", "session", "telemetry", "tool"];
 
 /// Starts the log if flag or environment ask for one. What is wrong with the wish is told, and pith goes on.
 pub fn install(is_verbose: bool, environment: &Environment) {
@@ -109,7 +109,7 @@ mod tests {
         check("loud", "\"loud\" is not a level; there are off, error, warn, info, debug and trace");
         check(
             "h2=trace",
-            "there is no part \"h2\"; there are command, compaction, extension, model, run, session, tool",
+            "there is no part \"h2\"; there are command, compaction, extension, model, run, session, telemetry, tool",
         );
     }
 }

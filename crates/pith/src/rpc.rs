@@ -37,8 +37,9 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     let inbox = reader::start(max_line, queue.clone())?;
     let outbox = Box::new(WireOutbox::new(queue.clone(), dialect, ui_options));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shared = Shared::default();
     runtime.block_on(async {
-        let start = open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Rpc)?).await?;
+        let start = open::open(&shared, OpenRequest::of_process(cli, dialect, pith_ext::Mode::Rpc)?).await?;
         ending.watch_signals();
         start.discover();
         let session = Session::new(SessionParts { on_rest: Box::new(release_memory), ..start.into_parts(outbox) });
@@ -51,6 +52,8 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     })?;
     queue.close();
     finish(writer);
+    // The host has everything; a collector may still be slow.
+    shared.end();
     // Blocked threads (stdin) end with the process.
     std::process::exit(ending.code());
 }

@@ -208,9 +208,9 @@ class CommandMethods:
         """See ``docs/protocol.md``."""
         return cast("Cancelled", self.ask('new_session', parentSession=parent_session))
 
-    def prompt(self, message: str, *, images: list[ImageBlock] | None = None, streaming_behavior: StreamingBehavior | None = None, locale: str | None = None) -> PromptDisposition:
+    def prompt(self, message: str, *, images: list[ImageBlock] | None = None, streaming_behavior: StreamingBehavior | None = None, locale: str | None = None, traceparent: str | None = None) -> PromptDisposition:
         """Starts a run, or queues while one is active and `streamingBehavior` says how."""
-        return cast("PromptDisposition", self.ask('prompt', message=message, images=images, streamingBehavior=streaming_behavior, locale=locale))
+        return cast("PromptDisposition", self.ask('prompt', message=message, images=images, streamingBehavior=streaming_behavior, locale=locale, traceparent=traceparent))
 
     def reload(self) -> Reloaded:
         """Reads settings, models and resources again; answers what changed."""
@@ -444,9 +444,9 @@ class AsyncCommandMethods:
         """See ``docs/protocol.md``."""
         return cast("Cancelled", await self.ask('new_session', parentSession=parent_session))
 
-    async def prompt(self, message: str, *, images: list[ImageBlock] | None = None, streaming_behavior: StreamingBehavior | None = None, locale: str | None = None) -> PromptDisposition:
+    async def prompt(self, message: str, *, images: list[ImageBlock] | None = None, streaming_behavior: StreamingBehavior | None = None, locale: str | None = None, traceparent: str | None = None) -> PromptDisposition:
         """Starts a run, or queues while one is active and `streamingBehavior` says how."""
-        return cast("PromptDisposition", await self.ask('prompt', message=message, images=images, streamingBehavior=streaming_behavior, locale=locale))
+        return cast("PromptDisposition", await self.ask('prompt', message=message, images=images, streamingBehavior=streaming_behavior, locale=locale, traceparent=traceparent))
 
     async def reload(self) -> Reloaded:
         """Reads settings, models and resources again; answers what changed."""

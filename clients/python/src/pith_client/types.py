@@ -1874,6 +1874,7 @@ class PromptCommand(_PromptCommand, total=False):
     images: Union[list[PromptCommandImagesItem], None]
     streamingBehavior: Union[StreamingBehavior, None]
     locale: Union[str, None]
+    traceparent: Union[str, None]
 
 
 class PromptDisposition(TypedDict):

@@ -193,6 +193,7 @@ impl Link for Recorder {
             tools: self.tools.clone(),
             hook: self.hook.clone(),
             limits: Limits { reports_aborted_calls: self.reports_aborted_calls, ..Limits::default() },
+            trace: None,
         }
     }
 

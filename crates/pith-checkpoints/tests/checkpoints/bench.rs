@@ -122,7 +122,7 @@ impl Session {
     pub fn command(&mut self, work: impl FnOnce(&Path)) -> String {
         let call = self.next_call("bash");
         let (told, done) = mpsc::channel();
-        self.recorder.before_command(call.clone(), move || told.send(()).unwrap()).expect("commands are covered");
+        self.recorder.before_command(call.clone(), move |_| told.send(()).unwrap()).expect("commands are covered");
         done.recv().unwrap();
         work(&self.root);
         self.recorder.after(&call.id);

@@ -139,6 +139,7 @@ const KEYS: &[Key] = &[
     user_key("checkpoints.maxFileMb", Kind::Count),
     user_key("checkpoints.maxTotalMb", Kind::Count),
     user_key("checkpoints.maxAgeDays", Kind::Count),
+    user_key("telemetry.enabled", Kind::Flag),
     key("maxTurns", Kind::Count),
     key("tasks.todoClearDelay", Kind::Seconds),
     user_key("defaultProjectTrust", Kind::Word(DefaultTrust::WORDS)),

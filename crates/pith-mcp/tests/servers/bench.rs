@@ -95,7 +95,12 @@ impl Bench {
 
     /// Runs a tool as the model calls it.
     pub async fn run(&self, tool: &str, arguments: Value) -> ToolOutput {
-        let context = ToolContext { call_id: "1".into(), cancel: CancellationToken::new(), update: Arc::new(|_| {}) };
+        let context = ToolContext {
+            call_id: "1".into(),
+            cancel: CancellationToken::new(),
+            update: Arc::new(|_| {}),
+            trace: None,
+        };
         let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
         self.tool(tool).run(arguments, context).await
     }

@@ -438,7 +438,7 @@ async fn an_abort_ends_the_stream_and_tells_servers_of_the_older_era() {
     let cancel = CancellationToken::new();
     let on_progress = cancel.clone();
     let update = Arc::new(move |_| on_progress.cancel());
-    let context = ToolContext { call_id: "1".into(), cancel, update };
+    let context = ToolContext { call_id: "1".into(), cancel, update, trace: None };
     let output = bench.tool("mcp__s__slow").run(Map::new(), context).await;
     assert_eq!((text(&output), output.is_error), ("Operation aborted", true));
     server.wait_for("notifications/cancelled").await;

@@ -104,7 +104,7 @@ async fn an_aborted_call_takes_its_question_back() {
     });
     let bench = asking("modern", Some(ask));
     bench.connect().await;
-    let context = ToolContext { call_id: "1".into(), cancel, update: Arc::new(|_| {}) };
+    let context = ToolContext { call_id: "1".into(), cancel, update: Arc::new(|_| {}), trace: None };
     let output = bench.tool("mcp__s__ask").run(Map::new(), context).await;
     assert_eq!(text(&output), "Operation aborted");
     taken_back.recv().await.expect("the question is dropped");

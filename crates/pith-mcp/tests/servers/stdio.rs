@@ -188,6 +188,7 @@ async fn an_abort_ends_the_call_at_once_and_the_server_hears_of_it() {
             seen.lock().expect("no panic").push(text(&output).to_owned());
             on_progress.cancel();
         }),
+        trace: None,
     };
     let output = bench.tool("mcp__s__slow").run(Map::new(), context).await;
     assert_eq!((text(&output), output.is_error), ("Operation aborted", true));

@@ -47,6 +47,7 @@ pub(crate) enum InputTarget {
     Prompt {
         behavior: Option<StreamingBehavior>,
         locale: Option<String>,
+        traceparent: Option<String>,
         reply: Reply<Prompt>,
     },
     Queue {
@@ -55,6 +56,14 @@ pub(crate) enum InputTarget {
     },
     /// Starts a run once everything has stopped.
     AfterAbort(Reply<AbortAndPrompt>),
+}
+
+/// What a prompt says beside its text.
+struct PromptWish {
+    behavior: Option<StreamingBehavior>,
+    locale: Option<String>,
+    traceparent: Option<String>,
+    slash_names: SlashNames,
 }
 
 /// Who wrote an input, as `input` handlers are told.
@@ -115,8 +124,8 @@ impl Session {
         if self.is_only_summarising() {
             return self.answer(reply, Err(CommandError::new(ErrorCode::Compacting, COMPACTING)));
         }
-        let Prompt { message: text, images, streaming_behavior: behavior, locale } = call;
-        let target = InputTarget::Prompt { behavior, locale, reply };
+        let Prompt { message: text, images, streaming_behavior: behavior, locale, traceparent } = call;
+        let target = InputTarget::Prompt { behavior, locale, traceparent, reply };
         self.submit(Input { content: UserInput { text, images }, source, slash_names, target });
     }
 
@@ -218,8 +227,9 @@ impl Session {
     fn place_input(&mut self, input: Input) {
         let Input { content: UserInput { text, images }, slash_names, target, .. } = input;
         match target {
-            InputTarget::Prompt { behavior, locale, reply } => {
-                self.place_prompt(UserInput { text, images }, behavior, locale, slash_names, reply);
+            InputTarget::Prompt { behavior, locale, traceparent, reply } => {
+                let wish = PromptWish { behavior, locale, traceparent, slash_names };
+                self.place_prompt(UserInput { text, images }, wish, reply);
             }
             InputTarget::Queue { queue, reply } => {
                 let text = self.expand_if(slash_names, text);
@@ -239,14 +249,8 @@ impl Session {
         }
     }
 
-    fn place_prompt(
-        &mut self,
-        content: UserInput,
-        behavior: Option<StreamingBehavior>,
-        locale: Option<String>,
-        slash_names: SlashNames,
-        reply: Reply<Prompt>,
-    ) {
+    fn place_prompt(&mut self, content: UserInput, wish: PromptWish, reply: Reply<Prompt>) {
+        let PromptWish { behavior, locale, traceparent, slash_names } = wish;
         if self.is_only_summarising() {
             return self.answer(reply, Err(CommandError::new(ErrorCode::Compacting, COMPACTING)));
         }
@@ -263,13 +267,13 @@ impl Session {
         let text = self.expand_if(slash_names, content.text);
         let (content, reply) = (UserInput { text, ..content }, InputReply::Prompt(reply));
         match placement {
-            Placement::Start => self.start_prompt(content, reply),
+            Placement::Start => self.start_prompt(content, traceparent.as_deref(), reply),
             Placement::Queue(queue) => self.enqueue(queue, content, reply),
         }
     }
 
     /// Answers, then starts the work: the answer precedes every event of the run. Nothing else runs.
-    pub(crate) fn start_prompt(&mut self, input: UserInput, reply: InputReply) {
+    pub(crate) fn start_prompt(&mut self, input: UserInput, traceparent: Option<&str>, reply: InputReply) {
         if self.is_closing {
             return reply.send(&mut *self.out, Err(failure::closing()));
         }
@@ -294,7 +298,8 @@ impl Session {
         prompts.extend(self.queues.deferred.take_for_prompt());
         let start = RunStart { opening: Opening::Prompts(prompts), prompted, input: Some(id) };
         self.begin_allowance();
-        self.compact_or_start(Box::new(Work { accepted, ..Work::default() }), start);
+        let work = self.begin_work(Work { accepted, ..Work::default() }, traceparent);
+        self.compact_or_start(work, start);
     }
 
     fn enqueue(&mut self, queue: Queue, input: UserInput, reply: InputReply) {

@@ -1,6 +1,7 @@
 //! The end of a compaction: it is stored, announced to extensions, then to the host, and the work continues.
 
 use pith_agent::Opening;
+use pith_agent::trace::CompactionFailure;
 use pith_ext::EventName;
 use pith_protocol::answers::CompactionResult;
 use pith_protocol::{CommandError, CompactionReason, ErrorCode, Event, Usage};
@@ -96,11 +97,18 @@ impl Session {
 
     /// Tells the host how a compaction ended.
     fn tell_compaction(&mut self, compaction: Compaction) -> Result<CompactionResult, SummaryFailure> {
-        let Compaction { reason, will_retry, progress, .. } = compaction;
+        let Compaction { reason, will_retry, progress, trace, .. } = compaction;
         let outcome = match progress {
             Progress::Announcing(outcome) => *outcome,
             Progress::Summarising => Err(SummaryFailure::Cancelled),
         };
+        if let Some(trace) = trace {
+            trace.end(match &outcome {
+                Ok(stored) => Ok((stored.tokens_before, stored.estimated_tokens_after)),
+                Err(SummaryFailure::Cancelled) => Err(CompactionFailure::Cancelled),
+                Err(SummaryFailure::Failed(_)) => Err(CompactionFailure::Failed),
+            });
+        }
         match &outcome {
             Ok(stored) => self.tell_end(reason, Some(stored), None, will_retry),
             Err(failure) => self.tell_failure(reason, failure),

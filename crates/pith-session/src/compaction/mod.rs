@@ -24,6 +24,7 @@ use pith_protocol::{CommandError, ErrorCode};
 use std::sync::Arc;
 
 use pith_agent::Opening;
+use pith_agent::trace::{ChatParent, CompactionSpan};
 use pith_protocol::commands::Compact;
 use pith_protocol::{AssistantMessage, CompactionReason, Event, Message, Model};
 use pith_store::Kind;
@@ -61,6 +62,8 @@ pub(crate) struct Compaction {
     progress: Progress,
     /// Writes the summary, then announces it to extensions.
     task: AbortHandle,
+    /// Set if somebody watches.
+    trace: Option<Arc<dyn CompactionSpan>>,
 }
 
 enum Progress {
@@ -114,7 +117,8 @@ impl Session {
         });
         match plan {
             Ok((model, kept, material)) => {
-                let compaction = self.begin_compaction(model, kept, material, reason, false);
+                let trace = self.requested_compaction_span(reason);
+                let compaction = self.begin_compaction(model, kept, material, reason, false, trace);
                 self.activity.begin_requested(compaction, reply);
             }
             Err(why) => {
@@ -174,7 +178,8 @@ impl Session {
         };
         let reason = CompactionReason::Threshold;
         self.out.event(&Event::CompactionStart { reason });
-        let compaction = self.begin_compaction(model, kept, material, reason, false);
+        let trace = self.activity.work().and_then(|work| work.compaction_span(reason));
+        let compaction = self.begin_compaction(model, kept, material, reason, false, trace);
         if let Some(run) = self.activity.run_mut() {
             run.compaction = Some((compaction, go));
         }
@@ -231,7 +236,8 @@ impl Session {
         let Some((kept, material)) = self.plan(model, None) else { return Err((work, after)) };
         self.out.event(&Event::CompactionStart { reason });
         let will_retry = matches!(after, AfterCompaction::Retry);
-        let compaction = self.begin_compaction(model.clone(), kept, material, reason, will_retry);
+        let compaction =
+            self.begin_compaction(model.clone(), kept, material, reason, will_retry, work.compaction_span(reason));
         self.activity.enter(work, Stage::Compacting(compaction, after));
         Ok(())
     }
@@ -244,13 +250,15 @@ impl Session {
         material: Material,
         reason: CompactionReason,
         will_retry: bool,
+        trace: Option<Arc<dyn CompactionSpan>>,
     ) -> Compaction {
         info!(target: "pith::compaction", ?reason, model = %model.id, "begins");
         let question = self.compaction_question(&model, &kept, &material, reason, will_retry);
         let cancel = CancellationToken::new();
         let work = SummaryTask::Compaction(Box::new(material), question.map(Box::new));
-        let task = self.write_summary(model, cancel.clone(), work);
-        Compaction { cancel, reason, will_retry, kept, progress: Progress::Summarising, task }
+        let chats = trace.clone().map(|trace| trace as Arc<dyn ChatParent>);
+        let task = self.write_summary(model, cancel.clone(), work, chats);
+        Compaction { cancel, reason, will_retry, kept, progress: Progress::Summarising, task, trace }
     }
 
     /// Removes the unusable answer from the context, compacts, and sends the request again; once per request.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pith_agent::trace::ChatParent;
 use pith_agent::{ModelClient, now_ms};
 use pith_ai::{is_overflow, safety_tokens};
 use pith_protocol::{
@@ -33,6 +34,8 @@ pub(crate) struct Summariser {
     pub progress: mpsc::UnboundedSender<SummaryProgress>,
     pub cancel: CancellationToken,
     pub usage: Usage,
+    /// What its requests are part of, if somebody watches.
+    pub trace: Option<Arc<dyn ChatParent>>,
 }
 
 /// Progress of a summary, for the session.
@@ -193,17 +196,29 @@ impl Summariser {
             block_images: true,
             hooks: None,
         };
+        let mut watched = self.trace.as_ref().map(|trace| trace.chat(&call));
+        let mut has_begun = false;
         let mut events = self.client.stream(call, self.cancel.clone());
+        let mut answer = None;
         while let Some(event) = events.recv().await {
+            if let Some(watched) = watched.as_mut().filter(|_| !has_begun) {
+                has_begun = true;
+                watched.first_chunk();
+            }
             if let AssistantEvent::End(message) = event {
-                return *message;
+                answer = Some(*message);
+                break;
             }
         }
-        AssistantMessage {
+        let answer = answer.unwrap_or_else(|| AssistantMessage {
             stop_reason: StopReason::Error,
             error_message: Some("The model stream ended without a result (internal error)".to_owned()),
             ..AssistantMessage::default()
+        });
+        if let Some(watched) = watched {
+            watched.end(&answer);
         }
+        answer
     }
 
     fn tell(&self, progress: SummaryProgress) {

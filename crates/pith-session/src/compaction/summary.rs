@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pith_agent::trace::ChatParent;
 use pith_protocol::{CompactionReason, Event, Model};
 use pith_store::new_session_id;
 use tokio::sync::mpsc;
@@ -52,6 +53,7 @@ impl Session {
         model: Arc<Model>,
         cancel: CancellationToken,
         work: SummaryTask,
+        trace: Option<Arc<dyn ChatParent>>,
     ) -> AbortHandle {
         let summariser = Summariser {
             client: self.models.client().clone(),
@@ -63,6 +65,7 @@ impl Session {
             progress: self.summaries.to_session.clone(),
             cancel,
             usage: Default::default(),
+            trace,
         };
         self.jobs.spawn(Job::Summary, async move { JobEnd::Summarised(work.summarise(summariser).await) })
     }

@@ -67,7 +67,7 @@ impl Session {
         self.answer_when_idle(answer);
         let opening = Opening::Prompts(vec![Arc::new(Message::Custom(message))]);
         self.begin_allowance();
-        self.compact_or_start(Box::new(Work::default()), RunStart::with(opening));
+        self.compact_or_start(self.begin_work(Work::default(), None), RunStart::with(opening));
     }
 
     /// Serves a prompt of an extension like one of the host, but without expanding its text unless asked to.
@@ -92,7 +92,7 @@ impl Session {
             Delivery::NextTurn => None,
         });
         let images = pictures(draft.images);
-        let call = Prompt { message: draft.text, images, streaming_behavior, locale: None };
+        let call = Prompt { message: draft.text, images, streaming_behavior, locale: None, traceparent: None };
         self.submit_prompt(call, InputSource::Extension, slash_names, reply);
     }
 

@@ -78,6 +78,7 @@ pub async fn serve_tool(workbench: &Workbench, request: ToolRequest, reply: Tool
         cancel: reply.cancel().clone(),
         // The receiver is gone once the call has ended.
         update: Arc::new(move |output| drop(sender.send(output))),
+        trace: None,
     };
     let arguments = tool.adapt(request.arguments);
     let running = tool.run(arguments, context);

@@ -8,6 +8,7 @@ mod checkpoint;
 use std::sync::Arc;
 
 use pith_agent::link::Call;
+use pith_agent::trace::WorkSpan;
 use pith_agent::{BoxFuture, Tool, ToolCallHook, ToolOutput, Verdict};
 use pith_checkpoints::Recorder;
 use pith_ext::ExtensionHandle;
@@ -24,6 +25,8 @@ struct Gate {
     checkpoints: Option<Arc<Recorder>>,
     /// How images in results that extensions change are fitted to the model.
     images: Rules,
+    /// Set if somebody watches.
+    trace: Option<Arc<dyn WorkSpan>>,
 }
 
 impl Session {
@@ -34,7 +37,12 @@ impl Session {
         if extensions.is_none() && checkpoints.is_none() {
             return None;
         }
-        Some(Arc::new(Gate { extensions, checkpoints, images: self.workbench().image_rules() }))
+        Some(Arc::new(Gate {
+            extensions,
+            checkpoints,
+            images: self.workbench().image_rules(),
+            trace: self.work_trace().cloned(),
+        }))
     }
 }
 
@@ -56,7 +64,7 @@ impl ToolCallHook for Gate {
     ) -> BoxFuture<'a, Result<(), ToolOutput>> {
         Box::pin(async move {
             if let Some(recorder) = &self.checkpoints {
-                checkpoint::before(recorder, call, tool).await;
+                checkpoint::before(recorder, call, tool, self.trace.as_deref()).await;
             }
             Ok(())
         })

@@ -68,8 +68,8 @@ impl Session {
         if self.mcp.n_samples >= MAX_SAMPLES {
             return Err(format!("servers may ask the model {MAX_SAMPLES} times for each prompt"));
         }
-        if let Some(why) = self.limit_reached() {
-            return Err(why);
+        if let Some(limit) = self.limit_reached() {
+            return Err(limit.text);
         }
         let model = self.models.usable().map_err(|error| error.to_string())?;
         let max_tokens =

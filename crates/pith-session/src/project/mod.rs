@@ -209,6 +209,7 @@ impl Session {
         all.extend(self.project.resources.diagnostics().iter().map(shown::finding));
         all.extend(self.mcp_diagnostics().iter().map(shown::finding));
         all.extend(self.extensions.errors.iter().map(shown::unloaded));
+        all.extend(self.tracer.as_ref().and_then(|tracer| tracer.problem()).map(shown::untraceable));
         self.answer(reply, Ok(Diagnostics { diagnostics: all }));
     }
 }

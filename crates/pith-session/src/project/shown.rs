@@ -78,6 +78,12 @@ pub(super) fn finding(found: &Finding) -> Diagnostic {
     Diagnostic { kind, message: found.message.clone(), path, code: found.code.to_owned(), collision }
 }
 
+/// Something a host has sent for a trace, which cannot be used.
+pub(super) fn untraceable(message: String) -> Diagnostic {
+    let (kind, code) = (DiagnosticKind::Warning, "telemetry_traceparent".to_owned());
+    Diagnostic { kind, message, path: None, code, collision: None }
+}
+
 pub(super) fn unloaded(error: &LoadError) -> Diagnostic {
     Diagnostic {
         kind: DiagnosticKind::Error,

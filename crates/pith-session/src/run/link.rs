@@ -187,6 +187,7 @@ impl Link for SessionLink {
             tools: Arc::new(Toolset::new(Vec::new())),
             hook: None,
             limits: Limits::default(),
+            trace: None,
         });
         if let (Some(observer), Ok((_, call))) = (&mut self.observer, &mut turn.call) {
             observer.context(call).await;

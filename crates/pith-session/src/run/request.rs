@@ -24,14 +24,15 @@ impl Session {
         });
         let call = match (model, self.limit_reached()) {
             (_, Some(limit)) => {
+                self.trace_limit(limit.name);
                 blank.error = Some(pith_ai::failure(ErrorKind::Limit));
-                Err(limit)
+                Err(limit.text)
             }
             (None, None) => Err(NO_MODEL.to_owned()),
             (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
         };
         let limits = Limits { reports_aborted_calls: self.options.reports_aborted_calls, ..Limits::default() };
-        Turn { blank, call, tools: self.tools.active().clone(), hook: self.gate(), limits }
+        Turn { blank, call, tools: self.tools.active().clone(), hook: self.gate(), limits, trace: self.turn_trace() }
     }
 
     fn request(&self, model: Arc<Model>) -> LlmCall {

@@ -131,6 +131,7 @@ fn parts(plan: Plan, recorder: Recorder) -> SessionParts {
         tool_choice: ToolChoice { defaults: Some(names), ..ToolChoice::default() },
         extensions: setup(extensions, late),
         mcp: no_servers::setup(),
+        tracer: None,
         on_rest: Box::new(|| {}),
     }
 }

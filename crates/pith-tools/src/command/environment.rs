@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use pith_agent::TraceContext;
+
 use crate::process::CommandLine;
 
 /// Variables that describe the session; inherited values would be another session's.
@@ -114,6 +116,17 @@ impl CommandEnv {
     }
 }
 
+/// Tells a command its place in a trace, instead of the one that pith was told.
+pub(crate) fn with_trace(
+    mut environment: Vec<(OsString, OsString)>,
+    trace: Option<&TraceContext>,
+) -> Vec<(OsString, OsString)> {
+    let Some(trace) = trace else { return environment };
+    environment.retain(|(name, _)| !TraceContext::VARIABLES.iter().any(|variable| name == variable));
+    environment.extend(trace.variables().map(|(name, value)| (name.into(), value.into())));
+    environment
+}
+
 fn put_first_in_path(bin: &Path, environment: &mut Vec<(OsString, OsString)>) {
     let position = environment.iter().position(|(name, _)| name == "PATH");
     let old = position.map(|at| environment.swap_remove(at).1);
@@ -163,6 +176,14 @@ mod tests {
         assert_eq!(environment(&env, Caller::Model, &inherited), for_model);
         let for_host = ["LANG=C", "PATH=/agent/bin:/usr/bin:/bin", "PITH=1"];
         assert_eq!(environment(&env, Caller::Host, &inherited), for_host);
+    }
+
+    #[test]
+    fn a_command_is_told_its_own_place_in_a_trace() {
+        let inherited = || vec![("TRACEPARENT".into(), "old".into()), ("TRACESTATE".into(), "old=1".into())];
+        let trace = TraceContext { traceparent: "new".to_owned(), tracestate: String::new() };
+        assert_eq!(with_trace(inherited(), Some(&trace)), [("TRACEPARENT".into(), "new".into())]);
+        assert_eq!(with_trace(inherited(), None), inherited());
     }
 
     #[test]

@@ -99,6 +99,7 @@ impl Bench {
             call_id: "c1".into(),
             cancel: self.cancel.clone(),
             update: Arc::new(move |update| updates.lock().expect("not poisoned").push(update)),
+            trace: None,
         };
         let tool = self.tool(name);
         let arguments = tool.adapt(arguments);

@@ -102,6 +102,11 @@ impl Agent {
         });
     }
 
+    /// Called when the editor has got its last frame.
+    pub fn end(&self) {
+        self.hub.end();
+    }
+
     /// Ends all sessions; prompts under way are answered as cancelled.
     pub async fn shut_down(&self) {
         self.conversations.borrow().values().for_each(|conversation| conversation.cancel());

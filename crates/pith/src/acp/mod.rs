@@ -77,6 +77,7 @@ pub fn serve(cli: Cli, program: &Program) -> anyhow::Result<u8> {
     });
     queue.close();
     finish(writer);
+    agent.end();
     // Blocked threads (stdin) end with the process.
     std::process::exit(ending.code());
 }

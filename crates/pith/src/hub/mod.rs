@@ -37,6 +37,11 @@ pub struct Hub {
 }
 
 impl Hub {
+    /// Called at the end of the process, when no session is left.
+    pub fn end(&self) {
+        self.shared.end();
+    }
+
     /// Opens a session and serves it until it is closed. `outbox` makes the place its frames go to.
     pub async fn open<O: Outbox + 'static>(
         self: &Rc<Self>,

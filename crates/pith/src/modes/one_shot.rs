@@ -37,8 +37,8 @@ pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let abilities = (Abilities::of(&std::io::stdout()), Abilities::of(&std::io::stderr()));
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let start = runtime
-        .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Print)?))?;
+    let shared = Shared::default();
+    let start = runtime.block_on(open::open(&shared, OpenRequest::of_process(cli, dialect, pith_ext::Mode::Print)?))?;
     let prompts = assignment.input.prompts(start.image_rules())?;
     if prompts.is_empty() {
         return assignment.nothing_to_do();
@@ -78,6 +78,7 @@ pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     screen.show(Show::Totals);
     drop(screen);
     finish(painter);
+    shared.end();
     written?;
     end_process(&ending, failures(&outcome, n_prompts, is_verbose))
 }
@@ -114,8 +115,8 @@ pub fn json(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let mut assignment = Assignment::of(&mut cli)?;
     let stdout = take_stdout()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let start = runtime
-        .block_on(open::open(&Shared::default(), OpenRequest::of_process(cli, dialect, pith_ext::Mode::Json)?))?;
+    let shared = Shared::default();
+    let start = runtime.block_on(open::open(&shared, OpenRequest::of_process(cli, dialect, pith_ext::Mode::Json)?))?;
     let prompts = assignment.input.prompts(start.image_rules())?;
     let ending = Ending::default();
     let on_broken = ending.clone();
@@ -136,6 +137,7 @@ pub fn json(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     queue.push(|out| json::append(out, &outcome.record(&opened)));
     queue.close();
     finish(writer);
+    shared.end();
     if prompts.is_empty() {
         return assignment.nothing_to_do();
     }

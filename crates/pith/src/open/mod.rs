@@ -7,6 +7,7 @@
 mod checkpoints;
 mod model;
 mod options;
+mod shared;
 pub(crate) mod tools;
 
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pith_ai::select::Start;
-use pith_ai::{ClientOptions, Clients, Notice, Providers, Registry};
+use pith_ai::{ClientOptions, Notice, Providers, Registry};
 use pith_config::settings::{self, LoadedSettings, Settings};
 use pith_config::{AgentDir, Environment};
 use pith_ext::Discovery;
@@ -38,12 +39,14 @@ use crate::cli::{Cli, Mode, ResolvedFlags, UnknownFlags};
 use crate::dialect::Dialect;
 use crate::extensions::{Extensions, Loader, Search};
 use crate::mcp::{self, User};
-use crate::project::{Ask, Project, TrustDecisions};
+use crate::project::{Ask, Project};
 use crate::sandbox::Sandboxes;
 use crate::sessions::{self, SessionName};
+use crate::telemetry::SessionTelemetry;
 use crate::warn;
 use model::{choose_model, scripts};
 use options::Choices;
+pub use shared::Shared;
 use tools::ToolMaker;
 
 /// Said where files of a project are left out.
@@ -70,15 +73,6 @@ pub struct OpenRequest {
     pub trust_answer_limit: Option<Duration>,
 }
 
-/// What the sessions of one process share. Cheap to clone; everything in it is created when first needed.
-#[derive(Clone, Default)]
-pub struct Shared {
-    /// Connections, by the proxy that settings name.
-    clients: Arc<Mutex<HashMap<Option<String>, Arc<Clients>>>>,
-    /// Which directories are trusted: one question for each, whichever session asks it.
-    trust_decisions: TrustDecisions,
-}
-
 /// A session that is ready to be served: everything but the outbox.
 pub struct OpenedSession {
     cli: Cli,
@@ -99,6 +93,7 @@ pub struct OpenedSession {
     oversight: Oversight,
     /// Whether MCP servers can ask somebody.
     user: User,
+    telemetry: SessionTelemetry,
 }
 
 impl OpenRequest {
@@ -116,15 +111,6 @@ impl OpenRequest {
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         })
-    }
-}
-
-impl Shared {
-    /// The connections through a proxy, or without one.
-    fn clients(&self, proxy: Option<&String>) -> Arc<Clients> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Clients::with_proxy(proxy.cloned()));
-        clients.entry(proxy.cloned()).or_insert_with(new).clone()
     }
 }
 
@@ -188,6 +174,9 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     files.diagnostics.extend(sandboxes.findings(&cwd));
     let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
+    let telemetry = shared.telemetry.session(&files.settings, &environment, &registry);
+    telemetry.problems.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
+    files.diagnostics.extend(telemetry.problems.iter().cloned());
     loader.bind(&extension_flags, &registry).await;
     let clients = shared.clients(files.settings.http_proxy.as_ref());
     let scripts = scripts(&cli, &registry)?;
@@ -228,6 +217,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         agent_dir,
         oversight,
         user: if has_user { User::Present } else { User::Absent },
+        telemetry,
     })
 }
 
@@ -305,6 +295,7 @@ impl OpenedSession {
         };
         let mcp = mcp::setup(&self.cli, surroundings);
         let choices = self.choices;
+        let SessionTelemetry { tracer, problems } = self.telemetry;
         let (changed, reread) = (self.tool_maker.sandboxes.clone(), self.tool_maker.sandboxes.clone());
         SessionParts {
             out,
@@ -333,11 +324,13 @@ impl OpenedSession {
                 }
                 let mut files = project.read(cwd, contributed, |settings| choices.options(settings));
                 files.diagnostics.extend(reread.findings_now(cwd));
+                files.diagnostics.extend(problems.iter().cloned());
                 files
             }),
             start: self.start,
             extensions,
             mcp,
+            tracer,
             on_rest: Box::new(|| {}),
         }
     }

@@ -52,8 +52,16 @@ const NO_VARIABLES: [&str; 11] = [
 ];
 
 /// Variables that something below pith reads, and the words in the sources that make it do so.
-const READ_BELOW: [(&str, &str); 3] =
-    [("HOME", "std::env::home_dir()"), ("TMPDIR", "std::env::temp_dir()"), ("SSL_CERT_DIR", "load_native_certs()")];
+const READ_BELOW: [(&str, &str); 8] = [
+    ("HOME", "std::env::home_dir()"),
+    ("TMPDIR", "std::env::temp_dir()"),
+    ("SSL_CERT_DIR", "load_native_certs()"),
+    ("OTEL_SERVICE_NAME", "SdkProvidedResourceDetector"),
+    ("OTEL_RESOURCE_ATTRIBUTES", "Resource::builder()"),
+    ("OTEL_TRACES_SAMPLER", "SdkTracerProvider::builder()"),
+    ("OTEL_TRACES_SAMPLER_ARG", "SdkTracerProvider::builder()"),
+    ("OTEL_METRIC_EXPORT_INTERVAL", "with_periodic_exporter("),
+];
 
 /// What the Rust runtime reads.
 const READ_BY_THE_RUNTIME: &str = "RUST_BACKTRACE";

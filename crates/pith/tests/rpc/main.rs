@@ -30,6 +30,7 @@ mod sessions_replace;
 mod sessions_tree;
 mod streaming;
 mod support;
+mod telemetry;
 mod third_party;
 mod tls;
 mod todos;

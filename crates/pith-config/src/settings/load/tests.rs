@@ -50,6 +50,7 @@ fn every_key_reaches_its_field() {
         "images": {"autoResize": false, "blockImages": true}, "shellPath": "/bin/zsh", "shellCommandPrefix": "set -e",
         "bash": {"inheritSecrets": false, "keepBackground": false}, "acp": {"clientFs": false, "clientTerminal": true}, "tools": {"root": ["/w"]}, "maxTurns": 12,
         "checkpoints": {"mode": "workspace", "maxFiles": 1, "maxFileMb": 2, "maxTotalMb": 3, "maxAgeDays": 4},
+        "telemetry": {"enabled": true},
         "tasks": {"todoClearDelay": 0.5},
         "mcp": {"startupWait": 2.5},
         "extensionLimits": {"executionMs": 11, "handlerMs": 12, "observerMs": 13, "factoryMs": 14, "shutdownMs": 15,
@@ -105,6 +106,7 @@ fn every_key_reaches_its_field() {
         mcp: Mcp { startup_wait: milliseconds(2500) },
         sandbox: None,
         tools: Tools { root: vec!["/w".into()] },
+        telemetry: Telemetry { enabled: true },
         checkpoints: Checkpoints {
             mode: CheckpointMode::Workspace,
             max_files: 1,

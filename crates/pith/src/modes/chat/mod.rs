@@ -84,7 +84,8 @@ fn open_chat(cli: Cli, dialect: &'static Dialect, mut opening: Opening) -> anyho
     };
     let request =
         OpenRequest { ask: Some(Box::new(ask)), ..OpenRequest::of_process(cli, dialect, pith_ext::Mode::Tui)? };
-    let start = runtime.block_on(open::open(&Shared::default(), request))?;
+    let shared = Shared::default();
+    let start = runtime.block_on(open::open(&shared, request))?;
     let home = environment.home().to_owned();
     opening.problems = start.resource_problems();
     opening.prompt = draft(&messages.join("\n"), &files, start.cwd(), &home, start.image_rules())?;
@@ -104,6 +105,7 @@ fn open_chat(cli: Cli, dialect: &'static Dialect, mut opening: Opening) -> anyho
     let ending = Ending::default();
     let served = serve_chat(&runtime, start, setup, abilities, &ending);
     console::leave();
+    shared.end();
     if let Err(error) = served {
         warn(&format!("Error: {error:#}"));
         std::process::exit(1);
