@@ -93,7 +93,7 @@ impl Tree {
     }
 
     /// How many files and directories it knows.
-    pub fn len(&self) -> usize {
+    pub fn n_entries(&self) -> usize {
         self.entries.len()
     }
 

@@ -52,7 +52,7 @@ impl Work {
             }
             Task::BeforeCommand { call, place, wait } => {
                 self.note_failure(|work| work.before_command(call, place, &wait.patience));
-                (wait.done)(self.tree.len());
+                (wait.done)(self.tree.n_entries());
                 self.prune_if_due();
             }
             Task::After { id } => self.note_failure(|work| work.after(&id)),
