@@ -16,11 +16,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, debug_span};
 
-use crate::link::{Call, Link, RunEvent, Turn};
+use crate::link::{Call, Limits, Link, RunEvent, Turn};
 use crate::prepare::{ABORTED, Prepared, Stop, prepare};
 use crate::progress::Progress;
 use crate::trace::{ToolEnd, ToolSpan, ToolStart, TurnTrace};
-use crate::{ToolOutput, ToolUpdate, now_ms};
+use crate::{CallControl, ToolOutput, ToolUpdate, now_ms};
 
 /// Programs that end within this time of each other are reported in the order of their calls.
 const TIE_WINDOW: Duration = Duration::from_millis(15);
@@ -108,6 +108,7 @@ struct Group<'r> {
     /// Which of them run programs.
     programs: Vec<bool>,
     repeats: &'r mut Repeats,
+    control: CallControl,
 }
 
 /// A call that has ended and waits for earlier ones to be reported first.
@@ -128,7 +129,8 @@ impl<'r> Group<'r> {
         repeats: &'r mut Repeats,
     ) -> Group<'r> {
         let (outputs, ready, programs) = Default::default();
-        let mut group = Group { calls: Vec::new(), outputs, ready, programs, repeats };
+        let control = turn.limits.control.clone();
+        let mut group = Group { calls: Vec::new(), outputs, ready, programs, repeats, control };
         for call in calls {
             let shown = announce(call, link).await;
             group.calls.push(shown.clone());
@@ -153,6 +155,7 @@ impl<'r> Group<'r> {
     }
 
     async fn end(&mut self, index: usize, output: ToolOutput, link: &mut impl Link) {
+        let output = self.control.explain(&self.calls[index].name, output);
         let output = self.repeats.watch(&self.calls[index], output);
         link.emit(RunEvent::ToolEnd { call: self.calls[index].clone(), output: output.clone() }).await;
         self.outputs[index] = Some(output);
@@ -161,13 +164,14 @@ impl<'r> Group<'r> {
     async fn execute(&mut self, turn: &Turn, link: &mut impl Link, stop: &Stop) {
         let interrupt = &stop.interrupt;
         let permits = Arc::new(Semaphore::new(turn.limits.max_parallel.max(1)));
+        let shared = Shared { permits, stop: stop.clone(), limits: turn.limits.clone() };
         let mut progress = Progress::new(self.calls.len());
         let mut running: FuturesUnordered<_> = std::mem::take(&mut self.ready)
             .into_iter()
             .map(|(index, prepared)| {
                 let call = self.calls[index].clone();
                 let watched = begin_span(turn.trace.as_ref(), &call, prepared.is_remote());
-                spawn(index, call, prepared, permits.clone(), progress.reporter(index), stop.clone(), watched)
+                spawn(index, call, prepared, shared.clone(), progress.reporter(index), watched)
             })
             .collect();
         let mut deadline = None;
@@ -248,20 +252,27 @@ fn begin_span(trace: Option<&TurnTrace>, call: &Call, is_remote: bool) -> Option
     trace.map(|TurnTrace { work, sandbox }| work.tool(ToolStart { call, is_remote, sandbox: *sandbox }))
 }
 
+/// What the calls of a batch have in common.
+#[derive(Clone)]
+struct Shared {
+    permits: Arc<Semaphore>,
+    stop: Stop,
+    limits: Limits,
+}
+
 /// Runs a call in a task of its own, so that a panic ends only that call.
 async fn spawn(
     index: usize,
     call: Arc<Call>,
     prepared: Prepared,
-    permits: Arc<Semaphore>,
+    Shared { permits, stop, limits }: Shared,
     update: ToolUpdate,
-    stop: Stop,
     mut watched: Option<Box<dyn ToolSpan>>,
 ) -> (usize, Result<(ToolOutput, Option<OwnedSemaphorePermit>), JoinError>) {
     let span = debug_span!(target: "pith::tool", "tool", name = %call.name, id = %call.id);
     let task = async move {
         let asked = Instant::now();
-        let permitted = prepared.permitted(&call, &stop).await;
+        let permitted = prepared.permitted(&call, &stop, &limits.control).await;
         if let Some(watched) = watched.as_mut().filter(|_| prepared.is_decided()) {
             watched.decided(permitted.is_ok(), asked.elapsed());
         }
@@ -279,7 +290,14 @@ async fn spawn(
             Some(text) => ToolOutput::error(text),
             None => {
                 let context = watched.as_ref().map(|watched| watched.context());
-                prepared.run(&call, update, context, &stop).await
+                match limits.call_time {
+                    None => prepared.run(&call, update, context, &stop).await,
+                    Some(time) => {
+                        let stop = stop.of_one_call();
+                        let run = prepared.run(&call, update, context, &stop);
+                        limits.control.limit(&call.name, run, time, &stop.interrupt).await
+                    }
+                }
             }
         };
         debug!(target: "pith::tool", is_error = output.is_error, took = ?start.elapsed(), "ended");

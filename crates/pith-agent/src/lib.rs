@@ -9,6 +9,7 @@ mod answer;
 pub mod arguments;
 mod batch;
 pub mod blocking;
+pub mod control;
 pub mod link;
 mod prepare;
 mod progress;
@@ -19,6 +20,7 @@ pub mod trace;
 
 pub use arguments::{ArgumentSchema, mismatch};
 pub use blocking::blocking;
+pub use control::{CallControl, Hold};
 pub use futures_util::future::BoxFuture;
 pub use link::{CallOverrides, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};

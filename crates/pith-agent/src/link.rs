@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pith_protocol::{AssistantEvent, AssistantMessage, LlmCall, Message};
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::trace::TurnTrace;
-use crate::{ToolCallHook, ToolOutput, Toolset};
+use crate::{CallControl, ToolCallHook, ToolOutput, Toolset};
 
 /// Streams the answers of a model.
 ///
@@ -99,7 +100,7 @@ pub struct Turn {
 }
 
 /// Limits of a tool batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// How many calls may run at the same time.
     pub max_parallel: usize,
@@ -107,11 +108,20 @@ pub struct Limits {
     pub is_sequential: bool,
     /// Whether calls of an aborted answer are reported as failed instead of left without a result.
     pub reports_aborted_calls: bool,
+    /// How long one call may take.
+    pub call_time: Option<Duration>,
+    pub control: CallControl,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_parallel: 8, is_sequential: false, reports_aborted_calls: false }
+        Limits {
+            max_parallel: 8,
+            is_sequential: false,
+            reports_aborted_calls: false,
+            call_time: None,
+            control: CallControl::default(),
+        }
     }
 }
 

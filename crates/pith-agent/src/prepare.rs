@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Turn};
-use crate::{Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
+use crate::{CallControl, Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
 
 pub(crate) const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
@@ -36,6 +36,11 @@ impl Stop {
         } else {
             None
         }
+    }
+
+    /// The same reasons for one call, which can be stopped on its own.
+    pub fn of_one_call(&self) -> Stop {
+        Stop { cancel: self.cancel.clone(), interrupt: self.interrupt.child_token() }
     }
 
     /// Waits for something before the call; fails as soon as the call must not start any more.
@@ -69,10 +74,13 @@ impl Prepared {
         self.hook.as_ref().is_some_and(|hook| hook.decides())
     }
 
-    /// Waits until the hook lets the call start. `Err` is its result.
-    pub async fn permitted(&self, call: &Call, stop: &Stop) -> Result<(), ToolOutput> {
+    /// Waits until nothing is paused and the hook lets the call start. `Err` is its result.
+    pub async fn permitted(&self, call: &Call, stop: &Stop, control: &CallControl) -> Result<(), ToolOutput> {
+        stop.unless_stopped(control.until_resumed()).await?;
         let Some(hook) = &self.hook else { return Ok(()) };
-        stop.unless_stopped(hook.permit(call, &*self.tool, &self.arguments)).await?
+        stop.unless_stopped(hook.permit(call, &*self.tool, &self.arguments)).await??;
+        // A pause may have begun while the hook took its time.
+        stop.unless_stopped(control.until_resumed()).await
     }
 }
 

@@ -65,7 +65,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     pith.steer("make it short").await?;
     pith.abort().await?;
     let settled = |told| match told {
-        Told::Event(Event::AgentSettled { aborted }) => Some(aborted),
+        Told::Event(Event::AgentSettled { aborted, .. }) => Some(aborted),
         _ => None,
     };
     println!("aborted: {}", events.find(settled).await?);

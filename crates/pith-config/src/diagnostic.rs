@@ -56,6 +56,11 @@ impl Diagnostic {
         Diagnostic::new(DiagnosticKind::Error, code, path, message)
     }
 
+    /// Reports something that is in no file.
+    pub fn without_path(code: &'static str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { kind: DiagnosticKind::Warning, message: message.into(), path: None, code, collision: None }
+    }
+
     fn new(
         kind: DiagnosticKind,
         code: &'static str,

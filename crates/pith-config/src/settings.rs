@@ -5,6 +5,7 @@
 mod acp;
 mod checkpoints;
 mod keys;
+mod limits;
 mod load;
 mod mcp;
 mod migrate;
@@ -20,6 +21,7 @@ use serde_json::Value;
 pub use acp::Acp;
 pub use checkpoints::{CheckpointMode, Checkpoints};
 pub use keys::UnknownKey;
+pub use limits::Limits;
 pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys, written};
 pub use mcp::Mcp;
 pub use thinking::ThinkingBudgets;
@@ -68,6 +70,9 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// The most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
+    /// What a session may use; a project only lowers it.
+    #[serde(skip)]
+    pub limits: Limits,
     pub tasks: Tasks,
     pub default_project_trust: DefaultTrust,
     pub extension_limits: ExtensionLimits,
@@ -116,6 +121,7 @@ impl Default for Settings {
             checkpoints: Checkpoints::default(),
             telemetry: Telemetry::default(),
             max_turns: None,
+            limits: Limits::default(),
             tasks: Tasks::default(),
             default_project_trust: DefaultTrust::default(),
             extension_limits: ExtensionLimits::default(),

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::commands::{Answer, InterruptMode, QueueMode};
 use crate::todos::TodoPhase;
-use crate::{Message, Model, ThinkingLevel, Usage};
+use crate::{LimitUse, Message, Model, ThinkingLevel, Usage};
 
 pub use checkpoints::{
     CheckpointCoverage, CheckpointFile, Checkpoints, FileChange, ListedCheckpoint, Restored, SkippedFile,
@@ -111,6 +111,12 @@ pub struct State {
     /// What holds tools back, if anything does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxState>,
+    /// The limits and what was used of them, if any is set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitUse>,
+    /// Present only while the session is paused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paused: bool,
     /// Large; only hosts that ask for it by their dialect get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<Arc<str>>,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::answers::SkippedFile;
 use crate::commands::Answer;
 use crate::events::SandboxDenial;
+use crate::limits::{Amount, LimitName};
 
 /// The `customType` of the entries.
 pub const AUDIT: &str = "pith.audit";
@@ -21,6 +22,8 @@ pub enum AuditRecord {
     Sandbox(SandboxRecord),
     /// The sandbox has refused a tool call something.
     Denied(DeniedRecord),
+    /// A limit was reached.
+    Limit(LimitRecord),
     /// Files were put back.
     Restore(RestoreRecord),
     #[serde(untagged)]
@@ -66,6 +69,19 @@ pub struct PermissionRecord {
     /// How long the call waited for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
+}
+
+/// Which limit ended something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LimitRecord {
+    pub limit: LimitName,
+    pub used: Amount,
+    pub max: Amount,
+    /// The call it ended; absent if it ended the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
 }
 
 /// Which files went back.

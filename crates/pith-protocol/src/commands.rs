@@ -12,6 +12,7 @@ use crate::answers::*;
 use crate::audit::Audit;
 use crate::fields::{Field, FieldError, Place, read_object, read_word};
 use crate::host_tool::HostToolInput;
+use crate::limits::LimitUses;
 use crate::todos::TodoPhaseInput;
 use crate::{ImageBlock, Model, ThinkingLevel};
 
@@ -179,6 +180,12 @@ commands! {
     /// Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem`
     /// are as in the settings.
     "set_sandbox" => SetSandbox { profile: Option<SandboxProfile>, network: Option<Map<String, Value>>, filesystem: Option<Map<String, Value>> } -> SandboxState;
+    /// Holds before the next request to the model and the next tool call; `freeze` also stops running commands.
+    "pause" => Pause { freeze: Option<bool> } -> ();
+    /// Goes on after `pause`.
+    "resume" => Resume {} -> ();
+    /// Sets limits by name, as in `limits` of the settings, for as long as pith runs; `null` takes one away.
+    "set_limits" => SetLimits { limits: Map<String, Value> } -> LimitUses;
     /// Reads settings, models and resources again; answers what changed.
     "reload" => Reload {} -> Reloaded;
 

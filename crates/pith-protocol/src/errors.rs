@@ -75,6 +75,8 @@ codes! {
     HostTool = "host_tool_refused",
     /// The sandbox cannot be changed like that.
     Sandbox = "sandbox_refused",
+    /// A limit of the user is reached, or cannot be read.
+    Limit = "limit_reached",
     /// There is no such MCP server, or it cannot be taken as it is.
     Mcp = "mcp_refused",
     /// An extension has failed, or refused.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::answers::CompactionResult;
 use crate::todos::TodoTask;
-use crate::{Block, Entry, Message, ThinkingLevel, Usage};
+use crate::{Amount, Block, Entry, LimitName, LimitPhase, LimitUse, Message, ThinkingLevel, Usage};
 
 /// An event frame.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,6 +24,9 @@ pub enum Event<'a> {
     },
     AgentSettled {
         aborted: bool,
+        /// The limit of the session that ended the work.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<LimitUse>,
     },
     TurnStart,
     TurnEnd {
@@ -166,6 +169,23 @@ pub enum Event<'a> {
         target: Option<Cow<'a, str>>,
         count: u32,
     },
+    /// Sent only by sessions that have limits.
+    LimitReached {
+        limit: LimitName,
+        used: Amount,
+        max: Amount,
+        phase: LimitPhase,
+    },
+    /// The model makes the same call with the same result again and again. Sent only by sessions that have limits.
+    LoopSuspected {
+        tool_name: Cow<'a, str>,
+        count: u32,
+    },
+    Paused {
+        /// Whether running commands were stopped.
+        frozen: bool,
+    },
+    Resumed,
 }
 
 /// What a sandbox refuses.
@@ -217,6 +237,10 @@ impl Event<'_> {
         "retry_fallback_succeeded",
         "mcp_server_update",
         "sandbox_denied",
+        "limit_reached",
+        "loop_suspected",
+        "paused",
+        "resumed",
     ];
 
     /// Returns the `type`.
@@ -255,6 +279,10 @@ impl Event<'_> {
             Event::RetryFallbackSucceeded { .. } => "retry_fallback_succeeded",
             Event::McpServerUpdate { .. } => "mcp_server_update",
             Event::SandboxDenied { .. } => "sandbox_denied",
+            Event::LimitReached { .. } => "limit_reached",
+            Event::LoopSuspected { .. } => "loop_suspected",
+            Event::Paused { .. } => "paused",
+            Event::Resumed => "resumed",
         }
     }
 

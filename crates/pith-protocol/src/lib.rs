@@ -17,6 +17,7 @@ pub mod host;
 pub mod host_tool;
 pub mod inbound;
 pub mod json;
+pub mod limits;
 pub mod live;
 pub mod llm;
 pub mod message;
@@ -41,6 +42,7 @@ pub use events::{CompactionReason, Event, SandboxDenial, ToolResult};
 pub use frame::Frame;
 pub use host::HostReply;
 pub use inbound::{Id, Inbound};
+pub use limits::{Amount, LimitKind, LimitName, LimitPhase, LimitUse};
 pub use live::LiveMessage;
 pub use llm::{AssistantEvent, CacheRetention, Hooked, LlmCall, RequestHooks, RequestPart, ToolSpec};
 pub use message::{

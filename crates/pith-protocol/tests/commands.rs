@@ -69,6 +69,10 @@ const COMMANDS: &str = r#"
 {"type":"navigate_tree","targetId":"a","restoreFiles":true}
 {"type":"fork","entryId":"a","restoreFiles":true}
 {"type":"branch","entryId":"a","restoreFiles":true}
+{"type":"set_limits","limits":{"tokens":5}}
+{"type":"pause"}
+{"type":"pause","freeze":true}
+{"type":"resume"}
 {"type":"list_checkpoints"}
 {"type":"list_checkpoints","limit":3}
 {"type":"restore_checkpoint","checkpointId":"a"}

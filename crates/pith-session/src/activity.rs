@@ -343,6 +343,7 @@ impl Session {
                     handle.abort_run();
                 }
                 self.rules.forget_pending();
+                self.release_turn();
             }
             Some(Stage::BeforeSettling { cancel } | Stage::Settling { cancel, .. }) => cancel.cancel(),
             Some(Stage::Retrying(_)) => self.stop_retrying(),

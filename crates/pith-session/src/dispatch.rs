@@ -133,6 +133,9 @@ impl Session {
             Command::GetCommands(_) => self.get_commands(self.reply(id)),
             Command::GetDiagnostics(_) => self.get_diagnostics(self.reply(id)),
             Command::SetSandbox(call) => self.set_sandbox(&call, self.reply(id)),
+            Command::Pause(call) => self.pause(&call, self.reply(id)),
+            Command::Resume(_) => self.resume(self.reply(id)),
+            Command::SetLimits(call) => self.set_limits(call, self.reply(id)),
             Command::Reload(_) => self.reload(ReloadReply::Host(self.reply(id))),
             Command::ExportHtml(call) => self.export_html(call, self.reply(id)),
         }

@@ -31,7 +31,7 @@ impl Session {
     /// is under way tells its own end.
     pub(crate) fn settle_handled(&mut self) {
         if self.settles_handled && !self.activity.is_busy() {
-            self.out.event(&Event::AgentSettled { aborted: false });
+            self.out.event(&Event::AgentSettled { aborted: false, limit: None });
         }
     }
 }

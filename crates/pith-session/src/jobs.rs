@@ -19,6 +19,7 @@ use tokio::task::{AbortHandle, Id as TaskId, JoinError, JoinSet};
 use crate::admission::Step;
 use crate::compaction::{Summary, SummaryFailure};
 use crate::extensions::RefreshedModels;
+use crate::limits::RepeatAnswer;
 use crate::mcp::{McpPage, McpReply};
 use crate::replace::OpenedFile;
 use crate::reply::Reply;
@@ -97,6 +98,8 @@ pub(crate) enum JobEnd {
     StartOverdue,
     /// Extensions were asked for the current models of their providers.
     ModelsRefreshed(RefreshedModels),
+    /// The host was asked whether a repeated call is to be made.
+    RepeatAnswered(Box<RepeatAnswer>),
     /// Local servers were asked for their models; the providers of extensions are asked next.
     ModelsDiscovered(Answer<()>),
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pith_agent::{ModelClient, Tool, Tracer};
 use pith_ai::Registry;
 use pith_ai::select::Start;
-use pith_config::settings::Fsync;
+use pith_config::settings::{Fsync, Limits};
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -68,10 +68,14 @@ pub struct SessionOptions {
     pub stream_updates: StreamUpdates,
     pub auto_compaction: bool,
     pub retry: RetryPolicy,
-    /// What the user allows.
+    /// What the user allows for a prompt.
     pub limits: WorkLimits,
+    /// What a whole session may use.
+    pub session_limits: Limits,
     pub block_images: bool,
     pub cache: CacheRetention,
+    /// Whether somebody can be asked: a host with dialogs, or a user at a terminal.
+    pub has_ui: bool,
     /// Who user messages are attributed to, where hosts expect that.
     pub attribution: Option<&'static str>,
     /// The beginning of an exported page's file name, used if the host gives no path.

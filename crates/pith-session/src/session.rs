@@ -24,7 +24,7 @@ use crate::admission::{Admission, Queues};
 use crate::compaction::{SummaryEvents, SummaryProgress};
 use crate::extensions::Extensions;
 use crate::jobs::{EndedJob, Job, JobEnd, Jobs};
-use crate::limits::Spending;
+use crate::limits::Governor;
 use crate::mcp::{FromMcp, Mcp};
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
@@ -69,8 +69,8 @@ pub struct Session {
     /// Decides which command may be served now.
     pub(crate) admission: Admission,
     pub(crate) activity: Activity,
-    /// What was used of what the user allows.
-    pub(crate) spending: Spending,
+    /// What the user allows, and what was used of it.
+    pub(crate) governor: Governor,
     /// Commands that are carried out, in order, once the activity has ended.
     pub(crate) after_settled: Vec<AfterSettled>,
     /// Set while another session is taking the place of this one.
@@ -110,7 +110,7 @@ enum Event {
     McpServer(FromMcp),
     /// The time that extensions have to show something before the first command is read is over.
     InputDelayOver,
-    /// The time for the work is up.
+    /// A limit of time has to be looked at.
     Deadline,
     Rest,
     Job(Box<EndedJob>),
@@ -141,6 +141,7 @@ impl Session {
         let mut files = parts.files;
         let settings = files.settings.clone();
         let rules = RuleBook::new(std::mem::take(&mut files.rules));
+        let governor = Governor::new(options.session_limits.clone());
         let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
         let mut session = Session {
             models: Models::new(parts.registry, router, settings.clone(), parts.start),
@@ -162,7 +163,7 @@ impl Session {
             tracer: parts.tracer,
             admission: Admission::default(),
             activity: Activity::default(),
-            spending: Spending::default(),
+            governor,
             after_settled: Vec::new(),
             replacement: None,
             summaries: SummaryEvents::default(),
@@ -189,7 +190,7 @@ impl Session {
         self.begin_extensions();
         while !(self.is_closing && self.activity.is_idle() && self.jobs.is_empty()) {
             let reads_input = self.reads_input() && !self.admission.is_input_delayed();
-            let deadline = self.deadline();
+            let deadline = self.tend_limits();
             let event = tokio::select! {
                 biased;
                 () = stop.cancelled(), if !self.is_closing => Event::Close,
@@ -327,6 +328,7 @@ impl Session {
             JobEnd::ServersAsked(reply) => self.answer_mcp(reply),
             JobEnd::SignInBegun { reply, begun } => self.on_sign_in_begun(reply, begun),
             JobEnd::ModelsRefreshed(models) => self.on_models_refreshed(models),
+            JobEnd::RepeatAnswered(question) => self.on_repeat_answered(*question),
             JobEnd::ModelsDiscovered(answer) => self.on_models_discovered(answer),
         }
     }

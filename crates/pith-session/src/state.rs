@@ -52,6 +52,8 @@ impl Session {
             session_write_error: self.store.write_error().map(str::to_owned),
             mcp_servers: self.mcp.states(),
             sandbox: self.workbench().sandbox.as_ref().map(|sandbox| sandbox.state()),
+            limits: self.governor.uses(),
+            is_paused: self.is_paused(),
             system_prompt: self.options.state_has_prompt.then(|| self.project.prompt().clone()),
             dump_tools: self.options.state_has_prompt.then(|| self.dump_tools()),
         }

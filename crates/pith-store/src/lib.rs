@@ -8,6 +8,7 @@ mod append;
 mod fork;
 mod inputs;
 mod navigate;
+mod spent;
 mod store;
 mod write_access;
 
@@ -67,6 +68,7 @@ pub use reader::{EntryOutline, EntryReader, StoredEntry};
 pub use remove::remove;
 pub use report::{ReportKind, StoreReport};
 pub use resolve::{FoundSession, LocatedSession, Places, find_anywhere, find_by_id, find_session};
+pub use spent::{Spent, SpentSince};
 pub use store::{NewSession, SessionStore};
 pub use summary::SessionSummary;
 pub use tally::Tally;

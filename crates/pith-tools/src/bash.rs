@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pith_agent::control::with_limit;
 use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate, TraceContext};
-use pith_protocol::{Block, ToolSpec};
+use pith_protocol::{Block, LimitUse, ToolSpec};
 use pith_sandbox::watch::CommandWatch;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -14,8 +15,9 @@ use crate::command::capture::{Capture, Captured};
 use crate::command::decode::Decoder;
 use crate::command::environment::{Caller, with_trace};
 use crate::command::follow::{Ending, Listener, follow};
+use crate::command::limits::CommandLimits;
 use crate::denied;
-use crate::process::{Running, not_run};
+use crate::process::{ProcessLimits, Running, not_run};
 use crate::sandbox::Sandbox;
 use crate::terminal;
 use crate::tool::{Outcome, output, spec};
@@ -50,12 +52,17 @@ impl Bash {
             return Err("Command aborted".to_owned());
         }
         let command = arguments.text("command")?;
-        if let Some(outcome) = terminal::run(&self.workbench, command, timeout, context).await {
+        let limits = self.workbench.call_options().limits;
+        // An editor holds the commands in its terminals to no limits.
+        if limits.is_empty()
+            && let Some(outcome) = terminal::run(&self.workbench, command, timeout, context).await
+        {
             return outcome;
         }
         let Started { running, watch } = start(&self.workbench, command, Caller::Model, context.trace.as_deref())?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
-        let ending = follow(running, &mut progress, &context.cancel, timeout).await.map_err(|error| not_run(&error))?;
+        let followed = follow(running, &mut progress, &context.cancel, timeout, &limits).await;
+        let ending = followed.map_err(|error| not_run(&error))?;
         if let Some(path) = watch.and_then(|watch| watch.first_change()) {
             return Err(denied::changed(path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path)));
         }
@@ -90,9 +97,21 @@ pub(crate) fn start(
     let confinement = sandbox.map(|sandbox| sandbox.for_command(&workbench.jobs)).transpose()?;
     let watch = confinement.as_ref().map(|confinement| confinement.watch.clone());
     let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;
-    let running = workbench.jobs.spawn(command_line.confined_to(confinement));
+    let limits = match caller {
+        Caller::Model => workbench.call_options().limits.processes,
+        Caller::Host => ProcessLimits::default(),
+    };
+    let running = workbench.jobs.spawn_limited(command_line.confined_to(confinement), limits);
     let running = running.map_err(|error| not_run(&error))?;
     Ok(Started { running, watch })
+}
+
+/// The result of a command that has passed a limit.
+fn limited(text: &str, reached: &LimitUse) -> ToolOutput {
+    let LimitUse { name, max, .. } = reached;
+    let status = format!("Command ended: limits.{name} ({max})");
+    let shown = if text.is_empty() { status } else { format!("{text}\n\n{status}") };
+    with_limit(ToolOutput::error(shown), reached)
 }
 
 fn timeout(seconds: f64) -> Result<Duration, String> {
@@ -108,6 +127,7 @@ fn timeout(seconds: f64) -> Result<Duration, String> {
 /// Collects the output and sends updates to the host.
 pub(crate) struct Progress<'a> {
     sandbox: Option<&'a Sandbox>,
+    limits: CommandLimits,
     decoder: Decoder,
     capture: Capture<'a>,
     update: ToolUpdate,
@@ -119,6 +139,7 @@ impl<'a> Progress<'a> {
     pub(crate) fn new(workbench: &'a Workbench, update: ToolUpdate) -> Self {
         Progress {
             sandbox: workbench.sandbox.as_deref(),
+            limits: workbench.call_options().limits,
             decoder: Decoder::without_mark(),
             capture: Capture::new(&workbench.output_dir),
             update,
@@ -143,8 +164,11 @@ impl<'a> Progress<'a> {
                 return Ok(ToolOutput { details: captured.details(), ..ToolOutput::text(shown) });
             }
             Ending::Exited(code) => {
-                let sandbox = self.sandbox;
+                let (sandbox, limits) = (self.sandbox, self.limits);
                 let text = self.complete().annotated();
+                if let Some(reached) = limits.of_failure(code, &text) {
+                    return Ok(limited(&text, &reached));
+                }
                 let shown = if text.is_empty() { "(no output)" } else { &text };
                 let remark = sandbox.and_then(|sandbox| sandbox.remark(shown));
                 let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
@@ -154,6 +178,7 @@ impl<'a> Progress<'a> {
                 format!("Command timed out after {} seconds", timeout.unwrap_or_default().as_secs_f64())
             }
             Ending::Cancelled => "Command aborted".to_owned(),
+            Ending::Limited(reached) => return Ok(limited(&self.complete().annotated(), &reached)),
         };
         Err(self.failed(&status))
     }

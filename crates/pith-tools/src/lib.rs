@@ -35,6 +35,7 @@ mod tool;
 
 pub use bridge::{Bridge, Lines};
 pub use builtin::{BUILTINS, Builtin, builtin_tool, builtin_tools};
+pub use command::limits::CommandLimits;
 pub use confine::{Confinement, real_path};
 pub use denied::Denied;
 pub use paths::Base;

@@ -12,6 +12,7 @@ use crate::command::decode::Decoder;
 use crate::command::environment::Caller;
 pub use crate::command::environment::{CommandEnv, SESSION_VARIABLES, Shell};
 use crate::command::follow::{Ending, Listener, follow};
+use crate::command::limits::CommandLimits;
 use crate::command::sanitise::Sanitiser;
 pub use crate::command::spill::OutputDir;
 use crate::process::not_run;
@@ -54,7 +55,9 @@ pub async fn run_user_command(
 ) -> Result<UserBash, String> {
     let Started { running, .. } = start(workbench, command, Caller::Host, None)?;
     let mut transcript = Transcript::new(&workbench.output_dir, on_delta);
-    let ending = follow(running, &mut transcript, cancel, None).await.map_err(|error| not_run(&error))?;
+    let ending = follow(running, &mut transcript, cancel, None, &CommandLimits::default())
+        .await
+        .map_err(|error| not_run(&error))?;
     Ok(transcript.finish(ending))
 }
 
@@ -126,7 +129,7 @@ impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
         UserBash {
             exit_code: match ending {
                 Ending::Exited(code) => Some(code),
-                Ending::TimedOut | Ending::Cancelled => None,
+                Ending::TimedOut | Ending::Cancelled | Ending::Limited(_) => None,
             },
             cancelled: ending == Ending::Cancelled,
             truncated: captured.truncation.is_some(),

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::bridge::Bridge;
 use crate::command::environment::{CommandEnv, Shell};
+use crate::command::limits::CommandLimits;
 use crate::command::spill::OutputDir;
 use crate::confine::Confinement;
 use crate::image::{self, Normalised};
@@ -86,11 +87,18 @@ pub struct CallOptions {
     pub model_sees_images: bool,
     /// The largest image the current model accepts.
     pub image_limits: image::Limits,
+    /// What one command of the model may use.
+    pub limits: CommandLimits,
 }
 
 impl Default for CallOptions {
     fn default() -> Self {
-        CallOptions { env: CommandEnv::default(), model_sees_images: true, image_limits: image::Limits::default() }
+        CallOptions {
+            env: CommandEnv::default(),
+            model_sees_images: true,
+            image_limits: image::Limits::default(),
+            limits: CommandLimits::default(),
+        }
     }
 }
 

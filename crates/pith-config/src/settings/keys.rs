@@ -38,6 +38,8 @@ enum Kind {
     /// An object with known keys in each value.
     EachOf(&'static [(&'static str, Kind)]),
     List,
+    /// A number.
+    Amount,
 }
 
 struct Key {
@@ -141,6 +143,21 @@ const KEYS: &[Key] = &[
     user_key("checkpoints.maxAgeDays", Kind::Count),
     user_key("telemetry.enabled", Kind::Flag),
     key("maxTurns", Kind::Count),
+    // These are read by `limits`, where a mistake refuses prompts.
+    key("limits.turns", Kind::Count),
+    key("limits.tokens", Kind::Count),
+    key("limits.outputTokens", Kind::Count),
+    key("limits.costUsd", Kind::Amount),
+    key("limits.wallSeconds", Kind::Seconds),
+    key("limits.toolSeconds", Kind::Seconds),
+    key("limits.toolCallSeconds", Kind::Seconds),
+    key("limits.processes", Kind::Count),
+    key("limits.memoryMb", Kind::Count),
+    key("limits.fileMb", Kind::Count),
+    key("limits.outputMb", Kind::Count),
+    key("limits.repeats", Kind::Count),
+    key("limits.softPercent", Kind::Count),
+    key("limits.strict", Kind::Flag),
     key("tasks.todoClearDelay", Kind::Seconds),
     user_key("defaultProjectTrust", Kind::Word(DefaultTrust::WORDS)),
     user_key("extensionLimits.executionMs", Kind::Count),
@@ -290,7 +307,7 @@ impl Kind {
             Kind::Flag => value.is_boolean(),
             Kind::List => value.is_array(),
             Kind::Count => whole(value).map(|number| *value = number.into()).is_some(),
-            Kind::Seconds => value.is_number(),
+            Kind::Seconds | Kind::Amount => value.is_number(),
             Kind::Timeout => timeout(value).map(|number| *value = number.into()).is_some(),
             Kind::Level => value.as_str().is_some_and(|name| ThinkingLevel::parse(name).is_some()),
             Kind::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
@@ -315,6 +332,7 @@ impl Kind {
             Kind::Texts => "an array of strings".into(),
             Kind::Flag => "true or false".into(),
             Kind::List => "an array".into(),
+            Kind::Amount => "a number".into(),
             Kind::Count => "a non-negative safe integer".into(),
             Kind::Seconds => "a number of seconds".into(),
             Kind::Timeout => "a number of milliseconds or \"disabled\"".into(),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Settings;
 use super::keys::{self, Scope, UnknownKey};
 use super::migrate::migrate;
+use super::{Limits, Settings};
 use crate::agent_dir::AgentDir;
 use crate::diagnostic::Diagnostic;
 use crate::{document, locked_file};
@@ -24,18 +24,18 @@ pub struct LoadedSettings {
 pub fn load(agent: &AgentDir, cwd: &Path, trusted: bool) -> LoadedSettings {
     let mut diagnostics = Vec::new();
     let user = read_scope(&agent.settings_file(), Scope::User, &mut diagnostics);
-    let project = if trusted {
-        read_scope(&agent.project_settings_file(cwd), Scope::Project, &mut diagnostics)
-    } else {
-        Map::new()
-    };
+    let project_file = agent.project_settings_file(cwd);
+    let project =
+        if trusted { read_scope(&project_file, Scope::Project, &mut diagnostics) } else { Document::default() };
+    let limits = merge_limits(user.limits, project.limits, &project_file, &mut diagnostics);
+    let (user, project) = (user.members, project.members);
     let user_resources = decode(&user, agent.settings_file(), &mut diagnostics);
-    let project_resources = decode(&project, agent.project_settings_file(cwd), &mut diagnostics);
+    let project_resources = decode(&project, project_file, &mut diagnostics);
     let mut merged = Value::Object(user);
     document::merge(&mut merged, Value::Object(project));
     let merged = merged.as_object().expect("objects merge into an object");
     let settings = decode(merged, agent.settings_file(), &mut diagnostics);
-    LoadedSettings { settings: Settings { user_resources, project_resources, ..settings }, diagnostics }
+    LoadedSettings { settings: Settings { limits, user_resources, project_resources, ..settings }, diagnostics }
 }
 
 /// Returns the `sessionDir` of the project or the user, which is needed before trust can be decided.
@@ -44,7 +44,7 @@ pub fn session_dir(agent: &AgentDir, cwd: &Path) -> Option<String> {
     let files = [(agent.project_settings_file(cwd), Scope::Project), (agent.settings_file(), Scope::User)];
     files.into_iter().find_map(|(file, owner)| {
         let document = read_scope(&file, owner, &mut ignored);
-        document.get("sessionDir")?.as_str().map(str::to_owned)
+        document.members.get("sessionDir")?.as_str().map(str::to_owned)
     })
 }
 
@@ -98,24 +98,50 @@ pub fn unknown_keys(file: &Path) -> Vec<UnknownKey> {
 pub fn file_with(agent: &AgentDir, cwd: &Path, key: &str) -> PathBuf {
     let file = agent.project_settings_file(cwd);
     let document = read_scope(&file, Scope::Project, &mut Vec::new());
-    if document.contains_key(key) { file } else { agent.settings_file() }
+    if document.members.contains_key(key) { file } else { agent.settings_file() }
+}
+
+/// What one settings file says.
+#[derive(Default)]
+struct Document {
+    members: Map<String, Value>,
+    limits: Limits,
 }
 
 /// Reads one file, migrated and checked; empty when it is missing or cannot be read.
-fn read_scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Map<String, Value> {
+fn read_scope(file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) -> Document {
     let reason = match locked_file::read(file) {
-        Ok(None) => return Map::new(),
-        Ok(Some(Value::Object(mut document))) => {
-            migrate(&mut document);
-            keys::check(&mut document, file, scope, found);
-            return document;
+        Ok(None) => return Document::default(),
+        Ok(Some(Value::Object(mut members))) => {
+            migrate(&mut members);
+            let limits = members.shift_remove("limits").map_or_else(Limits::default, |value| Limits::read(&value));
+            for problem in &limits.problems {
+                let message = format!("{problem}. Prompts are refused. File: {}", file.display());
+                found.push(Diagnostic::error("limits", file, message));
+            }
+            keys::check(&mut members, file, scope, found);
+            return Document { members, limits };
         }
         Ok(Some(_)) => "expected an object".to_owned(),
         Err(reason) => reason,
     };
     let message = format!("Invalid settings file {}: {reason}", file.display());
     found.push(Diagnostic::warning("settings_file", file, message));
-    Map::new()
+    let mut limits = Limits::default();
+    if std::fs::read(file).is_ok_and(|text| mentions(&text, "limits") == Mention::Yes) {
+        limits.problems.push(format!("limits: {} cannot be read", file.display()));
+    }
+    Document { members: Map::new(), limits }
+}
+
+/// The user's limits, lowered by those of the project.
+fn merge_limits(mut user: Limits, project: Limits, project_file: &Path, found: &mut Vec<Diagnostic>) -> Limits {
+    for name in user.lower(project) {
+        let file = project_file.display();
+        let message = format!("Ignored limits.{name} in {file}: a project can only lower the user's limit");
+        found.push(Diagnostic::warning("settings_scope", project_file, message));
+    }
+    user
 }
 
 fn decode<T: Default + for<'de> Deserialize<'de>>(

@@ -277,6 +277,9 @@ impl Session {
         if self.is_closing {
             return reply.send(&mut *self.out, Err(failure::closing()));
         }
+        if let Err(problem) = self.check_limits() {
+            return reply.send(&mut *self.out, Err(problem));
+        }
         if let Err(problem) = self.models.usable() {
             return reply.send(&mut *self.out, Err(problem));
         }

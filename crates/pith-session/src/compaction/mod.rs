@@ -105,7 +105,8 @@ impl Session {
             return self.answer(reply, Err(error.into()));
         }
         self.out.event(&Event::CompactionStart { reason });
-        let plan = self.models.usable().cloned().and_then(|model| {
+        let model = self.check_limits().and_then(|()| self.models.usable().cloned());
+        let plan = model.and_then(|model| {
             let is_compacted =
                 self.store.leaf().and_then(|leaf| self.store.tree().kind(leaf)) == Some(Kind::Compaction);
             if is_compacted {
@@ -162,7 +163,8 @@ impl Session {
     pub(crate) fn before_turn(&mut self, go: oneshot::Sender<()>) {
         let is_stopping = self.activity.run().is_some_and(|run| run.cancel.is_cancelled());
         let has_failed = self.activity.work().is_some_and(|work| work.recovery.has_failed);
-        let may_compact = self.options.auto_compaction && !is_stopping && !has_failed;
+        let is_allowed = self.check_limits().is_ok();
+        let may_compact = self.options.auto_compaction && !is_stopping && !has_failed && is_allowed;
         let model = self.models.usable().ok().filter(|_| may_compact).cloned();
         let is_full = |model: &Arc<Model>| {
             let threshold = self.window_budget(model).threshold();
@@ -216,6 +218,7 @@ impl Session {
 
     /// What an answer calls for; `None` if it is older than the latest compaction.
     fn due(&self, answer: &AssistantMessage) -> Option<(Arc<Model>, Due)> {
+        self.check_limits().ok()?;
         let model = self.models.usable().ok().filter(|_| self.options.auto_compaction)?.clone();
         let context = self.context();
         if !context.is_newer(answer) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_agent::trace::ChatParent;
-use pith_agent::{ModelClient, now_ms};
+use pith_agent::{CallControl, ModelClient, now_ms};
 use pith_ai::{is_overflow, safety_tokens};
 use pith_protocol::{
     AssistantEvent, AssistantMessage, Block, CacheRetention, LlmCall, Message, Model, StopReason, ThinkingLevel, Usage,
@@ -33,6 +33,8 @@ pub(crate) struct Summariser {
     /// Progress for the session. Closed only when the session has ended.
     pub progress: mpsc::UnboundedSender<SummaryProgress>,
     pub cancel: CancellationToken,
+    /// Holds requests while the session is paused.
+    pub control: CallControl,
     pub usage: Usage,
     /// What its requests are part of, if somebody watches.
     pub trace: Option<Arc<dyn ChatParent>>,
@@ -131,6 +133,11 @@ impl Summariser {
     async fn ask(&mut self, text: String, max_tokens: u64) -> Result<String, Refusal> {
         let mut retry = Retry::default();
         loop {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => {}
+                () = self.control.until_resumed() => {}
+            }
             let answer = self.answer(&text, max_tokens).await;
             if self.cancel.is_cancelled() || answer.stop_reason == StopReason::Aborted {
                 if retry.end().is_some() {

@@ -64,6 +64,7 @@ impl Session {
             session_id: new_session_id().into(),
             progress: self.summaries.to_session.clone(),
             cancel,
+            control: self.call_control(),
             usage: Default::default(),
             trace,
         };

@@ -4,6 +4,7 @@
 //! has a file of its own for each step.
 
 mod checkpoint;
+mod repeats;
 
 use std::sync::Arc;
 
@@ -12,17 +13,20 @@ use pith_agent::trace::WorkSpan;
 use pith_agent::{BoxFuture, Tool, ToolCallHook, ToolOutput, Verdict};
 use pith_checkpoints::Recorder;
 use pith_ext::ExtensionHandle;
+use pith_protocol::LimitName;
 use pith_tools::image::Rules;
 use serde_json::{Map, Value};
 
 use crate::session::Session;
-use crate::tools::images;
+use crate::tools::{ToolLink, images};
 
 /// What the calls of one answer pass. A part that is `None` costs nothing.
 struct Gate {
     extensions: Option<ExtensionHandle>,
     /// Set if calls are covered that may change any file.
     checkpoints: Option<Arc<Recorder>>,
+    /// Set if repeated calls are limited.
+    repeats: Option<ToolLink>,
     /// How images in results that extensions change are fitted to the model.
     images: Rules,
     /// Set if somebody watches.
@@ -34,12 +38,15 @@ impl Session {
     pub(crate) fn gate(&self) -> Option<Arc<dyn ToolCallHook>> {
         let extensions = self.extension_handle().cloned();
         let checkpoints = self.workbench().checkpoints.clone().filter(|recorder| recorder.covers_commands());
-        if extensions.is_none() && checkpoints.is_none() {
+        let limits_repeats = self.governor.limits().max(LimitName::Repeats).is_some();
+        let repeats = limits_repeats.then(|| self.host_tools.link.clone());
+        if extensions.is_none() && checkpoints.is_none() && repeats.is_none() {
             return None;
         }
         Some(Arc::new(Gate {
             extensions,
             checkpoints,
+            repeats,
             images: self.workbench().image_rules(),
             trace: self.work_trace().cloned(),
         }))
@@ -63,6 +70,9 @@ impl ToolCallHook for Gate {
         _arguments: &'a Map<String, Value>,
     ) -> BoxFuture<'a, Result<(), ToolOutput>> {
         Box::pin(async move {
+            if let Some(link) = &self.repeats {
+                repeats::before(link, call).await?;
+            }
             if let Some(recorder) = &self.checkpoints {
                 checkpoint::before(recorder, call, tool, self.trace.as_deref()).await;
             }

@@ -69,7 +69,7 @@ impl Session {
             return Err(format!("servers may ask the model {MAX_SAMPLES} times for each prompt"));
         }
         if let Some(limit) = self.limit_reached() {
-            return Err(limit.text);
+            return Err(limit);
         }
         let model = self.models.usable().map_err(|error| error.to_string())?;
         let max_tokens =

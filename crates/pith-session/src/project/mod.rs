@@ -144,7 +144,7 @@ impl Session {
             }
             self.settings = files.settings;
             self.tools.remake(self.store.cwd(), &self.settings);
-            self.update_call_options();
+            self.apply_limits();
         }
         self.replace_rules(files.rules);
         self.project.resources = files.resources;
@@ -207,6 +207,7 @@ impl Session {
         let mut all: Vec<Diagnostic> = Vec::new();
         all.extend(self.project.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(shown::finding));
         all.extend(self.project.resources.diagnostics().iter().map(shown::finding));
+        all.extend(self.limit_diagnostics().iter().map(shown::finding));
         all.extend(self.mcp_diagnostics().iter().map(shown::finding));
         all.extend(self.extensions.errors.iter().map(shown::unloaded));
         all.extend(self.tracer.as_ref().and_then(|tracer| tracer.problem()).map(shown::untraceable));
@@ -225,6 +226,7 @@ impl SessionOptions {
         self.retry = read.retry.clone();
         self.retry.is_enabled = is_enabled;
         self.limits = read.limits;
+        self.session_limits = read.session_limits.clone();
         self.block_images = read.block_images;
         self.fsync = read.fsync;
     }

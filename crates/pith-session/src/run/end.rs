@@ -53,7 +53,8 @@ impl Session {
             self.begin_allowance();
             return self.start_run(work, RunStart::with(opening));
         }
-        match self.reminder() {
+        let reminder = if self.governor.ended.is_some() { None } else { self.reminder() };
+        match reminder {
             Some(opening) => self.start_run(work, RunStart::with(opening)),
             None => self.settle(work, false),
         }
@@ -61,7 +62,8 @@ impl Session {
 
     /// How to continue if a message was queued while the run was ending.
     fn continuation(&self) -> Option<Opening> {
-        if self.is_closing {
+        // What is queued waits until a limit of the session is raised.
+        if self.is_closing || self.governor.ended.is_some() {
             None
         } else if self.queues.has(Queue::Steering) {
             Some(Opening::Steering)
@@ -119,6 +121,7 @@ impl Session {
     /// Tells extensions, then the host, that the work is over.
     fn end_work(&mut self, work: Box<Work>, was_aborted: bool) {
         self.flush_deferred();
+        self.record_times();
         self.trace_end(&work, was_aborted);
         let cancel = CancellationToken::new();
         if was_aborted || self.is_time_up() {
@@ -137,7 +140,8 @@ impl Session {
         let Some(aborted) = self.activity.end_settling() else { return };
         self.store.unlock();
         info!(target: "pith::run", is_aborted = aborted, "settled");
-        self.out.event(&Event::AgentSettled { aborted });
+        let limit = self.governor.ended.take();
+        self.out.event(&Event::AgentSettled { aborted, limit });
         self.schedule_rest();
         self.after_activity();
     }
@@ -161,7 +165,7 @@ impl Session {
         let failed = Arc::new(Message::Assistant(AssistantMessage {
             stop_reason: StopReason::Error,
             error_message: Some("Internal error: the run ended unexpectedly".to_owned()),
-            ..self.next_turn().blank
+            ..self.blank_answer()
         }));
         if !open.turn {
             self.out.event(&Event::TurnStart);

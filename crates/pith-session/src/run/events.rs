@@ -34,9 +34,13 @@ impl Session {
             }
             RunEvent::AnswerStart(start) => {
                 self.name_entry();
+                self.begin_output();
                 self.out.open_answer(self.options.stream_updates, &start);
             }
-            RunEvent::Stream(event) => self.out.stream(&event),
+            RunEvent::Stream(event) => {
+                self.out.stream(&event);
+                self.meter_output(&event);
+            }
             RunEvent::MessageEnd(message) => self.on_message_end(&message, written),
             RunEvent::ToolStart { call } => self.out.event(&Event::ToolExecutionStart {
                 tool_call_id: Cow::Borrowed(&call.id),
@@ -49,6 +53,7 @@ impl Session {
                 self.out
                     .event(&Event::TurnEnd { message: Cow::Borrowed(&message), tool_results: Cow::Borrowed(&results) });
                 self.append_deferred_messages();
+                self.record_times();
             }
             RunEvent::AgentEnd { messages } => self.on_agent_end(&messages),
         }
@@ -130,6 +135,8 @@ impl Session {
             },
             is_error: output.is_error,
         });
+        self.tell_limited_call(call, output);
+        self.note_call(call, output);
         self.end_checkpoint(&call.id);
     }
 }

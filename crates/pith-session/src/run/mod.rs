@@ -8,12 +8,12 @@ mod request;
 mod retry;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pith_agent::link::Call;
 use pith_agent::{Queue, RunEvent};
 use pith_ext::EventName;
-use pith_protocol::{InterruptMode, Message};
+use pith_protocol::{InterruptMode, LimitName, Message};
 use pith_store::{EntryId, InputId};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -44,10 +44,19 @@ pub(crate) struct Run {
     inputs: VecDeque<InputId>,
     /// The id chosen for the message that has begun.
     entry: Option<EntryId>,
+    /// The limit that has stopped the run, for the calls that it ended.
+    pub ended_by: Arc<OnceLock<LimitName>>,
     /// Whether MCP servers were told that work begins.
     pub has_begun_servers: bool,
     /// A compaction before the next turn, and the channel that lets the turn begin.
     pub compaction: Option<(Compaction, oneshot::Sender<()>)>,
+}
+
+impl Run {
+    /// Whether a tool call has begun that has not ended.
+    pub fn has_open_calls(&self) -> bool {
+        !self.open.calls.is_empty()
+    }
 }
 
 /// Events that still need their counterpart if the run dies.
@@ -111,6 +120,7 @@ impl Session {
             open: OpenEvents::default(),
             inputs,
             entry: None,
+            ended_by: Arc::default(),
             has_begun_servers: false,
             compaction: None,
         };

@@ -15,24 +15,33 @@ use crate::tools::TOOL_SEARCH;
 impl Session {
     pub(crate) fn next_turn(&mut self) -> Turn {
         let model = self.models.current().cloned();
-        let mut blank = model.as_ref().map_or_else(AssistantMessage::default, |model| AssistantMessage {
+        let mut blank = self.blank_answer();
+        let call = match (model, self.end_work_at_limit()) {
+            (_, Some(limit)) => {
+                blank.error = Some(pith_ai::failure(ErrorKind::Limit));
+                Err(limit)
+            }
+            (None, None) => Err(NO_MODEL.to_owned()),
+            (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
+        };
+        let limits = Limits {
+            reports_aborted_calls: self.options.reports_aborted_calls,
+            call_time: self.governor.call_time(),
+            control: self.call_control(),
+            ..Limits::default()
+        };
+        Turn { blank, call, tools: self.tools.active().clone(), hook: self.gate(), limits, trace: self.turn_trace() }
+    }
+
+    /// An answer of the current model without content.
+    pub(super) fn blank_answer(&self) -> AssistantMessage {
+        self.models.current().map_or_else(AssistantMessage::default, |model| AssistantMessage {
             api: model.api.clone(),
             provider: model.provider.clone(),
             model: model.id.clone(),
             timestamp: now_ms(),
             ..AssistantMessage::default()
-        });
-        let call = match (model, self.limit_reached()) {
-            (_, Some(limit)) => {
-                self.trace_limit(limit.name);
-                blank.error = Some(pith_ai::failure(ErrorKind::Limit));
-                Err(limit.text)
-            }
-            (None, None) => Err(NO_MODEL.to_owned()),
-            (Some(model), None) => Ok((self.models.client().clone(), self.request(model))),
-        };
-        let limits = Limits { reports_aborted_calls: self.options.reports_aborted_calls, ..Limits::default() };
-        Turn { blank, call, tools: self.tools.active().clone(), hook: self.gate(), limits, trace: self.turn_trace() }
+        })
     }
 
     fn request(&self, model: Arc<Model>) -> LlmCall {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pith_agent::ToolOutput;
+use pith_agent::link::Call;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,6 +26,8 @@ pub(crate) enum FromTool {
     Todos { arguments: Map<String, Value>, answer: oneshot::Sender<ToolOutput> },
     /// A search for tools.
     FindTools { arguments: Map<String, Value>, answer: oneshot::Sender<ToolOutput> },
+    /// A call is about to start that may be one repetition too many. Answered when it may; `Err` is its output.
+    MayRepeat { call: Arc<Call>, answer: oneshot::Sender<Result<(), ToolOutput>> },
     /// A tool that was not declared is being called. Answered when that is noted.
     ToolUsed { name: Arc<str>, noted: oneshot::Sender<()> },
 }

@@ -218,6 +218,7 @@ impl Session {
         session.push(("PI_REASONING_LEVEL".to_owned(), self.models.level().as_str().to_owned()));
         self.workbench().update_call_options(|call_options| {
             call_options.env.session = session;
+            call_options.limits = self.governor.command_limits();
             call_options.model_sees_images = model.is_none_or(|model| model.sees_images());
         });
     }

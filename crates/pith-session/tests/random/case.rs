@@ -146,7 +146,7 @@ const USUAL: [Maker; 3] = [
     |_| Act::AnswerDialog,
 ];
 
-const ACTS: [Maker; 45] = [
+const ACTS: [Maker; 51] = [
     |_| Act::StopReading,
     |_| Act::Read,
     |_| Act::BreakDisk,
@@ -197,6 +197,12 @@ const ACTS: [Maker; 45] = [
         )
     },
     |dice| send(dice, json!({"type": "set_steering_mode", "mode": "all"})),
+    |dice| send(dice, json!({"type": "set_limits", "limits": {"turns": 3, "softPercent": 50}})),
+    |dice| send(dice, json!({"type": "set_limits", "limits": {"wallSeconds": 1, "repeats": 2}})),
+    |dice| send(dice, json!({"type": "set_limits", "limits": {"turns": null}})),
+    |dice| send(dice, json!({"type": "pause"})),
+    |dice| send(dice, json!({"type": "pause", "freeze": true})),
+    |dice| send(dice, json!({"type": "resume"})),
 ];
 
 /// Sends most commands at once, some between two frames.

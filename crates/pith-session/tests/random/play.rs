@@ -221,6 +221,8 @@ impl Table {
         self.mend_disk();
         self.is_answered.set(0);
         (0..20).for_each(|_| host.model.release());
+        host.send(json!({"type": "set_limits", "limits": {"turns": null, "wallSeconds": null, "repeats": null}}));
+        host.send(json!({"type": "resume"}));
         host.send(json!({"type": "abort"}));
         while has_command(host) {
             self.answer(host, "extension_ui_request");

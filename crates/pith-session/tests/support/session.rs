@@ -180,6 +180,8 @@ pub fn options(settings: &Settings) -> SessionOptions {
         auto_compaction: settings.compaction.enabled,
         retry: RetryPolicy::default(),
         limits: WorkLimits::default(),
+        session_limits: settings.limits.clone(),
+        has_ui: true,
         block_images: false,
         cache: CacheRetention::Short,
         attribution: None,

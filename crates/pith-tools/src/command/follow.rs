@@ -3,10 +3,12 @@
 use std::io;
 use std::time::Duration;
 
+use pith_protocol::LimitUse;
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::limits::CommandLimits;
 use crate::process::{ABORT_GRACE, Running};
 
 /// Background children keep the pipe open: this long without output after the exit counts as the end.
@@ -18,11 +20,13 @@ const BUFFER: usize = 64 * 1024;
 const READS_PER_TURN: usize = 16;
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ending {
     Exited(i32),
     TimedOut,
     Cancelled,
+    /// It has passed a limit.
+    Limited(LimitUse),
 }
 
 /// Receives the output of a command.
@@ -47,6 +51,8 @@ enum Event {
     Exited(io::Result<i32>),
     Gone,
     Readable,
+    /// It was stopped, or goes on.
+    Frozen,
     Over,
 }
 
@@ -56,10 +62,15 @@ pub(crate) async fn follow(
     listener: &mut impl Listener,
     cancel: &CancellationToken,
     timeout: Option<Duration>,
+    limits: &CommandLimits,
 ) -> io::Result<Ending> {
     let Running { job, output } = running;
     let mut buffer = vec![0; BUFFER];
-    let times_out = timeout.map(|timeout| Instant::now() + timeout);
+    let mut frozen = job.frozen();
+    let mut n_bytes = 0;
+    // The time that a frozen command still has.
+    let mut left: Option<Duration> = None;
+    let mut times_out = timeout.map(|timeout| Instant::now() + timeout);
     let mut ending: Option<Ending> = None;
     let mut killed = false;
     let mut at_end = false;
@@ -77,6 +88,7 @@ pub(crate) async fn follow(
             () = at(listener.flush_at()) => Event::Due,
             outcome = job.exited(), if ending.is_none() => Event::Exited(outcome),
             () = job.gone(), if killed && !gone => Event::Gone,
+            Ok(()) = frozen.changed() => Event::Frozen,
             _ = output.readable(), if !at_end && !listener.is_full() => Event::Readable,
             () = at(over) => Event::Over,
         };
@@ -88,8 +100,14 @@ pub(crate) async fn follow(
                 job.end(ABORT_GRACE);
             }
             Event::Due => listener.flush(),
+            Event::Frozen if *frozen.borrow_and_update() => {
+                left = times_out.take().map(|at| at.saturating_duration_since(Instant::now()));
+            }
+            Event::Frozen => times_out = times_out.or(left.take().map(|left| Instant::now() + left)),
             Event::Exited(outcome) => {
-                ending = Some(Ending::Exited(outcome?));
+                let code = outcome?;
+                let exceeded = job.exceeded().map(|exceeded| Ending::Limited(limits.of_exceeded(exceeded)));
+                ending = Some(exceeded.unwrap_or(Ending::Exited(code)));
                 over = Some(Instant::now() + QUIET_PERIOD);
             }
             Event::Gone => {
@@ -97,7 +115,13 @@ pub(crate) async fn follow(
                 over = Some(Instant::now() + QUIET_PERIOD);
             }
             Event::Readable => {
-                at_end = read(&output, &mut buffer, listener);
+                at_end = read(&output, &mut buffer, listener, &mut n_bytes);
+                if let Some(reached) = limits.of_output(n_bytes).filter(|_| !killed) {
+                    killed = true;
+                    ending = Some(Ending::Limited(reached));
+                    over = Some(Instant::now() + ABORT_GRACE + KILL_TIMEOUT);
+                    job.end(ABORT_GRACE);
+                }
                 if over.is_some() && (gone || !killed) {
                     over = Some(Instant::now() + QUIET_PERIOD);
                 }
@@ -121,11 +145,14 @@ async fn at(time: Option<Instant>) {
 }
 
 /// Reads what is available; returns true at the end of the output.
-fn read(output: &pipe::Receiver, buffer: &mut [u8], listener: &mut impl Listener) -> bool {
+fn read(output: &pipe::Receiver, buffer: &mut [u8], listener: &mut impl Listener, n_bytes: &mut u64) -> bool {
     for _ in 0..READS_PER_TURN {
         match output.try_read(buffer) {
             Ok(0) => return true,
-            Ok(n) => listener.output(&buffer[..n]),
+            Ok(n) => {
+                *n_bytes += n as u64;
+                listener.output(&buffer[..n]);
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return true,

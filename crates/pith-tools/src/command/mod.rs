@@ -5,6 +5,7 @@ pub(crate) mod capture;
 pub(crate) mod decode;
 pub(crate) mod environment;
 pub(crate) mod follow;
+pub(crate) mod limits;
 pub(crate) mod sanitise;
 pub(crate) mod spill;
 pub(crate) mod tail;

@@ -9,6 +9,7 @@ use pith_sandbox::confine::Step;
 use rustix::process::Pid;
 use tokio::net::UnixStream;
 
+use super::limits::Exceeded;
 use super::{confinement, tree};
 
 const FRAME: usize = 5;
@@ -18,6 +19,10 @@ const FRAME: usize = 5;
 pub(super) enum Order {
     /// SIGTERM to everything that is left, SIGKILL after `grace`.
     End { grace: Duration },
+    /// SIGSTOP to everything.
+    Freeze,
+    /// SIGCONT to everything.
+    Thaw,
 }
 
 /// A report from a supervisor to pith.
@@ -29,14 +34,19 @@ pub(super) enum Report {
     Unconfined { step: Step, errno: i32 },
     /// The command has exited; 128 plus the signal number if a signal ended it.
     Exited(i32),
+    /// The command has passed a limit and is being killed.
+    Limited(Exceeded),
     /// The command and everything it started have ended.
     Gone,
 }
 
 impl Order {
     pub fn encode(self) -> [u8; FRAME] {
-        let Order::End { grace } = self;
-        frame(b'T', u32::try_from(grace.as_millis()).unwrap_or(u32::MAX))
+        match self {
+            Order::End { grace } => frame(b'T', u32::try_from(grace.as_millis()).unwrap_or(u32::MAX)),
+            Order::Freeze => frame(b'S', 0),
+            Order::Thaw => frame(b'C', 0),
+        }
     }
 
     /// Waits for the next order; `None` when pith has closed the channel.
@@ -51,7 +61,12 @@ impl Order {
 
     pub fn decode(bytes: [u8; FRAME]) -> Option<Order> {
         let (letter, number) = parts(bytes);
-        (letter == b'T').then_some(Order::End { grace: Duration::from_millis(number.into()) })
+        match letter {
+            b'T' => Some(Order::End { grace: Duration::from_millis(number.into()) }),
+            b'S' => Some(Order::Freeze),
+            b'C' => Some(Order::Thaw),
+            _ => None,
+        }
     }
 }
 
@@ -61,6 +76,8 @@ impl Report {
             Report::Failed(errno) => frame(b'F', errno as u32),
             Report::Unconfined { step, errno } => frame(letter_of(step), errno as u32),
             Report::Exited(code) => frame(b'E', code as u32),
+            Report::Limited(Exceeded::Processes(used)) => frame(b'P', used),
+            Report::Limited(Exceeded::Memory(used)) => frame(b'M', used),
             Report::Gone => frame(b'G', 0),
         }
     }
@@ -75,6 +92,8 @@ impl Report {
         match letter {
             b'F' => Some(Report::Failed(number as i32)),
             b'E' => Some(Report::Exited(number as i32)),
+            b'P' => Some(Report::Limited(Exceeded::Processes(number))),
+            b'M' => Some(Report::Limited(Exceeded::Memory(number))),
             b'G' => Some(Report::Gone),
             _ => step_of(letter).map(|step| Report::Unconfined { step, errno: number as i32 }),
         }
@@ -130,6 +149,7 @@ impl From<NotStarted> for io::Error {
 struct Received {
     partial: Vec<u8>,
     outcome: Option<Result<i32, NotStarted>>,
+    exceeded: Option<Exceeded>,
     gone: bool,
     closed: bool,
 }
@@ -139,10 +159,21 @@ impl Channel {
         Channel { stream, session, received: Mutex::default() }
     }
 
+    /// Gives the supervisor an order.
+    pub fn order(&self, order: Order) {
+        // A few bytes never fill the socket; if it is closed, everything has ended already.
+        let _ = self.stream.try_write(&order.encode());
+    }
+
     /// Ends everything below the supervisor.
     pub fn end(&self, grace: Duration) {
-        // A few bytes never fill the socket; if it is closed, everything has ended already.
-        let _ = self.stream.try_write(&Order::End { grace }.encode());
+        self.order(Order::End { grace });
+    }
+
+    /// Returns the limit that the command has passed, if it has.
+    pub fn exceeded(&self) -> Option<Exceeded> {
+        self.receive();
+        self.received().exceeded
     }
 
     /// Waits for the exit code of the command.
@@ -218,6 +249,7 @@ impl Received {
                     self.outcome = Some(Err(NotStarted::Unconfined { step, errno }));
                 }
                 Some(Report::Exited(code)) => self.outcome = Some(Ok(code)),
+                Some(Report::Limited(exceeded)) => self.exceeded = Some(exceeded),
                 Some(Report::Gone) => self.gone = true,
                 None => {}
             }
@@ -232,10 +264,15 @@ mod tests {
 
     #[test]
     fn frames_decode_to_what_was_encoded() {
-        for order in [Order::End { grace: Duration::ZERO }, Order::End { grace: Duration::from_millis(500) }] {
+        let ends = [Order::End { grace: Duration::ZERO }, Order::End { grace: Duration::from_millis(500) }];
+        for order in ends.into_iter().chain([Order::Freeze, Order::Thaw]) {
             assert_eq!(Order::read(&mut order.encode().as_slice()).unwrap(), Some(order));
         }
         let unconfined = Report::Unconfined { step: Step::Landlock, errno: 1 };
+        let limited = [Exceeded::Processes(7), Exceeded::Memory(8)].map(Report::Limited);
+        for report in limited {
+            assert_eq!(Report::decode(report.encode()), Some(report));
+        }
         for report in [unconfined, Report::Failed(2), Report::Exited(137), Report::Exited(0), Report::Gone] {
             assert_eq!(Report::decode(report.encode()), Some(report));
         }

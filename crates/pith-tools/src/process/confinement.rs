@@ -84,6 +84,11 @@ pub(super) fn without_supervisor() -> io::Error {
     io::Error::other(NotConfined("The sandbox needs pith's supervisor. The command was not run.".to_owned()))
 }
 
+/// The error of a command that cannot be limited without a supervisor.
+pub(super) fn unlimited() -> io::Error {
+    io::Error::other(NotConfined("Limits of commands need pith's supervisor. The command was not run.".to_owned()))
+}
+
 /// What the model reads if a shell did not start.
 pub(crate) fn not_run(error: &io::Error) -> String {
     match error.get_ref() {

@@ -48,14 +48,23 @@ pub(super) async fn supervise(mut child: Child, mut channel: UnixStream, leftove
                 exited = true;
                 let _ = channel.write_all(&Report::Exited(exit_code(status)).encode()).await;
             }
+            Event::Order(Some(order @ (Order::Freeze | Order::Thaw))) => {
+                let signal = if order == Order::Freeze { Signal::STOP } else { Signal::CONT };
+                signal_all(shell, &tree::descendants(shell), signal);
+            }
             Event::Order(order) => {
                 hung_up = order.is_none();
                 if hung_up && exited && leftovers == Leftovers::Keep {
                     return;
                 }
-                let grace = order.map_or(ORPHANED_GRACE, |Order::End { grace }| grace);
+                let grace = match order {
+                    Some(Order::End { grace }) => grace,
+                    _ => ORPHANED_GRACE,
+                };
                 known.extend(tree::descendants(shell));
                 signal_all(shell, &known, Signal::TERM);
+                // What is frozen hears it only when it goes on.
+                signal_all(shell, &known, Signal::CONT);
                 deadline = Some(Instant::now() + grace);
             }
             Event::GraceOver => {

@@ -16,13 +16,15 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use super::channel::Channel;
+use super::channel::{Channel, Order};
 use super::confinement::{self, CONFINED, FREE};
 use super::descriptor;
 use super::fallback::supervise;
+use super::limits::{Exceeded, ProcessLimits};
 use super::supervisor::{Input, Leftovers, Supervisor};
 
 /// A pipe this large saves a busy command most of its waiting.
@@ -64,6 +66,8 @@ pub struct Jobs {
     leftovers: Leftovers,
     /// Shared with the commands, which remove themselves when nothing is left of them.
     channels: Arc<Channels>,
+    /// Tells those who follow a command whether it is frozen.
+    frozen: watch::Sender<bool>,
 }
 
 /// The channels to all supervisors that may still have processes.
@@ -120,6 +124,8 @@ pub struct Job {
     released: bool,
     /// Dropped when the session has ended.
     channels: Weak<Channels>,
+    /// Whether the commands of the session are frozen.
+    frozen: watch::Receiver<bool>,
     /// The runtime that reads the channel; a job may be dropped on another thread.
     runtime: Handle,
 }
@@ -128,21 +134,28 @@ impl Jobs {
     /// `keep_background` lets processes that outlive their command also outlive pith.
     pub fn new(supervisor: Option<Supervisor>, keep_background: bool) -> Self {
         let leftovers = if keep_background { Leftovers::Keep } else { Leftovers::End };
-        Jobs { supervisor, leftovers, channels: Arc::default() }
+        Jobs { supervisor, leftovers, channels: Arc::default(), frozen: watch::Sender::default() }
     }
 
     /// Starts a command in a session of its own, with empty input. Needs a tokio runtime.
     pub fn spawn(&self, command: CommandLine) -> io::Result<Running> {
+        self.spawn_limited(command, ProcessLimits::default())
+    }
+
+    /// Like [`Jobs::spawn`], for a command whose processes may use only so much.
+    pub fn spawn_limited(&self, command: CommandLine, limits: ProcessLimits) -> io::Result<Running> {
         let (reader, writer) = io::pipe()?;
         #[cfg(target_os = "linux")]
         let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE_SIZE);
-        let job = self.spawn_to(command, Stdio::from(writer.try_clone()?), Stdio::from(writer))?;
+        let (output, errors) = (Stdio::from(writer.try_clone()?), Stdio::from(writer));
+        let job = self.spawn_with(command, Streams { input: None, output, errors }, limits)?;
         Ok(Running { job, output: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))? })
     }
 
     /// Like [`Jobs::spawn`], but writes output and errors where the caller wants them.
     pub fn spawn_to(&self, command: CommandLine, stdout: Stdio, stderr: Stdio) -> io::Result<Job> {
-        self.spawn_with(command, Streams { input: None, output: stdout, errors: stderr })
+        let streams = Streams { input: None, output: stdout, errors: stderr };
+        self.spawn_with(command, streams, ProcessLimits::default())
     }
 
     /// Like [`Jobs::spawn`], but with a pipe for each of input, output and errors.
@@ -152,14 +165,14 @@ impl Jobs {
         let (from_errors, errors) = io::pipe()?;
         let streams = Streams { input: Some(input.into()), output: output.into(), errors: errors.into() };
         Ok(Piped {
-            job: self.spawn_with(command, streams)?,
+            job: self.spawn_with(command, streams, ProcessLimits::default())?,
             input: pipe::Sender::from_owned_fd(to_input.into())?,
             output: pipe::Receiver::from_owned_fd(from_output.into())?,
             errors: pipe::Receiver::from_owned_fd(from_errors.into())?,
         })
     }
 
-    fn spawn_with(&self, command: CommandLine, streams: Streams) -> io::Result<Job> {
+    fn spawn_with(&self, command: CommandLine, streams: Streams, limits: ProcessLimits) -> io::Result<Job> {
         let (mut ours, theirs) = BlockingStream::pair()?;
         let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
         let last = command.arguments.last().map_or(command.program.as_os_str(), OsString::as_os_str);
@@ -169,11 +182,13 @@ impl Jobs {
             confinement::send(&confinement.restrictions, &mut ours)?;
         }
         let channel = Arc::new(match &self.supervisor {
-            Some(supervisor) => self.spawn_supervised(supervisor, command, streams, ours, theirs)?,
+            Some(supervisor) => self.spawn_supervised(supervisor, command, streams, limits, (ours, theirs))?,
+            None if !limits.is_empty() => return Err(confinement::unlimited()),
             None => self.spawn_with_fallback(command, streams, ours, theirs)?,
         });
         self.channels.all().push(Entry { command: text, channel: Arc::clone(&channel), watcher: None, watch });
-        Ok(Job { channel, released: false, channels: Arc::downgrade(&self.channels), runtime: Handle::current() })
+        let (channels, frozen) = (Arc::downgrade(&self.channels), self.frozen.subscribe());
+        Ok(Job { channel, released: false, channels, frozen, runtime: Handle::current() })
     }
 
     fn spawn_supervised(
@@ -181,8 +196,8 @@ impl Jobs {
         supervisor: &Supervisor,
         command: CommandLine,
         streams: Streams,
-        ours: BlockingStream,
-        theirs: BlockingStream,
+        limits: ProcessLimits,
+        (ours, theirs): (BlockingStream, BlockingStream),
     ) -> io::Result<Channel> {
         let input = if streams.input.is_some() { Input::Sent } else { Input::Empty };
         // The descriptor waits in the socket until the supervisor reads it.
@@ -193,6 +208,7 @@ impl Jobs {
             .arg(self.leftovers.as_argument())
             .arg(if command.confinement.is_some() { CONFINED } else { FREE })
             .arg(input.as_argument())
+            .arg(limits.as_argument())
             .arg(command.program)
             .args(command.arguments)
             .current_dir(command.cwd)
@@ -253,6 +269,22 @@ impl Jobs {
         }
     }
 
+    /// Stops the processes of every command until [`Jobs::thaw`].
+    pub fn freeze(&self) {
+        self.set_frozen(true);
+    }
+
+    /// Lets them go on.
+    pub fn thaw(&self) {
+        self.set_frozen(false);
+    }
+
+    fn set_frozen(&self, is_frozen: bool) {
+        let order = if is_frozen { Order::Freeze } else { Order::Thaw };
+        self.channels.all().iter().for_each(|entry| entry.channel.order(order));
+        self.frozen.send_replace(is_frozen);
+    }
+
     /// Returns the commands that still have processes, as they were given.
     pub fn running(&self) -> Vec<String> {
         let all = self.channels.all();
@@ -310,6 +342,16 @@ impl Job {
     /// Sends SIGTERM to the command and everything it started, SIGKILL after `grace`.
     pub fn end(&self, grace: Duration) {
         self.channel.end(grace);
+    }
+
+    /// Returns the limit that the command has passed, if it has.
+    pub fn exceeded(&self) -> Option<Exceeded> {
+        self.channel.exceeded()
+    }
+
+    /// Tells whether the command is frozen.
+    pub fn frozen(&self) -> watch::Receiver<bool> {
+        self.frozen.clone()
     }
 
     /// Waits until nothing of the command is left.

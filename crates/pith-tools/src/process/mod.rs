@@ -14,11 +14,13 @@ mod confinement;
 mod descriptor;
 mod fallback;
 mod jobs;
+mod limits;
 mod supervisor;
 mod tree;
 
 pub(crate) use confinement::not_run;
 pub use jobs::{CommandConfinement, CommandLine, Job, Jobs, Piped, Running};
+pub use limits::{Exceeded, ProcessLimits};
 pub use supervisor::{SUPERVISOR_ARGUMENT, Supervisor, supervisor_main};
 
 use std::time::Duration;

@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::channel::{Order, Report};
 use super::confinement::{self, CONFINED};
+use super::limits::ProcessLimits;
 use super::{ORPHANED_GRACE, descriptor, tree};
 
 /// The hidden first argument that makes pith's binary a supervisor.
@@ -22,6 +23,9 @@ pub const SUPERVISOR_ARGUMENT: &str = "__supervisor";
 
 /// How long to send SIGKILL to processes that do not end.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// How often to look for processes that were started while others were stopped.
+const FREEZE_PASSES: usize = 50;
 
 /// How to start a supervisor.
 #[derive(Clone, Debug)]
@@ -81,7 +85,7 @@ impl Input {
 }
 
 /// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, whether
-/// restrictions come over the channel, what the command reads, the program, its arguments.
+/// restrictions come over the channel, what the command reads, its limits, the program, its arguments.
 ///
 /// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -95,6 +99,8 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         Some(word) => word == Input::Sent.as_argument(),
         None => return ExitCode::FAILURE,
     };
+    let limits = arguments.next().and_then(|word| ProcessLimits::from_argument(word.to_str()?));
+    let Some(limits) = limits else { return ExitCode::FAILURE };
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
     let Ok(mut channel) = take_channel() else { return ExitCode::FAILURE };
     let restrictions = if confinement == CONFINED {
@@ -106,9 +112,9 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
     };
     let input = if is_input_sent { descriptor::receive(&channel).map(Stdio::from) } else { Ok(Stdio::null()) };
     let Ok(input) = input else { return ExitCode::FAILURE };
-    let command = ShellCommand { program, arguments: arguments.collect(), input, restrictions };
+    let command = ShellCommand { program, arguments: arguments.collect(), input, restrictions, limits };
     lead_session();
-    let Ok(reports) = channel.try_clone() else { return ExitCode::FAILURE };
+    let (Ok(reports), Ok(watcher)) = (channel.try_clone(), channel.try_clone()) else { return ExitCode::FAILURE };
     let (tell_shell, started) = mpsc::channel();
     let exited = Arc::new(AtomicBool::new(false));
     let reaper = {
@@ -125,7 +131,11 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         })
     };
     match (reaper, started.recv()) {
-        (Ok(_), Ok(shell)) => follow_orders(channel, shell, leftovers, &exited),
+        (Ok(_), Ok(shell)) => match limits.watch(shell, watcher) {
+            Ok(()) => follow_orders(channel, shell, leftovers, &exited),
+            // A command that cannot be watched does not run.
+            Err(_) => end_now(shell),
+        },
         _ => ExitCode::FAILURE,
     }
 }
@@ -136,6 +146,7 @@ struct ShellCommand {
     arguments: Vec<OsString>,
     input: Stdio,
     restrictions: Option<confinement::Received>,
+    limits: ProcessLimits,
 }
 
 impl ShellCommand {
@@ -144,7 +155,7 @@ impl ShellCommand {
         if let Some(restrictions) = self.restrictions {
             restrictions.enforce().map_err(|error| confinement::report(&error))?;
         }
-        start(self.program, self.arguments.into_iter(), self.input)
+        start(self.program, self.arguments.into_iter(), self.input, self.limits)
             .map_err(|error| Report::Failed(error.raw_os_error().unwrap_or(0)))
     }
 }
@@ -161,14 +172,22 @@ fn lead_session() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-fn start(program: OsString, arguments: impl Iterator<Item = OsString>, input: Stdio) -> io::Result<Pid> {
+fn start(
+    program: OsString,
+    arguments: impl Iterator<Item = OsString>,
+    input: Stdio,
+    limits: ProcessLimits,
+) -> io::Result<Pid> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(input).process_group(0);
-    #[cfg(target_os = "linux")]
     #[allow(unsafe_code)]
-    // SAFETY: the closure runs between fork and exec and makes one system call; it allocates nothing and takes no lock.
+    // SAFETY: the closure runs between fork and exec and makes system calls; it allocates nothing and takes no lock.
     unsafe {
-        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?));
+        command.pre_exec(move || {
+            #[cfg(target_os = "linux")]
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            limits.apply()
+        });
     }
     Ok(Pid::from_child(&command.spawn()?))
 }
@@ -208,6 +227,7 @@ fn exit_code(status: WaitStatus) -> i32 {
 /// Follows orders until the channel closes. Never returns: the reaper ends the process.
 fn follow_orders(mut channel: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicBool) -> ! {
     let mut deadline: Option<Instant> = None;
+    let mut is_frozen = false;
     loop {
         let remaining = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // The socket refuses a timeout of zero, which also means that the time is up.
@@ -217,12 +237,19 @@ fn follow_orders(mut channel: UnixStream, shell: Pid, leftovers: Leftovers, exit
         match Order::read(&mut channel) {
             Ok(Some(Order::End { grace })) => {
                 signal_all(shell, Signal::TERM);
+                thaw_all(shell, &mut is_frozen);
                 let new = Instant::now() + grace;
                 deadline = Some(deadline.map_or(new, |old| old.min(new)));
             }
+            Ok(Some(Order::Freeze)) => {
+                is_frozen = true;
+                freeze_all(shell);
+            }
+            Ok(Some(Order::Thaw)) => thaw_all(shell, &mut is_frozen),
             Ok(None) if leftovers == Leftovers::Keep && exited.load(Ordering::SeqCst) => std::process::exit(0),
             Ok(None) => {
                 signal_all(shell, Signal::TERM);
+                thaw_all(shell, &mut is_frozen);
                 thread::sleep(remaining.unwrap_or(ORPHANED_GRACE).min(ORPHANED_GRACE));
                 end_now(shell);
             }
@@ -231,6 +258,32 @@ fn follow_orders(mut channel: UnixStream, shell: Pid, leftovers: Leftovers, exit
             Err(_) => end_now(shell),
         }
     }
+}
+
+/// Stops everything; in several passes, because something may fork meanwhile.
+fn freeze_all(shell: Pid) {
+    let mut n_known = 0;
+    for _ in 0..FREEZE_PASSES {
+        signal_all(shell, Signal::STOP);
+        let n_found = tree::descendants(rustix::process::getpid()).len();
+        if n_found == n_known {
+            return;
+        }
+        n_known = n_found;
+    }
+}
+
+/// Lets everything go on that was stopped. What is stopped hears other signals only then.
+fn thaw_all(shell: Pid, is_frozen: &mut bool) {
+    if std::mem::take(is_frozen) {
+        signal_all(shell, Signal::CONT);
+    }
+}
+
+/// Ends a command that has passed a limit. Processes that stand still cannot multiply while they are killed.
+pub(super) fn kill_all(shell: Pid) -> ! {
+    freeze_all(shell);
+    end_now(shell)
 }
 
 /// Kills until nothing is left; in several passes, because something may fork meanwhile.

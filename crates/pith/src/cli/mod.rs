@@ -17,6 +17,7 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pith_config::settings::Limits;
 use pith_protocol::{StreamUpdates, ThinkingLevel};
 use pith_resources::PromptText;
 use pith_sandbox::Profile;
@@ -44,6 +45,8 @@ pub struct Cli {
     /// US dollars.
     pub max_cost: Option<f64>,
     pub timeout: Option<Duration>,
+    /// What a whole session may use.
+    pub limits: Limits,
     /// The search term of `--list-models`.
     pub search: Option<String>,
     /// `--all`: `--list-models` lists also what cannot be used now.

@@ -154,6 +154,17 @@ pub const GROUPS: &[Group] = &[
                 Ok(())
             })
             .needing("--timeout requires a duration"),
+            checked(
+                "--limit",
+                None,
+                "NAME=VALUE",
+                "limit the session, as in tokens=2000000; repeatable",
+                |cli, value| {
+                    cli.limits.override_with(&values::limit(&value)?);
+                    Ok(())
+                },
+            )
+            .needing("--limit requires a limit, such as tokens=2000000"),
         ],
     },
     Group {

@@ -113,7 +113,10 @@ fn every_flag_changes_something() {
     let untouched = format!("{:?}", Cli::default());
     for flag in flags::all() {
         // A value that any flag takes: a choice where there are some, a number everywhere else.
-        let value = flag.choices().last().map_or("7", |choice| *choice);
+        let value = match flag.takes {
+            Takes::Value("NAME=VALUE") => "turns=7",
+            _ => flag.choices().last().map_or("7", |choice| *choice),
+        };
         let line = match flag.takes {
             Takes::Nothing => vec![flag.long.to_owned()],
             Takes::Value(_) | Takes::Optional(_) => vec![flag.long.to_owned(), value.to_owned()],

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pith_config::settings::Limits;
 use pith_protocol::StreamUpdates;
 
 use super::{ExtensionErrors, Mode};
@@ -80,6 +81,11 @@ pub(super) fn count(flag: &str, value: &str) -> Result<u32, String> {
 pub(super) fn dollars(value: &str) -> Result<f64, String> {
     let parsed = value.trim_start_matches('$').parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
     parsed.ok_or_else(|| format!("Invalid --max-cost \"{value}\": expected US dollars above 0, such as 0.50"))
+}
+
+/// Parses a limit of the session.
+pub(super) fn limit(value: &str) -> Result<Limits, String> {
+    Limits::read_pair(value).map_err(|problem| format!("Invalid --limit \"{value}\": {problem}"))
 }
 
 /// Parses the display name of a session.

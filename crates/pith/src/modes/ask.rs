@@ -1,6 +1,7 @@
 //! Asks the prompts of a command, one after the other, and says what came of them.
 
 use pith_ai::{NO_KEY, NO_MODEL};
+use pith_protocol::limits::LIMIT_REACHED;
 use pith_protocol::{ResultError, ResultRecord, StopReason};
 use serde_json::{Value, json};
 
@@ -68,6 +69,15 @@ impl ProblemKind {
 }
 
 impl Outcome {
+    /// Whether a limit of the session has ended the work, or refused a prompt.
+    pub fn is_limited(&self) -> bool {
+        let is_refused = |problem: &Problem| match &problem.kind {
+            ProblemKind::Refused(text) => text.starts_with(LIMIT_REACHED),
+            _ => false,
+        };
+        self.last.is_limited || self.problems.iter().any(is_refused)
+    }
+
     /// The last line of `--mode json`. `opened` is the session it began with.
     pub fn record(&self, opened: &SessionName) -> ResultRecord {
         let SessionName { id, file } = self.session.as_ref().unwrap_or(opened).clone();

@@ -25,6 +25,8 @@ pub struct Settled {
     pub stop_reason: Option<StopReason>,
     /// Why there is no last answer.
     pub failure: Option<Failure>,
+    /// Whether a limit of the session has ended the work.
+    pub is_limited: bool,
     /// What everything so far has taken.
     pub totals: Totals,
 }

@@ -32,8 +32,8 @@ impl Follower {
             Event::CompactionEnd { result: Some(result), .. } => {
                 result.usage.iter().for_each(|usage| self.last.totals.usage.add(usage));
             }
-            Event::AgentSettled { aborted } => {
-                let mut settled = self.last.clone();
+            Event::AgentSettled { aborted, limit } => {
+                let mut settled = Settled { is_limited: limit.is_some(), ..self.last.clone() };
                 // An abort during a retry delay leaves the failure as the last answer.
                 if let Some(failure) = settled.failure.as_mut().filter(|_| *aborted) {
                     failure.is_on_purpose = true;
@@ -77,6 +77,7 @@ pub fn settled(answer: &AssistantMessage) -> Settled {
             StopReason::Aborted => Some(failure("Request aborted", true)),
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => None,
         },
+        is_limited: false,
         totals: Totals::default(),
     }
 }

@@ -30,6 +30,9 @@ use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
 use crate::{open, warn};
 
+/// The exit code of work that a limit of the session has ended.
+const LIMITED: u8 = 4;
+
 /// `-p`: prints the answer on stdout, and progress on stderr if that is a terminal.
 pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let assignment = Assignment::of(&mut cli)?;
@@ -80,7 +83,7 @@ pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     finish(painter);
     shared.end();
     written?;
-    end_process(&ending, failures(&outcome, n_prompts, is_verbose))
+    end_process(&ending, failures(&outcome, n_prompts, is_verbose), &outcome)
 }
 
 /// The text to print; `None` if the last prompt has no answer, or not the one that was asked for.
@@ -141,7 +144,7 @@ pub fn json(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     if prompts.is_empty() {
         return assignment.nothing_to_do();
     }
-    end_process(&ending, silent_failures(&outcome))
+    end_process(&ending, silent_failures(&outcome), &outcome)
 }
 
 /// What stderr says of a failed run whose events were printed; `None` if it counts as a success.
@@ -213,15 +216,19 @@ impl Assignment {
 }
 
 /// Prints the failure, if any, and ends the process, because a blocked read of stdin would keep it alive.
-fn end_process(ending: &Ending, failure: Option<String>) -> anyhow::Result<u8> {
+fn end_process(ending: &Ending, failure: Option<String>, outcome: &Outcome) -> anyhow::Result<u8> {
     if ending.stop.is_cancelled() {
         std::process::exit(ending.code());
     }
-    let Some(text) = failure else { return Ok(0) };
-    if !text.is_empty() {
+    let code = match failure {
+        _ if outcome.is_limited() => LIMITED,
+        Some(_) => 1,
+        None => 0,
+    };
+    if let Some(text) = failure.filter(|text| !text.is_empty()) {
         warn(&text);
     }
-    Ok(1)
+    Ok(code)
 }
 
 /// The messages and files of the command line.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pith_config::settings::Limits;
 use pith_config::{Environment, Settings};
 use pith_protocol::answers::Wire;
 use pith_protocol::{CacheRetention, StreamUpdates};
@@ -21,8 +22,10 @@ pub(super) struct Choices {
     name: Option<String>,
     host_tool_timeout: Option<Duration>,
     limits: WorkLimits,
+    session_limits: Limits,
     wire: Wire,
     is_replaceable: bool,
+    has_ui: bool,
     trust_answer_limit: Option<Duration>,
 }
 
@@ -52,12 +55,14 @@ impl Choices {
                     pith_ext::Mode::Tui | pith_ext::Mode::Rpc => LimitScope::Prompt,
                 },
             },
+            session_limits: cli.limits.clone(),
             wire: Wire {
                 dialect: dialect.name,
                 hidden_events: dialect.hidden_events,
                 max_line_bytes: cli.max_line_bytes.unwrap_or(MAX_LINE) as u64,
             },
             is_replaceable: true,
+            has_ui: matches!(mode, pith_ext::Mode::Rpc | pith_ext::Mode::Tui),
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         })
     }
@@ -88,8 +93,14 @@ impl Choices {
                 max_server_delay: Some(settings.retry.provider.max_retry_delay).filter(|delay| *delay > Duration::ZERO),
             },
             limits: WorkLimits { turns: self.limits.turns.or(max_turns), ..self.limits },
+            session_limits: {
+                let mut limits = settings.limits.clone();
+                limits.override_with(&self.session_limits);
+                limits
+            },
             block_images: settings.images.block_images,
             cache: self.cache,
+            has_ui: self.has_ui,
             attribution: self.dialect.attribution,
             export_app: self.dialect.name,
             wire: self.wire,

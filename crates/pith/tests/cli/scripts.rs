@@ -261,12 +261,27 @@ fn time_is_limited_also_while_a_command_runs() {
 }
 
 #[test]
+fn a_limit_of_the_session_ends_with_its_own_code() {
+    let (home, server) = scene((0..4).map(|_| endless()).collect::<Vec<_>>());
+    let output = run(&home, with(&["--limit", "turns=2", "-p", "go"]));
+    let text =
+        "Limit reached: 2 turns in this session (limits.turns). Raise it with set_limits or start a new session.\n";
+    assert_eq!((output.stderr.as_str(), output.code, server.requests().len()), (text, 4, 2));
+    let output = run(&home, with(&["--limit", "turns=2", "-c", "-p", "go on"]));
+    assert_eq!((output.code, server.requests().len()), (4, 2), "it counts on where it was");
+    let output = run(&home, with(&["--limit", "turns=3", "-c", "--json", "go on"]));
+    assert_eq!((output.code, &result(&output)["error"]["kind"]), (4, &json!("limit")));
+}
+
+#[test]
 fn limits_that_make_no_sense_are_refused() {
     let home = TempHome::new();
     let check = |flags: &[&str], error: &str| run(&home, [flags, &["-p", "hi"]].concat()).refused(error);
     check(&["--max-turns", "0"], "Error: Invalid --max-turns \"0\": expected a whole number above 0\n");
     check(&["--max-cost", "free"], "Error: Invalid --max-cost \"free\": expected US dollars above 0, such as 0.50\n");
     check(&["--max-cost", "NaN"], "Error: Invalid --max-cost \"NaN\": expected US dollars above 0, such as 0.50\n");
+    let tokens = "Error: Invalid --limit \"tokens=-1\": limits.tokens: expected a whole number above 0\n";
+    check(&["--limit", "tokens=-1"], tokens);
     check(&["--timeout", "soon"], "Error: Invalid --timeout \"soon\": expected a duration such as 90s, 30m or 2h\n");
     check(&["--timeout", "-1s"], "Error: Invalid --timeout \"-1s\": expected a duration such as 90s, 30m or 2h\n");
     check(&["--timeout", "0"], "Error: Invalid --timeout \"0\": expected a duration above 0, such as 90s\n");

@@ -57,6 +57,7 @@ pub fn play() -> Exchanges {
     xcsh(&mut shown);
     xcsh_compaction(&mut shown);
     checkpoints(&mut shown);
+    limits(&mut shown);
     never_sent(&mut shown);
     shown
 }
@@ -308,6 +309,20 @@ fn checkpoints(shown: &mut Exchanges) {
     let id = &listed["checkpoints"][0]["id"];
     scene.ask(json!({"type": "restore_checkpoint", "checkpointId": id, "paths": ["notes.txt"]}));
     scene.refused("checkpoint_not_found", json!({"type": "restore_checkpoint", "checkpointId": "c1-1"}));
+    scene.end();
+}
+
+fn limits(shown: &mut Exchanges) {
+    let script = json!({"turns": [{"blocks": [call("bash", json!({"command": "echo one"}))]}, {"text": "Two."}]});
+    let mut scene = Scene::start(shown, TempHome::new(), &script, &[]);
+    scene.ask(json!({"type": "set_limits", "limits": {"turns": 1, "costUsd": 5}}));
+    scene.prompt("Count.");
+    scene.refused("prompt:limited", json!({"type": "prompt", "message": "Count on."}));
+    scene.ask(json!({"type": "pause"}));
+    scene.ask(json!({"type": "resume"}));
+    // The events follow the answers.
+    scene.ask(json!({"type": "get_state"}));
+    scene.keep("loop_suspected", &json!(Event::LoopSuspected { tool_name: "bash".into(), count: 3 }));
     scene.end();
 }
 

@@ -53,7 +53,7 @@ async fn long_run(pith: &Pith) -> Events {
 
 fn settled(told: Told) -> Option<bool> {
     match told {
-        Told::Event(Event::AgentSettled { aborted }) => Some(aborted),
+        Told::Event(Event::AgentSettled { aborted, .. }) => Some(aborted),
         _ => None,
     }
 }

@@ -14,6 +14,7 @@ mod export;
 mod framing;
 mod host_tools;
 mod lifecycle;
+mod limits;
 mod log;
 mod many;
 mod mcp;

@@ -49,6 +49,7 @@ fn every_key_reaches_its_field() {
         "httpProxy": "http://proxy", "httpIdleTimeoutMs": "disabled",
         "images": {"autoResize": false, "blockImages": true}, "shellPath": "/bin/zsh", "shellCommandPrefix": "set -e",
         "bash": {"inheritSecrets": false, "keepBackground": false}, "acp": {"clientFs": false, "clientTerminal": true}, "tools": {"root": ["/w"]}, "maxTurns": 12,
+        "limits": {"tokens": 7, "strict": true},
         "checkpoints": {"mode": "workspace", "maxFiles": 1, "maxFileMb": 2, "maxTotalMb": 3, "maxAgeDays": 4},
         "telemetry": {"enabled": true},
         "tasks": {"todoClearDelay": 0.5},
@@ -115,6 +116,7 @@ fn every_key_reaches_its_field() {
             max_age_days: 4,
         },
         max_turns: Some(12),
+        limits: Limits::read(&json!({"tokens": 7, "strict": true})),
         tasks: Tasks { todo_clear_delay: Some(milliseconds(500)) },
         default_project_trust: DefaultTrust::Always,
         extension_limits: ExtensionLimits {
@@ -314,4 +316,22 @@ fn the_xcsh_layout_reads_yaml() {
     assert_eq!(loaded.diagnostics, []);
     assert_eq!(loaded.settings.interrupt_mode, InterruptMode::Immediate);
     assert_eq!((loaded.settings.retry.max_retries, loaded.settings.max_turns), (7, Some(3)));
+}
+
+#[test]
+fn a_limit_that_cannot_be_read_is_told_and_does_not_vanish() {
+    let (settings, message) = complaint(json!({"limits": {"tokens": "many"}}));
+    assert!(message.starts_with("limits.tokens: expected a whole number above 0. Prompts are refused."), "{message}");
+    assert_eq!(settings.limits.problems, ["limits.tokens: expected a whole number above 0"]);
+    let broken = loaded("{\"limits\": {\"tokens\": 5", "{}").settings.limits;
+    assert!(broken.problems[0].ends_with("settings.json cannot be read"), "{:?}", broken.problems);
+    assert_eq!(loaded("{\"maxTurns\": 5", "{}").settings.limits, Limits::default());
+}
+
+#[test]
+fn a_project_only_lowers_limits() {
+    let loaded = loaded(r#"{"limits":{"tokens":5,"turns":5}}"#, r#"{"limits":{"tokens":9,"turns":3}}"#);
+    assert_eq!(loaded.settings.limits, Limits::read(&json!({"tokens": 5, "turns": 3})));
+    let message = &loaded.diagnostics[0].message;
+    assert!(message.starts_with("Ignored limits.tokens in ") && message.contains(".pi/settings.json"), "{message}");
 }

@@ -153,6 +153,7 @@ impl Session {
             FromTool::Todos { arguments, answer } => {
                 let _ = answer.send(self.write_todos(arguments));
             }
+            FromTool::MayRepeat { call, answer } => self.check_repeats(&call, answer),
             FromTool::FindTools { arguments, answer } => {
                 let _ = answer.send(self.find_tools(&arguments));
             }

@@ -263,7 +263,7 @@ fn frame_of(event: &Event<'_>) -> Option<Frame> {
             let names: Vec<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
             Frame::Note(format!("stopped by the rule {}", names.join(", ")))
         }
-        Event::AgentSettled { aborted } => Frame::Settled { aborted: *aborted },
+        Event::AgentSettled { aborted, .. } => Frame::Settled { aborted: *aborted },
         _ => return None,
     })
 }

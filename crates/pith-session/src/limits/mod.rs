@@ -1,8 +1,15 @@
-//! What the user allows: turns, money and time. This module counts and decides; `run/request.rs` asks it before each
-//! answer, and the session's loop watches the deadline.
+//! What the user allows: turns, tokens, money and time, for one prompt ([`WorkLimits`]) and for the whole session
+//! ([`Governor`]). This module counts and decides; `run/request.rs` asks it before each answer, and the session's loop
+//! watches the deadline.
 //!
 //! Work that reaches a limit ends with an answer of kind `limit`. The conversation stays valid, so a further prompt can
-//! continue it.
+//! continue it; a limit of the session refuses prompts until it is raised.
+
+mod clock;
+mod counters;
+mod governor;
+mod loops;
+mod pause;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +23,11 @@ use tracing::info;
 
 use crate::activity::RunStart;
 use crate::session::Session;
+pub(crate) use governor::Governor;
+use governor::Refusal;
+pub(crate) use loops::RepeatAnswer;
 
-/// The limits, from flags and settings.
+/// The limits of a prompt, from flags and settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WorkLimits {
     /// How many answers of the model.
@@ -84,6 +94,21 @@ impl Spending {
         self.cost += usage.cost.total;
     }
 
+    /// Called after a pause, which does not count.
+    fn postpone(&mut self, pause: Duration) {
+        self.deadline = self.deadline.map(|deadline| deadline + pause);
+    }
+
+    /// Whether the time is up. Noted, so that it is up only once.
+    fn is_due(&mut self) -> bool {
+        let is_due = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
+        if is_due {
+            self.deadline = None;
+            self.is_time_up = true;
+        }
+        is_due
+    }
+
     /// Says which limit allows no further answer.
     fn reached(&self, limits: &WorkLimits) -> Option<ReachedLimit> {
         let reached = |name, text| Some(ReachedLimit { name, text });
@@ -102,23 +127,37 @@ impl Spending {
 impl Session {
     /// Called when an input starts a run: a prompt, or one that was queued.
     pub(crate) fn begin_allowance(&mut self) {
-        self.spending.begin(&self.options.limits);
+        self.governor.prompt.begin(&self.options.limits);
+        self.governor.begin_work();
         self.begin_samples();
     }
 
     /// Counts a message of the work.
     pub(crate) fn note_spending(&mut self, message: &Message) {
-        self.spending.note(message);
+        self.governor.prompt.note(message);
     }
 
     /// Counts the tokens of a summary.
     pub(crate) fn note_summary(&mut self, usage: &Usage) {
-        self.spending.add(usage);
+        self.governor.prompt.add(usage);
     }
 
     /// Says why no further answer is allowed.
-    pub(crate) fn limit_reached(&self) -> Option<ReachedLimit> {
-        self.spending.reached(&self.options.limits)
+    pub(crate) fn limit_reached(&self) -> Option<String> {
+        let ended = self.governor.ended.map(|ended| ended.text());
+        ended
+            .or_else(|| self.governor.prompt.reached(&self.options.limits).map(|reached| reached.text))
+            .or_else(|| self.session_refusal().map(|refusal| refusal.text()))
+    }
+
+    /// Like `limit_reached`, when the work ends for it: whoever watches is told, and a limit of the session is recorded.
+    pub(crate) fn end_work_at_limit(&mut self) -> Option<String> {
+        if let Some(reached) = self.governor.prompt.reached(&self.options.limits) {
+            self.trace_limit(reached.name);
+        } else if let Some(Refusal::Reached(reached)) = self.session_refusal() {
+            self.end_at_limit(reached);
+        }
+        self.limit_reached()
     }
 
     /// Whether the last answer is one that says which limit was reached.
@@ -127,26 +166,38 @@ impl Session {
         last.and_then(|answer| answer.error.as_ref()).is_some_and(|failure| failure.kind == ErrorKind::Limit)
     }
 
-    /// Whether the work was stopped because its time is up.
+    /// Whether a limit has stopped what ran: its time is up, or an answer became too long.
     pub(crate) fn is_time_up(&self) -> bool {
-        self.spending.is_time_up
+        self.governor.prompt.is_time_up || self.governor.has_stopped
     }
 
-    /// Whether somebody stopped what the token belongs to; the deadline does not count.
+    /// Whether somebody stopped what the token belongs to; limits do not count.
     pub(crate) fn was_aborted(&self, cancel: &CancellationToken) -> bool {
         cancel.is_cancelled() && !self.is_time_up()
     }
 
-    /// When the work has to end; `None` while it is ending.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.spending.deadline.filter(|_| self.activity.is_working() && !self.activity.is_stopping())
+    /// When a limit of time has to be looked at; `None` while the work is ending.
+    fn deadline(&self) -> Option<Instant> {
+        let is_running = self.activity.is_working() && !self.activity.is_stopping();
+        let moments = [self.governor.prompt.deadline, self.governor.next_moment()];
+        moments.into_iter().flatten().min().filter(|_| is_running && !self.is_paused())
     }
 
-    /// Called at the deadline. Stops what runs; its last answer says why.
+    /// Called when a limit of time has to be looked at. If it is used up, stops what runs; its last answer says why.
     pub(crate) fn on_deadline(&mut self) {
-        self.spending.deadline = None;
-        info!(target: "pith::run", "time is up");
-        self.spending.is_time_up = true;
+        if self.governor.prompt.is_due() {
+            info!(target: "pith::run", "time is up");
+        } else if let Some(reached) = self.governor.time_up() {
+            self.governor.has_stopped = true;
+            self.end_at_limit(reached);
+            if let Some(run) = self.activity.run() {
+                // Only the first limit ends a run.
+                let _ = run.ended_by.set(reached.name);
+            }
+        } else {
+            // The host is told that a limit is near before the next event.
+            return;
+        }
         match self.activity.end_retry_wait() {
             Some((work, wait)) => {
                 wait.abort();
@@ -159,7 +210,7 @@ impl Session {
 
     /// Why an answer that was cut off was stopped, if a limit did it.
     pub(crate) fn stopped_by(&self) -> Option<String> {
-        self.limit_reached().filter(|_| self.is_time_up()).map(|limit| limit.text)
+        self.limit_reached().filter(|_| self.is_time_up())
     }
 }
 

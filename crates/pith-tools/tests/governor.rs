@@ -1,0 +1,181 @@
+//! Commands that use more than they may: they end, say which limit it was, and leave nothing behind. The programs here
+//! are bounded themselves, so that a defect does not take the machine along.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Bench, eventually_async, is_alive, pids, run, text};
+use pith_agent::ToolOutput;
+use pith_agent::control::limit_of;
+use pith_protocol::LimitName;
+use pith_tools::CommandLimits;
+use pith_tools::process::ProcessLimits;
+use serde_json::json;
+
+/// Far more than any of it takes, also on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+fn limited(limits: CommandLimits) -> Bench {
+    let bench = Bench::new();
+    bench.workbench.update_call_options(|options| options.limits = limits);
+    bench
+}
+
+fn processes(processes: u64) -> CommandLimits {
+    CommandLimits { processes: ProcessLimits { processes: Some(processes), ..Default::default() }, output_mb: None }
+}
+
+/// Fails unless the command was ended by a limit and nothing of it is left.
+async fn assert_ended(bench: &Bench, output: &ToolOutput, name: LimitName) {
+    assert!(output.is_error && text(output).contains(&format!("Command ended: limits.{name} (")), "{output:?}");
+    assert_eq!(limit_of(output).map(|reached| reached.name), Some(name), "{output:?}");
+    eventually_async(LONG, "nothing is left", || bench.workbench.jobs.count() == 0).await;
+}
+
+#[test]
+fn a_command_that_multiplies_is_ended() {
+    run(async {
+        let bench = limited(processes(10));
+        // Thirty at most, each in a session of its own, deaf to SIGTERM, and none of them for long.
+        let command = "
+            trap '' TERM
+            for n in $(seq 30); do setsid sh -c 'trap \"\" TERM; echo $$ >> pids; sleep 50' & done
+            wait
+        ";
+        let output = bench.start("bash", json!({"command": command})).await;
+        assert_ended(&bench, &output, LimitName::Processes).await;
+        assert!(limit_of(&output).is_some_and(|reached| reached.used > reached.max));
+        let left = std::fs::read_to_string(bench.path("pids")).unwrap_or_default();
+        assert!(left.lines().filter_map(|pid| pid.parse().ok()).all(|pid| !is_alive(pid)), "{left}");
+    });
+}
+
+#[test]
+fn a_daemon_that_multiplies_is_ended_too() {
+    run(async {
+        let bench = limited(processes(8));
+        let command = "
+            (setsid sh -c 'sleep 0.2; for n in $(seq 20); do sh -c \"echo \\$\\$ >> pids; exec sleep 50\" & done; wait' \
+             > /dev/null 2>&1 &)
+            echo started
+        ";
+        let output = bench.start("bash", json!({"command": command})).await;
+        assert!(!output.is_error, "{output:?}");
+        eventually_async(LONG, "nothing is left", || bench.workbench.jobs.count() == 0).await;
+        let left = std::fs::read_to_string(bench.path("pids")).unwrap_or_default();
+        assert!(left.lines().filter_map(|pid| pid.parse().ok()).all(|pid| !is_alive(pid)), "{left}");
+    });
+}
+
+#[test]
+fn commands_that_use_too_much_memory_together_are_ended() {
+    run(async {
+        let memory = ProcessLimits { memory_mb: Some(120), ..Default::default() };
+        let bench = limited(CommandLimits { processes: memory, output_mb: None });
+        // Each holds 60 MiB: none of them passes what one process may have.
+        let hog = "(head -c 62914560 /dev/zero; sleep 50) | tail -c 62914560 > /dev/null";
+        let output = bench.start("bash", json!({"command": format!("{hog} & {hog} & {hog} & wait")})).await;
+        assert_ended(&bench, &output, LimitName::MemoryMb).await;
+    });
+}
+
+#[test]
+fn a_process_gets_no_more_memory_than_it_may() {
+    run(async {
+        let memory = ProcessLimits { memory_mb: Some(64), ..Default::default() };
+        let bench = limited(CommandLimits { processes: memory, output_mb: None });
+        let output = bench.start("bash", json!({"command": "head -c 400000000 /dev/zero | tail"})).await;
+        assert!(limit_of(&output).is_some_and(|reached| reached.name == LimitName::MemoryMb), "{output:?}");
+    });
+}
+
+#[test]
+fn endless_output_is_ended() {
+    run(async {
+        let bench = limited(CommandLimits { output_mb: Some(2), ..Default::default() });
+        let output = bench.start("bash", json!({"command": "yes"})).await;
+        assert_ended(&bench, &output, LimitName::OutputMb).await;
+        let output = bench.start("bash", json!({"command": "head -c 1000000 /dev/zero | tr '\\0' x"})).await;
+        assert!(!output.is_error, "a megabyte may be written: {output:?}");
+    });
+}
+
+#[test]
+fn a_file_grows_no_further_than_it_may() {
+    run(async {
+        let file = ProcessLimits { file_mb: Some(1), ..Default::default() };
+        let bench = limited(CommandLimits { processes: file, output_mb: None });
+        let output = bench.start("bash", json!({"command": "head -c 5000000 /dev/zero > large"})).await;
+        assert_ended(&bench, &output, LimitName::FileMb).await;
+        assert_eq!(std::fs::metadata(bench.path("large")).expect("it exists").len(), 1 << 20);
+    });
+}
+
+#[test]
+fn a_command_within_its_limits_is_not_touched() {
+    run(async {
+        let all = ProcessLimits { processes: Some(50), memory_mb: Some(500), file_mb: Some(5) };
+        let bench = limited(CommandLimits { processes: all, output_mb: Some(5) });
+        let output = bench.start("bash", json!({"command": "echo fine | cat > small; cat small"})).await;
+        assert_eq!((text(&output).as_str(), output.details.clone()), ("fine\n", None));
+    });
+}
+
+#[test]
+fn a_limited_command_that_is_aborted_leaves_nothing() {
+    run(async {
+        let bench = limited(processes(50));
+        // Deaf to SIGTERM, and a process that keeps the pipe open.
+        let command = "trap '' TERM; setsid sleep 50 & echo $! >> pids; echo $$ >> pids; while :; do sleep 1; done";
+        let call = tokio::spawn(bench.start("bash", json!({"command": command})));
+        eventually_async(LONG, "both run", || pids(&bench.path("pids"), 2).is_some()).await;
+        let pids = pids(&bench.path("pids"), 2).expect("both");
+        bench.cancel.cancel();
+        let output = call.await.expect("no panic");
+        assert!(text(&output).ends_with("Command aborted"), "{output:?}");
+        assert!(pids.iter().all(|pid| !is_alive(*pid)));
+    });
+}
+
+#[test]
+fn a_frozen_command_stands_still_and_goes_on() {
+    run(async {
+        let bench = Bench::new();
+        let command = "echo $$ > pids; while [ ! -e go ]; do sleep 0.01; done; echo gone on";
+        let call = tokio::spawn(bench.start("bash", json!({"command": command, "timeout": 60})));
+        eventually_async(LONG, "it runs", || pids(&bench.path("pids"), 1).is_some()).await;
+        let shell = pids(&bench.path("pids"), 1).expect("it runs")[0];
+        bench.workbench.jobs.freeze();
+        eventually_async(LONG, "it is stopped", || state(shell) == Some('T')).await;
+        bench.file("go", "");
+        assert_eq!(state(shell), Some('T'));
+        bench.workbench.jobs.thaw();
+        let output = call.await.expect("no panic");
+        assert_eq!(text(&output), "gone on\n");
+    });
+}
+
+#[test]
+fn a_frozen_command_can_be_aborted() {
+    run(async {
+        let bench = Bench::new();
+        let command = "trap 'echo tidied; exit' TERM; echo $$ > pids; while :; do sleep 0.01; done";
+        let call = tokio::spawn(bench.start("bash", json!({ "command": command })));
+        eventually_async(LONG, "it runs", || pids(&bench.path("pids"), 1).is_some()).await;
+        let shell = pids(&bench.path("pids"), 1).expect("it runs")[0];
+        bench.workbench.jobs.freeze();
+        eventually_async(LONG, "it is stopped", || state(shell) == Some('T')).await;
+        bench.cancel.cancel();
+        let output = call.await.expect("no panic");
+        assert!(output.is_error && !is_alive(shell), "{output:?}");
+    });
+}
+
+/// The state of a process, as the kernel has it.
+fn state(pid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
