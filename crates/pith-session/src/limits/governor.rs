@@ -142,8 +142,8 @@ impl Governor {
             LimitName::Tokens => self.counters.tokens.into(),
             LimitName::OutputTokens => self.counters.output_tokens.into(),
             LimitName::CostUsd => Amount(self.counters.cost),
-            LimitName::WallSeconds => Amount(self.wall_time().as_secs_f64()),
-            LimitName::ToolSeconds => Amount(self.tool_time().as_secs_f64()),
+            LimitName::WallSeconds => shown_seconds(self.wall_time()),
+            LimitName::ToolSeconds => shown_seconds(self.tool_time()),
             // These begin anew with every call.
             LimitName::ToolCallSeconds
             | LimitName::Processes
@@ -205,7 +205,8 @@ impl Governor {
         let moment = |(name, elapsed, is_running): (LimitName, Duration, bool)| {
             let max = self.limits.max(name).filter(|_| is_running)?;
             let soft = self.limits.soft(max).filter(|_| !self.told.contains(&name));
-            Some(Instant::now() + seconds(soft.unwrap_or(max))?.saturating_sub(elapsed))
+            // A limit beyond what a clock can hold is never reached.
+            Instant::now().checked_add(seconds(soft.unwrap_or(max))?.saturating_sub(elapsed))
         };
         clocks.into_iter().filter_map(moment).min()
     }
@@ -256,6 +257,11 @@ impl Governor {
     pub fn call_time(&self) -> Option<Duration> {
         self.limits.max(LimitName::ToolCallSeconds).and_then(seconds)
     }
+}
+
+/// A duration in seconds, to the millisecond.
+fn shown_seconds(time: Duration) -> Amount {
+    Amount(time.as_millis() as f64 / 1000.0)
 }
 
 /// Seconds as a duration; `None` if they are more than a clock can hold.

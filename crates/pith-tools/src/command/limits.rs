@@ -10,9 +10,9 @@ const MIB: u64 = 1024 * 1024;
 const FILE_TOO_LARGE: i32 = 153;
 
 /// What programs print that were refused a larger file, or more memory.
-const FILE_TEXTS: &[&str] = &["File too large", "File size limit exceeded", "EFBIG"];
+const FILE_TEXTS: &[&str] = &["File too large", "File size limit exceeded", "EFBIG:"];
 const MEMORY_TEXTS: &[&str] =
-    &["Cannot allocate memory", "memory exhausted", "out of memory", "Out of memory", "MemoryError", "ENOMEM"];
+    &["Cannot allocate memory", "memory exhausted", "out of memory", "Out of memory", "MemoryError", "ENOMEM:"];
 
 /// What one command of the model may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
