@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pith_protocol::{AssistantEvent, AssistantMessage, Block, Model, StopReason, Usage};
+use pith_secrets::Secrets;
 use serde_json::{Map, Value};
 
 use crate::failure::Fault;
-use crate::http::redact;
 use crate::limits;
 
 use blocks::{Ended, Progress};
@@ -37,7 +37,7 @@ pub struct MessageBuilder {
     /// Tokens of the request as we count them, for servers that report none.
     input_estimate: u64,
     /// Never shown in an error text.
-    secrets: Vec<String>,
+    secrets: Arc<Secrets>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +65,12 @@ impl MessageBuilder {
             phase: Phase::Waiting,
             has_usage: false,
             input_estimate,
-            secrets: Vec::new(),
+            secrets: Arc::default(),
         }
     }
 
     /// Hides texts that servers may echo, such as keys.
-    pub fn hide(&mut self, secrets: Vec<String>) {
+    pub fn hide(&mut self, secrets: Arc<Secrets>) {
         self.secrets = secrets;
     }
 
@@ -213,7 +213,7 @@ impl MessageBuilder {
         }
         self.close_all(Ended::BrokenOff);
         self.message.stop_reason = StopReason::Error;
-        self.message.error_message = Some(redact(fault.text, &self.secrets));
+        self.message.error_message = Some(self.secrets.redact(&fault.text).into_owned());
         self.message.error = Some(fault.failure);
         self.end();
     }

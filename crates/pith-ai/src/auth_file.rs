@@ -101,6 +101,14 @@ impl AuthFile {
         (entry.get("type").and_then(Value::as_str) == Some("oauth")).then_some(entry)
     }
 
+    /// Returns the tokens of all logins, those among them that only renew others.
+    pub fn tokens(&self) -> Vec<String> {
+        let Ok(Some(Value::Object(document))) = locked_file::read(&self.file) else { return Vec::new() };
+        let logins = document.values().filter(|entry| entry.get("type").is_some_and(|kind| kind == "oauth"));
+        let tokens = logins.flat_map(|login| [login.get("access"), login.get("refresh")]);
+        tokens.filter_map(|token| token?.as_str().map(str::to_owned)).collect()
+    }
+
     /// Stores a login for a provider, in place of whatever there was.
     pub fn store_login(&self, lock: &FileLock, provider: &str, credentials: &Value) -> io::Result<()> {
         locked_file::update_locked(lock, &self.file, |object| {

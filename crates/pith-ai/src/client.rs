@@ -15,6 +15,7 @@ use std::time::Duration;
 use pith_agent::{CallOverrides, ModelClient};
 use pith_config::settings::{HandoffThinking, Settings};
 use pith_protocol::{AssistantEvent, ErrorKind, LlmCall};
+use pith_secrets::Secrets;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,8 @@ pub struct ClientOptions {
     pub tape: Tape,
     /// Called with things worth showing while a call runs. Must not block.
     pub notice: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
+    /// Learns the credentials of every call; none of them is in an error or a recording.
+    pub secrets: Arc<Secrets>,
 }
 
 impl fmt::Debug for ClientOptions {
@@ -75,7 +78,8 @@ impl From<&Settings> for ClientOptions {
         };
         let attribution = settings.enable_install_telemetry;
         let request = RequestOptions { budgets: settings.thinking_budgets, foreign_thinking, attribution };
-        ClientOptions { timeouts, request, proxy: settings.http_proxy.clone(), tape: Tape::from_env(), notice: None }
+        let (proxy, tape) = (settings.http_proxy.clone(), Tape::from_env());
+        ClientOptions { timeouts, request, proxy, tape, ..ClientOptions::default() }
     }
 }
 
@@ -235,7 +239,8 @@ impl Shared {
         let credentials = self.credentials(call, overrides).await.map_err(|text| Fault::new(ErrorKind::Auth, text))?;
         // Their `Debug` has names and no values.
         debug!(target: "pith::model", ?credentials, took = ?start.elapsed(), "credentials");
-        message.hide(secrets(&credentials, &call.model.base_url));
+        secrets(&credentials, &call.model.base_url).iter().for_each(|value| self.options.secrets.remember(value));
+        message.hide(self.options.secrets.clone());
         let http_call = HttpCall { shared: self, call, wire, credentials: &credentials, input_tokens };
         let answer = http_call.request(message).await?;
         http_call.read(answer, message, sender).await

@@ -99,7 +99,8 @@ pub fn variables(value: &str) -> Vec<String> {
     names.collect()
 }
 
-fn expand(value: &str, names: Variables<'_>) -> Result<String, Unresolved> {
+/// Puts the variables into a value that is no command.
+pub fn expand(value: &str, names: Variables<'_>) -> Result<String, Unresolved> {
     if is_legacy_name(value)
         && let Some(text) = names.get(value)
     {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_protocol::{ErrorKind, Model};
+use pith_secrets::{Secrets, is_secret_name};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use tokio::time::{Instant, sleep, timeout};
@@ -29,7 +30,7 @@ use crate::wire::{HttpRequest, Wire};
 pub use answer::{Answer, Refusal};
 pub use clients::Clients;
 pub(crate) use fault::timed_out;
-pub use fault::{redact, secrets};
+pub use fault::{secrets, without_scheme};
 pub use fetch::fetch_json;
 pub use record::Tape;
 pub use web::{Redirect, Web, WebRequest, WebResponse};
@@ -86,8 +87,10 @@ pub struct Outgoing<'a> {
     pub wire: &'a dyn Wire,
     pub model: &'a Model,
     pub request: &'a HttpRequest,
-    /// What must not be recorded, nor follow a redirect to another server.
+    /// What must not follow a redirect to another server.
     pub secrets: &'a [String],
+    /// What must not be recorded.
+    pub known_secrets: &'a Arc<Secrets>,
     /// Called when half the time for a response has passed.
     pub on_silence: &'a (dyn Fn(Duration) + Sync),
 }
@@ -176,7 +179,7 @@ impl Sender {
         let mut recording = match &self.tape {
             Tape::Record(directory) => {
                 let head = (status, headers.clone());
-                Some(Recording::start(directory, &self.counter, request, head, secrets.to_vec())?)
+                Some(Recording::start(directory, &self.counter, request, head, outgoing.known_secrets.clone())?)
             }
             Tape::Off | Tape::Replay(_) => None,
         };
@@ -281,12 +284,6 @@ fn header_map<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> Result<H
         map.insert(key, value);
     }
     Ok(map)
-}
-
-/// Whether a header of this name holds a secret.
-pub(crate) fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["auth", "key", "token", "secret", "cookie"].iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]

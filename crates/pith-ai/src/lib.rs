@@ -15,7 +15,6 @@ mod auth_file;
 mod config_value;
 mod credentials;
 mod key_command;
-mod secrets;
 
 // How they are spoken to: from a call to a request body, over HTTP, back to events.
 mod assemble;
@@ -54,5 +53,4 @@ pub use registry::{
     model_table,
 };
 pub use scripted::Scripts;
-pub use secrets::Secrets;
 pub use sse::{SseDecoder, SseEvent};

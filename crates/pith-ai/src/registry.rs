@@ -6,6 +6,7 @@
 
 mod address;
 mod auth;
+mod disclosure;
 mod listing;
 mod logins;
 mod offers;
@@ -21,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use pith_config::{AgentDir, Diagnostic, Environment, Settings};
 use pith_protocol::Model;
+use pith_secrets::Secrets;
 
 use crate::auth_file::{AuthFile, Entries};
 use crate::catalogue;
@@ -28,7 +30,6 @@ use crate::config_value;
 use crate::key_command::Commands;
 use crate::models_file::ProviderConfig;
 use crate::network;
-use crate::secrets::Secrets;
 
 pub use auth::{NO_KEY, NO_MODEL, key_variable};
 pub use listing::{model_catalogue, model_table};

@@ -9,6 +9,7 @@ mod limits;
 mod load;
 mod mcp;
 mod migrate;
+mod secrets;
 mod thinking;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ pub use keys::UnknownKey;
 pub use limits::Limits;
 pub use load::{LoadedSettings, file_with, load, session_dir, unknown_keys, written};
 pub use mcp::Mcp;
+pub use secrets::{Redact, SecretsSettings};
 pub use thinking::ThinkingBudgets;
 
 /// Every setting a headless agent acts on, with defaults filled in.
@@ -68,6 +70,7 @@ pub struct Settings {
     pub sandbox: Option<Value>,
     pub checkpoints: Checkpoints,
     pub telemetry: Telemetry,
+    pub secrets: SecretsSettings,
     /// The most turns of one run; unlimited when absent.
     pub max_turns: Option<u64>,
     /// What a session may use; a project only lowers it.
@@ -120,6 +123,7 @@ impl Default for Settings {
             sandbox: None,
             checkpoints: Checkpoints::default(),
             telemetry: Telemetry::default(),
+            secrets: SecretsSettings::default(),
             max_turns: None,
             limits: Limits::default(),
             tasks: Tasks::default(),

@@ -18,6 +18,8 @@ pub enum ExportError {
     InMemory,
     #[error("Nothing to export yet - start a conversation first")]
     Nothing,
+    #[error("Cannot read {}: {error}", .path.display())]
+    Read { path: PathBuf, error: io::Error },
     #[error("Cannot write {}: {error}", .path.display())]
     Write { path: PathBuf, error: io::Error },
 }

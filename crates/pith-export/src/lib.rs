@@ -7,6 +7,7 @@
 mod page;
 
 mod export;
+mod masked;
 
 mod outline;
 
@@ -30,4 +31,5 @@ mod words;
 mod html;
 
 pub use export::{ExportError, default_name, export};
+pub use masked::masked_copy;
 pub use page::{Page, render};

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pith_ai::Web;
 use pith_config::Environment;
+use pith_secrets::{Secrets, is_secret_name};
 use pith_tools::process::{CommandLine, Jobs, Piped};
 use pith_tools::sandbox::{CurrentSandbox, Variables as Passed};
 use tokio::io::AsyncReadExt;
@@ -34,6 +35,8 @@ pub struct Launch {
     pub web: Web,
     /// Variables with keys of models.
     pub hidden: Vec<String>,
+    /// Learns the credentials of servers.
+    pub secrets: Arc<Secrets>,
     /// Where sign-ins are kept.
     pub sign_ins: PathBuf,
     /// Who answers questions of servers, if anybody does.
@@ -62,8 +65,11 @@ impl Launch {
         let variables = values.variables();
         let mut environment = inherited(&self.environment, &self.hidden, stdio.inherits_env);
         let mut secrets = Vec::new();
-        for (name, value) in &stdio.env {
-            let value = values.resolve(value).await?;
+        for (name, written) in &stdio.env {
+            let value = values.resolve(written).await?;
+            if is_secret_name(name) || is_secret_reference(written) {
+                self.secrets.remember(&value);
+            }
             secrets.push(value.clone());
             environment.retain(|(other, _)| other != name);
             environment.push((name.clone(), value));
@@ -96,8 +102,13 @@ impl Launch {
         let confined = self.sandbox.confine(command, &self.jobs, Passed::Chosen);
         let started = confined.and_then(|command| self.jobs.spawn_piped(command));
         let pipes = started.map_err(|error| Failure::failed(format!("cannot start {program}: {error}")))?;
-        Ok(Launched { pipes, remarks: Remarks::hiding(&secrets) })
+        Ok(Launched { pipes, remarks: Remarks::hiding(&secrets, &self.secrets) })
     }
+}
+
+/// Whether a value comes from a command, or from a variable whose name says what it holds.
+fn is_secret_reference(written: &str) -> bool {
+    written.starts_with('!') || (written.contains('$') && is_secret_name(written))
 }
 
 /// Resolves the texts of one entry.
@@ -130,6 +141,7 @@ impl Values<'_> {
         for text in [&mut resolved.client_id, &mut resolved.client_secret, &mut resolved.scope].into_iter().flatten() {
             *text = self.resolve(text).await?;
         }
+        resolved.client_secret.iter().for_each(|secret| self.launch.secrets.remember(secret));
         Ok(resolved)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pith_ai::Secrets;
+use pith_secrets::Secrets;
 
 /// How much is kept per server.
 const MAX_BYTES: usize = 64 * 1024;
@@ -14,7 +14,10 @@ const MAX_LINE: usize = 4096;
 #[derive(Clone, Default)]
 pub struct Remarks {
     lines: Arc<Mutex<Lines>>,
-    secrets: Arc<Secrets>,
+    /// What the session knows.
+    known: Arc<Secrets>,
+    /// What the entry of the server holds: a name may be in it that is no secret elsewhere.
+    own: Arc<Secrets>,
 }
 
 struct Lines {
@@ -37,16 +40,16 @@ impl Remarks {
         remarks
     }
 
-    /// Creates an empty list that shows none of these values.
-    pub fn hiding(values: &[String]) -> Self {
-        let remarks = Remarks::default();
-        values.iter().for_each(|value| remarks.secrets.remember(value));
+    /// Creates an empty list that shows neither these values nor known secrets.
+    pub fn hiding(values: &[String], known: &Arc<Secrets>) -> Self {
+        let remarks = Remarks { known: known.clone(), ..Remarks::default() };
+        values.iter().for_each(|value| remarks.own.remember(value));
         remarks
     }
 
-    /// Hides one more value.
+    /// Lets everybody hide one more value.
     pub fn hide(&self, value: &str) {
-        self.secrets.remember(value);
+        self.known.remember(value);
     }
 
     /// Adds a line.
@@ -73,7 +76,7 @@ impl Remarks {
 
     /// Replaces every secret in a text.
     pub fn masked(&self, text: &str) -> String {
-        self.secrets.redact(text).into_owned()
+        self.known.redact(&self.own.redact(text)).into_owned()
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
@@ -87,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_stay_and_secrets_do_not_show() {
-        let remarks = Remarks::hiding(&["sk-12345678".to_owned(), "a".to_owned()]);
+        let remarks = Remarks::hiding(&["sk-12345678".to_owned(), "a".to_owned()], &Arc::default());
         remarks.push(b"key sk-12345678\r\n");
         remarks.push(b"\n");
         remarks.push("bad \u{fffd}".as_bytes());

@@ -9,6 +9,7 @@ use pith_agent::Tool;
 use pith_ai::Web;
 use pith_config::{Diagnostic, Environment};
 use pith_protocol::answers::McpServerState;
+use pith_secrets::Secrets;
 use pith_tools::process::{Jobs, Supervisor};
 use pith_tools::sandbox::CurrentSandbox;
 use pith_tools::shell::OutputDir;
@@ -35,6 +36,8 @@ pub struct Options {
     pub is_trusted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
     /// Returns the variables with keys of models.
     pub hidden: Box<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// Learns the credentials of servers.
+    pub secrets: Arc<Secrets>,
     /// The way to servers at an address.
     pub web: Web,
     /// Guards the programs.
@@ -246,6 +249,7 @@ impl Servers {
             environment: shared.options.places.environment.clone(),
             web: shared.options.web.clone(),
             hidden: (shared.options.hidden)(),
+            secrets: shared.options.secrets.clone(),
             sign_ins: shared.options.places.agent_dir.path().join("mcp-auth.json"),
             ask: shared.options.ask.clone(),
             sample: shared.options.sample.clone(),

@@ -21,13 +21,16 @@ impl Session {
         };
         let target = self.export_target(call.output_path, &file);
         let leaf = self.store.leaf().map(str::to_owned);
+        let secrets = self.models.registry().secrets();
         let (prompt, tools) = (self.project.prompt().clone(), self.tools.active().specs().clone());
         self.jobs.spawn_blocking(Job::Background, move || {
-            let answer = EntryTree::open(&file).map_err(CommandError::from).and_then(|(tree, _)| {
+            let answer = pith_export::masked_copy(&file, &secrets).map_err(|error| failure(&error));
+            let answer = answer.and_then(|copy| {
+                let (tree, _) = EntryTree::open(copy.path()).map_err(CommandError::from)?;
                 let page = Page {
                     tree: &tree,
                     leaf: leaf.as_deref(),
-                    system_prompt: Some(&prompt),
+                    system_prompt: Some(&secrets.redact(&prompt)),
                     tools: &tools,
                     app_version: env!("CARGO_PKG_VERSION"),
                 };

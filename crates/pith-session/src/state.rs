@@ -140,10 +140,6 @@ impl Session {
 
     pub(crate) fn report(&mut self, report: &StoreReport) {
         log_line(&report.message);
-        self.out.event(&Event::ExtensionError {
-            extension_path: "<session>".into(),
-            event: report.kind.event().into(),
-            error: Cow::Borrowed(&report.message),
-        });
+        self.tell_error("<session>", report.kind.event(), &report.message);
     }
 }

@@ -7,6 +7,7 @@ use pith_agent::control::with_limit;
 use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate, TraceContext};
 use pith_protocol::{Block, LimitUse, ToolSpec};
 use pith_sandbox::watch::CommandWatch;
+use pith_secrets::Stream;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -128,6 +129,8 @@ fn timeout(seconds: f64) -> Result<Duration, String> {
 pub(crate) struct Progress<'a> {
     sandbox: Option<&'a Sandbox>,
     limits: CommandLimits,
+    /// The output without secrets.
+    masked: Stream,
     decoder: Decoder,
     capture: Capture<'a>,
     update: ToolUpdate,
@@ -140,6 +143,7 @@ impl<'a> Progress<'a> {
         Progress {
             sandbox: workbench.sandbox.as_deref(),
             limits: workbench.call_options().limits,
+            masked: Stream::new(workbench.secrets.clone()),
             decoder: Decoder::without_mark(),
             capture: Capture::new(&workbench.output_dir),
             update,
@@ -150,9 +154,8 @@ impl<'a> Progress<'a> {
 
     /// Takes output that the host is not told of before the end.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        let tail = &mut self.capture.tail;
-        self.decoder.push(bytes, |text| tail.push(text));
-        self.capture.log(bytes);
+        let (capture, decoder) = (&mut self.capture, &mut self.decoder);
+        self.masked.push(bytes, |bytes| capture.take(decoder, bytes));
     }
 
     pub(crate) fn finish(self, ending: Ending, timeout: Option<Duration>) -> Outcome {
@@ -190,6 +193,8 @@ impl<'a> Progress<'a> {
     }
 
     fn complete(mut self) -> Captured {
+        let (capture, decoder) = (&mut self.capture, &mut self.decoder);
+        self.masked.finish(|bytes| capture.take(decoder, bytes));
         let tail = &mut self.capture.tail;
         self.decoder.finish(|text| tail.push(text));
         if self.has_unsent {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pith_secrets::Stream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +55,7 @@ pub async fn run_user_command(
     on_delta: impl FnMut(&str) -> bool,
 ) -> Result<UserBash, String> {
     let Started { running, .. } = start(workbench, command, Caller::Host, None)?;
-    let mut transcript = Transcript::new(&workbench.output_dir, on_delta);
+    let mut transcript = Transcript::new(workbench, on_delta);
     let ending = follow(running, &mut transcript, cancel, None, &CommandLimits::default())
         .await
         .map_err(|error| not_run(&error))?;
@@ -66,8 +67,8 @@ pub struct UserOutput<'a, F>(Transcript<'a, F>);
 
 impl<'a, F: FnMut(&str) -> bool> UserOutput<'a, F> {
     /// Creates the output. `on_delta` works as in [`run_user_command`].
-    pub fn new(kept_in: &'a OutputDir, on_delta: F) -> Self {
-        UserOutput(Transcript::new(kept_in, on_delta))
+    pub fn new(workbench: &'a Workbench, on_delta: F) -> Self {
+        UserOutput(Transcript::new(workbench, on_delta))
     }
 
     /// Takes the next bytes.
@@ -97,6 +98,8 @@ impl<'a, F: FnMut(&str) -> bool> UserOutput<'a, F> {
 struct Transcript<'a, F> {
     decoder: Decoder,
     sanitiser: Sanitiser,
+    /// The plain text without secrets: codes for colours must not hide one.
+    masked: Stream,
     capture: Capture<'a>,
     /// Plain text that was not passed on yet.
     pending: String,
@@ -105,11 +108,12 @@ struct Transcript<'a, F> {
 }
 
 impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
-    fn new(kept_in: &'a OutputDir, on_delta: F) -> Self {
+    fn new(workbench: &'a Workbench, on_delta: F) -> Self {
         Transcript {
             decoder: Decoder::without_mark(),
             sanitiser: Sanitiser::default(),
-            capture: Capture::new(kept_in),
+            masked: Stream::new(workbench.secrets.clone()),
+            capture: Capture::new(&workbench.output_dir),
             pending: String::new(),
             last_delta: None,
             on_delta,
@@ -117,9 +121,11 @@ impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
     }
 
     fn finish(mut self, ending: Ending) -> UserBash {
-        let before = self.pending.len();
+        let (mut plain, before) = (String::new(), self.pending.len());
         let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);
-        self.decoder.finish(|text| sanitiser.push(text, pending));
+        self.decoder.finish(|text| sanitiser.push(text, &mut plain));
+        self.masked.push(plain.as_bytes(), |bytes| pending.push_str(&String::from_utf8_lossy(bytes)));
+        self.masked.finish(|bytes| pending.push_str(&String::from_utf8_lossy(bytes)));
         self.keep(before);
         if !self.pending.is_empty() {
             self.flush();
@@ -158,9 +164,11 @@ impl<'a, F: FnMut(&str) -> bool> Transcript<'a, F> {
 
 impl<F: FnMut(&str) -> bool> Listener for Transcript<'_, F> {
     fn output(&mut self, bytes: &[u8]) {
-        let before = self.pending.len();
+        let (mut plain, before) = (String::new(), self.pending.len());
         let (sanitiser, pending) = (&mut self.sanitiser, &mut self.pending);
-        self.decoder.push(bytes, |text| sanitiser.push(text, pending));
+        self.decoder.push(bytes, |text| sanitiser.push(text, &mut plain));
+        // Whole characters come out, because whole characters went in.
+        self.masked.push(plain.as_bytes(), |bytes| pending.push_str(&String::from_utf8_lossy(bytes)));
         self.keep(before);
     }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use pith_agent::blocking;
 use pith_checkpoints::Recorder;
 use pith_protocol::ImageBlock;
+use pith_secrets::Secrets;
 use tokio::sync::Semaphore;
 
 use crate::bridge::Bridge;
@@ -33,6 +34,8 @@ pub struct Workbench {
     /// Commands that may still have processes; ended by [`Jobs::shutdown_all`].
     pub jobs: Arc<Jobs>,
     pub auto_resize_images: bool,
+    /// What must not be in results and in the output of commands.
+    pub secrets: Option<Arc<Secrets>>,
     pub(crate) seen: Arc<SeenFiles>,
     pub(crate) mutations: Arc<MutationQueue>,
     /// One image is decoded at a time, because each may take hundreds of megabytes.
@@ -60,6 +63,8 @@ pub struct WorkbenchOptions {
     pub supervisor: Option<Supervisor>,
     pub sandbox: Option<Arc<Sandbox>>,
     pub checkpoints: Option<Arc<Recorder>>,
+    /// What must not be in results and in the output of commands.
+    pub secrets: Option<Arc<Secrets>>,
 }
 
 impl Default for WorkbenchOptions {
@@ -75,6 +80,7 @@ impl Default for WorkbenchOptions {
             supervisor: None,
             sandbox: None,
             checkpoints: None,
+            secrets: None,
         }
     }
 }
@@ -114,6 +120,7 @@ impl Workbench {
             checkpoints: options.checkpoints,
             jobs: Jobs::new(options.supervisor, options.keep_background).into(),
             auto_resize_images: options.auto_resize_images,
+            secrets: options.secrets,
             seen: SeenFiles::new(options.warn_changed_files).into(),
             mutations: Arc::default(),
             decoding: Semaphore::new(1).into(),
@@ -134,6 +141,7 @@ impl Workbench {
             checkpoints: options.checkpoints,
             jobs: self.jobs.clone(),
             auto_resize_images: options.auto_resize_images,
+            secrets: options.secrets,
             seen: self.seen.clone(),
             mutations: self.mutations.clone(),
             decoding: self.decoding.clone(),
@@ -156,6 +164,7 @@ impl Workbench {
             checkpoints: self.checkpoints.clone(),
             jobs: self.jobs.clone(),
             auto_resize_images: self.auto_resize_images,
+            secrets: self.secrets.clone(),
             seen: self.seen.clone(),
             mutations: self.mutations.clone(),
             decoding: self.decoding.clone(),

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 /// Whether a terminal, or a reader, could take a character for an order.
 ///
@@ -53,12 +54,29 @@ pub fn push_visible(char: char, shown: &mut String) {
     }
 }
 
+/// What texts for stderr pass first; the program sets it once.
+static STDERR_FILTER: OnceLock<Filter> = OnceLock::new();
+
+/// Changes a text on its way out.
+pub type Filter = for<'a> fn(&'a str) -> Cow<'a, str>;
+
+/// Lets every text for stderr pass a filter first. The first one stays.
+pub fn filter_stderr(filter: Filter) {
+    let _ = STDERR_FILTER.set(filter);
+}
+
+/// Returns what stderr may show of a text.
+pub fn for_stderr(text: &str) -> Cow<'_, str> {
+    STDERR_FILTER.get().map_or(Cow::Borrowed(text), |filter| filter(text))
+}
+
 /// Writes to stderr; text for a terminal in its visible form, text for a file or a host as it is.
 ///
 /// Nobody is left to tell that stderr cannot be written; `eprint` would panic.
 pub fn write_stderr(text: &str) {
+    let text = for_stderr(text);
     let mut stderr = io::stderr().lock();
-    let shown = if stderr.is_terminal() { visible(text) } else { Cow::Borrowed(text) };
+    let shown = if stderr.is_terminal() { visible(&text) } else { Cow::Borrowed(&*text) };
     let _ = stderr.write_all(shown.as_bytes()).and_then(|()| stderr.flush());
 }
 

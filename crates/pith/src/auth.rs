@@ -3,12 +3,12 @@
 mod keys;
 mod setup;
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use pith_ai::{AuthStatus, Credentials, Registry, Stored, select};
 use pith_config::{Environment, settings};
 use pith_protocol::json;
+use pith_secrets::Secrets;
 use serde::Serialize;
 
 use crate::cli::{Cli, duration};
@@ -62,9 +62,9 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     let environment = Environment::of_process();
     let agent_dir = agent_dir(rpc::dialect(&Cli::default(), program)?, &environment);
     let settings = settings::load(&agent_dir, &crate::current_dir()?, false).settings;
-    let registry = Registry::load(&agent_dir, environment, &settings);
+    let registry = Registry::load(&agent_dir, environment, &settings).telling(Secrets::of_process());
     if arguments == ["setup"] {
-        return setup::run(&Arc::new(registry), &settings);
+        return setup::run(&registry, &settings);
     }
     if let Some(change) = change {
         return change.carry_out(&registry);

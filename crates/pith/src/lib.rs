@@ -25,6 +25,7 @@ mod project;
 mod rpc;
 mod sandbox;
 mod schema;
+mod secrets_file;
 mod sessions;
 mod telemetry;
 mod tour;
@@ -38,6 +39,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use cli::{Action, Cli, Mode};
 use pith_config::Environment;
+use pith_secrets::Secrets;
 use pith_tools::process::{SUPERVISOR_ARGUMENT, supervisor_main};
 use pith_visible::{visible, write_stderr};
 use program::Program;
@@ -67,6 +69,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
     let arguments = program::utf8(arguments)?;
     let mode = program.is_rpc().then_some(Mode::Rpc);
     let cli = Cli::parse_in(mode, arguments).map_err(anyhow::Error::msg)?;
+    mask_stderr();
     log::install(cli.verbose, &Environment::of_process());
     for warning in &cli.warnings {
         warn(&format!("Warning: {warning}"));
@@ -138,6 +141,11 @@ fn current_dir() -> anyhow::Result<PathBuf> {
         }
         _ => anyhow::Error::new(error).context("cannot tell the current directory"),
     })
+}
+
+/// Keeps known secrets out of whatever is written to stderr from now on.
+fn mask_stderr() {
+    pith_visible::filter_stderr(|text| Secrets::of_process().redact(text));
 }
 
 /// Prints one line to stderr.

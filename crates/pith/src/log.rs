@@ -7,9 +7,10 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::sync::Mutex;
+use std::sync::Arc;
 
 use pith_config::Environment;
+use pith_secrets::Secrets;
 use pith_visible::write_stderr;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
@@ -59,7 +60,10 @@ fn filter(wish: &str) -> Result<Targets, String> {
 fn writer(path: Option<String>) -> BoxMakeWriter {
     match path.as_deref().map(open) {
         None => BoxMakeWriter::new(|| Stderr),
-        Some(Ok(file)) => BoxMakeWriter::new(Mutex::new(file)),
+        Some(Ok(file)) => {
+            let file = Arc::new(file);
+            BoxMakeWriter::new(move || LogFile(file.clone()))
+        }
         Some(Err(error)) => {
             warn(&format!("Warning: PITH_LOG_FILE: {error}; the log goes to stderr"));
             BoxMakeWriter::new(|| Stderr)
@@ -70,6 +74,21 @@ fn writer(path: Option<String>) -> BoxMakeWriter {
 /// Opens a log for appending. Nobody else may read it: it has paths, commands and names of models.
 fn open(path: &str) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
+}
+
+/// Whole lines for a file, without known secrets.
+struct LogFile(Arc<File>);
+
+impl io::Write for LogFile {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(lines);
+        io::Write::write_all(&mut &*self.0, Secrets::of_process().redact(&text).as_bytes())?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Whole lines for stderr, in their visible form on a terminal.

@@ -62,14 +62,20 @@ impl HttpCall<'_> {
             let request = hooks::change_request(call, self.wire, request).await?;
             let (url, n_bytes) = (network::place(&request.url), request.body.len());
             debug!(target: "pith::model", api = %model.api, %url, n_bytes, tokens = self.input_tokens, "request");
-            let outgoing =
-                Outgoing { wire: self.wire, model, request: &request, secrets: &secrets, on_silence: &on_silence };
+            let outgoing = Outgoing {
+                wire: self.wire,
+                model,
+                request: &request,
+                secrets: &secrets,
+                known_secrets: &self.shared.options.secrets,
+                on_silence: &on_silence,
+            };
             let refusal = match self.shared.sender.send(outgoing).await {
                 Ok(answer) => {
                     hooks::report_response(call, answer.status(), answer.headers()).await;
                     return Ok(answer);
                 }
-                Err(refusal) => refusal.redacted(&secrets),
+                Err(refusal) => refusal.redacted(&self.shared.options.secrets),
             };
             if let Some((status, _)) = &refusal.answer {
                 hooks::report_response(call, *status, &refusal.headers).await;

@@ -4,10 +4,11 @@ use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
+use pith_secrets::Secrets;
 use tokio::time::timeout;
 
 use super::record::Recording;
-use super::{fault, header, redact};
+use super::{fault, header};
 use crate::failure::Fault;
 
 /// An accepted request whose body is to be read.
@@ -41,9 +42,9 @@ pub struct Refusal {
 
 impl Refusal {
     /// Returns the same without secrets that the server has echoed.
-    pub fn redacted(mut self, secrets: &[String]) -> Self {
-        self.fault.text = redact(self.fault.text, secrets);
-        self.answer = self.answer.map(|(status, body)| (status, redact(body.into(), secrets).into()));
+    pub fn redacted(mut self, secrets: &Secrets) -> Self {
+        self.fault.text = secrets.redact(&self.fault.text).into_owned();
+        self.answer = self.answer.map(|(status, body)| (status, secrets.redact(&body).into()));
         self
     }
 }

@@ -7,14 +7,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use pith_protocol::ErrorKind;
+use pith_secrets::{MASK, Secrets, is_secret_name};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{is_secret_name, redact};
 use crate::failure::Fault;
 use crate::wire::HttpRequest;
 
@@ -63,7 +64,7 @@ pub(super) struct Recorded {
 #[derive(Debug)]
 pub(super) struct Recording {
     path: PathBuf,
-    secrets: Vec<String>,
+    secrets: Arc<Secrets>,
     body: Vec<u8>,
 }
 
@@ -74,7 +75,7 @@ impl Recording {
         counter: &Counter,
         request: &HttpRequest,
         (status, headers): (u16, Vec<(String, String)>),
-        secrets: Vec<String>,
+        secrets: Arc<Secrets>,
     ) -> Result<Self, Fault> {
         let failed = |path: &Path, error| {
             Fault::new(ErrorKind::InvalidRequest, format!("recording {}: {error}", path.display()))
@@ -94,8 +95,8 @@ impl Recording {
             "status": status,
             "responseHeaders": shown(headers.iter().map(|(name, value)| (name.as_str(), value.as_str()))),
         });
-        let text = redact(exchange.to_string(), &secrets);
-        fs::write(&path, text).map_err(|error| failed(&path, error))?;
+        let text = exchange.to_string();
+        fs::write(&path, &*secrets.redact(&text)).map_err(|error| failed(&path, error))?;
         Ok(Recording { path: path.with_extension("body"), secrets, body: Vec::new() })
     }
 
@@ -108,15 +109,15 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         // Kept until the end, because a secret may lie across two pieces.
-        let body = String::from_utf8_lossy(&self.body).into_owned();
+        let body = String::from_utf8_lossy(&self.body);
         // The call itself went well, so a failure here is not reported.
-        let _ = fs::write(&self.path, redact(body, &self.secrets));
+        let _ = fs::write(&self.path, &*self.secrets.redact(&body));
     }
 }
 
 /// Returns headers as a JSON object; secret values are left out.
 fn shown<'a>(headers: impl Iterator<Item = (&'a str, &'a str)>) -> Map<String, Value> {
-    let value = |name: &str, value: &str| if is_secret_name(name) { "[redacted]".to_owned() } else { value.to_owned() };
+    let value = |name: &str, value: &str| if is_secret_name(name) { MASK.to_owned() } else { value.to_owned() };
     headers.map(|(name, text)| (name.to_owned(), json!(value(name, text)))).collect()
 }
 

@@ -9,9 +9,9 @@ use pith_protocol::ErrorKind;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, Url};
 
-use super::is_secret_name;
 use crate::failure::Fault;
 use crate::network;
+use pith_secrets::is_secret_name;
 
 /// How many redirects one request follows.
 const MAX_REDIRECTS: usize = 5;

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use pith_protocol::Model;
+use pith_secrets::is_secret_name;
 
 use super::address::is_private;
 use super::offers::{Offer, placeholders};
@@ -14,6 +15,7 @@ use super::{CredentialOrigin, Registry, Tables};
 use crate::auth_file::{Entries, Stored};
 use crate::config_value::{self, Variables};
 use crate::credentials::{CredentialSource, Credentials};
+use crate::http::without_scheme;
 use crate::key_command::Reuse;
 use crate::models_file::{Headers, ProviderConfig};
 use crate::network;
@@ -204,8 +206,8 @@ impl Registry {
         }
         let text = config_value::resolve(value, names, &self.commands, Reuse::Never).await;
         let text = text.map_err(|unresolved| unresolved.about(subject()))?;
-        if text != value || is_auth_header(name) {
-            self.secrets.remember(text.strip_prefix("Bearer ").unwrap_or(&text));
+        if text != value || is_secret_name(name) {
+            self.secrets.remember(without_scheme(&text));
         }
         Ok(Some(text))
     }

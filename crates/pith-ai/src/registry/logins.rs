@@ -71,6 +71,9 @@ impl Registry {
         if !fresh.is_object() {
             return Err(format!("{} (the renewed login is not an object)", Missing::Expired.text(provider)));
         }
+        // The new tokens may be in a text before a request has used them.
+        let tokens = ["access", "refresh"].map(|name| fresh.get(name).and_then(Value::as_str));
+        tokens.into_iter().flatten().for_each(|token| self.secrets.remember(token));
         self.auth.store_login(&lock, provider, &fresh).map_err(|error| format!("auth.json: {error}"))?;
         Ok(fresh)
     }

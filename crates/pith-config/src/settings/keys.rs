@@ -10,7 +10,7 @@ use pith_protocol::{
 };
 use serde_json::{Map, Value};
 
-use super::{CheckpointMode, DefaultTrust, Fsync, HandoffThinking};
+use super::{CheckpointMode, DefaultTrust, Fsync, HandoffThinking, Redact};
 use crate::diagnostic::Diagnostic;
 use crate::near::near;
 
@@ -142,6 +142,8 @@ const KEYS: &[Key] = &[
     user_key("checkpoints.maxTotalMb", Kind::Count),
     user_key("checkpoints.maxAgeDays", Kind::Count),
     user_key("telemetry.enabled", Kind::Flag),
+    user_key("secrets.redact", Kind::Word(Redact::WORDS)),
+    user_key("secrets.enabled", Kind::Flag),
     key("maxTurns", Kind::Count),
     // These are read by `limits`, where a mistake refuses prompts.
     key("limits.turns", Kind::Count),

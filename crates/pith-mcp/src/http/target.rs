@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use pith_ai::{Redirect, Web, WebRequest, WebResponse};
+use pith_secrets::is_secret_name;
 use tracing::debug;
 use url::Url;
 
@@ -88,7 +89,10 @@ impl Target {
                 "url: http:// would show the credentials to everybody on the way; use https://",
             ));
         }
-        let remarks = Remarks::hiding(&secrets(&url, &headers));
+        let remarks = Remarks::hiding(&secrets(&url, &headers), &launch.secrets);
+        let secret_headers = headers.iter().filter(|(name, _)| is_secret_name(name));
+        let tokens = secret_headers.map(|(_, value)| value.split_once(' ').map_or(&**value, |(_, token)| token));
+        tokens.chain(url.password()).for_each(|secret| launch.secrets.remember(secret));
         let is_signed = headers.iter().any(|(name, _)| is_authorization(name));
         let is_safe = url.scheme() == "https" || is_loopback(&url);
         let sign_in = match &remote.oauth {

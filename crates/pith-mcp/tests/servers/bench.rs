@@ -57,6 +57,7 @@ impl Bench {
             given: Given::default(),
             is_trusted: Box::new(|_| true),
             hidden: Box::new(|| vec!["ANTHROPIC_API_KEY".to_owned()]),
+            secrets: Arc::default(),
             web: Web::default().patient(),
             sandbox: pith_tools::sandbox::CurrentSandbox::default(),
             supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),

@@ -7,7 +7,6 @@ use pith_ext::{
     DiscoveredPath, DiscoveredResources, ExtensionHandle, ExtensionHost, ExtensionSource, LoadError, LoadReport,
     Loading,
 };
-use pith_protocol::Event;
 use pith_resources::ContributedPath;
 
 use super::{Engine, LoadingExtensions};
@@ -132,11 +131,7 @@ impl Session {
         let has_errors = !self.extensions.errors.is_empty();
         for error in self.extensions.errors.clone() {
             log_line(&error.in_full());
-            self.out.event(&Event::ExtensionError {
-                extension_path: error.path.into(),
-                event: "load".into(),
-                error: error.error.into(),
-            });
+            self.tell_error(&error.path, "load", &error.error);
         }
         if has_errors {
             log_line("the session goes on without it: mend it and /reload, or start without extensions (pith -ne)");

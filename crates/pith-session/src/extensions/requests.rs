@@ -2,7 +2,6 @@
 
 use pith_ext::{ExtensionError, FromExtension};
 use pith_protocol::Event;
-use std::borrow::Cow;
 
 use super::ReloadReply;
 use crate::activity::AfterSettled;
@@ -82,11 +81,14 @@ impl Session {
         if let Some(stack) = &error.stack {
             log_line(&format!("{}: {}: {}\n{stack}", error.path, error.event, error.error));
         }
-        self.out.event(&Event::ExtensionError {
-            extension_path: Cow::Borrowed(&error.path),
-            event: Cow::Borrowed(&error.event),
-            error: Cow::Borrowed(&error.error),
-        });
+        self.tell_error(&error.path, &error.event, &error.error);
+    }
+
+    /// Tells the host that something has gone wrong beside the work, without secrets that the text may quote.
+    pub(crate) fn tell_error(&mut self, path: &str, event: &str, error: &str) {
+        let secrets = self.models.registry().secrets();
+        let error = secrets.redact(error);
+        self.out.event(&Event::ExtensionError { extension_path: path.into(), event: event.into(), error });
     }
 }
 

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use pith_agent::{Queue, Tool};
 use pith_config::{Diagnostic as Finding, Settings};
-use pith_protocol::Event;
 use pith_protocol::answers::{Commands, Diagnostic, Diagnostics, ResourceChange};
 use pith_protocol::commands::{GetCommands, GetDiagnostics};
 use pith_resources::{ActiveTool, CommandEntry, ContributedPath, PromptParts, Question, Resources};
@@ -114,11 +113,7 @@ impl Session {
             Cow::Borrowed(_) => None,
         };
         if let Some(failure) = failure {
-            self.out.event(&Event::ExtensionError {
-                extension_path: failure.path.to_string_lossy(),
-                event: failure.event.into(),
-                error: Cow::Borrowed(&failure.message),
-            });
+            self.tell_error(&failure.path.to_string_lossy(), failure.event, &failure.message);
         }
         expanded.unwrap_or(text)
     }
@@ -211,6 +206,8 @@ impl Session {
         all.extend(self.mcp_diagnostics().iter().map(shown::finding));
         all.extend(self.extensions.errors.iter().map(shown::unloaded));
         all.extend(self.tracer.as_ref().and_then(|tracer| tracer.problem()).map(shown::untraceable));
+        let secrets = self.models.registry().secrets();
+        all.iter_mut().for_each(|found| found.message = secrets.redact(&found.message).into_owned());
         self.answer(reply, Ok(Diagnostics { diagnostics: all }));
     }
 }

@@ -15,6 +15,7 @@ use crate::extensions::{Observer, Prompted};
 use crate::limits::limited;
 use crate::outbox::Room;
 use crate::rules::RuleGuard;
+use crate::run::masking::Masking;
 use crate::tools::images;
 
 /// What a run sends to the session.
@@ -50,6 +51,7 @@ pub(crate) struct SessionLink {
     pub observer: Option<Observer>,
     /// The stream rules, if there are any.
     pub rules: Option<RuleGuard>,
+    pub masking: Masking,
 }
 
 impl SessionLink {
@@ -109,6 +111,7 @@ impl SessionLink {
 
 impl Link for SessionLink {
     async fn emit(&mut self, event: RunEvent) {
+        let event = self.masking.event(event);
         match &event {
             RunEvent::TurnStart => {
                 if self.n_turns > 0 {
@@ -142,13 +145,15 @@ impl Link for SessionLink {
     }
 
     async fn conclude(&mut self, message: Arc<Message>) -> Arc<Message> {
+        let message = self.masking.message(message);
         let message = self.tell_limit(message).await;
         let message = match &self.rules {
             Some(rules) => rules.conclude(message),
             None => message,
         };
         let message = match &mut self.observer {
-            Some(observer) => observer.message_end(message).await,
+            // Extensions may put something into it.
+            Some(observer) => self.masking.message(observer.message_end(message).await),
             None => message,
         };
         let entry = self.ask(|written| FromRun::Event(RunEvent::MessageEnd(message.clone()), Some(written))).await;

@@ -4,6 +4,7 @@ mod end;
 mod events;
 mod late_failure;
 mod link;
+mod masking;
 mod request;
 mod retry;
 
@@ -102,6 +103,7 @@ impl Session {
                 .extension_handle()
                 .map(|handle| Observer::new(handle.clone(), self.store.id().to_owned(), cancel.clone())),
             rules: self.rules.guard(),
+            masking: self.masking(),
         };
         let token = cancel.clone();
         let (opening, inputs) = (start.opening, start.input.into_iter().collect());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
+use super::decode::Decoder;
 use super::spill::{Bounds, OutputDir, Spill};
 use super::tail::Tail;
 use crate::truncate::{Limits, TruncatedBy, Truncation, size};
@@ -26,6 +27,12 @@ enum Full {
 impl<'a> Capture<'a> {
     pub fn new(directory: &'a OutputDir) -> Self {
         Capture { tail: Tail::default(), directory, full: Full::InMemory(Vec::new()) }
+    }
+
+    /// Adds bytes to the tail and the log.
+    pub fn take(&mut self, decoder: &mut Decoder, bytes: &[u8]) {
+        decoder.push(bytes, |text| self.tail.push(text));
+        self.log(bytes);
     }
 
     /// Adds bytes to the log; the tail has them already.

@@ -15,6 +15,7 @@ use pith_ext::{
     LoadReport, LoadedExtension, Loading, Mode, Requests, TrustDecision,
 };
 use pith_protocol::host::UiAnswer;
+use pith_secrets::Secrets;
 use pith_session::{
     LoadingExtensions, RunningExtensions, answer_from_registry, model_auth, register_provider, serve_fetch,
     serve_model_request, serve_tool,
@@ -80,13 +81,14 @@ struct EarlyServices {
 
 impl EarlyServices {
     fn registry(&mut self) -> &Arc<Registry> {
-        let load = || Arc::new(Registry::load(&self.agent_dir, self.environment.clone(), &self.settings));
-        self.registry.get_or_insert_with(load)
+        let load = || Registry::load(&self.agent_dir, self.environment.clone(), &self.settings);
+        self.registry.get_or_insert_with(|| load().telling(Secrets::of_process()))
     }
 
     /// Makes a client for the models of the registry. Providers of extensions are not registered yet.
     fn client(&mut self) -> Arc<dyn ModelClient> {
-        let (registry, options) = (self.registry().clone(), ClientOptions::from(&self.settings));
+        let registry = self.registry().clone();
+        let options = ClientOptions { secrets: registry.secrets(), ..ClientOptions::from(&self.settings) };
         Arc::new(Providers::with_clients(registry, options, Scripts::default(), self.clients.clone()))
     }
 

@@ -10,6 +10,7 @@ use pith_mcp::config::Places;
 use pith_mcp::{Options, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServers};
 use pith_protocol::json;
+use pith_secrets::Secrets;
 use pith_tools::process::Supervisor;
 use pith_tools::sandbox::Oversight;
 use serde_json::{Map, Value};
@@ -66,7 +67,8 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
 fn connected(cli: &Cli, places: Places, work: impl AsyncFnOnce(Servers) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     let mut project = Project::new(cli, &places.agent_dir, &places.environment, None);
     let settings = project.settings(&places.cwd).settings;
-    let registry = Registry::load(&places.agent_dir, places.environment.clone(), &settings);
+    let registry =
+        Registry::load(&places.agent_dir, places.environment.clone(), &settings).telling(Secrets::of_process());
     let is_trusted = project.trusts(&places.cwd);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

@@ -16,6 +16,7 @@ use pith_ext::registry::McpServerInfo;
 use pith_mcp::config::{Given, KnownServers, Places, Registered, RegisteredServer};
 use pith_mcp::{Options, PendingSignIn, PromptCommand, Servers, Wanted};
 use pith_protocol::answers::{McpServer, McpServerState};
+use pith_secrets::Secrets;
 use pith_session::{FromMcp, McpInput, McpPage, McpPrompt, McpServers, McpSetup};
 use pith_tools::sandbox::Oversight;
 use serde_json::{Map, Value};
@@ -91,6 +92,7 @@ fn options(
         given: given(cli),
         is_trusted,
         hidden,
+        secrets: Secrets::of_process().clone(),
         web: Web::default().patient(),
         supervisor: oversight.supervisor,
         sandbox: oversight.sandbox,

@@ -280,8 +280,9 @@ impl Painter {
 
     /// Draws on stderr. A terminal that is gone is noticed elsewhere: by a signal, or when answers cannot be written.
     fn draw(&mut self, text: &Styled) {
+        let text = pith_visible::for_stderr(text.as_str());
         let mut stderr = io::stderr().lock();
-        let _ = stderr.write_all(text.as_str().as_bytes()).and_then(|()| stderr.flush());
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     }
 
     /// Starts a text for the stream of answers.

@@ -23,6 +23,7 @@ use pith_ext::Discovery;
 use pith_mcp::config::Places;
 use pith_protocol::ThinkingLevel;
 use pith_resources::HOST_ANSWER_LIMIT;
+use pith_secrets::Secrets;
 use pith_session::{
     Contributed, Outbox, ProjectFiles, ReloadReason, RunningExtensions, SessionParts, SessionPlaces, ToolChoice,
 };
@@ -41,6 +42,7 @@ use crate::extensions::{Extensions, Loader, Search};
 use crate::mcp::{self, User};
 use crate::project::{Ask, Project};
 use crate::sandbox::Sandboxes;
+use crate::secrets_file;
 use crate::sessions::{self, SessionName};
 use crate::telemetry::SessionTelemetry;
 use crate::warn;
@@ -172,7 +174,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     let mut files =
         project.read_with_settings(&cwd, loaded, &Contributed::default(), |settings| choices.options(settings));
     files.diagnostics.extend(sandboxes.findings(&cwd));
-    let registry = Arc::new(Registry::load(&agent_dir, environment.clone(), &files.settings));
+    let registry = Registry::load(&agent_dir, environment.clone(), &files.settings).telling(Secrets::of_process());
+    secrets_file::learn(&agent_dir);
     registry.diagnostics().iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
     let telemetry = shared.telemetry.session(&files.settings, &environment, &registry);
     telemetry.problems.iter().for_each(|found| warn(&format!("Warning: {}", found.message)));
@@ -180,7 +183,8 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
     loader.bind(&extension_flags, &registry).await;
     let clients = shared.clients(files.settings.http_proxy.as_ref());
     let scripts = scripts(&cli, &registry)?;
-    let client = Providers::with_clients(registry.clone(), client_options(&files.settings), scripts, clients);
+    let client =
+        Providers::with_clients(registry.clone(), client_options(&files.settings, &registry), scripts, clients);
     let start = choose_model(&cli, &registry, &files.settings, &store, &mut loader, &extension_flags).await?;
     let running = loader.into_running();
     let recorded = store.settings().thinking_level.as_deref().and_then(ThinkingLevel::parse);
@@ -260,9 +264,9 @@ pub fn agent_dir(dialect: &Dialect, environment: &Environment) -> AgentDir {
     AgentDir::locate(dialect.layout, environment)
 }
 
-fn client_options(settings: &Settings) -> ClientOptions {
+fn client_options(settings: &Settings, registry: &Registry) -> ClientOptions {
     let notice: Arc<dyn Fn(Notice) + Send + Sync> = Arc::new(|notice| warn(&format!("pith: {notice}")));
-    ClientOptions { notice: Some(notice), ..ClientOptions::from(settings) }
+    ClientOptions { notice: Some(notice), secrets: registry.secrets(), ..ClientOptions::from(settings) }
 }
 
 impl OpenedSession {

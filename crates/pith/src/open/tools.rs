@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pith_ai::Registry;
+use pith_config::settings::Redact;
 use pith_config::{AgentDir, Environment, Settings};
 use pith_session::{MadeTools, MakeTools};
 use pith_tools::sandbox::Oversight;
@@ -28,6 +29,7 @@ impl ToolMaker {
     /// Makes the tools of a directory whose sandbox is the current one.
     pub fn make(&self, cwd: &Path, settings: &Settings, before: Option<&Workbench>) -> MadeTools {
         let mut options = workbench_options(cwd, &self.environment, settings, self.sandboxes.oversight());
+        options.secrets = (settings.secrets.redact() == Redact::All).then(|| self.registry.secrets());
         if let Some(roots) = &mut options.roots {
             roots.extend_from_slice(&self.additional_roots);
         }

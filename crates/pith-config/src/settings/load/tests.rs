@@ -52,6 +52,7 @@ fn every_key_reaches_its_field() {
         "limits": {"tokens": 7, "strict": true},
         "checkpoints": {"mode": "workspace", "maxFiles": 1, "maxFileMb": 2, "maxTotalMb": 3, "maxAgeDays": 4},
         "telemetry": {"enabled": true},
+        "secrets": {"redact": "all", "enabled": true},
         "tasks": {"todoClearDelay": 0.5},
         "mcp": {"startupWait": 2.5},
         "extensionLimits": {"executionMs": 11, "handlerMs": 12, "observerMs": 13, "factoryMs": 14, "shutdownMs": 15,
@@ -108,6 +109,7 @@ fn every_key_reaches_its_field() {
         sandbox: None,
         tools: Tools { root: vec!["/w".into()] },
         telemetry: Telemetry { enabled: true },
+        secrets: SecretsSettings { redact: Redact::All, enabled: true },
         checkpoints: Checkpoints {
             mode: CheckpointMode::Workspace,
             max_files: 1,
