@@ -41,8 +41,11 @@ impl Editor {
     fn start(home: TempHome) -> Self {
         let (provider, model) = (Api::Anthropic.provider(), Api::Anthropic.model());
         let agent = home.agent().display().to_string();
-        let builder =
-            Host::builder(&*PROGRAM).home(&home).env("PITH_AGENT_DIR", &agent).timeout(Duration::from_secs(120));
+        let builder = Host::builder(&*PROGRAM)
+            .home(&home)
+            .env("PITH_AGENT_DIR", &agent)
+            .env("PITH_DUMPABLE", "1")
+            .timeout(Duration::from_secs(120));
         let host = builder.args(["acp", "--provider", provider, "--model", model]).spawn();
         Editor { host, home, n_sent: 0 }
     }

@@ -59,7 +59,11 @@ fn home(server: &ModelServer, n_servers: usize) -> TempHome {
 fn start(home: &TempHome) -> Host {
     let (provider, model) = (Api::Anthropic.provider(), Api::Anthropic.model());
     let agent = home.agent().display().to_string();
-    let builder = Host::builder(&*PROGRAM).home(home).env("PITH_AGENT_DIR", &agent).timeout(Duration::from_secs(120));
+    let builder = Host::builder(&*PROGRAM)
+        .home(home)
+        .env("PITH_AGENT_DIR", &agent)
+        .env("PITH_DUMPABLE", "1")
+        .timeout(Duration::from_secs(120));
     builder.args(["--mode", "rpc", "--provider", provider, "--model", model]).spawn()
 }
 

@@ -55,6 +55,7 @@ pub fn main() -> ExitCode {
     // An extension that starts the agent again as Node would passes the script path it was given.
     let _ = arguments.next_if(|first| first == pith_ext::SCRIPT);
     lifecycle::outlive_file_size_limit();
+    lifecycle::close_memory(&Environment::of_process());
     match run(&program, arguments.collect()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use pith_config::Environment;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,21 @@ pub fn outlive_file_size_limit() {
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     }
 }
+
+/// Makes memory and environment of this process unreadable for others of the same user, who would find keys there. What
+/// it starts is not concerned. `PITH_DUMPABLE=1` leaves it open, for debuggers and core dumps.
+#[cfg(target_os = "linux")]
+pub fn close_memory(environment: &Environment) {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if environment.get("PITH_DUMPABLE").as_deref() != Some("1") {
+        // A kernel that does not know it leaves everything as it was.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+/// Only Linux has a way to do this.
+#[cfg(not(target_os = "linux"))]
+pub fn close_memory(_environment: &Environment) {}
 
 /// Decides the exit code and fires the stop token.
 #[derive(Clone, Default)]

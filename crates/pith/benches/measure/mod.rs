@@ -16,7 +16,7 @@ pub static PROGRAM: LazyLock<String> =
 
 /// A pith in a home, with generous timeouts.
 pub fn builder(home: &TempHome) -> HostBuilder {
-    Host::builder(&*PROGRAM).rpc(Api::Anthropic).home(home).timeout(Duration::from_secs(120))
+    Host::builder(&*PROGRAM).rpc(Api::Anthropic).home(home).env("PITH_DUMPABLE", "1").timeout(Duration::from_secs(120))
 }
 
 /// The time from spawning the process to its first answer, median of `n`.

@@ -179,7 +179,7 @@ fn an_opening_that_is_withdrawn_is_given_up() {
 #[test]
 fn nothing_is_left_of_closed_sessions() {
     const N_SESSIONS: usize = 200;
-    let mut editor = Editor::new([]);
+    let mut editor = Editor::with([], json!({}), |builder| builder.env("PITH_DUMPABLE", "1"));
     let pid = editor.host.pid();
     let count = |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, Iterator::count);
     // Several at once, so that everything that is shared has been made.

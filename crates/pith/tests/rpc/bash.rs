@@ -1,7 +1,7 @@
 //! Shell commands of the host.
 
 use pith_testkit::process::no_process_with;
-use pith_testkit::{Turn, eventually, timeout};
+use pith_testkit::{Script, Turn, eventually, timeout};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, assert_like, assert_order, endless_command, of_type, position, sent_texts};
@@ -196,7 +196,7 @@ fn updates_come_before_the_answer() {
 
 #[test]
 fn commands_that_have_ended_hold_no_descriptors() {
-    let mut scene = Scene::new([]);
+    let mut scene = Scene::with(Script::new(), |builder| builder.env("PITH_DUMPABLE", "1"));
     let descriptors = format!("/proc/{}/fd", scene.pid());
     let n_open = || std::fs::read_dir(&descriptors).expect("pith runs").count();
     // What the first command sets up for all of them stays.
