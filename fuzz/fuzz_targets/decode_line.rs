@@ -2,17 +2,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pith_protocol::inbound::{Id, Inbound, announces_ui, decode};
+use pith_protocol::inbound::{Announcement, Id, Inbound, decode};
 
 fuzz_target!(|line: &[u8]| {
-    announces_ui(line);
+    Announcement::read(line);
     match decode(line) {
         Some(Inbound::Command(id, _) | Inbound::Unknown { id, .. }) => check(&id),
         Some(Inbound::Malformed { id, error } | Inbound::BadFields { id, error, .. }) => {
             check(&id);
             assert!(!error.text.is_empty(), "a refusal says why");
         }
-        Some(Inbound::Reply(_) | Inbound::UiAnnounced) | None => {}
+        Some(Inbound::Reply(_) | Inbound::Announced(_)) | None => {}
     }
 });
 

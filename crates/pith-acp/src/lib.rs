@@ -26,6 +26,7 @@ mod live_call;
 pub mod looks;
 mod notices;
 pub mod outcome;
+pub mod permission;
 mod plan;
 pub mod replay;
 mod time;

@@ -6,16 +6,42 @@ use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelectGroup,
     SessionConfigSelectOption, SessionMode, SessionModeState,
 };
+use pith_protocol::permissions::PermissionMode;
 use pith_protocol::{Model, ThinkingLevel};
 
 use crate::Client;
 use crate::error::invalid_params;
 
-/// The only mode: nothing is asked before a tool runs.
-pub const FULL: &str = "full";
+/// A mode of a session, as editors list it.
+struct ListedMode {
+    id: &'static str,
+    mode: PermissionMode,
+    name: &'static str,
+    about: &'static str,
+}
 
-const FULL_NAME: &str = "Full access";
-const FULL_ABOUT: &str = "Tools run without asking. pith has no other mode yet.";
+const fn listed(id: &'static str, mode: PermissionMode, name: &'static str, about: &'static str) -> ListedMode {
+    ListedMode { id, mode, name, about }
+}
+
+/// The modes. The last one is listed only where it is in force.
+const MODES: [ListedMode; 5] = [
+    listed("full", PermissionMode::Allow, "Full access", "Tools run without asking."),
+    listed(
+        "write",
+        PermissionMode::Write,
+        "Edit freely",
+        "Reads, and changes inside the project, run. Commands and everything else are asked about.",
+    ),
+    listed("ask", PermissionMode::Ask, "Ask", "Everything that is not read-only is asked about."),
+    listed(
+        "read-only",
+        PermissionMode::ReadOnly,
+        "Read only",
+        "Everything that is not read-only is refused without asking.",
+    ),
+    listed("deny", PermissionMode::Deny, "No tools", "Only what a rule allows runs."),
+];
 
 /// What the options show.
 #[derive(Clone, Debug)]
@@ -24,6 +50,7 @@ pub struct Choices {
     pub models: Vec<Arc<Model>>,
     pub level: ThinkingLevel,
     pub levels: Vec<ThinkingLevel>,
+    pub mode: PermissionMode,
     pub auto_compact: bool,
     pub auto_retry: bool,
 }
@@ -36,15 +63,16 @@ pub enum Change {
         id: String,
     },
     Level(ThinkingLevel),
+    Mode(PermissionMode),
     AutoCompact(bool),
     AutoRetry(bool),
     /// What is wanted is so already.
     Nothing,
 }
 
-/// The modes of a session.
-pub fn modes() -> SessionModeState {
-    SessionModeState::new(FULL, vec![SessionMode::new(FULL, FULL_NAME).description(FULL_ABOUT.to_owned())])
+/// Returns the id of a mode.
+pub fn mode_id(mode: PermissionMode) -> &'static str {
+    MODES.iter().find(|listed| listed.mode == mode).map_or(MODES[0].id, |listed| listed.id)
 }
 
 impl Choices {
@@ -60,14 +88,33 @@ impl Choices {
             let select = SessionConfigOption::select("thought_level", "Thinking", self.level.as_str(), levels);
             options.push(select.category(SessionConfigOptionCategory::ThoughtLevel));
         }
-        let full = vec![choice(FULL, FULL_NAME).description(FULL_ABOUT.to_owned())];
-        options
-            .push(SessionConfigOption::select("mode", "Mode", FULL, full).category(SessionConfigOptionCategory::Mode));
+        let modes = self.listed_modes().map(|mode| choice(mode.id, mode.name).description(mode.about.to_owned()));
+        let select = SessionConfigOption::select("mode", "Mode", mode_id(self.mode), modes.collect::<Vec<_>>());
+        options.push(select.category(SessionConfigOptionCategory::Mode));
         if client.takes_booleans() {
             options.push(SessionConfigOption::boolean("auto_compact", "Summarise when full", self.auto_compact));
             options.push(SessionConfigOption::boolean("auto_retry", "Retry on failure", self.auto_retry));
         }
         options
+    }
+
+    /// The modes, for clients that know no options.
+    pub fn modes(&self) -> SessionModeState {
+        let mode = |listed: &ListedMode| SessionMode::new(listed.id, listed.name).description(listed.about.to_owned());
+        SessionModeState::new(mode_id(self.mode), self.listed_modes().map(mode).collect())
+    }
+
+    fn listed_modes(&self) -> impl Iterator<Item = &'static ListedMode> {
+        MODES.iter().filter(|listed| listed.mode != PermissionMode::Deny || self.mode == PermissionMode::Deny)
+    }
+
+    /// Reads a mode.
+    pub fn mode_change(&self, wanted: &str) -> Result<Change, Error> {
+        let found = self.listed_modes().find(|listed| listed.id == wanted);
+        found.map(|listed| Change::Mode(listed.mode)).ok_or_else(|| {
+            let words: Vec<_> = self.listed_modes().map(|listed| listed.id).collect();
+            unknown_value(wanted, &words)
+        })
     }
 
     /// Models by provider. The one in use is always there: clients show the current value only if it is a choice.
@@ -103,7 +150,7 @@ impl Choices {
         match id {
             "model" => self.model_change(&text()?),
             "thought_level" => self.level_change(&text()?),
-            "mode" => mode_change(&text()?),
+            "mode" => self.mode_change(&text()?),
             "auto_compact" => switch().map(Change::AutoCompact),
             "auto_retry" => switch().map(Change::AutoRetry),
             _ => {
@@ -142,11 +189,6 @@ impl Choices {
     }
 }
 
-/// Reads a mode: there is only one.
-pub fn mode_change(wanted: &str) -> Result<Change, Error> {
-    if wanted == FULL { Ok(Change::Nothing) } else { Err(unknown_value(wanted, &[FULL])) }
-}
-
 fn unknown_value(value: &str, known: &[&str]) -> Error {
     invalid_params("value", format!("Unknown value \"{value}\". There are: {}", known.join(", ")))
 }
@@ -171,6 +213,7 @@ mod tests {
             models: vec![model("a", "x"), model("b", "x"), model("b", "y/z")],
             level: ThinkingLevel::Off,
             levels: vec![ThinkingLevel::Off],
+            mode: PermissionMode::Allow,
             auto_compact: true,
             auto_retry: true,
         }
@@ -195,7 +238,8 @@ mod tests {
         assert_eq!(change("model", "y/z"), Ok(Change::Model { provider: "b".into(), id: "y/z".into() }));
         let refused = |id: &str, text: &str| change(id, text).expect_err("it is refused").message;
         assert_eq!(refused("model", "x"), "Unknown value \"x\". There are: a/x, b/x, b/y/z");
-        assert_eq!(refused("mode", "ask"), "Unknown value \"ask\". There are: full");
+        assert_eq!(change("mode", "read-only"), Ok(Change::Mode(PermissionMode::ReadOnly)));
+        assert_eq!(refused("mode", "deny"), "Unknown value \"deny\". There are: full, write, ask, read-only");
         assert!(refused("dance", "x").starts_with("Unknown config option \"dance\""));
         assert_eq!(refused("auto_retry", "x"), "auto_retry takes a boolean");
     }

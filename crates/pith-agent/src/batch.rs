@@ -264,7 +264,7 @@ struct Shared {
 async fn spawn(
     index: usize,
     call: Arc<Call>,
-    prepared: Prepared,
+    mut prepared: Prepared,
     Shared { permits, stop, limits }: Shared,
     update: ToolUpdate,
     mut watched: Option<Box<dyn ToolSpan>>,

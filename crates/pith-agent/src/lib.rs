@@ -24,8 +24,8 @@ pub use control::{CallControl, Hold};
 pub use futures_util::future::BoxFuture;
 pub use link::{CallOverrides, Link, ModelClient, Queue, RunEvent, Turn};
 pub use run::{Opening, run};
-pub use tool::{Exposure, Hints, Origin, Reach, Tool, ToolContext, ToolOutput, ToolUpdate, is_named_by};
-pub use tool_call_hook::{ToolCallHook, Verdict};
+pub use tool::{Effect, Exposure, Hints, Origin, Reach, Tool, ToolContext, ToolOutput, ToolUpdate, is_named_by};
+pub use tool_call_hook::{Permission, ToolCallHook, Verdict};
 pub use toolset::Toolset;
 pub use trace::{TraceContext, Tracer};
 

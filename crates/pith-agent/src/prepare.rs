@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::link::{Call, Turn};
-use crate::{CallControl, Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
+use crate::{CallControl, Permission, Tool, ToolCallHook, ToolContext, ToolOutput, ToolUpdate, TraceContext, Verdict};
 
 pub(crate) const ABORTED: &str = "Operation aborted";
 const SKIPPED: &str = "Skipped due to queued user message.";
@@ -47,9 +47,13 @@ impl Stop {
     async fn unless_stopped<T>(&self, wait: impl Future<Output = T>) -> Result<T, ToolOutput> {
         tokio::select! {
             biased;
-            () = self.interrupt.cancelled() => Err(ToolOutput::error(self.text().unwrap_or(ABORTED))),
+            () = self.interrupt.cancelled() => Err(self.output()),
             done = wait => Ok(done),
         }
+    }
+
+    fn output(&self) -> ToolOutput {
+        ToolOutput::error(self.text().unwrap_or(ABORTED))
     }
 }
 
@@ -58,6 +62,8 @@ pub(crate) struct Prepared {
     tool: Arc<dyn Tool>,
     arguments: Map<String, Value>,
     hook: Option<Arc<dyn ToolCallHook>>,
+    /// What the call waits for before it starts.
+    hold: Option<Permission>,
 }
 
 impl Prepared {
@@ -75,7 +81,15 @@ impl Prepared {
     }
 
     /// Waits until nothing is paused and the hook lets the call start. `Err` is its result.
-    pub async fn permitted(&self, call: &Call, stop: &Stop, control: &CallControl) -> Result<(), ToolOutput> {
+    pub async fn permitted(&mut self, call: &Call, stop: &Stop, control: &CallControl) -> Result<(), ToolOutput> {
+        if let Some(hold) = self.hold.take() {
+            // A decision that stops the run as well is told as it was made.
+            tokio::select! {
+                biased;
+                decided = hold => decided?,
+                () = stop.interrupt.cancelled() => return Err(stop.output()),
+            }
+        }
         stop.unless_stopped(control.until_resumed()).await?;
         let Some(hook) = &self.hook else { return Ok(()) };
         stop.unless_stopped(hook.permit(call, &*self.tool, &self.arguments)).await??;
@@ -97,9 +111,10 @@ pub(crate) async fn prepare(
     }
     let (tool, arguments) =
         stop.unless_stopped(find_and_check(turn, answer, call)).await?.map_err(ToolOutput::error)?;
-    let Some(hook) = turn.hook.clone() else { return Ok(Prepared { tool, arguments, hook: None }) };
-    match stop.unless_stopped(hook.admit(shown, arguments)).await? {
-        Verdict::Run(arguments) => Ok(Prepared { tool, arguments, hook: Some(hook) }),
+    let Some(hook) = turn.hook.clone() else { return Ok(Prepared { tool, arguments, hook: None, hold: None }) };
+    match stop.unless_stopped(hook.admit(shown, &*tool, arguments)).await? {
+        Verdict::Run(arguments) => Ok(Prepared { tool, arguments, hook: Some(hook), hold: None }),
+        Verdict::Hold(arguments, hold) => Ok(Prepared { tool, arguments, hook: Some(hook), hold: Some(hold) }),
         Verdict::Refuse(output) => Err(output),
     }
 }
@@ -154,7 +169,7 @@ impl Prepared {
         trace: Option<Arc<TraceContext>>,
         stop: &Stop,
     ) -> ToolOutput {
-        let Prepared { tool, arguments, hook } = self;
+        let Prepared { tool, arguments, hook, .. } = self;
         let context = ToolContext { call_id: call.id.clone(), cancel: stop.interrupt.clone(), update, trace };
         let Some(hook) = hook.filter(|hook| hook.amends()) else { return tool.run(arguments, context).await };
         let input = arguments.clone();

@@ -1,5 +1,6 @@
 //! What a tool is to the agent loop.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -57,6 +58,12 @@ pub trait Tool: Send + Sync {
     /// Returns what calls may change on the machine.
     fn reach(&self) -> Reach {
         Reach::Anything
+    }
+
+    /// Returns what a call with these arguments would do, for whoever decides whether it may.
+    fn effect(&self, _arguments: &Map<String, Value>) -> Effect {
+        let is_read_only = self.origin().is_some_and(|origin| origin.hints.is_read_only);
+        if is_read_only || self.reach() == Reach::Nothing { Effect::Nothing } else { Effect::Unknown }
     }
 
     /// Corrects arguments in forms that models are known to get wrong, before validation.
@@ -131,6 +138,23 @@ pub enum Reach {
     /// The file that the call names; the tool itself has it recorded before.
     OneFile,
     Anything,
+}
+
+/// What a call would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Runs a shell command.
+    Command {
+        command: String,
+        /// Why it asks to run outside the sandbox, if it does.
+        unsandboxed: Option<String>,
+    },
+    /// Reads a file, or what is below a directory.
+    Read(PathBuf),
+    Change(PathBuf),
+    /// Changes nothing, by what its maker says.
+    Nothing,
+    Unknown,
 }
 
 /// How the model learns of a tool.

@@ -1,5 +1,7 @@
 //! A hook that sees, and may change, every tool call.
 
+use std::pin::Pin;
+
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -10,10 +12,11 @@ use crate::{Tool, ToolOutput};
 pub trait ToolCallHook: Send + Sync {
     /// Decides whether a call may run, and with which arguments. Called for one call after another, before any of them
     /// runs.
-    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> BoxFuture<'a, Verdict>;
+    fn admit<'a>(&'a self, call: &'a Call, tool: &'a dyn Tool, arguments: Map<String, Value>)
+    -> BoxFuture<'a, Verdict>;
 
-    /// Returns when an admitted call may start; `Err` is its output if it may not. The other calls of the answer run
-    /// meanwhile, and a call that waits here does not count as a running one.
+    /// Returns when an admitted call may start, after what its verdict waits for; `Err` is its output if it may not.
+    /// The other calls of the answer run meanwhile, and a call that waits here does not count as a running one.
     fn permit<'a>(
         &'a self,
         _call: &'a Call,
@@ -23,7 +26,7 @@ pub trait ToolCallHook: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// Returns whether `permit` decides about calls, and not only prepares them.
+    /// Returns whether calls are decided about, by `admit` or `permit`, and not only prepared.
     fn decides(&self) -> bool {
         false
     }
@@ -40,11 +43,16 @@ pub trait ToolCallHook: Send + Sync {
     ) -> BoxFuture<'a, Option<ToolOutput>>;
 }
 
+/// What a call waits for; `Err` is its output if it may not run. Dropped if the call ends before.
+pub type Permission = Pin<Box<dyn Future<Output = Result<(), ToolOutput>> + Send + Sync>>;
+
 /// What happens to a call.
-#[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// Run it with these arguments, which are not checked again.
     Run(Map<String, Value>),
+    /// Run it with these arguments once this has ended well. The calls of the answer that wait for nothing run
+    /// meanwhile.
+    Hold(Map<String, Value>, Permission),
     /// Do not run it; this is its output.
     Refuse(ToolOutput),
 }

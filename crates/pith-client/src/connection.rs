@@ -259,7 +259,7 @@ impl Connection {
             match &told {
                 Told::HostTool(frame) => self.handlers.host_tool(frame.clone(), outgoing),
                 Told::UiRequest(request) => self.handlers.ui_request(request.clone()),
-                Told::Event(_) | Told::Ready(_) | Told::Other(_) => {}
+                Told::Event(_) | Told::Permission(_) | Told::Ready(_) | Told::Other(_) => {}
             }
         }
         for listener in &self.listeners {

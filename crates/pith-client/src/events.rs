@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use pith_protocol::events::{Ready, Step};
 use pith_protocol::host::{HostToolFrame, UiRequest};
+use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{Event, Frame};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
@@ -21,6 +22,8 @@ pub enum Told {
     UiRequest(UiRequest),
     /// A call of a host tool, or its withdrawal; both are dealt with already.
     HostTool(HostToolFrame),
+    /// A question whether a tool call may run, or its withdrawal, for hosts that accept them in their `hello`.
+    Permission(Box<PermissionFrame>),
     /// The greeting of the xcsh dialect.
     Ready(Ready<'static>),
     /// A frame that this version of the client has no type for.
@@ -35,6 +38,7 @@ impl Told {
             Ok(Frame::Event(event)) => Some(Told::Event(*event)),
             Ok(Frame::UiRequest(request)) => Some(Told::UiRequest(request)),
             Ok(Frame::HostTool(frame)) => Some(Told::HostTool(frame)),
+            Ok(Frame::Permission(frame)) => Some(Told::Permission(frame)),
             Ok(Frame::Ready(ready)) => Some(Told::Ready(ready)),
             Ok(Frame::Response(_) | Frame::Header(_) | Frame::Result(_)) | Err(_) => other(line),
         }
@@ -47,6 +51,10 @@ impl Told {
             Told::UiRequest(_) => "extension_ui_request",
             Told::HostTool(HostToolFrame::HostToolCall { .. }) => "host_tool_call",
             Told::HostTool(HostToolFrame::HostToolCancel { .. }) => "host_tool_cancel",
+            Told::Permission(frame) => match **frame {
+                PermissionFrame::PermissionRequest { .. } => "permission_request",
+                PermissionFrame::PermissionCancelled { .. } => "permission_cancelled",
+            },
             Told::Ready(_) => "ready",
             Told::Other(frame) => frame.get("type").and_then(Value::as_str).unwrap_or_default(),
         }

@@ -1,7 +1,7 @@
 //! Shows tool calls to extensions: `tool_call` before, `tool_result` after.
 
 use pith_agent::link::Call;
-use pith_agent::{BoxFuture, ToolCallHook, ToolOutput, Verdict};
+use pith_agent::{BoxFuture, Tool, ToolCallHook, ToolOutput, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::events::EventName;
@@ -9,7 +9,12 @@ use crate::handle::ExtensionHandle;
 use crate::hooks::{ToolCallVerdict, ToolResultPatch};
 
 impl ToolCallHook for ExtensionHandle {
-    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> BoxFuture<'a, Verdict> {
+    fn admit<'a>(
+        &'a self,
+        call: &'a Call,
+        _tool: &'a dyn Tool,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             match self.tool_call(&call.id, &call.name, arguments).await {
                 ToolCallVerdict::Allow(arguments) => Verdict::Run(arguments),

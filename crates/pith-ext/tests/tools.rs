@@ -323,8 +323,8 @@ async fn handlers_block_and_change_tool_calls() {
     let run = async |name: &str| {
         let (hook, arguments) = (&harness.handle, object(json!({ "name": name })));
         let call = Call { id: "g".into(), name: tool.spec().name.to_string(), arguments: arguments.clone() };
-        let arguments = match hook.admit(&call, arguments).await {
-            Verdict::Run(arguments) => arguments,
+        let arguments = match hook.admit(&call, &*tool, arguments).await {
+            Verdict::Run(arguments) | Verdict::Hold(arguments, _) => arguments,
             Verdict::Refuse(output) => return output,
         };
         let context = ToolContext {

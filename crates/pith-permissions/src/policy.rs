@@ -143,9 +143,10 @@ impl Policy {
         let verdict = match self.mode {
             Mode::Allow => Verdict::Allow,
             Mode::Deny => Verdict::Deny,
-            Mode::Write | Mode::Ask if is_read => Verdict::Allow,
+            Mode::Write | Mode::Ask | Mode::ReadOnly if is_read => Verdict::Allow,
             Mode::Write if is_ordinary => Verdict::Allow,
             Mode::Write | Mode::Ask => Verdict::Ask,
+            Mode::ReadOnly => Verdict::Deny,
         };
         (verdict, Reason::Mode)
     }
@@ -272,7 +273,7 @@ impl Policy {
                     (None, Some(decision)) => decision,
                     (None, None) => match self.mode {
                         Mode::Allow => (Verdict::Allow, Reason::Mode),
-                        Mode::Deny => (Verdict::Deny, Reason::Mode),
+                        Mode::ReadOnly | Mode::Deny => (Verdict::Deny, Reason::Mode),
                         Mode::Write | Mode::Ask => (Verdict::Ask, Reason::Mode),
                     },
                 }

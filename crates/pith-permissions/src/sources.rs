@@ -236,7 +236,7 @@ impl LoadedPolicy {
     /// A mode that cannot be read was meant to hold something back.
     fn set_mode(&mut self, file: &File, key: &str, value: &Value, mode: Option<Mode>) {
         let mode = mode.unwrap_or_else(|| {
-            self.invalid(file, key, value, "allow, write, ask or deny");
+            self.invalid(file, key, value, "allow, write, ask, read-only or deny");
             Mode::Ask
         });
         if file.may_allow || mode > self.policy.mode {

@@ -117,6 +117,9 @@ pub struct State {
     /// Present only while the session is paused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_paused: bool,
+    /// Whether a tool call waits for an answer of the user; absent if none does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_waiting_for_permission: bool,
     /// Large; only hosts that ask for it by their dialect get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<Arc<str>>,

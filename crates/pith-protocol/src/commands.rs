@@ -13,6 +13,7 @@ use crate::audit::Audit;
 use crate::fields::{Field, FieldError, Place, read_object, read_word};
 use crate::host_tool::HostToolInput;
 use crate::limits::LimitUses;
+use crate::permissions::{PermissionMode, Permissions};
 use crate::todos::TodoPhaseInput;
 use crate::{ImageBlock, Model, ThinkingLevel};
 
@@ -186,6 +187,10 @@ commands! {
     "resume" => Resume {} -> ();
     /// Sets limits by name, as in `limits` of the settings, for as long as pith runs; `null` takes one away.
     "set_limits" => SetLimits { limits: Map<String, Value> } -> LimitUses;
+    /// The rules about tool calls, and the mode for calls that no rule is about.
+    "get_permissions" => GetPermissions {} -> Permissions;
+    /// Changes the mode, adds rules or takes rules back, for this session; grants of the project are taken back for good.
+    "set_permissions" => SetPermissions { mode: Option<PermissionMode>, allow: Option<Vec<String>>, ask: Option<Vec<String>>, deny: Option<Vec<String>>, forget: Option<Vec<String>> } -> Permissions;
     /// Reads settings, models and resources again; answers what changed.
     "reload" => Reload {} -> Reloaded;
 

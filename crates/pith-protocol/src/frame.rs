@@ -11,6 +11,7 @@ use serde_json::{Error, Value};
 use crate::commands::AnyAnswer;
 use crate::events::Ready;
 use crate::host::{HostToolFrame, UiRequest};
+use crate::permissions::PermissionFrame;
 use crate::{Event, Response, ResultRecord, SessionHeader, json};
 
 /// A frame of stdout.
@@ -21,6 +22,7 @@ pub enum Frame {
     Event(Box<Event<'static>>),
     UiRequest(UiRequest),
     HostTool(HostToolFrame),
+    Permission(Box<PermissionFrame>),
     Ready(Ready<'static>),
     /// The first line of `--mode json`.
     Header(SessionHeader),
@@ -40,6 +42,7 @@ impl Frame {
             "response" => Frame::Response(serde_json::from_str(line)?),
             "extension_ui_request" => Frame::UiRequest(serde_json::from_str(line)?),
             "host_tool_call" | "host_tool_cancel" => Frame::HostTool(serde_json::from_str(line)?),
+            "permission_request" | "permission_cancelled" => Frame::Permission(serde_json::from_str(line)?),
             "ready" => Frame::Ready(serde_json::from_str(line)?),
             "session" => Frame::Header(serde_json::from_str(line)?),
             "result" => Frame::Result(serde_json::from_str(line)?),

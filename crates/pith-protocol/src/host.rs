@@ -1,16 +1,34 @@
-//! Frames of the two sub-protocols in which pith asks the host something:
-//! dialogs of extensions, and tools the host offers.
+//! Frames of the sub-protocols in which pith asks the host something: dialogs of extensions, and tools the host offers.
+//! Questions about tool calls are in [`crate::permissions`].
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::permissions::OptionId;
+
 /// What a host sends back. Never answered; unknown ids are ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostReply {
-    Ui { id: Option<String>, answer: UiAnswer },
-    ToolUpdate { id: Option<String>, partial_result: Option<Value> },
-    ToolResult { id: Option<String>, result: Option<Value>, is_error: bool },
+    Ui {
+        id: Option<String>,
+        answer: UiAnswer,
+    },
+    /// The answer to a `permission_request`. `option` is `None` if it names none that there is.
+    Permission {
+        id: Option<String>,
+        option: Option<OptionId>,
+        message: Option<String>,
+    },
+    ToolUpdate {
+        id: Option<String>,
+        partial_result: Option<Value>,
+    },
+    ToolResult {
+        id: Option<String>,
+        result: Option<Value>,
+        is_error: bool,
+    },
 }
 
 /// The answer to a dialog, already reduced to the kinds a dialog can take.
@@ -25,14 +43,21 @@ pub enum UiAnswer {
 
 impl HostReply {
     /// Frame types that are replies, not commands.
-    pub const NAMES: &[&str] = &["extension_ui_response", "host_tool_update", "host_tool_result"];
+    pub const NAMES: &[&str] =
+        &["extension_ui_response", "permission_response", "host_tool_update", "host_tool_result"];
 
     pub(crate) fn read(name: &str, id: Option<Value>, mut fields: Map<String, Value>) -> HostReply {
         let id = match id {
             Some(Value::String(id)) => Some(id),
             _ => None,
         };
+        let text = |fields: &Map<String, Value>, key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
         match name {
+            "permission_response" => HostReply::Permission {
+                id,
+                option: text(&fields, "optionId").and_then(|word| OptionId::parse(&word)),
+                message: text(&fields, "message"),
+            },
             "host_tool_update" => HostReply::ToolUpdate { id, partial_result: fields.remove("partialResult") },
             "host_tool_result" => HostReply::ToolResult {
                 id,
@@ -65,6 +90,7 @@ impl Serialize for HostReply {
         let mut frame = serializer.serialize_map(None)?;
         let (name, id) = match self {
             HostReply::Ui { id, .. } => ("extension_ui_response", id),
+            HostReply::Permission { id, .. } => ("permission_response", id),
             HostReply::ToolUpdate { id, .. } => ("host_tool_update", id),
             HostReply::ToolResult { id, .. } => ("host_tool_result", id),
         };
@@ -76,6 +102,10 @@ impl Serialize for HostReply {
             // What is no answer counts as none.
             HostReply::Ui { answer: UiAnswer::Cancelled | UiAnswer::Malformed(_), .. } => {
                 frame.serialize_entry("cancelled", &true)?;
+            }
+            HostReply::Permission { option, message, .. } => {
+                optional(&mut frame, "optionId", option.map(OptionId::as_str))?;
+                optional(&mut frame, "message", message.as_ref())?;
             }
             HostReply::ToolUpdate { partial_result, .. } => {
                 optional(&mut frame, "partialResult", partial_result.as_ref())?;

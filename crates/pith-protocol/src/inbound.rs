@@ -21,8 +21,8 @@ pub enum Inbound {
     Command(Id, Command),
     /// An answer to something pith asked the host; never answered itself.
     Reply(HostReply),
-    /// The host can show dialogs: its first line has `"ui":true`. The line itself follows.
-    UiAnnounced,
+    /// What the first line of the host says about it. The line itself follows.
+    Announced(Announcement),
     /// A well-formed object naming no command.
     Unknown { id: Id, name: String },
     /// Not a command object at all.
@@ -77,16 +77,38 @@ pub fn read_object(line: &[u8]) -> Option<ReadObject> {
     (!text.is_empty()).then(|| read_text(text))
 }
 
-/// Whether a line says that the host can show dialogs.
-pub fn announces_ui(line: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Announcement {
-        #[serde(default)]
-        ui: bool,
+/// What a host says about itself in its first line, whatever command that is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Announcement {
+    /// `"ui":true`: it can show dialogs.
+    pub shows_dialogs: bool,
+    /// `"capabilities":["permission_request"]`: it takes questions about tool calls as frames of their own.
+    pub takes_permission_requests: bool,
+}
+
+impl Announcement {
+    /// Reads a line; most hosts announce nothing.
+    pub fn read(line: &[u8]) -> Option<Announcement> {
+        #[derive(serde::Deserialize)]
+        struct Members {
+            #[serde(default)]
+            ui: Value,
+            #[serde(default)]
+            capabilities: Value,
+        }
+        // The first line may be large.
+        let mentions = |key: &[u8]| line.windows(key.len()).any(|window| window == key);
+        if !mentions(br#""ui""#) && !mentions(br#""capabilities""#) {
+            return None;
+        }
+        let Members { ui, capabilities } = serde_json::from_slice(line).ok()?;
+        let mut named = capabilities.as_array().into_iter().flatten();
+        let announced = Announcement {
+            shows_dialogs: ui == Value::Bool(true),
+            takes_permission_requests: named.any(|name| name == "permission_request"),
+        };
+        (announced != Announcement::default()).then_some(announced)
     }
-    // Most hosts say nothing, and their first line may be large.
-    line.windows(4).any(|window| window == br#""ui""#)
-        && serde_json::from_slice::<Announcement>(line).is_ok_and(|announcement| announcement.ui)
 }
 
 /// The answer to a line that was too long to be kept.
@@ -246,7 +268,7 @@ mod tests {
                 format!("{} {}", id.raw().map_or("-", RawValue::get), command.name())
             }
             Some(Inbound::Reply(reply)) => format!("reply {reply:?}"),
-            Some(Inbound::UiAnnounced) => unreachable!("a line is never only that"),
+            Some(Inbound::Announced(_)) => unreachable!("a line is never only that"),
             Some(Inbound::Unknown { id, name }) => format!("{} unknown {name}", id.raw().map_or("-", RawValue::get)),
             Some(Inbound::Malformed { id, error }) => {
                 format!(
@@ -261,14 +283,19 @@ mod tests {
     }
 
     #[test]
-    fn dialogs_are_announced_at_the_top_level() {
-        let check = |line: &str, expected| assert_eq!(announces_ui(line.as_bytes()), expected, "{line}");
-        check(r#"{"type":"get_state","ui":true}"#, true);
-        check(r#"{"type":"get_state","ui":false}"#, false);
-        check(r#"{"type":"prompt","message":"\"ui\":true"}"#, false);
-        check(r#"{"type":"prompt","nested":{"ui":true}}"#, false);
-        check(r#"{"ui":"yes"}"#, false);
-        check(r#"{"ui":true"#, false);
+    fn hosts_announce_themselves_at_the_top_level() {
+        let check = |line: &str, shows_dialogs, takes_permission_requests| {
+            let expected = Announcement { shows_dialogs, takes_permission_requests };
+            assert_eq!(Announcement::read(line.as_bytes()).unwrap_or_default(), expected, "{line}");
+        };
+        check(r#"{"type":"get_state","ui":true}"#, true, false);
+        check(r#"{"type":"get_state","ui":false}"#, false, false);
+        check(r#"{"type":"prompt","message":"\"ui\":true"}"#, false, false);
+        check(r#"{"type":"prompt","nested":{"ui":true}}"#, false, false);
+        check(r#"{"ui":"yes"}"#, false, false);
+        check(r#"{"ui":true"#, false, false);
+        check(r#"{"type":"get_state","capabilities":["permission_request",3,"other"]}"#, false, true);
+        check(r#"{"type":"get_state","ui":true,"capabilities":"permission_request"}"#, true, false);
     }
 
     #[test]

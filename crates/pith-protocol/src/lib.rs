@@ -41,7 +41,7 @@ pub use errors::{CommandError, ErrorCode};
 pub use events::{CompactionReason, Event, SandboxDenial, ToolResult};
 pub use frame::Frame;
 pub use host::HostReply;
-pub use inbound::{Id, Inbound};
+pub use inbound::{Announcement, Id, Inbound};
 pub use limits::{Amount, LimitKind, LimitName, LimitPhase, LimitUse};
 pub use live::LiveMessage;
 pub use llm::{AssistantEvent, CacheRetention, Hooked, LlmCall, RequestHooks, RequestPart, ToolSpec};

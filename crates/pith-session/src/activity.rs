@@ -329,6 +329,7 @@ impl Activity {
 impl Session {
     /// Stops everything that talks to the model or waits to do so.
     pub(crate) fn stop_activity(&mut self) {
+        self.abandon_calls();
         if let Some(compaction) = self.activity.compaction() {
             compaction.cancel.cancel();
         }

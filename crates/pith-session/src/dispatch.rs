@@ -22,7 +22,7 @@ impl Session {
                 }
             }
             Inbound::Reply(reply) => self.host_reply(reply),
-            Inbound::UiAnnounced => self.on_ui_announced(),
+            Inbound::Announced(announced) => self.on_announced_host(announced),
             Inbound::Unknown { id, name } => self.out.respond_unknown(&id, &name),
             Inbound::Malformed { id, error } => self.out.respond(&Response::failure(id.raw(), "parse", &error)),
             Inbound::BadFields { id, name, error } => self.out.respond(&Response::failure(id.raw(), name, &error)),
@@ -136,6 +136,8 @@ impl Session {
             Command::Pause(call) => self.pause(&call, self.reply(id)),
             Command::Resume(_) => self.resume(self.reply(id)),
             Command::SetLimits(call) => self.set_limits(call, self.reply(id)),
+            Command::GetPermissions(_) => self.get_permissions(self.reply(id)),
+            Command::SetPermissions(call) => self.set_permissions(&call, self.reply(id)),
             Command::Reload(_) => self.reload(ReloadReply::Host(self.reply(id))),
             Command::ExportHtml(call) => self.export_html(call, self.reply(id)),
         }
@@ -146,6 +148,9 @@ impl Session {
     fn host_reply(&mut self, reply: HostReply) {
         match reply {
             HostReply::ToolUpdate { .. } | HostReply::ToolResult { .. } => self.on_host_tool_reply(reply),
+            HostReply::Permission { id, option, message } => {
+                self.on_permission_reply(id.as_deref().unwrap_or_default(), option, message);
+            }
             HostReply::Ui { id, answer } => self.on_ui_answer(id.as_deref(), &answer),
         }
     }

@@ -2,8 +2,9 @@
 
 use pith_protocol::answers::{Disposition, Greeting, PromptDisposition};
 use pith_protocol::commands::{AbortAndPrompt, Hello, Prompt};
-use pith_protocol::{Call, Event};
+use pith_protocol::{Announcement, Call, Event};
 
+use crate::permissions::Attendance;
 use crate::reply::{InputReply, Reply};
 use crate::session::Session;
 
@@ -14,8 +15,28 @@ impl Session {
             self.options.stream_updates = mode;
         }
         self.settles_handled = accept.settled_when_handled.unwrap_or(false);
+        self.accept_permission_requests(accept.permission_request.unwrap_or(false));
         let greeting = Greeting::new(self.options.wire, env!("CARGO_PKG_VERSION"), &accept);
         self.answer(reply, Ok(greeting));
+    }
+
+    /// Called when the first line of the host says something about it.
+    pub(crate) fn on_announced_host(&mut self, announced: Announcement) {
+        if announced.takes_permission_requests {
+            self.accept_permission_requests(true);
+        }
+        if announced.shows_dialogs {
+            self.options.attendance = Attendance::Present;
+            self.on_ui_announced();
+        }
+    }
+
+    /// Whoever takes questions about tool calls as frames of their own sees them.
+    fn accept_permission_requests(&mut self, accepts: bool) {
+        self.permissions.takes_frames = accepts;
+        if accepts {
+            self.options.attendance = Attendance::Present;
+        }
     }
 
     /// Answers a prompt that extensions have taken.

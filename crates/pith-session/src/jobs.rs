@@ -64,6 +64,8 @@ pub(crate) enum JobEnd {
     TodoDue(String),
     /// The host has not answered in time whether the project may be trusted.
     TrustUnanswered,
+    /// The time for an answer whether a call may run is over.
+    PermissionOverdue(String),
     /// A session file was read.
     Opened(Box<OpenedFile>),
     /// A slash command of an extension has ended.

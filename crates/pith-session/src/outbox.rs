@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pith_agent::Toolset;
 use pith_protocol::host::{HostToolFrame, UiRequest};
+use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{AssistantEvent, AssistantMessage, Event, Id, Response, StreamUpdates};
 use tokio::sync::Notify;
 
@@ -28,6 +29,9 @@ pub trait Outbox: Send {
 
     /// Sends a call of a host tool, or its cancellation. Does nothing where no host can register tools.
     fn host_tool(&mut self, _frame: &HostToolFrame) {}
+
+    /// Sends a question whether a tool call may run, or withdraws it. Does nothing where no host accepts them.
+    fn permission(&mut self, _frame: &PermissionFrame) {}
 
     /// Sends a question or a display change of an extension. Does nothing where there is no host to answer.
     fn ui_request(&mut self, _request: &UiRequest) {}

@@ -9,6 +9,7 @@ use pith_agent::{ModelClient, Tool, Tracer};
 use pith_ai::Registry;
 use pith_ai::select::Start;
 use pith_config::settings::{Fsync, Limits};
+use pith_permissions::Sources;
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
@@ -17,6 +18,7 @@ use crate::extensions::ExtensionSetup;
 use crate::limits::WorkLimits;
 use crate::mcp::McpSetup;
 use crate::outbox::Outbox;
+use crate::permissions::Attendance;
 use crate::project::{LoadProject, ProjectFiles};
 use crate::run::RetryPolicy;
 use crate::sandbox::ChangeSandbox;
@@ -44,6 +46,8 @@ pub struct SessionParts {
     pub tool_choice: ToolChoice,
     pub extensions: ExtensionSetup,
     pub mcp: McpSetup,
+    /// Where rules about tool calls are read, when they are needed.
+    pub permissions: Sources,
     /// Hears when pieces of work begin and how they end, if somebody watches.
     pub tracer: Option<Arc<dyn Tracer>>,
     /// Called when nothing has happened for a moment after the start or after work.
@@ -106,6 +110,8 @@ pub struct SessionOptions {
     pub fsync: Fsync,
     /// How long the host may take to say whether a project is trusted; `None` sets no limit.
     pub trust_answer_limit: Option<Duration>,
+    /// Who can be asked whether a tool call may run, until the host says more about itself.
+    pub attendance: Attendance,
     /// Whether another session may take the place of this one. Where clients know sessions by their ids, those who ask
     /// are told that it was cancelled.
     pub is_replaceable: bool,

@@ -29,6 +29,7 @@ use crate::mcp::{FromMcp, Mcp};
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
+use crate::permissions::{FromGate, Permissions};
 use crate::project::Project;
 use crate::replace::Replacement;
 use crate::reply::Unanswered;
@@ -64,6 +65,7 @@ pub struct Session {
     pub(crate) queues: Queues,
     pub(crate) extensions: Extensions,
     pub(crate) mcp: Mcp,
+    pub(crate) permissions: Permissions,
     /// Set if somebody watches.
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     /// Decides which command may be served now.
@@ -104,6 +106,7 @@ enum Event {
     Run(FromRun),
     Shell(FromShell),
     Tool(FromTool),
+    Gate(FromGate),
     Summary(SummaryProgress),
     Unanswered(Unanswered),
     Extension(FromExtension),
@@ -160,6 +163,7 @@ impl Session {
             rules,
             extensions: Extensions::new(parts.extensions),
             mcp: Mcp::new(parts.mcp),
+            permissions: Permissions::new(parts.permissions),
             tracer: parts.tracer,
             admission: Admission::default(),
             activity: Activity::default(),
@@ -199,6 +203,7 @@ impl Session {
                 Some(message) = self.shell.next() => Event::Shell(message),
                 // Behind the run's events: a call is announced before the host gets it.
                 Some(question) = self.host_tools.next() => Event::Tool(question),
+                Some(message) = self.permissions.next() => Event::Gate(message),
                 Some(progress) = self.summaries.next() => Event::Summary(progress),
                 Some(request) = self.extensions.next() => Event::Extension(request),
                 Some(message) = self.mcp.next() => Event::McpServer(message),
@@ -225,6 +230,7 @@ impl Session {
             Event::Run(message) => self.on_run(message),
             Event::Shell(message) => self.on_shell(message),
             Event::Tool(question) => self.on_tool(question),
+            Event::Gate(message) => self.on_gate(message),
             Event::Summary(progress) => self.on_summary_progress(progress),
             Event::Unanswered(unanswered) => self.answer_for(&unanswered),
             Event::Extension(request) => self.on_extension(request),
@@ -317,6 +323,7 @@ impl Session {
             JobEnd::RetryDue => self.on_retry_due(),
             JobEnd::TodoDue(id) => self.on_todo_due(&id),
             JobEnd::TrustUnanswered => self.on_trust_unanswered(),
+            JobEnd::PermissionOverdue(id) => self.on_permission_overdue(&id),
             JobEnd::Opened(opened) => self.on_opened(*opened),
             JobEnd::CommandRan(key) => self.on_command_ran(key),
             JobEnd::Exported { reply, answer } => self.answer(reply, answer),

@@ -54,6 +54,7 @@ impl Session {
             sandbox: self.workbench().sandbox.as_ref().map(|sandbox| sandbox.state()),
             limits: self.governor.uses(),
             is_paused: self.is_paused(),
+            is_waiting_for_permission: self.permissions.is_waiting(),
             system_prompt: self.options.state_has_prompt.then(|| self.project.prompt().clone()),
             dump_tools: self.options.state_has_prompt.then(|| self.dump_tools()),
         }

@@ -53,6 +53,7 @@ fn definition(frame: &Value) -> String {
         "response" => "FailedResponse".to_owned(),
         "extension_ui_request" => "UiRequest".to_owned(),
         "host_tool_call" | "host_tool_cancel" => "HostToolFrame".to_owned(),
+        "permission_request" | "permission_cancelled" => "PermissionFrame".to_owned(),
         "ready" => "Ready".to_owned(),
         "session" => "SessionHeader".to_owned(),
         "result" => "ResultRecord".to_owned(),

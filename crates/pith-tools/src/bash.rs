@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pith_agent::control::with_limit;
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput, ToolUpdate, TraceContext};
+use pith_agent::{BoxFuture, Effect, Tool, ToolContext, ToolOutput, ToolUpdate, TraceContext};
 use pith_protocol::{Block, LimitUse, ToolSpec};
 use pith_sandbox::watch::CommandWatch;
 use pith_secrets::Stream;
@@ -19,7 +19,7 @@ use crate::command::follow::{Ending, Listener, follow};
 use crate::command::limits::CommandLimits;
 use crate::denied;
 use crate::process::{ProcessLimits, Running, not_run};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Enforced, Sandbox};
 use crate::terminal;
 use crate::tool::{Outcome, output, spec};
 use crate::truncate::Limits;
@@ -43,7 +43,8 @@ pub struct Bash {
 impl Bash {
     /// Creates the tool of one session.
     pub fn new(workbench: Arc<Workbench>) -> Self {
-        Bash { spec: spec("bash", DESCRIPTION, parameters()), workbench }
+        let parameters = if workbench.allows_unsandboxed() { with_unsandboxed(parameters()) } else { parameters() };
+        Bash { spec: spec("bash", DESCRIPTION, parameters), workbench }
     }
 
     async fn run_command(&self, arguments: &Arguments, context: &ToolContext) -> Outcome {
@@ -60,7 +61,9 @@ impl Bash {
         {
             return outcome;
         }
-        let Started { running, watch } = start(&self.workbench, command, Caller::Model, context.trace.as_deref())?;
+        // The gate has asked the user; without the setting the model cannot leave the sandbox.
+        let started = if self.unsandboxed(&arguments.0).is_some() { start_outside } else { start };
+        let Started { running, watch } = started(&self.workbench, command, Caller::Model, context.trace.as_deref())?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
         let followed = follow(running, &mut progress, &context.cancel, timeout, &limits).await;
         let ending = followed.map_err(|error| not_run(&error))?;
@@ -68,6 +71,14 @@ impl Bash {
             return Err(denied::changed(path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path)));
         }
         progress.finish(ending, timeout)
+    }
+}
+
+impl Bash {
+    /// Why a call asks to leave the sandbox, if it does and may ask.
+    fn unsandboxed(&self, arguments: &Map<String, Value>) -> Option<String> {
+        let asks = arguments.get("unsandboxed") == Some(&Value::Bool(true)) && self.workbench.allows_unsandboxed();
+        asks.then(|| arguments.get("reason").and_then(Value::as_str).unwrap_or("none given").to_owned())
     }
 }
 
@@ -84,12 +95,32 @@ pub(crate) fn start(
     caller: Caller,
     trace: Option<&TraceContext>,
 ) -> Result<Started, String> {
+    let sandbox = workbench.sandbox.as_ref().map(|sandbox| sandbox.for_commands_of(caller)).transpose()?.flatten();
+    start_in(workbench, sandbox, command, caller, trace)
+}
+
+/// Starts a command that the user lets out of the sandbox.
+fn start_outside(
+    workbench: &Workbench,
+    command: &str,
+    caller: Caller,
+    trace: Option<&TraceContext>,
+) -> Result<Started, String> {
+    start_in(workbench, None, command, caller, trace)
+}
+
+fn start_in(
+    workbench: &Workbench,
+    sandbox: Option<&Enforced>,
+    command: &str,
+    caller: Caller,
+    trace: Option<&TraceContext>,
+) -> Result<Started, String> {
     let mut env = workbench.call_options().env;
     let environment = match env.inherited.take() {
         Some(own) => env.apply(own.into_iter().map(|(name, value)| (name.into(), value.into())), caller),
         None => env.apply(std::env::vars_os(), caller),
     };
-    let sandbox = workbench.sandbox.as_ref().map(|sandbox| sandbox.for_commands_of(caller)).transpose()?.flatten();
     let environment = match sandbox {
         Some(sandbox) => sandbox.filter(environment),
         None => environment,
@@ -238,6 +269,11 @@ impl Tool for Bash {
         true
     }
 
+    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
+        let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Effect::Command { command, unsandboxed: self.unsandboxed(arguments) }
+    }
+
     fn rules(&self) -> Vec<&str> {
         vec!["Facts about this session are in the PI_* environment variables of bash commands"]
     }
@@ -260,4 +296,16 @@ fn parameters() -> Value {
             "timeout": {"type": "number", "description": "Seconds after which the command is ended (none by default)"},
         },
     })
+}
+
+/// Adds how the model asks to leave the sandbox.
+fn with_unsandboxed(mut parameters: Value) -> Value {
+    parameters["properties"]["unsandboxed"] = json!({
+        "type": "boolean",
+        "description": "Run the command outside the sandbox. The user is asked each time; use it only for what the \
+            sandbox does not let through",
+    });
+    parameters["properties"]["reason"] =
+        json!({"type": "string", "description": "With unsandboxed: why the command cannot run inside, for the user"});
+    parameters
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use pith_agent::{BoxFuture, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, ToolContext, ToolOutput};
 use serde_json::{Map, Value};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -64,6 +64,12 @@ pub(crate) fn change_file<T: Send + 'static>(
         };
         output(outcome.await)
     })
+}
+
+/// What a call of [`change_file`] with these arguments would do.
+pub(crate) fn change_of(workbench: &Workbench, arguments: &Map<String, Value>) -> Effect {
+    let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+    Effect::Change(workbench.base.resolve(path))
 }
 
 /// Gives the file its new contents: in the editor if there is one, otherwise on the disk. Returns a remark for the

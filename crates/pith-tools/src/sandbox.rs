@@ -61,6 +61,8 @@ pub struct Enforced {
     pub env: Env,
     /// Whether commands of the host are confined too.
     pub host_commands: bool,
+    /// Whether the model may ask to run a command outside.
+    pub allows_unsandboxed: bool,
     /// The session's own temporary directory, which commands get as `TMPDIR`.
     pub temp: PathBuf,
     /// Made anew when files appear beside those that cannot be read.
@@ -94,6 +96,7 @@ pub struct Rules {
     pub support: Support,
     pub env: Env,
     pub host_commands: bool,
+    pub allows_unsandboxed: bool,
     pub temp: PathBuf,
 }
 
@@ -105,6 +108,11 @@ impl Sandbox {
             Sandbox::Enforced(enforced) => Ok(Some(enforced)),
             Sandbox::Unavailable { why, .. } => Err(why.clone()),
         }
+    }
+
+    /// Whether the model may ask to run a command outside.
+    pub fn allows_unsandboxed(&self) -> bool {
+        matches!(self, Sandbox::Enforced(enforced) if enforced.allows_unsandboxed)
     }
 
     /// What a host is told about it.
@@ -182,7 +190,7 @@ impl Enforced {
     /// Confines a thread for the file tools. Fails if the kernel refuses.
     pub fn new(policy: Policy, rules: Rules) -> Result<Enforced, ConfineError> {
         let enforcement = Arc::new(Mutex::new(Enforcement::new(&policy)?));
-        let Rules { require, support, env, host_commands, temp } = rules;
+        let Rules { require, support, env, host_commands, allows_unsandboxed, temp } = rules;
         let policy = Arc::new(policy);
         Ok(Enforced {
             policy,
@@ -190,6 +198,7 @@ impl Enforced {
             support,
             env,
             host_commands,
+            allows_unsandboxed,
             temp,
             enforcement,
             watch: Arc::default(),
@@ -203,6 +212,7 @@ impl Enforced {
             && self.require == rules.require
             && self.env == rules.env
             && self.host_commands == rules.host_commands
+            && self.allows_unsandboxed == rules.allows_unsandboxed
             && self.temp == rules.temp
     }
 

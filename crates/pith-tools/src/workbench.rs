@@ -109,6 +109,11 @@ impl Default for CallOptions {
 }
 
 impl Workbench {
+    /// Whether the model may ask to run a command outside the sandbox.
+    pub fn allows_unsandboxed(&self) -> bool {
+        self.sandbox.as_ref().is_some_and(|sandbox| sandbox.allows_unsandboxed())
+    }
+
     /// Creates a workbench in `cwd`, which must be absolute.
     pub fn new(cwd: PathBuf, options: WorkbenchOptions) -> Arc<Self> {
         Arc::new(Workbench {

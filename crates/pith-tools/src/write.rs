@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::arguments::Arguments;
-use crate::mutation::{Target, change_file, put};
+use crate::mutation::{Target, change_file, change_of, put};
 use crate::os_error;
 use crate::seen::{MAX_COMPARED, digest, remark};
 use crate::tool::{Outcome, check_aborted, spec};
@@ -59,6 +59,10 @@ impl Tool for Write {
 
     fn reach(&self) -> Reach {
         Reach::OneFile
+    }
+
+    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
+        change_of(&self.workbench, arguments)
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

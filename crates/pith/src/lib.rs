@@ -20,6 +20,7 @@ mod modes;
 mod open;
 mod outbox;
 mod packages;
+mod permissions;
 mod program;
 mod project;
 mod rpc;
@@ -87,6 +88,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::Auth(arguments) => auth::run(arguments, program),
         Action::Mcp(arguments) => mcp::run(arguments, program),
         Action::Sandbox(arguments) => sandbox::run(arguments, program),
+        Action::Permissions(arguments) => permissions::run(arguments, program),
         Action::Trust(arguments) => trust::run(arguments, program),
         Action::Schema(arguments) => schema::print(arguments, program),
         Action::Packages(verb, arguments) => packages::run(*verb, arguments, program),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pith_protocol::events::Ready;
 use pith_protocol::host::{HostToolFrame, UiRequest};
+use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{
     AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, LiveMessage, Message, Response,
     StreamUpdates, json,
@@ -73,6 +74,10 @@ impl Outbox for WireOutbox {
     }
 
     fn host_tool(&mut self, frame: &HostToolFrame) {
+        self.line(frame);
+    }
+
+    fn permission(&mut self, frame: &PermissionFrame) {
         self.line(frame);
     }
 

@@ -38,6 +38,8 @@ from .types import (
     Model,
     Models,
     Navigated,
+    PermissionMode,
+    Permissions,
     PromptDisposition,
     QueueMode,
     Queues,
@@ -168,6 +170,10 @@ class CommandMethods:
         """See ``docs/protocol.md``."""
         return cast("Messages", self.ask('get_messages'))
 
+    def get_permissions(self) -> Permissions:
+        """The rules about tool calls, and the mode for calls that no rule is about."""
+        return cast("Permissions", self.ask('get_permissions'))
+
     def get_session_stats(self) -> SessionStats:
         """See ``docs/protocol.md``."""
         return cast("SessionStats", self.ask('get_session_stats'))
@@ -259,6 +265,10 @@ class CommandMethods:
     def set_model(self, provider: str, model_id: str) -> Model:
         """See ``docs/protocol.md``."""
         return cast("Model", self.ask('set_model', provider=provider, modelId=model_id))
+
+    def set_permissions(self, *, mode: PermissionMode | None = None, allow: list[str] | None = None, ask: list[str] | None = None, deny: list[str] | None = None, forget: list[str] | None = None) -> Permissions:
+        """Changes the mode, adds rules or takes rules back, for this session; grants of the project are taken back for good."""
+        return cast("Permissions", self.ask('set_permissions', mode=mode, allow=allow, ask=ask, deny=deny, forget=forget))
 
     def set_sandbox(self, *, profile: SandboxProfile | None = None, network: dict[str, Any] | None = None, filesystem: dict[str, Any] | None = None) -> SandboxState:
         """Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem` are as in the settings."""
@@ -404,6 +414,10 @@ class AsyncCommandMethods:
         """See ``docs/protocol.md``."""
         return cast("Messages", await self.ask('get_messages'))
 
+    async def get_permissions(self) -> Permissions:
+        """The rules about tool calls, and the mode for calls that no rule is about."""
+        return cast("Permissions", await self.ask('get_permissions'))
+
     async def get_session_stats(self) -> SessionStats:
         """See ``docs/protocol.md``."""
         return cast("SessionStats", await self.ask('get_session_stats'))
@@ -495,6 +509,10 @@ class AsyncCommandMethods:
     async def set_model(self, provider: str, model_id: str) -> Model:
         """See ``docs/protocol.md``."""
         return cast("Model", await self.ask('set_model', provider=provider, modelId=model_id))
+
+    async def set_permissions(self, *, mode: PermissionMode | None = None, allow: list[str] | None = None, ask: list[str] | None = None, deny: list[str] | None = None, forget: list[str] | None = None) -> Permissions:
+        """Changes the mode, adds rules or takes rules back, for this session; grants of the project are taken back for good."""
+        return cast("Permissions", await self.ask('set_permissions', mode=mode, allow=allow, ask=ask, deny=deny, forget=forget))
 
     async def set_sandbox(self, *, profile: SandboxProfile | None = None, network: dict[str, Any] | None = None, filesystem: dict[str, Any] | None = None) -> SandboxState:
         """Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem` are as in the settings."""

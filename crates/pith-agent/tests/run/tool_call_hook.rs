@@ -23,7 +23,12 @@ struct Admitting {
 }
 
 impl ToolCallHook for Admitting {
-    fn admit<'a>(&'a self, call: &'a Call, mut arguments: Map<String, Value>) -> BoxFuture<'a, Verdict> {
+    fn admit<'a>(
+        &'a self,
+        call: &'a Call,
+        _tool: &'a dyn Tool,
+        mut arguments: Map<String, Value>,
+    ) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
             write(&self.log, format!("admit {} {}", call.id, Value::Object(arguments.clone())));
             // A slow verdict must not let later calls overtake.

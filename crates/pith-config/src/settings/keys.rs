@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use pith_protocol::permissions::{PermissionMode, Unattended};
 use pith_protocol::{
     InterruptMode, QueueMode, SandboxNamespaces, SandboxNetwork, SandboxProfile, SandboxRequirement, ThinkingLevel,
 };
@@ -63,6 +64,9 @@ const SANDBOX_PROFILES: [&str; SandboxProfile::WORDS.len()] = words(SandboxProfi
 const SANDBOX_REQUIREMENTS: [&str; SandboxRequirement::WORDS.len()] = words(SandboxRequirement::WORDS);
 const SANDBOX_NAMESPACES: [&str; SandboxNamespaces::WORDS.len()] = words(SandboxNamespaces::WORDS);
 const SANDBOX_NETWORKS: [&str; SandboxNetwork::WORDS.len()] = words(SandboxNetwork::WORDS);
+
+const PERMISSION_MODES: [&str; PermissionMode::WORDS.len()] = words(PermissionMode::WORDS);
+const UNATTENDED: [&str; Unattended::WORDS.len()] = words(Unattended::WORDS);
 
 /// Returns the words of a choice that the protocol has too.
 const fn words<T, const N: usize>(table: &[(&'static str, T)]) -> [&'static str; N] {
@@ -136,6 +140,18 @@ const KEYS: &[Key] = &[
     key("sandbox.env.pass", Kind::Texts),
     key("sandbox.env.drop", Kind::Texts),
     key("sandbox.hostCommands", Kind::Flag),
+    key("sandbox.allowUnsandboxedCommands", Kind::Flag),
+    key("permissions.defaultMode", Kind::Word(&PERMISSION_MODES)),
+    key("permissions.allow", Kind::Texts),
+    key("permissions.ask", Kind::Texts),
+    key("permissions.deny", Kind::Texts),
+    key("permissions.unattended", Kind::Word(&UNATTENDED)),
+    key("permissions.timeoutSeconds", Kind::Count),
+    key("permissions.sandboxedBash", Kind::Word(&["ask", "allow"])),
+    key("tools.approvalMode", Kind::Word(&["always-ask", "write", "yolo"])),
+    key("tools.approval", Kind::Each(&Kind::Word(&["allow", "prompt", "deny"]))),
+    key("tools.approvalRules", Kind::List),
+    key("bash.patterns", Kind::List),
     user_key("checkpoints.mode", Kind::Word(CheckpointMode::WORDS)),
     user_key("checkpoints.maxFiles", Kind::Count),
     user_key("checkpoints.maxFileMb", Kind::Count),

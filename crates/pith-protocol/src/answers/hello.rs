@@ -18,6 +18,8 @@ pub struct Accept {
     pub settled_when_handled: Option<bool>,
     /// As `set_stream_updates`.
     pub stream_updates: Option<StreamUpdates>,
+    /// Questions whether tool calls may run come as `permission_request`.
+    pub permission_request: Option<bool>,
 }
 
 /// Who is speaking. Nothing depends on it.
@@ -112,7 +114,8 @@ impl Accept {
     pub fn names(&self) -> Vec<String> {
         let settled = self.settled_when_handled.map(|_| "settledWhenHandled");
         let streams = self.stream_updates.map(|_| "streamUpdates");
-        settled.into_iter().chain(streams).map(str::to_owned).collect()
+        let questions = self.permission_request.map(|_| "permissionRequest");
+        settled.into_iter().chain(streams).chain(questions).map(str::to_owned).collect()
     }
 }
 
@@ -137,6 +140,7 @@ impl Field for Accept {
         Ok(Accept {
             settled_when_handled: members.get("settledWhenHandled").and_then(Value::as_bool),
             stream_updates: members.remove("streamUpdates").and_then(|word| serde_json::from_value(word).ok()),
+            permission_request: members.get("permissionRequest").and_then(Value::as_bool),
         })
     }
 }
@@ -159,6 +163,7 @@ impl Serialize for Accept {
         let mut members = serializer.serialize_map(None)?;
         self.settled_when_handled.write("settledWhenHandled", &mut members)?;
         self.stream_updates.write("streamUpdates", &mut members)?;
+        self.permission_request.write("permissionRequest", &mut members)?;
         members.end()
     }
 }

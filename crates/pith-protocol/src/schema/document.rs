@@ -8,6 +8,7 @@ use super::CommandShape;
 use crate::Command;
 use crate::events::{Event, Ready};
 use crate::host::{HostToolFrame, UiRequest};
+use crate::permissions::{OptionId, PermissionFrame};
 use crate::{ErrorCode, ResultRecord, SessionHeader};
 
 /// Which hosts a schema is for.
@@ -62,6 +63,7 @@ pub fn document(dialect: Dialect) -> Value {
     let mut from_pith = vec![reference("Response"), reference("Event")];
     from_pith.push(generator.subschema_for::<UiRequest>().to_value());
     from_pith.push(generator.subschema_for::<HostToolFrame>().to_value());
+    from_pith.push(generator.subschema_for::<PermissionFrame>().to_value());
     if dialect == Dialect::Xcsh {
         from_pith.push(generator.subschema_for::<Ready<'_>>().to_value());
     }
@@ -264,6 +266,18 @@ fn replies() -> impl Iterator<Item = (&'static str, Value)> {
                 "The answer to a dialog: one of `value`, `confirmed` and `cancelled`.",
                 json!({ "value": { "type": "string" }, "confirmed": { "type": "boolean" }, "cancelled": { "const": true } }),
                 &[],
+            ),
+        ),
+        (
+            "PermissionResponse",
+            reply(
+                "permission_response",
+                "The answer to a `permission_request`. The message of a refusal is told to the model.",
+                json!({
+                    "optionId": { "enum": OptionId::WORDS.iter().map(|(word, _)| word).collect::<Vec<_>>() },
+                    "message": { "type": "string" },
+                }),
+                &["optionId"],
             ),
         ),
         (

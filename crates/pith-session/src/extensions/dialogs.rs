@@ -87,7 +87,7 @@ impl Session {
         self.fail_waiting_commands();
     }
 
-    fn tell_withdrawn(&mut self, id: String) {
+    pub(crate) fn tell_withdrawn(&mut self, id: String) {
         let method = UiMethod::Cancel { target_id: id };
         self.out.ui_request(&UiRequest::new(uuid::Uuid::new_v4().to_string(), method));
     }

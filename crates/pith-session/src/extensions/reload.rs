@@ -40,6 +40,7 @@ impl Session {
 
     pub(crate) fn reload_after_shutdown(&mut self) {
         self.models.registry().reload();
+        self.permissions.reread();
         let changes = self.reload_project(ReloadReason::Changed);
         let cwd = self.store.cwd().to_owned();
         let sources = (self.extensions.find)(&cwd);

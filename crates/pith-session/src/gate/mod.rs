@@ -1,9 +1,11 @@
 //! The gate: what a tool call passes before it runs, and what sees its result, in the run's own task.
 //!
-//! Extensions decide first, one call after the other (`admit`). What happens when a call is about to start (`permit`)
-//! has a file of its own for each step.
+//! Rules and extensions decide first, one call after the other (`admit`): rules that forbid, then extensions, then rules
+//! again if the arguments are others. A call that somebody is asked about waits while others run. What happens when a
+//! call is about to start (`permit`) has a file of its own for each step.
 
 mod checkpoint;
+mod permission;
 mod repeats;
 
 use std::sync::Arc;
@@ -17,11 +19,15 @@ use pith_protocol::LimitName;
 use pith_tools::image::Rules;
 use serde_json::{Map, Value};
 
+use crate::permissions::HeldCall;
 use crate::session::Session;
 use crate::tools::{ToolLink, images};
+use permission::Judging;
 
 /// What the calls of one answer pass. A part that is `None` costs nothing.
 struct Gate {
+    /// Set if not every call may run.
+    permissions: Option<Judging>,
     extensions: Option<ExtensionHandle>,
     /// Set if calls are covered that may change any file.
     checkpoints: Option<Arc<Recorder>>,
@@ -35,15 +41,20 @@ struct Gate {
 
 impl Session {
     /// The gate for the calls of the next answer; `None` if nothing would hold a call up.
-    pub(crate) fn gate(&self) -> Option<Arc<dyn ToolCallHook>> {
+    pub(crate) fn gate(&mut self) -> Option<Arc<dyn ToolCallHook>> {
+        let judge = self.judge();
+        let to_session = self.permissions.to_session();
+        let is_needed = !judge.policy.is_open() || self.workbench().allows_unsandboxed();
+        let permissions = is_needed.then_some(Judging { judge, to_session });
         let extensions = self.extension_handle().cloned();
         let checkpoints = self.workbench().checkpoints.clone().filter(|recorder| recorder.covers_commands());
         let limits_repeats = self.governor.limits().max(LimitName::Repeats).is_some();
         let repeats = limits_repeats.then(|| self.host_tools.link.clone());
-        if extensions.is_none() && checkpoints.is_none() && repeats.is_none() {
+        if permissions.is_none() && extensions.is_none() && checkpoints.is_none() && repeats.is_none() {
             return None;
         }
         Some(Arc::new(Gate {
+            permissions,
             extensions,
             checkpoints,
             repeats,
@@ -54,11 +65,18 @@ impl Session {
 }
 
 impl ToolCallHook for Gate {
-    fn admit<'a>(&'a self, call: &'a Call, arguments: Map<String, Value>) -> BoxFuture<'a, Verdict> {
+    fn admit<'a>(
+        &'a self,
+        call: &'a Call,
+        tool: &'a dyn Tool,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'a, Verdict> {
         Box::pin(async move {
-            match &self.extensions {
-                Some(extensions) => extensions.admit(call, arguments).await,
-                None => Verdict::Run(arguments),
+            match (&self.permissions, &self.extensions) {
+                (None, None) => Verdict::Run(arguments),
+                (None, Some(extensions)) => extensions.admit(call, tool, arguments).await,
+                (Some(judging), None) => admitted(judging, judging.held(call, tool, &arguments), arguments),
+                (Some(judging), Some(extensions)) => admit_by_both(judging, extensions, call, tool, arguments).await,
             }
         })
     }
@@ -80,6 +98,10 @@ impl ToolCallHook for Gate {
         })
     }
 
+    fn decides(&self) -> bool {
+        self.permissions.is_some()
+    }
+
     fn amends(&self) -> bool {
         self.extensions.as_ref().is_some_and(ExtensionHandle::amends)
     }
@@ -94,5 +116,40 @@ impl ToolCallHook for Gate {
             let amended = self.extensions.as_ref()?.amend(call, input, output).await?;
             Some(images::fit_output(amended, self.images).await)
         })
+    }
+}
+
+/// Lets extensions decide about a call that no rule forbids. They can refuse it, not grant it.
+async fn admit_by_both(
+    judging: &Judging,
+    extensions: &ExtensionHandle,
+    call: &Call,
+    tool: &dyn Tool,
+    arguments: Map<String, Value>,
+) -> Verdict {
+    let mut held = judging.held(call, tool, &arguments);
+    if let Some(denied) = held.take_if(|held| held.judgement.verdict == pith_permissions::Verdict::Deny)
+        && let Err(output) = judging.hold(denied).await
+    {
+        return Verdict::Refuse(output);
+    }
+    match extensions.admit(call, tool, arguments.clone()).await {
+        Verdict::Run(changed) => {
+            if changed != arguments {
+                held = judging.held(call, tool, &changed);
+            }
+            admitted(judging, held, changed)
+        }
+        refused => {
+            judging.note_blocked(call);
+            refused
+        }
+    }
+}
+
+fn admitted(judging: &Judging, held: Option<HeldCall>, arguments: Map<String, Value>) -> Verdict {
+    match held {
+        Some(held) => Verdict::Hold(arguments, judging.hold(held)),
+        None => Verdict::Run(arguments),
     }
 }

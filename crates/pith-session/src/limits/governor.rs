@@ -276,7 +276,7 @@ impl Session {
         if !self.governor.is_off() {
             self.count_usage();
             let has_calls = self.activity.run().is_some_and(|run| run.has_open_calls());
-            let is_held = self.is_paused() || self.extensions.dialogs.is_any_open();
+            let is_held = self.is_paused() || self.extensions.dialogs.is_any_open() || self.permissions.is_waiting();
             self.governor.run_clocks(self.activity.is_working(), has_calls, is_held);
         }
         self.deadline()

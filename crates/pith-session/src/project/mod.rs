@@ -130,6 +130,9 @@ impl Session {
         let files = (self.project.load)(self.store.cwd(), reason, &self.project.contributed);
         let mut changes: Vec<ResourceChange> =
             files.resources.changes_since(&self.project.resources).into_iter().map(shown::change).collect();
+        if reason == ReloadReason::Trusted {
+            self.permissions.reread();
+        }
         if files.settings != self.settings {
             changes.push(shown::changed_settings());
             self.models.set_settings(files.settings.clone());
@@ -199,7 +202,7 @@ impl Session {
     }
 
     pub(crate) fn get_diagnostics(&mut self, reply: Reply<GetDiagnostics>) {
-        let mut all: Vec<Diagnostic> = Vec::new();
+        let mut all: Vec<Diagnostic> = self.permission_findings().iter().map(shown::finding).collect();
         all.extend(self.project.diagnostics.iter().chain(&self.models.registry().diagnostics()).map(shown::finding));
         all.extend(self.project.resources.diagnostics().iter().map(shown::finding));
         all.extend(self.limit_diagnostics().iter().map(shown::finding));

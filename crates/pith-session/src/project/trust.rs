@@ -50,9 +50,12 @@ impl Session {
         self.project.trust = TrustQuestion::Asked { id, limit };
     }
 
-    /// Takes an answer of the host, to this question or to a dialog of an extension.
+    /// Takes an answer of the host, to this question, to one about a tool call or to a dialog of an extension.
     pub(crate) fn on_ui_answer(&mut self, id: Option<&str>, answer: &UiAnswer) {
         let Some(id) = id else { return };
+        if self.take_permission_dialog(id, answer) {
+            return;
+        }
         if !matches!(&self.project.trust, TrustQuestion::Asked { id: asked, .. } if asked == id) {
             return self.answer_dialog(id, answer);
         }

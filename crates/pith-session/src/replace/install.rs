@@ -26,6 +26,7 @@ impl Session {
             self.move_to_directory();
         }
         self.restart_mcp();
+        self.permissions.forget();
         self.restore_settings();
         self.resume_inputs();
         self.append_drafts(successor.drafts);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, Origin, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use pith_tools::Workbench;
 use serde_json::{Map, Value};
@@ -33,6 +33,18 @@ impl Tool for FittingTool {
 
     fn rules(&self) -> Vec<&str> {
         self.tool.rules()
+    }
+
+    fn reach(&self) -> Reach {
+        self.tool.reach()
+    }
+
+    fn origin(&self) -> Option<Origin<'_>> {
+        self.tool.origin()
+    }
+
+    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
+        self.tool.effect(arguments)
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

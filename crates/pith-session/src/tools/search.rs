@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Exposure, Reach, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, Exposure, Origin, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
@@ -123,6 +123,18 @@ impl Tool for DeferredTool {
 
     fn label(&self) -> &str {
         self.tool.label()
+    }
+
+    fn reach(&self) -> Reach {
+        self.tool.reach()
+    }
+
+    fn origin(&self) -> Option<Origin<'_>> {
+        self.tool.origin()
+    }
+
+    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
+        self.tool.effect(arguments)
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

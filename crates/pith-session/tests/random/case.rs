@@ -186,6 +186,7 @@ const ACTS: [Maker; 51] = [
     |dice| send(dice, json!({"type": "get_session_stats"})),
     |dice| send(dice, json!({"type": "get_fork_messages"})),
     |dice| send(dice, json!({"type": "get_entries"})),
+    |dice| send(dice, json!({"type": "get_permissions"})),
     |dice| send(dice, json!({"type": "get_audit"})),
     |dice| send(dice, json!({"type": "list_sessions"})),
     |dice| send(dice, json!({"type": "set_session_name", "name": "a name"})),

@@ -147,10 +147,14 @@ impl Harness {
         self.data(json!({"type": "get_state"})).await
     }
 
-    /// Answers a dialog of an extension (`value`, `confirmed`, `cancelled`) or a call of a host tool (`result`), given
-    /// its frame.
+    /// Answers a dialog of an extension (`value`, `confirmed`, `cancelled`), a call of a host tool (`result`) or a
+    /// question about a call (`optionId`), given its frame.
     pub fn answer(&mut self, request: &Value, mut answer: Value) {
-        let kind = if request["type"] == "host_tool_call" { "host_tool_result" } else { "extension_ui_response" };
+        let kind = match request["type"].as_str() {
+            Some("host_tool_call") => "host_tool_result",
+            Some("permission_request") => "permission_response",
+            _ => "extension_ui_response",
+        };
         answer["type"] = json!(kind);
         answer["id"] = request["id"].clone();
         self.send(answer);

@@ -11,16 +11,18 @@ use pith_ai::select::Start;
 use pith_ai::{ModelConfig, ModelFields, ProviderConfig, Registry, Visibility};
 use pith_config::{AgentDir, Environment, Layout, Settings};
 use pith_ext::Loading;
+use pith_permissions::{RuleFlags, Sources};
 use pith_protocol::answers::Wire;
 use pith_protocol::host::{HostToolFrame, UiRequest};
+use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{
     AssistantEvent, AssistantMessage, CacheRetention, CommandError, ErrorCode, Event, Frame, Id, Inbound,
     InterruptMode, LiveMessage, Message, QueueMode, Response, StreamUpdates, ThinkingLevel,
 };
 use pith_resources::{ResourceOptions, Resources};
 use pith_session::{
-    ExtensionSetup, Outbox, ProjectFiles, Room, RunningExtensions, Session, SessionParts, SessionPlaces, StreamRules,
-    ToolChoice, WorkLimits,
+    Attendance, ExtensionSetup, Outbox, ProjectFiles, Room, RunningExtensions, Session, SessionParts, SessionPlaces,
+    StreamRules, ToolChoice, WorkLimits,
 };
 use pith_store::{NewSession, SessionStore};
 use pith_testkit::schema::{self, Dialect};
@@ -131,6 +133,13 @@ fn parts(plan: Plan, recorder: Recorder) -> SessionParts {
         tool_choice: ToolChoice { defaults: Some(names), ..ToolChoice::default() },
         extensions: setup(extensions, late),
         mcp: no_servers::setup(),
+        permissions: Sources {
+            agent_dir: agent,
+            cwd: directory.clone(),
+            home: directory.clone(),
+            is_trusted: true,
+            flags: RuleFlags::default(),
+        },
         tracer: None,
         on_rest: Box::new(|| {}),
     }
@@ -199,6 +208,7 @@ pub fn options(settings: &Settings) -> SessionOptions {
         host_tool_timeout: None,
         fsync: settings.session.fsync,
         trust_answer_limit: Some(pith_resources::HOST_ANSWER_LIMIT),
+        attendance: Attendance::Unsure,
         is_replaceable: true,
         name: None,
     }
@@ -298,6 +308,10 @@ impl Outbox for Recorder {
     }
 
     fn host_tool(&mut self, frame: &HostToolFrame) {
+        self.record(frame);
+    }
+
+    fn permission(&mut self, frame: &PermissionFrame) {
         self.record(frame);
     }
 

@@ -12,7 +12,7 @@ pub(crate) use document::same_text;
 use std::io::Read;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::arguments::Arguments;
 use crate::bridge;
 use crate::files::open_regular;
-use crate::mutation::{Target, change_file, put};
+use crate::mutation::{Target, change_file, change_of, put};
 use crate::os_error;
 use crate::seen::{digest, remark};
 use crate::tool::{Outcome, check_aborted, spec};
@@ -137,6 +137,10 @@ impl Tool for EditTool {
 
     fn reach(&self) -> Reach {
         Reach::OneFile
+    }
+
+    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
+        change_of(&self.workbench, arguments)
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::{Block, ToolSpec};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -166,6 +166,11 @@ impl Tool for Read {
 
     fn reach(&self) -> Reach {
         Reach::Nothing
+    }
+
+    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
+        Effect::Read(self.workbench.base.resolve_existing(path))
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

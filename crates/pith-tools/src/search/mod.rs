@@ -13,7 +13,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Reach, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Effect, Reach, Tool, ToolContext, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,11 @@ impl Tool for SearchTool {
 
     fn reach(&self) -> Reach {
         Reach::Nothing
+    }
+
+    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
+        let path = arguments.get("path").and_then(Value::as_str).unwrap_or(".");
+        Effect::Read(self.workbench.base.resolve(path))
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {

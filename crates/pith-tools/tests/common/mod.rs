@@ -38,6 +38,7 @@ pub fn enforced(root: &Path, settings: &Value) -> pith_tools::sandbox::Enforced 
         support: Support::of_this_kernel(),
         env: settings.env,
         host_commands: false,
+        allows_unsandboxed: false,
         temp: places.temp,
     };
     Enforced::new(policy, rules).expect("this kernel has Landlock")

@@ -12,7 +12,7 @@ use pith_acp::acp::{
 };
 use pith_acp::client::{Client, greeting};
 use pith_acp::error::{cancelled, invalid_params, invalid_request, no_session, unknown_method};
-use pith_acp::options::mode_change;
+use pith_acp::options::Choices;
 use pith_acp::params;
 use pith_acp::prompt::{PromptInput, PromptPlace, convert};
 use pith_acp::wire::{Incoming, RequestId, append_answer};
@@ -144,7 +144,7 @@ impl Agent {
             }
             "session/prompt" => self.prompt(params, responder),
             "_session/steering" => self.steering(params, responder),
-            "session/set_mode" => responder.send(self.set_mode(params)),
+            "session/set_mode" => answer(responder, agent.set_mode(params)),
             "session/set_config_option" => answer(responder, agent.set_config_option(params)),
             "session/set_model" => answer(responder, agent.set_model(params)),
             "_pith/fork" => spawn(agent.fork_before(params, responder)),
@@ -242,10 +242,14 @@ impl Agent {
         Ok((conversation, input))
     }
 
-    fn set_mode(&self, params: Value) -> Result<SetSessionModeResponse, Error> {
+    async fn set_mode(self: Rc<Self>, params: Value) -> Result<SetSessionModeResponse, Error> {
         let request: SetSessionModeRequest = params::read(params)?;
-        self.conversation(&request.session_id)?;
-        mode_change(&request.mode_id.0).map_err(|error| error.data(json!({"field": "modeId"})))?;
+        let conversation = self.conversation(&request.session_id)?;
+        let change = |choices: &Choices| {
+            choices.mode_change(&request.mode_id.0).map_err(|error| error.data(json!({"field": "modeId"})))
+        };
+        conversation.change(change).await?;
+        conversation.tell_options().await;
         Ok(SetSessionModeResponse::new())
     }
 

@@ -6,17 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pith_acp::acp::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, Error, Notice,
-    NoticeSeverity, SessionConfigOption, SessionId, SessionUpdate, UnstructuredCommandInput,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, CurrentModeUpdate, Error,
+    Notice, NoticeSeverity, SessionConfigOption, SessionId, SessionUpdate, UnstructuredCommandInput,
 };
-use pith_acp::options::{Change, Choices};
+use pith_acp::options::{Change, Choices, mode_id};
 use pith_acp::replay::Replay;
 use pith_acp::{Client, error, plan};
 use pith_protocol::answers::{Diagnostic, DiagnosticKind, Diagnostics, State};
 use pith_protocol::commands::{
-    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetDiagnostics, GetEntries, GetState, NavigateTree,
-    SetAutoCompaction, SetAutoRetry, SetMcpServers, SetModel, SetThinkingLevel,
+    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetDiagnostics, GetEntries, GetPermissions, GetState,
+    NavigateTree, SetAutoCompaction, SetAutoRetry, SetMcpServers, SetModel, SetPermissions, SetThinkingLevel,
 };
+use pith_protocol::permissions::PermissionMode;
 use pith_protocol::{CommandError, ErrorCode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +45,8 @@ pub struct Conversation {
     auto_retry: Cell<bool>,
     /// The editor changes an option and gets all of them with its answer.
     is_changing: Cell<bool>,
+    /// The mode that the editor was told last.
+    mode: Cell<PermissionMode>,
     /// Fired when the user is to be asked something.
     pub questioned: CancellationToken,
     /// The slash commands that the editor was told last.
@@ -75,6 +78,7 @@ impl Conversation {
             turns,
             auto_retry,
             is_changing: Cell::new(false),
+            mode: Cell::default(),
             questioned: CancellationToken::new(),
             commands: RefCell::default(),
             names: RefCell::default(),
@@ -99,7 +103,9 @@ impl Conversation {
             () = self.held_question() => Vec::new(),
         };
         let levels = self.seat.ask(GetAvailableThinkingLevels {}).await.map_err(of_command)?.levels;
+        let mode = self.seat.ask(GetPermissions {}).await.map_err(of_command)?.mode;
         Ok(Choices {
+            mode,
             model: state.model,
             models,
             level: state.thinking_level,
@@ -129,7 +135,12 @@ impl Conversation {
     ) -> Result<Vec<SessionConfigOption>, Error> {
         let change = change(&self.choices().await?)?;
         self.is_changing.set(true);
+        let mode = match change {
+            Change::Mode(mode) => Some(mode),
+            _ => None,
+        };
         let changed = match change {
+            Change::Mode(mode) => self.seat.ask(mode_command(mode)).await.map(drop),
             Change::Model { provider, id } => self.seat.ask(SetModel { provider, model_id: id }).await.map(drop),
             Change::Level(level) => self.seat.ask(SetThinkingLevel { level }).await,
             Change::AutoCompact(enabled) => self.seat.ask(SetAutoCompaction { enabled }).await,
@@ -142,16 +153,33 @@ impl Conversation {
         let options = self.options().await;
         self.is_changing.set(false);
         changed.map_err(of_command)?;
+        if let Some(mode) = mode {
+            self.tell_mode(mode);
+        }
         options
     }
 
     /// Tells the editor that options have changed, unless it is changing them itself.
     pub async fn tell_options(&self) {
         if !self.is_changing.get()
-            && let Ok(options) = self.options().await
+            && let Ok(choices) = self.choices().await
         {
+            let options = choices.options(&self.client);
             self.channel.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(options)));
+            self.tell_mode(choices.mode);
         }
+    }
+
+    /// Tells the editor the mode, if it knows another.
+    fn tell_mode(&self, mode: PermissionMode) {
+        if self.mode.replace(mode) != mode {
+            self.channel.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode_id(mode))));
+        }
+    }
+
+    /// Called when the editor is told the mode with an answer.
+    pub fn note_mode(&self, mode: PermissionMode) {
+        self.mode.set(mode);
     }
 
     /// Tells the editor which slash commands there are, also if it was told before.
@@ -283,6 +311,10 @@ impl Conversation {
     async fn state(&self) -> Result<State, Error> {
         self.seat.ask(GetState {}).await.map_err(of_command)
     }
+}
+
+fn mode_command(mode: PermissionMode) -> SetPermissions {
+    SetPermissions { mode: Some(mode), allow: None, ask: None, deny: None, forget: None }
 }
 
 fn window(state: &State) -> u64 {

@@ -9,12 +9,18 @@ use pith_acp::acp::{
     ToolCallUpdate, ToolCallUpdateFields,
 };
 use pith_acp::dialog::{Choice, about_call, about_card, card, chosen, filled_in, form, opened, page};
+use pith_acp::permission::{self, Answer};
 use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use pith_protocol::permissions::{OptionId, PermissionFrame};
 use pith_protocol::{HostReply, Inbound};
+use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use super::conversation::Conversation;
 use super::outbox::lock;
+
+/// The request that shows a permission card.
+const PERMISSION: &str = "session/request_permission";
 
 /// The open dialogs of a session. Dropped with it, which withdraws them.
 pub struct Dialogs {
@@ -113,6 +119,37 @@ impl Dialogs {
         self.open.borrow_mut().insert(key, task.abort_handle());
     }
 
+    /// Asks whether a tool call may run, or withdraws that question.
+    pub fn take_permission(&self, frame: PermissionFrame) {
+        let (id, request) = match frame {
+            PermissionFrame::PermissionCancelled { id } => return self.withdraw(&id),
+            PermissionFrame::PermissionRequest { id, tool_call_id, tool_name, arguments, reason, options, .. } => {
+                let told = lock(&self.conversation.translator).live_call(&tool_call_id);
+                let call = told
+                    .unwrap_or_else(|| ToolCallUpdate::new(tool_call_id, ToolCallUpdateFields::new().title(tool_name)));
+                let session = self.conversation.session_id();
+                (id, permission::request(&session, call, Value::Object(arguments), &reason, &options))
+            }
+        };
+        let (conversation, open) = (self.conversation.clone(), self.open.clone());
+        let key = id.clone();
+        let task = tokio::task::spawn_local(async move {
+            let result = conversation.requests.ask(PERMISSION, &request).await;
+            open.borrow_mut().remove(&id);
+            let option = match result.map(permission::answer) {
+                Ok(Answer::Chosen(option)) => option,
+                Ok(Answer::TurnCancelled) => {
+                    conversation.cancel();
+                    Some(OptionId::Stop)
+                }
+                Err(_) => None,
+            };
+            let reply = HostReply::Permission { id: Some(id), option, message: None };
+            conversation.seat.send(Inbound::Reply(reply)).await;
+        });
+        self.open.borrow_mut().insert(key, task.abort_handle());
+    }
+
     /// Ends a dialog that the extension no longer waits for. Its request is withdrawn with the task.
     fn withdraw(&self, id: &str) {
         if let Some(task) = self.open.borrow_mut().remove(id) {
@@ -130,9 +167,8 @@ impl Drop for Dialogs {
 impl Question {
     /// Asks, and waits as long as it takes. An error for an answer dismisses the dialog.
     async fn ask(self, conversation: &Conversation, method: &UiMethod) -> Choice {
-        const PERMISSION: &str = "session/request_permission";
-        let requests = &conversation.requests;
         const ELICITATION: &str = "elicitation/create";
+        let requests = &conversation.requests;
         let (result, is_form) = match self {
             Question::Page(request) => {
                 let answer = requests.ask(ELICITATION, &request).await.map_or(UiAnswer::Cancelled, opened);

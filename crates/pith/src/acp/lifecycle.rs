@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex};
 use pith_acp::acp::{
     CloseSessionResponse, DeleteSessionResponse, Error, ForkSessionRequest, ForkSessionResponse, ListSessionsRequest,
     LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SessionConfigOption, SessionId, SessionStatus, SessionStatusResponse,
+    ResumeSessionResponse, SessionConfigOption, SessionId, SessionModeState, SessionStatus, SessionStatusResponse,
     SetSessionTitleRequest, SetSessionTitleResponse,
 };
 use pith_acp::error::{auth_required, cancelled, internal, invalid_params};
+use pith_acp::options::Choices;
+use pith_acp::params;
 use pith_acp::updates::Translator;
-use pith_acp::{options, params};
-use pith_protocol::Inbound;
 use pith_protocol::commands::{GetForkMessages, SetSessionName};
+use pith_protocol::{Announcement, Inbound};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -54,8 +55,8 @@ impl Agent {
             let wanted = wanted!(request);
             self.open(wanted, Which::New, Shown::No).await
         };
-        self.answer_opened(responder, opened, |id, options| {
-            NewSessionResponse::new(id).modes(options::modes()).config_options(options)
+        self.answer_opened(responder, opened, |id, offered| {
+            NewSessionResponse::new(id).modes(offered.modes).config_options(offered.options)
         })
         .await;
     }
@@ -66,8 +67,8 @@ impl Agent {
             let wanted = wanted!(request);
             self.open_saved(&request.session_id, wanted, Shown::Replayed).await
         };
-        self.answer_opened(responder, opened, |_, options| {
-            LoadSessionResponse::new().modes(options::modes()).config_options(options)
+        self.answer_opened(responder, opened, |_, offered| {
+            LoadSessionResponse::new().modes(offered.modes).config_options(offered.options)
         })
         .await;
     }
@@ -78,8 +79,8 @@ impl Agent {
             let wanted = wanted!(request);
             self.open_saved(&request.session_id, wanted, Shown::No).await
         };
-        self.answer_opened(responder, opened, |_, options| {
-            ResumeSessionResponse::new().modes(options::modes()).config_options(options)
+        self.answer_opened(responder, opened, |_, offered| {
+            ResumeSessionResponse::new().modes(offered.modes).config_options(offered.options)
         })
         .await;
     }
@@ -91,8 +92,8 @@ impl Agent {
             let wanted = wanted!(request);
             self.open(wanted, Which::CopyOf(&source), Shown::No).await
         };
-        self.answer_opened(responder, opened, |id, options| {
-            ForkSessionResponse::new(id).modes(options::modes()).config_options(options)
+        self.answer_opened(responder, opened, |id, offered| {
+            ForkSessionResponse::new(id).modes(offered.modes).config_options(offered.options)
         })
         .await;
     }
@@ -118,8 +119,8 @@ impl Agent {
             Ok(opened)
         };
         let opened = opened.await;
-        self.answer_opened(responder, async { opened }, |session_id, options| {
-            json!({"sessionId": session_id, "text": text, "modes": options::modes(), "configOptions": options})
+        self.answer_opened(responder, async { opened }, |session_id, offered| {
+            json!({"sessionId": session_id, "text": text, "modes": offered.modes, "configOptions": offered.options})
         })
         .await;
     }
@@ -180,8 +181,8 @@ impl Agent {
             if shown == Shown::Replayed {
                 conversation.replay(true).await?;
             }
-            let options = conversation.options().await?;
-            return Ok(Opened { conversation, options });
+            let offered = Offered::of(&conversation, &conversation.choices().await?);
+            return Ok(Opened { conversation, offered });
         }
         self.hub.wait_for_end(&id.0).await;
         let (places, cwd, id) = (self.launch.places(Some(&wanted.cwd)), wanted.cwd.clone(), id.clone());
@@ -225,7 +226,7 @@ impl Agent {
         conversation.set_servers(servers).await?;
         self.keep(conversation.clone());
         guard.keep();
-        Ok(Opened { options: choices.options(&conversation.client), conversation })
+        Ok(Opened { offered: Offered::of(&conversation, &choices), conversation })
     }
 
     /// Answers a request that opens a session; its updates follow the answer.
@@ -233,7 +234,7 @@ impl Agent {
         &self,
         responder: Responder,
         opened: impl Future<Output = Result<Opened, Error>>,
-        response: impl FnOnce(SessionId, Vec<SessionConfigOption>) -> T,
+        response: impl FnOnce(SessionId, Offered) -> T,
     ) {
         let cancel = responder.cancel.clone();
         let opened = tokio::select! {
@@ -242,11 +243,12 @@ impl Agent {
             opened = opened => opened,
         };
         match opened {
-            Ok(Opened { conversation, options }) => {
-                responder.succeed(&response(SessionId::new(conversation.seat.id.clone()), options));
+            Ok(Opened { conversation, offered }) => {
+                responder.succeed(&response(SessionId::new(conversation.seat.id.clone()), offered));
                 conversation.channel.release();
+                let announced = Announcement { shows_dialogs: true, takes_permission_requests: true };
                 // Now a question about trust can be asked.
-                conversation.seat.send(Inbound::UiAnnounced).await;
+                conversation.seat.send(Inbound::Announced(announced)).await;
                 conversation.repeat_commands().await;
             }
             Err(error) => responder.fail(&error),
@@ -265,7 +267,20 @@ struct ForkBefore {
 /// A session that was opened, with what its answer says.
 struct Opened {
     conversation: Rc<Conversation>,
+    offered: Offered,
+}
+
+/// What can be chosen in a session.
+struct Offered {
+    modes: SessionModeState,
     options: Vec<SessionConfigOption>,
+}
+
+impl Offered {
+    fn of(conversation: &Conversation, choices: &Choices) -> Offered {
+        conversation.note_mode(choices.mode);
+        Offered { modes: choices.modes(), options: choices.options(&conversation.client) }
+    }
 }
 
 /// What the editor gets of the conversation so far.

@@ -9,6 +9,7 @@ use pith_acp::updates::{Notable, Sink, Translator};
 use pith_agent::{Tool, Toolset};
 use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::host::{HostToolFrame, UiMethod, UiRequest};
+use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, Response, StreamUpdates};
 use pith_session::{Outbox, Room};
 use tokio::sync::mpsc;
@@ -30,6 +31,8 @@ pub enum Notice {
     ServerChanged { name: String, state: String },
     /// The model calls a tool of the editor, or no longer waits for it.
     HostTool(HostToolFrame),
+    /// A tool call needs permission, or no longer does.
+    Permission(Box<PermissionFrame>),
 }
 
 /// The translator of a session: used by its outbox, set up by its conversation.
@@ -149,6 +152,10 @@ impl Outbox for AcpOutbox {
             own_events::tell_display(&request.method, &self.out.channel);
         }
         let _ = self.out.notices.send(Notice::Asked(request.clone()));
+    }
+
+    fn permission(&mut self, frame: &PermissionFrame) {
+        let _ = self.out.notices.send(Notice::Permission(Box::new(frame.clone())));
     }
 
     fn host_tool(&mut self, frame: &HostToolFrame) {

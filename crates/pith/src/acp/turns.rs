@@ -242,6 +242,7 @@ impl Turns {
                 }
             }
             Notice::HostTool(frame) => self.host_tools.take(frame),
+            Notice::Permission(frame) => self.dialogs.take_permission(*frame),
         }
     }
 

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pith_config::settings::Limits;
+use pith_permissions::RuleFlags;
 use pith_protocol::{StreamUpdates, ThinkingLevel};
 use pith_resources::PromptText;
 use pith_sandbox::Profile;
@@ -66,6 +67,8 @@ pub struct Cli {
     /// `--sandbox`, or `--no-sandbox`, whichever was given last.
     pub sandbox: Option<Profile>,
     pub sandbox_may_loosen: bool,
+    /// `--permission-mode`, `--allowed-tools`, `--disallowed-tools`.
+    pub permissions: RuleFlags,
     pub no_builtin_tools: bool,
     pub system_prompt: Option<PromptText>,
     pub append_system_prompt: Vec<PromptText>,
@@ -136,6 +139,8 @@ pub enum Action {
     Mcp(Vec<String>),
     /// `sandbox`, with its own arguments.
     Sandbox(Vec<String>),
+    /// `permissions`, with its own arguments.
+    Permissions(Vec<String>),
     /// `trust`, with its own arguments.
     Trust(Vec<String>),
     /// `schema`, with its own arguments.

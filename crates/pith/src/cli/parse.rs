@@ -54,6 +54,9 @@ impl Cli {
                     return Ok(Cli { action: Action::Packages(verb, arguments.collect()), ..cli });
                 }
                 Subcommand::Mcp => return Ok(Cli { action: Action::Mcp(arguments.collect()), ..cli }),
+                Subcommand::Permissions => {
+                    return Ok(Cli { action: Action::Permissions(arguments.collect()), ..cli });
+                }
                 Subcommand::Sandbox => return Ok(Cli { action: Action::Sandbox(arguments.collect()), ..cli }),
                 Subcommand::Trust => return Ok(Cli { action: Action::Trust(arguments.collect()), ..cli }),
                 Subcommand::Schema => return Ok(Cli { action: Action::Schema(arguments.collect()), ..cli }),

@@ -50,6 +50,12 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
         words: &["check", "run"],
     },
     SubcommandRow {
+        name: "permissions",
+        usage: "permissions check COMMAND",
+        help: "whether a shell command would run, be asked about or be refused",
+        words: &["check"],
+    },
+    SubcommandRow {
         name: "trust",
         usage: "trust [--no|--forget|--show] [DIR]",
         help: "whether a project's settings, extensions and skills are used",
@@ -93,7 +99,8 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
 /// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has its own text.
 pub fn usage(name: &str) -> Option<String> {
     let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
-    let has_own = ["rpc", "auth", "mcp", "sandbox", "install", "remove", "update", "list"].contains(&name);
+    let has_own =
+        ["rpc", "auth", "mcp", "sandbox", "permissions", "install", "remove", "update", "list"].contains(&name);
     (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
 }
 
@@ -109,6 +116,7 @@ pub enum Subcommand {
     Auth,
     Mcp,
     Sandbox,
+    Permissions,
     Trust,
     Schema,
     Packages(PackageVerb),
@@ -148,6 +156,7 @@ impl Subcommand {
             ("auth", _) => Subcommand::Auth,
             ("mcp", _) => Subcommand::Mcp,
             ("sandbox", _) => Subcommand::Sandbox,
+            ("permissions", _) => Subcommand::Permissions,
             ("trust", _) => Subcommand::Trust,
             ("schema", _) => Subcommand::Schema,
             ("conformance", _) => Subcommand::Conformance,

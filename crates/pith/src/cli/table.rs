@@ -2,6 +2,7 @@
 
 use super::flags::Takes::{Nothing, Value};
 use super::flags::{Flag, checked, foreign, ignored, switch, value};
+use pith_protocol::permissions::PermissionMode;
 use pith_sandbox::Profile;
 
 use super::{Action, values};
@@ -179,6 +180,30 @@ pub const GROUPS: &[Group] = &[
             switch("--no-tools", Some("-nt"), "start without any tool", |cli| cli.no_tools = true),
             switch("--no-builtin-tools", Some("-nbt"), "start without the built-in tools", |cli| {
                 cli.no_builtin_tools = true
+            }),
+            checked(
+                "--permission-mode",
+                None,
+                "allow|write|ask|read-only|deny",
+                "which tool calls run without asking",
+                |cli, value| {
+                    cli.permissions.mode = Some(values::permission_mode(&value)?);
+                    Ok(())
+                },
+            )
+            .needing("--permission-mode requires allow, write, ask, read-only or deny"),
+            switch("--yolo", None, "the same as --permission-mode allow", |cli| {
+                cli.permissions.mode = Some(PermissionMode::Allow)
+            }),
+            value(
+                "--allowed-tools",
+                None,
+                "RULES",
+                "calls that run without asking, as in permissions.allow",
+                |cli, value| cli.permissions.allowed.extend(values::rules(&value)),
+            ),
+            value("--disallowed-tools", None, "RULES", "calls that never run, as in permissions.deny", |cli, value| {
+                cli.permissions.disallowed.extend(values::rules(&value))
             }),
             checked(
                 "--sandbox",

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pith_config::settings::Limits;
 use pith_protocol::StreamUpdates;
+use pith_protocol::permissions::PermissionMode;
 
 use super::{ExtensionErrors, Mode};
 use crate::dialect::{self, Dialect};
@@ -29,6 +30,27 @@ pub fn dialect_named(value: &str) -> Result<&'static Dialect, String> {
 pub fn stream_updates(value: &str) -> Result<StreamUpdates, String> {
     let found = StreamUpdates::WORDS.iter().find(|(word, _)| *word == value);
     found.map(|(_, mode)| *mode).ok_or_else(|| format!("Invalid stream updates \"{value}\". Valid values: full, delta"))
+}
+
+pub(super) fn permission_mode(value: &str) -> Result<PermissionMode, String> {
+    PermissionMode::parse(value).ok_or_else(|| {
+        let words: Vec<&str> = PermissionMode::WORDS.iter().map(|(word, _)| *word).collect();
+        format!("Invalid permission mode \"{value}\". Valid values: {}", words.join(", "))
+    })
+}
+
+/// Parses a list of rules: commas and spaces separate them, except between parentheses.
+pub(super) fn rules(value: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let separated = value.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c == ',' || c.is_whitespace())
+    });
+    separated.filter(|rule| !rule.is_empty()).map(str::to_owned).collect()
 }
 
 pub(super) fn extension_errors(value: &str) -> Result<ExtensionErrors, String> {

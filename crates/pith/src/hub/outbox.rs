@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pith_agent::Toolset;
 use pith_protocol::host::{HostToolFrame, UiRequest};
+use pith_protocol::permissions::PermissionFrame;
 use pith_protocol::{AssistantEvent, AssistantMessage, CommandError, ErrorCode, Event, Id, Response, StreamUpdates};
 use pith_session::{Outbox, Room};
 
@@ -63,6 +64,10 @@ impl<O: Outbox> Outbox for SeatOutbox<O> {
 
     fn host_tool(&mut self, frame: &HostToolFrame) {
         self.inner.host_tool(frame);
+    }
+
+    fn permission(&mut self, frame: &PermissionFrame) {
+        self.inner.permission(frame);
     }
 
     fn ui_request(&mut self, request: &UiRequest) {

@@ -40,6 +40,8 @@ pub enum ProblemKind {
     Cut,
     /// The answer does not fit the schema.
     Misfit(String),
+    /// A tool call was not allowed; the model has gone on without it.
+    NotAllowed(String),
     /// The session has ended.
     Ended,
 }
@@ -51,7 +53,7 @@ impl ProblemKind {
     /// The text for people; empty if they know.
     pub fn text(&self) -> &str {
         match self {
-            ProblemKind::Refused(text) | ProblemKind::Misfit(text) => text,
+            ProblemKind::Refused(text) | ProblemKind::Misfit(text) | ProblemKind::NotAllowed(text) => text,
             ProblemKind::Failed(failure) => &failure.text,
             ProblemKind::Cut => CUT,
             ProblemKind::Ended => "",
@@ -63,7 +65,7 @@ impl ProblemKind {
         match self {
             ProblemKind::Refused(_) | ProblemKind::Ended => true,
             ProblemKind::Failed(failure) => failure.is_limit(),
-            ProblemKind::Cut | ProblemKind::Misfit(_) => false,
+            ProblemKind::Cut | ProblemKind::Misfit(_) | ProblemKind::NotAllowed(_) => false,
         }
     }
 }
@@ -81,7 +83,8 @@ impl Outcome {
     /// The last line of `--mode json`. `opened` is the session it began with.
     pub fn record(&self, opened: &SessionName) -> ResultRecord {
         let SessionName { id, file } = self.session.as_ref().unwrap_or(opened).clone();
-        let error = self.problems.first().map(|problem| {
+        let mut problems = self.problems.iter().filter(|problem| !matches!(problem.kind, ProblemKind::NotAllowed(_)));
+        let error = problems.next().map(|problem| {
             let cause = match &problem.kind {
                 ProblemKind::Failed(failure) => failure.cause.as_ref(),
                 _ => None,
@@ -122,6 +125,9 @@ pub async fn ask_all(client: &mut Client, prompts: Vec<Value>, schema: Option<&A
     }
     if let Some(schema) = schema.filter(|_| outcome.problems.is_empty()) {
         outcome.fit(client, schema).await;
+    }
+    if let Some(refused) = outcome.last.totals.refused.clone() {
+        outcome.add(ProblemKind::NotAllowed(refused));
     }
     outcome.session = session_name(client).await;
     outcome

@@ -37,6 +37,8 @@ pub struct Totals {
     pub usage: Usage,
     /// Answers that did not fail.
     pub n_turns: u32,
+    /// The first tool call that was not allowed, and why.
+    pub refused: Option<String>,
 }
 
 /// Why there is no answer.

@@ -1,6 +1,6 @@
 //! Remembers the last answer, so that the end of the work can be reported with it.
 
-use pith_protocol::{AssistantMessage, Block, ErrorKind, Event, Message, Response, StopReason};
+use pith_protocol::{AssistantMessage, Block, ErrorKind, Event, Message, Response, StopReason, ToolResult};
 use tokio::sync::mpsc;
 
 use super::client::{Failure, Notice, Settled, Totals, answered};
@@ -32,6 +32,10 @@ impl Follower {
             Event::CompactionEnd { result: Some(result), .. } => {
                 result.usage.iter().for_each(|usage| self.last.totals.usage.add(usage));
             }
+            Event::ToolExecutionEnd { tool_name, result, .. } if is_refused(result) => {
+                let text = result.content.iter().filter_map(Block::as_text).collect::<String>();
+                self.last.totals.refused.get_or_insert_with(|| format!("{tool_name} was not run. {text}"));
+            }
             Event::AgentSettled { aborted, limit } => {
                 let mut settled = Settled { is_limited: limit.is_some(), ..self.last.clone() };
                 // An abort during a retry delay leaves the failure as the last answer.
@@ -58,6 +62,11 @@ impl Follower {
             _ => {}
         }
     }
+}
+
+/// Whether rules or the user have refused a call.
+fn is_refused(result: &ToolResult) -> bool {
+    result.details.as_ref().is_some_and(|details| details["permission"]["decision"] == "deny")
 }
 
 /// How the work ended, if this was its last answer.

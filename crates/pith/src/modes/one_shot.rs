@@ -154,7 +154,7 @@ pub fn json(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
 fn silent_failures(outcome: &Outcome) -> Option<String> {
     let texts = outcome.problems.iter().filter_map(|problem| match &problem.kind {
         ProblemKind::Failed(failure) if failure.is_on_purpose => None,
-        ProblemKind::Cut => None,
+        ProblemKind::Cut | ProblemKind::NotAllowed(_) => None,
         ProblemKind::Failed(_) | ProblemKind::Ended => Some(String::new()),
         // There is no event for these.
         ProblemKind::Refused(text) => Some(text.clone()),

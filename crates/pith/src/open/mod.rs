@@ -45,7 +45,7 @@ use crate::sandbox::Sandboxes;
 use crate::secrets_file;
 use crate::sessions::{self, SessionName};
 use crate::telemetry::SessionTelemetry;
-use crate::warn;
+use crate::{permissions, warn};
 use model::{choose_model, scripts};
 use options::Choices;
 pub use shared::Shared;
@@ -284,8 +284,9 @@ impl OpenedSession {
                 extensions.find(cwd, &settings, Search::all(project.trusts(cwd))).sources
             })
         };
-        let places =
-            Places { agent_dir: self.agent_dir, environment: self.environment, cwd: self.store.cwd().to_owned() };
+        let (agent_dir, environment, cwd) = (self.agent_dir, self.environment, self.store.cwd().to_owned());
+        let permissions = permissions::sources(&self.cli, &agent_dir, &environment, &cwd, self.files.is_trusted);
+        let places = Places { agent_dir, environment, cwd };
         let web = self.client.web();
         let surroundings = mcp::Surroundings {
             places,
@@ -334,6 +335,7 @@ impl OpenedSession {
             start: self.start,
             extensions,
             mcp,
+            permissions,
             tracer,
             on_rest: Box::new(|| {}),
         }

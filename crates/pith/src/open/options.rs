@@ -7,7 +7,7 @@ use pith_config::{Environment, Settings};
 use pith_protocol::answers::Wire;
 use pith_protocol::{CacheRetention, StreamUpdates};
 use pith_resources::HOST_ANSWER_LIMIT;
-use pith_session::{LimitScope, RetryPolicy, SessionOptions, WorkLimits};
+use pith_session::{Attendance, LimitScope, RetryPolicy, SessionOptions, WorkLimits};
 
 use crate::cli::{self, Cli};
 use crate::dialect::Dialect;
@@ -27,6 +27,7 @@ pub(super) struct Choices {
     is_replaceable: bool,
     has_ui: bool,
     trust_answer_limit: Option<Duration>,
+    attendance: Attendance,
 }
 
 impl Choices {
@@ -64,6 +65,11 @@ impl Choices {
             is_replaceable: true,
             has_ui: matches!(mode, pith_ext::Mode::Rpc | pith_ext::Mode::Tui),
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
+            attendance: match mode {
+                pith_ext::Mode::Print | pith_ext::Mode::Json => Attendance::Nobody,
+                pith_ext::Mode::Rpc => Attendance::Unsure,
+                pith_ext::Mode::Tui => Attendance::Present,
+            },
         })
     }
 
@@ -116,6 +122,7 @@ impl Choices {
             host_tool_timeout: self.host_tool_timeout,
             fsync: settings.session.fsync,
             trust_answer_limit: self.trust_answer_limit,
+            attendance: self.attendance,
             is_replaceable: self.is_replaceable,
             name: self.name.clone(),
         }

@@ -183,6 +183,7 @@ impl Sandboxes {
             support,
             env: settings.env,
             host_commands: settings.host_commands == Some(true),
+            allows_unsandboxed: settings.allow_unsandboxed_commands == Some(true),
             temp: temp.to_owned(),
         };
         let current = self.oversight.sandbox.get();

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use pith_protocol::inbound::{Inbound, announces_ui, decode, too_long};
+use pith_protocol::inbound::{Announcement, Inbound, decode, too_long};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc;
 
@@ -45,8 +45,11 @@ pub fn start_on(
 ) -> io::Result<mpsc::Receiver<Inbound>> {
     let mut is_first = true;
     spawn(input, max_line, answers, has_hung_up, move |line, send| {
-        if std::mem::take(&mut is_first) && matches!(line, Line::Whole(bytes) if announces_ui(bytes)) {
-            send(Inbound::UiAnnounced);
+        if std::mem::take(&mut is_first)
+            && let Line::Whole(bytes) = line
+            && let Some(announced) = Announcement::read(bytes)
+        {
+            send(Inbound::Announced(announced));
         }
         let inbound = match line {
             Line::Whole(bytes) => decode(bytes),

@@ -8,6 +8,7 @@ mod dialogs;
 mod files;
 mod options;
 mod own;
+mod permissions;
 mod prompts;
 mod schema;
 mod servers;

@@ -28,8 +28,7 @@ fn model_and_thinking_are_options() {
         .map(|option| &option["value"])
         .collect();
     assert!(values.contains(&&json!(current)), "{model}");
-    // Only what is enforced is offered.
-    assert_eq!(opened["modes"]["availableModes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(opened["modes"]["availableModes"].as_array().map(Vec::len), Some(4));
     assert_eq!(opened["modes"]["currentModeId"], "full");
     assert_eq!(option(options, "auto_compact").expect("a switch")["currentValue"], true);
     let set = |id: &str, value: Value| json!({"sessionId": session, "configId": id, "value": value});
@@ -47,8 +46,9 @@ fn model_and_thinking_are_options() {
     assert!(code == -32602 && message.contains(&current), "{message}");
     assert_eq!(editor.refusal("session/set_config_option", set("dance", json!("x"))).0, -32602);
     editor.ask("session/set_mode", json!({"sessionId": session, "modeId": "full"}));
-    let refused = editor.refusal("session/set_mode", json!({"sessionId": session, "modeId": "ask"}));
-    assert_eq!(refused, (-32602, "Unknown value \"ask\". There are: full".to_owned()));
+    let refused = editor.refusal("session/set_mode", json!({"sessionId": session, "modeId": "dance"}));
+    let known = "Unknown value \"dance\". There are: full, write, ask, read-only";
+    assert_eq!(refused, (-32602, known.to_owned()));
     editor.finish();
 }
 

@@ -7,6 +7,7 @@ mod hostile;
 mod json;
 mod mistakes;
 mod packages;
+mod permissions;
 mod print;
 mod sandbox;
 mod scenes;

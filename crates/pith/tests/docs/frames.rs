@@ -77,6 +77,7 @@ fn everything_on_the_wire_has_its_frame() {
         with("", Command::NAMES),
         with("", Event::NAMES),
         with("", &["ready", "host_tool_call", "host_tool_cancel", "host_tool_update", "host_tool_result"]),
+        with("", &["permission_request", "permission_response", "permission_cancelled"]),
         with("ui:", UiMethod::NAMES),
         with("step:", &steps),
         with("role:", &ROLES),

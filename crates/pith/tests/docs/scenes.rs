@@ -58,6 +58,7 @@ pub fn play() -> Exchanges {
     xcsh_compaction(&mut shown);
     checkpoints(&mut shown);
     limits(&mut shown);
+    permissions(&mut shown);
     never_sent(&mut shown);
     shown
 }
@@ -294,6 +295,28 @@ fn foreign_entries(shown: &mut Exchanges) {
     let entry = entries["entries"].as_array().and_then(|entries| entries.iter().find(|entry| entry["type"] == "usage"));
     scene.keep("entry:usage", entry.expect("the entry is shown"));
     scene.ask(json!({"type": "get_audit"}));
+    scene.end();
+}
+
+fn permissions(shown: &mut Exchanges) {
+    let script = json!({"turns": [
+        {"blocks": [call("bash", json!({"command": "git push origin main && git status"}))]}, {"text": "On a branch, then."},
+        {"blocks": [call("bash", json!({"command": "git push"}))]},
+    ]});
+    let mut scene = Scene::start(shown, TempHome::new(), &script, &[]);
+    scene.variant("hello:permissions", json!({"type": "hello", "accept": {"permissionRequest": true}}));
+    scene.ask(json!({"type": "set_permissions", "mode": "write", "ask": ["bash(git push:*)"], "allow": ["bash(git status:*)"]}));
+    scene.ask(json!({"type": "get_permissions"}));
+    scene.variant("prompt:asked", json!({"type": "prompt", "message": "Publish it."}));
+    let asked = scene.host.wait_type("permission_request");
+    let answer =
+        json!({"type": "permission_response", "id": asked["id"], "optionId": "deny", "message": "Use a branch."});
+    scene.reply("permission_response", answer);
+    scene.settled();
+    scene.variant("prompt:asked again", json!({"type": "prompt", "message": "Try again."}));
+    scene.host.wait_type("permission_request");
+    scene.variant("abort:asked", json!({"type": "abort"}));
+    scene.host.wait_type("permission_cancelled");
     scene.end();
 }
 

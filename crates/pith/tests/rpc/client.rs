@@ -197,7 +197,8 @@ async fn hello_may_come_late_and_twice() {
     let pith = start(&home).await;
     pith.run("hello").await.expect("accepted").text().await.expect("an answer");
     let client = || Client { name: Some("test".into()), version: Some("1".into()) };
-    let accept = Accept { settled_when_handled: None, stream_updates: Some(StreamUpdates::Delta) };
+    let accept =
+        Accept { settled_when_handled: None, stream_updates: Some(StreamUpdates::Delta), permission_request: None };
     let greeting = pith.hello(client(), accept).await.expect("answered");
     assert_eq!((greeting.server.name.as_str(), greeting.dialect.as_str()), ("pith", "pi"));
     assert_eq!(greeting.accepted, ["streamUpdates"]);

@@ -92,8 +92,9 @@ fn every_key_is_documented_with_its_type() {
 #[test]
 fn every_key_has_the_documented_default() {
     let unset = read("none", Value::Null).expect("an empty document");
-    // Those of the sandbox are kept as they are written; pith-sandbox reads them. Limits are read by `limits`.
-    let is_kept = |row: &Row| row.path.starts_with("sandbox.") || row.path.starts_with("limits.");
+    // These are kept as they are written; pith-sandbox and pith-permissions read them. Limits are read by `limits`.
+    let kept = ["sandbox.", "permissions.", "tools.approval", "bash.patterns", "limits."];
+    let is_kept = |row: &Row| kept.iter().any(|prefix| row.path.starts_with(prefix));
     for row in rows().iter().filter(|row| !row.path.contains(".*.") && !is_kept(row)) {
         let default = match row.default.as_str() {
             "none" | "built in" => Value::Null,

@@ -190,7 +190,10 @@ impl Session {
                 };
                 self.end_call(call, output);
             }
-            HostReply::ToolUpdate { id: None, .. } | HostReply::ToolResult { id: None, .. } | HostReply::Ui { .. } => {}
+            HostReply::ToolUpdate { id: None, .. }
+            | HostReply::ToolResult { id: None, .. }
+            | HostReply::Ui { .. }
+            | HostReply::Permission { .. } => {}
         }
     }
 

@@ -8,6 +8,9 @@ use super::picker::{Choice, Picked, Picker};
 use super::text::{Break, Piece, Row, wrap};
 use super::theme;
 
+/// The rows that a choice takes beside what it is about: the question, five answers, the help and a margin.
+const MIN_CHOICE_ROWS: usize = 8;
+
 /// An open question.
 pub struct Dialog {
     pub id: String,
@@ -35,8 +38,10 @@ impl Dialog {
             UiMethod::Select { title, options, .. } => {
                 let choice = |option: String| Choice { label: option.clone(), detail: String::new(), value: option };
                 let choices: Vec<_> = options.into_iter().map(choice).collect();
+                // The first line is the question; what it is about stands below it.
+                let (title, message) = title.split_once('\n').unwrap_or((&title, ""));
                 let picker = Picker::new(&format!("? {title}"), choices, (!is_writing).then_some(0));
-                (title, String::new(), Field::Choice(picker))
+                (title.to_owned(), message.trim_matches('\n').to_owned(), Field::Choice(picker))
             }
             UiMethod::Confirm { title, message, .. } => (title, message, Field::Confirm(Editor::of(""))),
             UiMethod::Input { title, placeholder, .. } => {
@@ -106,7 +111,9 @@ impl Dialog {
     /// The question, above the field.
     pub fn rows(&self, width: usize, max_rows: usize) -> Vec<Row> {
         if let Field::Choice(picker) = &self.field {
-            return picker.rows(width, max_rows.saturating_sub(2));
+            let mut rows = self.subject(width, max_rows.saturating_sub(MIN_CHOICE_ROWS));
+            rows.extend(picker.rows(width, max_rows.saturating_sub(2 + rows.len())));
+            return rows;
         }
         let mut rows = wrap(
             &[Piece::new("? ", theme::accent()), Piece::new(&self.title, theme::bold())],
@@ -128,10 +135,24 @@ impl Dialog {
         rows
     }
 
+    /// What a choice is about, in at most so many rows. What does not fit is not left out in silence.
+    fn subject(&self, width: usize, max_rows: usize) -> Vec<Row> {
+        let lines = self.message.lines();
+        let mut rows: Vec<Row> =
+            lines.flat_map(|line| wrap(&[Piece::plain(line)], width, Break::Anywhere, &[], &[])).collect();
+        let n_rows = rows.len();
+        if n_rows > max_rows.max(1) {
+            rows.truncate(max_rows.saturating_sub(1));
+            let left_out = format!("… and {} more lines", n_rows - rows.len());
+            rows.push(Row::new(&left_out, theme::accent()).cut(width));
+        }
+        rows
+    }
+
     /// The question in lines, for a terminal that cannot redraw.
     pub fn lines(&self) -> Vec<String> {
         if let Field::Choice(picker) = &self.field {
-            return picker.lines();
+            return self.message.lines().map(str::to_owned).chain(picker.lines()).collect();
         }
         let help = if matches!(self.field, Field::Confirm(_)) { "[y/n]" } else { "" };
         let message = if self.message.is_empty() { Vec::new() } else { vec![self.message.clone()] };

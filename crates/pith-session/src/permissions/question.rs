@@ -1,0 +1,178 @@
+//! What a question about a call says, and which answers it offers.
+
+use pith_agent::Effect;
+use pith_permissions::{JudgedPart, Judgement, Reason, ToolUse, Verdict, rules_for, rules_for_session};
+use pith_protocol::host::UiMethod;
+use pith_protocol::permissions::{CommandPart, OptionId, PermissionFrame, PermissionMode, PermissionOption};
+use serde_json::Value;
+
+use super::held::HeldCall;
+
+/// How much of a command or of arguments is shown; the host has the rest with the call.
+const MAX_SHOWN: usize = 8_000;
+
+/// The answers that a question offers.
+#[derive(Clone, Debug)]
+pub(super) struct Offer {
+    /// What an answer for the session allows; `None` if such calls are always asked about.
+    pub session: Option<Grant>,
+    /// The rules that an answer for the project makes; `None` if there is no safe one.
+    pub project: Option<Vec<String>>,
+}
+
+/// What an answer for the session allows.
+#[derive(Clone, Debug)]
+pub(super) enum Grant {
+    Rules(Vec<String>),
+    /// The same call again: no rule can say what it does.
+    Call,
+}
+
+impl Offer {
+    pub fn of(call: &HeldCall, tool_use: &ToolUse) -> Offer {
+        if call.unsandboxed().is_some() {
+            return Offer { session: None, project: None };
+        }
+        let session = rules_for_session(tool_use, &call.judgement).map_or(Grant::Call, Grant::Rules);
+        Offer { session: Some(session), project: rules_for(tool_use, &call.judgement) }
+    }
+
+    /// What can be answered, in the order in which it is shown.
+    fn ids(&self) -> impl Iterator<Item = OptionId> {
+        let session = self.session.as_ref().map(|_| OptionId::Session);
+        let project = self.project.as_ref().map(|_| OptionId::Project);
+        [Some(OptionId::Once), session, project, Some(OptionId::Deny), Some(OptionId::Stop)].into_iter().flatten()
+    }
+
+    /// The rules that an answer makes, as one text.
+    fn rule(&self, id: OptionId) -> Option<String> {
+        match (id, &self.session, &self.project) {
+            (OptionId::Session, Some(Grant::Rules(rules)), _) | (OptionId::Project, _, Some(rules)) => {
+                Some(rules.join(", "))
+            }
+            _ => None,
+        }
+    }
+
+    fn label(&self, id: OptionId) -> String {
+        match id {
+            OptionId::Once => "Allow once".to_owned(),
+            OptionId::Session => "Allow for this session".to_owned(),
+            OptionId::Project => format!("Allow in this project: {}", self.rule(id).unwrap_or_default()),
+            OptionId::Deny => "Deny".to_owned(),
+            OptionId::Stop => "Deny and stop".to_owned(),
+        }
+    }
+
+    /// Returns what a label means; `None` if it was not offered.
+    pub fn chosen(&self, label: &str) -> Option<OptionId> {
+        self.ids().find(|id| self.label(*id) == label)
+    }
+
+    /// Whether an answer was offered.
+    pub fn has(&self, id: OptionId) -> bool {
+        self.ids().any(|offered| offered == id)
+    }
+
+    fn options(&self) -> Vec<PermissionOption> {
+        self.ids().map(|id| PermissionOption { id, kind: id.kind(), rule: self.rule(id) }).collect()
+    }
+}
+
+/// The question as any host can show it.
+pub(super) fn dialog(call: &HeldCall, offer: &Offer, mode: PermissionMode, timeout: Option<u64>) -> UiMethod {
+    let place = if call.unsandboxed().is_some() { " outside the sandbox" } else { "" };
+    let title = format!("Allow {}{place}?\n\n{}\n\n{}", call.tool, indented(&subject(call)), reason(call, mode));
+    UiMethod::Select { title, options: offer.ids().map(|id| offer.label(id)).collect(), timeout }
+}
+
+/// Where a call would run.
+pub(super) struct Surroundings {
+    pub cwd: String,
+    /// The profile of the sandbox.
+    pub sandbox: String,
+    pub mode: PermissionMode,
+}
+
+/// The question as data.
+pub(super) fn frame(
+    id: String,
+    call: &HeldCall,
+    offer: &Offer,
+    around: Surroundings,
+    timeout: Option<u64>,
+) -> PermissionFrame {
+    let Judgement { parts, opaque, writes, .. } = &call.judgement;
+    PermissionFrame::PermissionRequest {
+        id,
+        tool_call_id: call.id.to_string(),
+        tool_name: call.tool.clone(),
+        arguments: call.arguments.clone(),
+        cwd: around.cwd,
+        reason: reason(call, around.mode),
+        parts: parts.iter().map(part).collect(),
+        opaque: opaque.clone(),
+        writes: writes.clone(),
+        sandbox: around.sandbox,
+        options: offer.options(),
+        timeout,
+    }
+}
+
+fn part(part: &JudgedPart) -> CommandPart {
+    let rule = match &part.reason {
+        Reason::Rule { rule, .. } | Reason::Possible { rule } => Some(rule.clone()),
+        Reason::Mode | Reason::Opaque => None,
+    };
+    CommandPart { words: part.words.iter().map(|word| word.shown().to_owned()).collect(), verdict: part.verdict, rule }
+}
+
+/// What the call would do, in full as far as people can read it.
+fn subject(call: &HeldCall) -> String {
+    let text = match (&call.effect, &call.server) {
+        (Effect::Command { command, .. }, _) => command.clone(),
+        (Effect::Read(path) | Effect::Change(path), _) => path.display().to_string(),
+        (_, Some(server)) => {
+            let remark = if server.is_destructive { "\nIt may destroy something." } else { "" };
+            format!("{} of the server {}\n{}{remark}", server.tool, server.server, arguments(call))
+        }
+        (Effect::Nothing | Effect::Unknown, None) => arguments(call),
+    };
+    let n_characters = text.chars().count();
+    if n_characters <= MAX_SHOWN {
+        return text;
+    }
+    let shown: String = text.chars().take(MAX_SHOWN).collect();
+    format!("{shown}\n… and {} more characters", n_characters - MAX_SHOWN)
+}
+
+fn arguments(call: &HeldCall) -> String {
+    Value::Object(call.arguments.clone()).to_string()
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// Why it is asked.
+fn reason(call: &HeldCall, mode: PermissionMode) -> String {
+    if let Some(why) = call.unsandboxed() {
+        return format!("Reason: {why}");
+    }
+    match &call.judgement.reason {
+        Reason::Rule { rule, .. } => format!("Rule: {} {rule}", Verdict::Ask.as_str()),
+        Reason::Possible { rule } => format!("Rule: {rule} may be meant"),
+        Reason::Mode => format!("Mode: {}", mode.as_str()),
+        Reason::Opaque => format!("Not understood: {}", call.judgement.opaque.join(", ")),
+    }
+}
+
+/// What the model is told of a call that rules or the mode refuse.
+pub(super) fn refusal(judgement: &Judgement, mode: PermissionMode) -> String {
+    match &judgement.reason {
+        Reason::Rule { rule, origin } => format!("Not allowed: {rule} is denied by {origin}."),
+        Reason::Possible { .. } | Reason::Mode | Reason::Opaque => {
+            format!("Not allowed: the permission mode is \"{}\".", mode.as_str())
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Modes, and whether a tool call may run.
+
+use pith_testkit::Turn;
+use serde_json::{Value, json};
+
+use crate::support::Editor;
+
+fn editor(turns: impl IntoIterator<Item = Turn>) -> (Editor, String) {
+    let mut editor = Editor::new(turns);
+    let session = editor.new_session();
+    (editor, session)
+}
+
+fn command() -> Turn {
+    Turn::call("bash", json!({"command": "echo ran > out.txt"}))
+}
+
+fn selected(option: &str) -> Value {
+    json!({"outcome": {"outcome": "selected", "optionId": option}})
+}
+
+fn set_mode(editor: &mut Editor, session: &str, mode: &str) {
+    editor.ask("session/set_mode", json!({"sessionId": session, "modeId": mode}));
+}
+
+#[test]
+fn in_mode_ask_the_editor_is_asked_about_a_command() {
+    let (mut editor, session) = editor([command(), Turn::text("Then not."), command(), Turn::text("Done.")]);
+    set_mode(&mut editor, &session, "ask");
+    editor.wait_update(|update| update["sessionUpdate"] == "current_mode_update" && update["currentModeId"] == "ask");
+    editor.wait_update(|update| update["sessionUpdate"] == "config_option_update");
+    for (option, text) in [("dance", None), ("once", Some("ran\n"))] {
+        let prompt = editor.send_prompt(&session, "go");
+        let asked = editor.asked("session/request_permission");
+        let call = &asked["params"]["toolCall"];
+        assert_eq!((&call["name"], &call["kind"]), (&json!("bash"), &json!("execute")));
+        assert_eq!((&call["status"], &call["title"]), (&json!("pending"), &json!("echo ran > out.txt")));
+        assert_eq!(call["rawInput"]["command"], "echo ran > out.txt");
+        assert_eq!(call["content"][0]["content"]["text"], "Mode: ask");
+        let kinds: Vec<&Value> =
+            asked["params"]["options"].as_array().expect("options").iter().map(|option| &option["kind"]).collect();
+        assert_eq!(kinds, ["allow_once", "allow_always", "allow_always", "reject_once", "reject_always"]);
+        editor.reply(&asked, selected(option));
+        // The run goes on after a no.
+        assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+        assert_eq!(editor.home.read_file("out.txt").as_deref(), text);
+    }
+    editor.finish();
+}
+
+#[test]
+fn a_cancelled_permission_cancels_the_turn() {
+    let (mut editor, session) = editor([command(), Turn::text("never")]);
+    let set = json!({"sessionId": session, "configId": "mode", "value": "ask"});
+    let changed = editor.ask("session/set_config_option", set);
+    let mode = changed["configOptions"].as_array().expect("options").iter().find(|option| option["id"] == "mode");
+    assert_eq!(mode.expect("a mode")["currentValue"], "ask");
+    let prompt = editor.send_prompt(&session, "go");
+    let asked = editor.asked("session/request_permission");
+    editor.reply(&asked, json!({"outcome": {"outcome": "cancelled"}}));
+    assert_eq!(editor.result(prompt)["stopReason"], "cancelled");
+    assert_eq!(editor.home.read_file("out.txt"), None);
+    editor.finish();
+}
+
+#[test]
+fn a_cancelled_turn_withdraws_the_question() {
+    let (mut editor, session) = editor([command(), Turn::text("never")]);
+    set_mode(&mut editor, &session, "ask");
+    let prompt = editor.send_prompt(&session, "go");
+    let asked = editor.asked("session/request_permission");
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    editor.withdrawn(&asked);
+    assert_eq!(editor.result(prompt)["stopReason"], "cancelled");
+    editor.finish();
+}
+
+#[test]
+fn in_mode_read_only_nothing_is_asked_and_nothing_changes() {
+    let (mut editor, session) = editor([command(), Turn::text("Then not.")]);
+    set_mode(&mut editor, &session, "read-only");
+    assert_eq!(editor.prompt(&session, "go"), "end_turn");
+    assert_eq!(editor.home.read_file("out.txt"), None);
+    let frames = editor.finish();
+    assert!(!frames.iter().any(|frame| frame["method"] == "session/request_permission"));
+}

@@ -1,0 +1,47 @@
+//! Rules about tool calls as a user meets them: flags, one answer, and what a command would come to.
+
+use pith_testkit::{TempHome, Turn};
+use serde_json::json;
+
+use super::support::{model, run, scene};
+
+/// Output and exit code of `pith permissions check`.
+fn check(home: &TempHome, arguments: &[&str]) -> (String, i32) {
+    let output = run(home, [&["permissions", "check"], arguments].concat());
+    (output.stdout, output.code)
+}
+
+#[test]
+fn a_command_is_judged_part_by_part() {
+    let home = TempHome::new();
+    home.write_settings(&json!({"permissions": {"allow": ["bash(git diff:*)"], "deny": ["bash(rm -rf *)"]}}));
+    let file = home.agent().join("settings.json");
+    let (text, code) = check(&home, &["git diff && rm -rf x"]);
+    let expected = format!(
+        "allow  git diff  (bash(git diff:*) of {0})\ndeny   rm -rf x  (bash(rm -rf *) of {0})\nverdict: deny (bash(rm -rf *) of {0})\n",
+        file.display()
+    );
+    assert_eq!((text.as_str(), code), (expected.as_str(), 1));
+    assert_eq!(check(&home, &["git diff"]).1, 0);
+    let (text, code) = check(&home, &["make > log", "--permission-mode", "ask"]);
+    assert_eq!((text.as_str(), code), ("ask    make  (mode ask)\nwrites log\nverdict: ask (mode ask)\n", 2));
+}
+
+#[test]
+fn one_answer_names_the_first_refusal_and_fails() {
+    let (home, server) = scene([Turn::call("bash", json!({"command": "echo ran > out.txt"})), Turn::text("Then not.")]);
+    let output = run(&home, [&model()[..], &["-p", "--permission-mode", "ask", "go"]].concat());
+    assert_eq!((output.stdout.as_str(), output.code), ("Then not.\n", 1));
+    let refusal = "bash was not run. Nobody could be asked; permissions.unattended is \"deny\".";
+    assert!(output.stderr.contains(refusal), "{}", output.stderr);
+    assert_eq!(home.read_file("out.txt"), None);
+    // A redirection writes a file, which is another thing than the command; allowed both, it runs.
+    for (rules, code) in [("bash(echo:*)", 1), ("edit,bash(echo:*)", 0)] {
+        server.push(Turn::call("bash", json!({"command": "echo ran > out.txt"})));
+        server.push(Turn::text("Done."));
+        let flags = ["-p", "--permission-mode", "ask", "--allowed-tools", rules, "go"];
+        let output = run(&home, [&model()[..], &flags].concat());
+        assert_eq!((output.stdout.as_str(), output.code), ("Done.\n", code), "{rules}: {}", output.stderr);
+    }
+    assert_eq!(home.read_file("out.txt").as_deref(), Some("ran\n"));
+}
