@@ -88,6 +88,7 @@ pub struct PermissionRule {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[allow(clippy::large_enum_variant, reason = "there is one question at a time")]
 pub enum PermissionFrame {
     PermissionRequest {
         id: String,
