@@ -59,7 +59,10 @@ impl Judging {
         Box::pin(async move {
             let answer = answered.await;
             waiting.end();
-            answer.unwrap_or_else(|_| Err(ToolOutput::error(ABORTED)))
+            match answer {
+                Ok(decision) => decision,
+                Err(_) => Err(ToolOutput::error(ABORTED)),
+            }
         })
     }
 

@@ -318,7 +318,7 @@ impl Session {
 
     /// Called when the time for an answer is over.
     pub(crate) fn on_permission_overdue(&mut self, id: &str) {
-        if !self.permissions.questions.open.as_ref().is_some_and(|question| question.id == id) {
+        if self.permissions.questions.open.as_ref().is_none_or(|question| question.id != id) {
             return;
         }
         let policy = self.rules().policy.clone();

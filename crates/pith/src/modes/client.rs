@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 /// What the client is told of a session.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are few of them")]
 pub enum Notice {
     /// A command was answered.
     Answer { id: u64, result: Result<Value, String> },
