@@ -34,6 +34,10 @@ fn read_text(path: &Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    // A sandbox puts an empty directory in the place of a protected file that does not exist.
+    if metadata.is_dir() && fs::read_dir(path)?.next().is_none() {
+        return Ok(None);
+    }
     if metadata.len() > MAX_BYTES {
         return Err(io::Error::other(format!("larger than {MAX_BYTES} bytes")));
     }

@@ -1,11 +1,14 @@
 //! The sandbox: what commands and file tools of a session may touch, and how the kernel is told.
 //!
 //! [`settings`] says what the user and the project want, [`policy`] turns it into paths and rights for one directory,
-//! [`confine`](mod@confine) makes the kernel hold a thread and everything it starts to a policy, and [`support`] says
-//! what this kernel can hold. A thread that was confined stays so until it ends.
+//! [`confine`](mod@confine) makes the kernel hold a thread and everything it starts to a policy, `namespaces` takes
+//! from processes the view of everything else, and [`support`] says what this kernel can hold. A thread that was confined stays so until it ends.
 
 pub mod confine;
+pub mod domains;
 mod environment;
+#[cfg(target_os = "linux")]
+pub mod namespaces;
 pub mod policy;
 mod protected;
 #[cfg(target_os = "linux")]

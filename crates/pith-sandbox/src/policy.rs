@@ -5,8 +5,10 @@ use std::{fs, io};
 
 use globset::Glob;
 
+use crate::domains::Domains;
 use crate::protected;
 use crate::settings::{Namespaces, NetworkMode, Profile, SandboxSettings};
+use crate::support::Support;
 
 /// Where credentials usually are, below the home directory.
 const SECRETS: [&str; 12] = [
@@ -54,14 +56,27 @@ pub struct Policy {
     /// What cannot be changed though it is below a writable root.
     pub protected: Vec<PathBuf>,
     pub network: NetworkRule,
+    /// Which hosts commands reach, if the network is that of a list.
+    pub domains: Domains,
+    /// Whether commands run in namespaces of their own.
+    pub namespaces: bool,
 }
 
 /// What commands may do with sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkRule {
-    pub internet: bool,
+    pub mode: NetworkMode,
     /// Sockets with a name in the file system.
     pub unix: bool,
+    /// Listening, where nobody but the commands themselves can connect.
+    pub local: bool,
+}
+
+impl NetworkRule {
+    /// Whether sockets of the internet can be made; where they lead is another matter.
+    pub fn has_internet_sockets(self) -> bool {
+        self.mode != NetworkMode::Off || self.local
+    }
 }
 
 /// The directories that paths of the settings are relative to.
@@ -77,19 +92,12 @@ pub struct Places {
 
 impl Policy {
     /// Resolves the settings for one session; `None` for profile `off`. The error names the key.
-    pub fn resolve(settings: &SandboxSettings, places: &Places) -> Result<Option<Policy>, String> {
+    pub fn resolve(settings: &SandboxSettings, places: &Places, support: Support) -> Result<Option<Policy>, String> {
         let profile = settings.profile();
         if profile == Profile::Off {
             return Ok(None);
         }
-        if settings.namespaces == Some(Namespaces::Require) {
-            return Err("sandbox.namespaces \"require\" cannot be had: pith does not use namespaces yet".to_owned());
-        }
-        if settings.network_mode() == NetworkMode::Domains {
-            return Err("sandbox.network.mode \"domains\" needs network namespaces, which pith does not use yet; \
-                        use \"off\" or \"on\""
-                .to_owned());
-        }
+        let namespaces = Policy::uses_namespaces(settings, support)?;
         if !settings.network.allow_unix_sockets.is_empty() {
             return Err("sandbox.network.allowUnixSockets cannot be enforced by this kernel; \
                         use allowAllUnixSockets, or leave it out"
@@ -111,10 +119,30 @@ impl Policy {
             remove_repeated(list);
         }
         let network = NetworkRule {
-            internet: settings.network_mode() == NetworkMode::On,
+            mode: settings.network_mode(),
             unix: settings.network.allow_all_unix_sockets == Some(true),
+            // Without a network of their own others could connect.
+            local: namespaces && settings.network.allow_local_binding == Some(true),
         };
-        Ok(Some(Policy { profile, writable, unreadable, protected, network }))
+        let domains = settings.domains()?;
+        Ok(Some(Policy { profile, writable, unreadable, protected, network, domains, namespaces }))
+    }
+
+    /// Decides whether commands run in namespaces of their own. The error says what cannot be had without.
+    fn uses_namespaces(settings: &SandboxSettings, support: Support) -> Result<bool, String> {
+        let wanted = settings.namespaces.unwrap_or_default();
+        let is_used = support.namespaces && wanted != Namespaces::Never;
+        if wanted == Namespaces::Require && !is_used {
+            return Err("sandbox.namespaces \"require\" cannot be had: this system allows no namespaces".to_owned());
+        }
+        if settings.network_mode() == NetworkMode::Domains && !is_used {
+            let who = if wanted == Namespaces::Never { "sandbox.namespaces" } else { "this system" };
+            return Err(format!(
+                "sandbox.network.mode \"domains\" needs network namespaces, which {who} does not allow; \
+                 use \"off\" or \"on\""
+            ));
+        }
+        Ok(is_used)
     }
 
     /// Returns what can be written beside the temporary directory: each path as written, and what it leads to now.
@@ -143,7 +171,13 @@ impl Policy {
     /// The line that commands which failed inside, and the model, are told.
     pub fn summary(&self) -> String {
         let roots = self.writable.iter().map(|root| root.display().to_string()).collect::<Vec<_>>().join(", ");
-        let network = if self.network.internet { "on" } else { "off" };
+        let network = match self.network.mode {
+            NetworkMode::On => "on".to_owned(),
+            NetworkMode::Off => "off".to_owned(),
+            NetworkMode::Domains => {
+                format!("limited to {}, through the proxy", self.domains.allowed().collect::<Vec<_>>().join(", "))
+            }
+        };
         format!("Sandbox {}: writing is limited to {roots}; network is {network}.", self.profile)
     }
 }
@@ -236,7 +270,8 @@ mod tests {
         };
         let settings = json!({"profile": "workspace-write", "filesystem": filesystem});
         let settings = SandboxSettings::read(&settings).expect("settings");
-        Policy::resolve(&settings, &places).map(|policy| policy.expect("a policy"))
+        let support = Support { landlock_abi: 7, seccomp: true, namespaces: false };
+        Policy::resolve(&settings, &places, support).map(|policy| policy.expect("a policy"))
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::domains::Domains;
+
 pub use pith_protocol::{
     SandboxNamespaces as Namespaces, SandboxNetwork as NetworkMode, SandboxProfile as Profile,
     SandboxRequirement as Require,
@@ -59,13 +61,7 @@ impl SandboxSettings {
     pub fn read(value: &Value) -> Result<SandboxSettings, String> {
         let settings: SandboxSettings =
             serde_json::from_value(value.clone()).map_err(|error| format!("sandbox: {error}"))?;
-        for (key, list) in
-            [("allowedDomains", &settings.network.allowed_domains), ("deniedDomains", &settings.network.denied_domains)]
-        {
-            for entry in list {
-                check_domain(entry).map_err(|why| format!("sandbox.network.{key}: {entry:?} {why}"))?;
-            }
-        }
+        settings.domains()?;
         Ok(settings)
     }
 
@@ -78,6 +74,11 @@ impl SandboxSettings {
     pub fn network_mode(&self) -> NetworkMode {
         let listed = !self.network.allowed_domains.is_empty();
         self.network.mode.unwrap_or(if listed { NetworkMode::Domains } else { NetworkMode::Off })
+    }
+
+    /// The lists of hosts. The error names the entry.
+    pub fn domains(&self) -> Result<Domains, String> {
+        Domains::read(&self.network.allowed_domains, &self.network.denied_domains)
     }
 
     /// Puts what is said in another place of what is said here.
@@ -143,32 +144,6 @@ fn is_stricter(profile: Profile, other: Profile) -> bool {
         Profile::Custom | Profile::WorkspaceWrite => other == Profile::Off,
         Profile::ReadOnly => other != Profile::ReadOnly,
     }
-}
-
-/// Refuses what is not a name, or `*.` and a name of two labels, with an optional port.
-fn check_domain(entry: &str) -> Result<(), &'static str> {
-    if entry.contains("://") || entry.contains('/') {
-        return Err("is an address; expected a domain");
-    }
-    let (name, port) = match entry.rsplit_once(':') {
-        Some((name, port)) => (name, Some(port)),
-        None => (entry, None),
-    };
-    if port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port == 0) || port.parse::<u16>().is_err()) {
-        return Err("has a port that is not a number from 1 to 65535");
-    }
-    let (wild, labels) = match name.strip_prefix("*.") {
-        Some(rest) => (true, rest),
-        None => (false, name),
-    };
-    if name == "*" || (wild && labels.split('.').count() < 2) {
-        return Err("is too broad");
-    }
-    let is_label = |label: &str| !label.is_empty() && !label.contains(|c: char| c == '*' || c.is_whitespace());
-    if !labels.split('.').all(is_label) {
-        return Err("is no domain");
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -18,6 +18,9 @@ pub struct Support {
     /// The level of Landlock; 0 if there is none.
     pub landlock_abi: u32,
     pub seccomp: bool,
+    /// Whether user, mount and network namespaces can be made. Asking takes a process, so it is asked where they are
+    /// wanted.
+    pub namespaces: bool,
 }
 
 impl Support {
@@ -35,12 +38,12 @@ impl Support {
         });
         let landlock_abi = probe.join().unwrap_or(0);
         let seccomp = std::path::Path::new("/proc/sys/kernel/seccomp/actions_avail").exists();
-        Support { landlock_abi, seccomp }
+        Support { landlock_abi, seccomp, namespaces: false }
     }
 
     #[cfg(not(target_os = "linux"))]
     pub fn of_this_kernel() -> Support {
-        Support { landlock_abi: 0, seccomp: false }
+        Support { landlock_abi: 0, seccomp: false, namespaces: false }
     }
 
     /// Refuses a kernel that cannot enforce `workspace-write`.
@@ -70,15 +73,19 @@ impl Support {
         if !self.seccomp {
             return refusal("this kernel offers no seccomp filters".to_owned());
         }
-        if require == Require::Strict {
-            return refusal(format!("known gaps: {}", self.missing().join("; ")));
+        let missing = self.missing();
+        if require == Require::Strict && !missing.is_empty() {
+            return refusal(format!("known gaps: {}", missing.join("; ")));
         }
         Ok(())
     }
 
     /// The gaps that stay open on this kernel.
     pub fn missing(self) -> Vec<&'static str> {
-        let mut missing = vec!["metadata of files outside the writable roots"];
+        let mut missing = Vec::new();
+        if !self.namespaces {
+            missing.push("metadata of files outside the writable roots");
+        }
         if self.landlock_abi < SIGNALS_LEVEL {
             missing.push("signals to processes outside");
         }
@@ -96,7 +103,7 @@ mod tests {
     #[test]
     fn what_cannot_be_enforced_is_refused_before_anything_runs() {
         let check = |landlock_abi, require, expected: Option<&str>| {
-            let support = Support { landlock_abi, seccomp: true };
+            let support = Support { landlock_abi, seccomp: true, namespaces: landlock_abi == 6 };
             match (support.check(Profile::WorkspaceWrite, require), expected) {
                 (Ok(()), None) => {}
                 (Err(text), Some(expected)) => assert!(text.contains(expected), "{text}"),
@@ -108,6 +115,7 @@ mod tests {
         check(3, Require::Full, None);
         check(7, Require::Full, None);
         check(7, Require::Strict, Some("metadata of files"));
+        check(6, Require::Strict, None);
         check(0, Require::BestEffort, None);
     }
 }

@@ -156,10 +156,20 @@ fn wait(events: &OwnedFd, stopped: &OwnedFd) -> bool {
     let mut polled = [PollFd::new(events, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
     while let Err(rustix::io::Errno::INTR) = poll(&mut polled, None) {}
     let over = !polled[1].revents().is_empty();
+    drain(events);
+    !over
+}
+
+/// Reads what has happened so far; that something has is all there is to know.
+pub(crate) fn drain(events: &OwnedFd) {
     let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
     let mut reader = inotify::Reader::new(events, &mut buffer);
     while reader.next().is_ok() {}
-    !over
+}
+
+/// Watches which entries a directory has; one that does not exist has none.
+pub(crate) fn entries(events: &OwnedFd, directory: &Path) -> io::Result<()> {
+    watch(events, directory, entries_change())
 }
 
 /// Watches every protected path, what is below it, and the directories it could be moved away with.
@@ -168,7 +178,7 @@ fn watch_all(events: &OwnedFd, paths: &[PathBuf]) -> io::Result<()> {
     above.sort_unstable();
     above.dedup();
     for directory in above {
-        watch(events, directory, entries_change())?;
+        entries(events, directory)?;
     }
     for path in paths {
         watch_below(events, path)?;

@@ -46,17 +46,17 @@ impl Session {
         if self.workbench().sandbox.is_none() {
             return;
         }
-        let Some(Denied { kind, target }) = Denied::of(output) else { return };
-        self.trace_denied(kind);
-        self.out.event(&Event::SandboxDenied {
-            tool_call_id: Cow::Borrowed(&call.id),
-            kind,
-            target: target.as_deref().map(Cow::Borrowed),
-            // A call ends with the first thing it is refused.
-            count: 1,
-        });
-        let (tool_call_id, tool) = (call.id.to_string(), call.name.to_string());
-        self.audit(&AuditRecord::Denied(DeniedRecord { tool_call_id, tool, denied: kind, target }));
+        for Denied { kind, target, count } in Denied::of(output) {
+            self.trace_denied(kind);
+            self.out.event(&Event::SandboxDenied {
+                tool_call_id: Cow::Borrowed(&call.id),
+                kind,
+                target: target.as_deref().map(Cow::Borrowed),
+                count,
+            });
+            let (tool_call_id, tool) = (call.id.to_string(), call.name.to_string());
+            self.audit(&AuditRecord::Denied(DeniedRecord { tool_call_id, tool, denied: kind, target }));
+        }
     }
 }
 

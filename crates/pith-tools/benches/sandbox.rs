@@ -1,4 +1,5 @@
-//! What a sandbox adds to a command and to reading a small file. The limits are 1 ms and 10 µs.
+//! What a sandbox adds to a command and to reading a small file. The limits are 1 ms, 1.5 ms in namespaces,
+//! and 10 µs.
 //!
 //! `cargo bench -p pith-tools --bench sandbox` prints it; nothing is asserted here. Calls without and with a sandbox take
 //! turns. The least time is what the work takes, the median what a user of this machine sees.
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use common::{Bench, run};
 use pith_sandbox::Support;
+use pith_tools::process::probe_namespaces;
 use pith_tools::sandbox::{Enforced, Sandbox};
 use serde_json::{Value, json};
 
@@ -24,13 +26,15 @@ fn main() {
         println!("skipped: {why}");
         return;
     }
+    let has_namespaces = probe_namespaces(&common::supervisor());
     run(async {
         let free = Bench::with(|_| {});
-        let confined = Bench::with(|options| {
-            let root = options.temp.canonicalize().expect("it exists");
-            options.sandbox = Some(Arc::new(Sandbox::Enforced(enforced(&root))));
-        });
-        for bench in [&free, &confined] {
+        let mut confined = vec![("workspace-write", bench_with(false))];
+        match has_namespaces {
+            Ok(()) => confined.push(("in namespaces", bench_with(true))),
+            Err(why) => println!("no namespaces: {why}"),
+        }
+        for bench in confined.iter().map(|(_, bench)| bench).chain([&free]) {
             bench.file("small.txt", "a line\n".repeat(100));
         }
         let calls = [
@@ -38,17 +42,29 @@ fn main() {
             ("read", json!({"path": "small.txt"}), "reading a small file"),
         ];
         for (tool, arguments, what) in calls {
-            let (mut without, mut with) = (Vec::new(), Vec::new());
+            let mut without = Vec::new();
+            let mut with: Vec<Vec<Duration>> = vec![Vec::new(); confined.len()];
             for _ in 0..N_CALLS {
                 without.push(time(&free, tool, &arguments).await);
-                with.push(time(&confined, tool, &arguments).await);
+                for ((_, bench), times) in confined.iter().zip(&mut with) {
+                    times.push(time(bench, tool, &arguments).await);
+                }
             }
             show(&format!("{what}, without a sandbox"), &mut without);
-            show(&format!("{what}, workspace-write"), &mut with);
-            let added = |at: usize| (with[at].as_secs_f64() - without[at].as_secs_f64()) * 1e6;
-            println!("{:<44} least {:>6.0} µs   median {:>6.0} µs", "  added", added(0), added(N_CALLS / 2));
+            for ((how, _), times) in confined.iter().zip(&mut with) {
+                show(&format!("{what}, {how}"), times);
+                let added = |at: usize| (times[at].as_secs_f64() - without[at].as_secs_f64()) * 1e6;
+                println!("{:<44} least {:>6.0} µs   median {:>6.0} µs", "  added", added(0), added(N_CALLS / 2));
+            }
         }
     });
+}
+
+fn bench_with(namespaces: bool) -> Bench {
+    Bench::with(|options| {
+        let root = options.temp.canonicalize().expect("it exists");
+        options.sandbox = Some(Arc::new(Sandbox::Enforced(enforced(&root, namespaces))));
+    })
 }
 
 async fn time(bench: &Bench, tool: &str, arguments: &Value) -> Duration {
@@ -64,12 +80,12 @@ fn show(what: &str, times: &mut [Duration]) {
 }
 
 /// A repository in a home with keys, as users have them.
-fn enforced(root: &Path) -> Enforced {
+fn enforced(root: &Path, namespaces: bool) -> Enforced {
     for directory in ["home/.ssh", "home/.config/gcloud", "home/.cargo", "agent/sessions", "tmp", "work/.git/hooks"] {
         fs::create_dir_all(root.join(directory)).expect("made");
     }
     for n in 0..12 {
         fs::write(root.join(format!("work/.git/hooks/{n}.sample")), "#!/bin/sh\n".repeat(100)).expect("written");
     }
-    common::enforced(root, &json!({"profile": "workspace-write"}))
+    common::enforced_with(root, &json!({"profile": "workspace-write"}), namespaces)
 }

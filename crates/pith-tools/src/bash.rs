@@ -18,7 +18,7 @@ use crate::command::environment::{Caller, with_trace};
 use crate::command::follow::{Ending, Listener, follow};
 use crate::command::limits::CommandLimits;
 use crate::denied;
-use crate::process::{ProcessLimits, Running, not_run};
+use crate::process::{CommandNamespaces, ProcessLimits, Running, not_run};
 use crate::sandbox::{Enforced, Sandbox};
 use crate::terminal;
 use crate::tool::{Outcome, output, spec};
@@ -47,7 +47,12 @@ impl Bash {
         Bash { spec: spec("bash", DESCRIPTION, parameters), workbench }
     }
 
-    async fn run_command(&self, arguments: &Arguments, context: &ToolContext) -> Outcome {
+    async fn run_command(
+        &self,
+        arguments: &Arguments,
+        context: &ToolContext,
+        refused_hosts: &mut Vec<String>,
+    ) -> Outcome {
         (context.update)(ToolOutput::default());
         let timeout = arguments.number("timeout")?.map(timeout).transpose()?;
         if context.cancel.is_cancelled() {
@@ -62,11 +67,13 @@ impl Bash {
             return outcome;
         }
         // The gate has asked the user; without the setting the model cannot leave the sandbox.
-        let started = if self.unsandboxed(&arguments.0).is_some() { start_outside } else { start };
-        let Started { running, watch } = started(&self.workbench, command, Caller::Model, context.trace.as_deref())?;
+        let start = if self.unsandboxed(&arguments.0).is_some() { start_outside } else { start };
+        let Started { running, watch, namespaces } =
+            start(&self.workbench, command, Caller::Model, context.trace.as_deref())?;
         let mut progress = Progress::new(&self.workbench, context.update.clone());
         let followed = follow(running, &mut progress, &context.cancel, timeout, &limits).await;
         let ending = followed.map_err(|error| not_run(&error))?;
+        *refused_hosts = namespaces.map(|namespaces| namespaces.refused_hosts()).unwrap_or_default();
         if let Some(path) = watch.and_then(|watch| watch.first_change()) {
             return Err(denied::changed(path.strip_prefix(&self.workbench.base.cwd).unwrap_or(&path)));
         }
@@ -86,6 +93,8 @@ impl Bash {
 pub(crate) struct Started {
     pub running: Running,
     pub watch: Option<CommandWatch>,
+    /// What it runs in.
+    pub namespaces: Option<CommandNamespaces>,
 }
 
 /// Starts `command` in the configured shell.
@@ -127,7 +136,8 @@ fn start_in(
     };
     let environment = with_trace(environment, trace);
     let confinement = sandbox.map(|sandbox| sandbox.for_command(&workbench.jobs)).transpose()?;
-    let watch = confinement.as_ref().map(|confinement| confinement.watch.clone());
+    let watch = confinement.as_ref().and_then(|confinement| confinement.watch.clone());
+    let namespaces = confinement.as_ref().and_then(|confinement| confinement.namespaces.clone());
     let command_line = workbench.shell.command_line(command, &workbench.base.cwd, environment)?;
     let limits = match caller {
         Caller::Model => workbench.call_options().limits.processes,
@@ -135,7 +145,7 @@ fn start_in(
     };
     let running = workbench.jobs.spawn_limited(command_line.confined_to(confinement), limits);
     let running = running.map_err(|error| not_run(&error))?;
-    Ok(Started { running, watch })
+    Ok(Started { running, watch, namespaces })
 }
 
 /// The result of a command that has passed a limit.
@@ -279,7 +289,11 @@ impl Tool for Bash {
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
-        Box::pin(async move { output(self.run_command(&Arguments(arguments), &context).await) })
+        Box::pin(async move {
+            let mut refused_hosts = Vec::new();
+            let outcome = self.run_command(&Arguments(arguments), &context, &mut refused_hosts).await;
+            denied::with_hosts(output(outcome), &refused_hosts)
+        })
     }
 }
 

@@ -20,6 +20,8 @@ const DETAIL: &str = "sandboxDenied";
 pub struct Denied {
     pub kind: SandboxDenial,
     pub target: Option<String>,
+    /// How often.
+    pub count: u32,
 }
 
 /// Says that the sandbox refused, where the text says only that something did; `None` for other errors.
@@ -43,17 +45,46 @@ pub(crate) fn failed(text: String) -> ToolOutput {
     let denied = Denied::said_in(&text);
     let output = ToolOutput::error(text);
     match denied {
-        Some(Denied { kind, target }) => output.with_details(json!({ DETAIL: {"kind": kind, "target": target} })),
+        Some(Denied { kind, target, .. }) => output.with_details(json!({ DETAIL: {"kind": kind, "target": target} })),
         None => output,
     }
 }
 
+/// Adds the hosts that a command was refused. It may have succeeded all the same.
+pub(crate) fn with_hosts(mut output: ToolOutput, refused: &[String]) -> ToolOutput {
+    let mut hosts: Vec<(&str, u32)> = Vec::new();
+    for host in refused {
+        match hosts.iter_mut().find(|(known, _)| known == host) {
+            Some((_, count)) => *count += 1,
+            None => hosts.push((host, 1)),
+        }
+    }
+    if !hosts.is_empty() {
+        let kind = SandboxDenial::Network;
+        let denied: Value =
+            hosts.iter().map(|(host, count)| json!({"kind": kind, "target": host, "count": count})).collect();
+        let details = output.details.get_or_insert_with(|| json!({}));
+        details[DETAIL] = denied;
+    }
+    output
+}
+
 impl Denied {
-    /// What a result says that its call was refused.
-    pub fn of(output: &ToolOutput) -> Option<Denied> {
-        let detail = output.details.as_ref().filter(|_| output.is_error)?.get(DETAIL)?;
-        let kind = serde_json::from_value(detail.get("kind")?.clone()).ok()?;
-        Some(Denied { kind, target: detail.get("target").and_then(Value::as_str).map(str::to_owned) })
+    /// What a result says that its call was refused, each target once.
+    pub fn of(output: &ToolOutput) -> Vec<Denied> {
+        let detail = output.details.as_ref().and_then(|details| details.get(DETAIL));
+        let read = |detail: &Value| {
+            let kind = serde_json::from_value(detail.get("kind")?.clone()).ok()?;
+            let target = detail.get("target").and_then(Value::as_str).map(str::to_owned);
+            let count = detail.get("count").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
+            Some(Denied { kind, target, count: count.unwrap_or(1) })
+        };
+        match detail {
+            // Files are refused to calls that fail; a tool of an extension may show anything in its details.
+            Some(Value::Array(all)) => all.iter().filter_map(read).collect(),
+            Some(one) if output.is_error => read(one).into_iter().collect(),
+            Some(_) | None => Vec::new(),
+        }
     }
 
     fn said_in(text: &str) -> Option<Denied> {
@@ -62,13 +93,13 @@ impl Denied {
             Some(quoted.rsplit_once('\'')?.0.to_owned())
         };
         if let Some(rest) = text.strip_prefix(NOT_ALLOWED) {
-            return Some(Denied { kind: SandboxDenial::File, target: quoted(rest) });
+            return Some(Denied { kind: SandboxDenial::File, target: quoted(rest), count: 1 });
         }
         if let Some(rest) = text.strip_prefix(PROTECTED) {
-            return Some(Denied { kind: SandboxDenial::Protected, target: quoted(rest) });
+            return Some(Denied { kind: SandboxDenial::Protected, target: quoted(rest), count: 1 });
         }
         let target = text.strip_prefix(CHANGED)?.strip_suffix(PUT_BACK)?;
-        Some(Denied { kind: SandboxDenial::Protected, target: Some(target.to_owned()) })
+        Some(Denied { kind: SandboxDenial::Protected, target: Some(target.to_owned()), count: 1 })
     }
 }
 
@@ -80,7 +111,7 @@ mod tests {
     fn what_was_refused_is_found_in_the_texts() {
         let check = |text: String, kind, target: &str| {
             let denied = Denied::of(&failed(text.clone()));
-            assert_eq!(denied, Some(Denied { kind, target: Some(target.to_owned()) }), "{text}");
+            assert_eq!(denied, [Denied { kind, target: Some(target.to_owned()), count: 1 }], "{text}");
         };
         let file = explained("EACCES: permission denied, open '/a/it's'", Profile::ReadOnly).expect("a refusal");
         assert_eq!(file, "EACCES: not allowed by the sandbox (read-only), open '/a/it's'");
@@ -88,8 +119,13 @@ mod tests {
         check(protected("open", Path::new("/a/.envrc")), SandboxDenial::Protected, "/a/.envrc");
         check(changed(Path::new(".git/hooks/x")), SandboxDenial::Protected, ".git/hooks/x");
         let other = failed("ENOENT: no such file or directory, open '/a'".to_owned());
-        assert_eq!((Denied::of(&other), other.details), (None, Some(json!({}))));
+        assert_eq!((Denied::of(&other), other.details), (Vec::new(), Some(json!({}))));
         assert_eq!(explained("EPERM: operation not permitted", Profile::ReadOnly), None);
+        let hosts = ["a.example", "b.example", "a.example"].map(str::to_owned);
+        let refused = with_hosts(ToolOutput::text("fine"), &hosts);
+        let found: Vec<_> = Denied::of(&refused).into_iter().map(|denied| (denied.target, denied.count)).collect();
+        assert_eq!(found, [(Some("a.example".to_owned()), 2), (Some("b.example".to_owned()), 1)]);
+        assert_eq!(with_hosts(ToolOutput::text("fine"), &[]).details, None);
         let value: Value = json!({"kind": "protected", "target": "x"});
         assert_eq!(failed(changed(Path::new("x"))).details, Some(json!({ DETAIL: value })));
     }

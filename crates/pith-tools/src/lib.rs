@@ -28,6 +28,7 @@ mod files;
 mod mutation;
 mod os_error;
 mod paths;
+mod proxy;
 mod replace;
 mod seen;
 mod terminal;

@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use pith_agent::blocking::Panic;
 use pith_protocol::answers::SandboxState;
-use pith_sandbox::confine::{ConfineError, Restrictions};
+use pith_sandbox::confine::{ConfineError, Restrictions, Step};
+use pith_sandbox::namespaces::Plan;
 use pith_sandbox::settings::Env;
 use pith_sandbox::watch::{CommandWatch, Watch};
-use pith_sandbox::{Policy, Profile, Require, Support, Worker};
+use pith_sandbox::{NetworkMode, Policy, Profile, Require, Support, Worker};
 use tokio::sync::oneshot;
 
 use crate::command::environment::Caller;
-use crate::denied;
-use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs, Supervisor};
+use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs, Namespaces, Supervisor};
+use crate::{denied, proxy};
 
 /// What stands between a session's tools and the machine.
 #[derive(Clone, Debug)]
@@ -67,7 +68,11 @@ pub struct Enforced {
     pub temp: PathBuf,
     /// Made anew when files appear beside those that cannot be read.
     enforcement: Arc<Mutex<Enforcement>>,
-    /// Guards the protected paths while commands run; there is one from the first command on.
+    /// What commands run in, if the policy wants it.
+    namespaces: Option<Arc<Namespaces>>,
+    /// The protected paths that no mount holds.
+    watched: Vec<PathBuf>,
+    /// Guards these while commands run; there is one from the first command on.
     watch: Arc<OnceLock<Arc<Watch>>>,
     /// Whose commands are ended when a protected path was changed: nobody knows which of them did it.
     confined: Arc<Mutex<Vec<Weak<Jobs>>>>,
@@ -98,6 +103,25 @@ pub struct Rules {
     pub host_commands: bool,
     pub allows_unsandboxed: bool,
     pub temp: PathBuf,
+    /// Starts what keeps namespaces.
+    pub supervisor: Option<Supervisor>,
+    /// Where daemons of the user have their sockets.
+    pub runtime_dir: Option<PathBuf>,
+}
+
+impl Rules {
+    /// What commands run in; `None` if the policy wants nothing of the kind.
+    fn namespaces(&self, policy: &Policy) -> Result<Option<Arc<Namespaces>>, ConfineError> {
+        if !policy.namespaces {
+            return Ok(None);
+        }
+        let supervisor = self.supervisor.clone().ok_or_else(|| ConfineError {
+            step: Step::Namespaces,
+            cause: io::Error::other("they need pith's supervisor"),
+        })?;
+        let plan = Plan::of(policy, self.runtime_dir.as_deref());
+        Ok(Some(Arc::new(Namespaces::new(supervisor, plan, policy.domains.clone()))))
+    }
 }
 
 impl Sandbox {
@@ -136,13 +160,15 @@ impl Sandbox {
 
     /// What is said after the status of a command that the sandbox may have stopped.
     pub(crate) fn remark(&self, output: &str) -> Option<String> {
-        const SIGNS: [&str; 6] = [
+        const SIGNS: [&str; 8] = [
             "Permission denied",
             "Operation not permitted",
             "Read-only file system",
             "Could not resolve host",
             "Temporary failure in name resolution",
             "Name or service not known",
+            "CONNECT tunnel failed",
+            "Tunnel connection failed",
         ];
         let stopped = SIGNS.iter().any(|sign| output.contains(sign));
         self.policy().filter(|_| stopped).map(|policy| format!("[{}]", policy.summary()))
@@ -177,7 +203,7 @@ impl CurrentSandbox {
             Some(Sandbox::Enforced(enforced)) => {
                 let environment = match variables {
                     Variables::Filtered => enforced.filter(command.environment),
-                    Variables::Chosen => enforced.with_temp(command.environment),
+                    Variables::Chosen => enforced.with_own(command.environment),
                 };
                 let confinement = enforced.for_command(jobs).map_err(io::Error::other)?;
                 Ok(CommandLine { environment, confinement: Some(confinement), ..command })
@@ -190,7 +216,9 @@ impl Enforced {
     /// Confines a thread for the file tools. Fails if the kernel refuses.
     pub fn new(policy: Policy, rules: Rules) -> Result<Enforced, ConfineError> {
         let enforcement = Arc::new(Mutex::new(Enforcement::new(&policy)?));
-        let Rules { require, support, env, host_commands, allows_unsandboxed, temp } = rules;
+        let namespaces = rules.namespaces(&policy)?;
+        let watched = if namespaces.is_some() { Plan::not_held(&policy) } else { policy.protected.clone() };
+        let Rules { require, support, env, host_commands, allows_unsandboxed, temp, .. } = rules;
         let policy = Arc::new(policy);
         Ok(Enforced {
             policy,
@@ -201,6 +229,8 @@ impl Enforced {
             allows_unsandboxed,
             temp,
             enforcement,
+            namespaces,
+            watched,
             watch: Arc::default(),
             confined: Arc::default(),
         })
@@ -225,17 +255,26 @@ impl Enforced {
             require: Some(self.require.as_str().to_owned()),
             landlock_abi: Some(self.support.landlock_abi),
             seccomp: Some(self.support.seccomp),
-            namespaces: Some(false),
+            namespaces: Some(self.namespaces.is_some()),
             filesystem: kernel(),
             file_tools: kernel(),
-            protected_paths: Some("restored".to_owned()),
-            network: on_off(self.policy.network.internet),
+            protected_paths: Some(if self.holds_protected_paths() { "kernel" } else { "restored" }.to_owned()),
+            network: Some(self.policy.network.mode.as_str().to_owned()),
             unix_sockets: on_off(self.policy.network.unix),
             writable: Some(self.policy.writable.iter().map(|root| root.display().to_string()).collect()),
-            missing: Some(self.support.missing().into_iter().map(str::to_owned).collect()),
+            missing: Some(self.missing().into_iter().map(str::to_owned).collect()),
             unconfined: Some(self.unconfined()),
             ..SandboxState::default()
         }
+    }
+
+    /// Whether the kernel holds all protected paths, so that none has to be put back.
+    pub fn holds_protected_paths(&self) -> bool {
+        self.namespaces.is_some() && self.watched.is_empty()
+    }
+
+    fn missing(&self) -> Vec<&'static str> {
+        Support { namespaces: self.namespaces.is_some(), ..self.support }.missing()
     }
 
     /// What runs with the rights of the user all the same.
@@ -247,14 +286,20 @@ impl Enforced {
     /// What the next command is confined to. Its protected paths are guarded from now on.
     pub(crate) fn for_command(&self, jobs: &Arc<Jobs>) -> Result<CommandConfinement, String> {
         let not_run = |what: String| format!("The sandbox could not be set up ({what}). The command was not run.");
+        let namespaces = self.namespaces.as_ref().map(|namespaces| namespaces.for_command()).transpose();
+        let namespaces = namespaces.map_err(|why| not_run(format!("namespaces: {why}")))?;
         let restrictions = self.current().map_err(|error| not_run(error.to_string()))?.restrictions;
-        let watch = self.watch(jobs).and_then(CommandWatch::new);
+        let watch = self.watch(jobs).and_then(|watch| watch.map(CommandWatch::new).transpose());
         let watch = watch.map_err(|error| not_run(format!("protected paths: {error}")))?;
-        Ok(CommandConfinement { restrictions, watch })
+        Ok(CommandConfinement { restrictions, watch, namespaces })
     }
 
-    /// Returns the watch of the protected paths, which ends the commands that are confined when one of them changes.
-    fn watch(&self, jobs: &Arc<Jobs>) -> io::Result<Arc<Watch>> {
+    /// Returns the watch of the protected paths, which ends the commands that are confined when one of them changes;
+    /// `None` if there is nothing to watch.
+    fn watch(&self, jobs: &Arc<Jobs>) -> io::Result<Option<Arc<Watch>>> {
+        if self.watched.is_empty() {
+            return Ok(None);
+        }
         {
             let mut confined = self.confined.lock().unwrap_or_else(PoisonError::into_inner);
             if !confined.iter().any(|known| Weak::as_ptr(known) == Arc::as_ptr(jobs)) {
@@ -263,15 +308,15 @@ impl Enforced {
             }
         }
         if let Some(watch) = self.watch.get() {
-            return Ok(Arc::clone(watch));
+            return Ok(Some(Arc::clone(watch)));
         }
         let confined = Arc::clone(&self.confined);
         let end_commands = move |_: &Path| {
             let confined = confined.lock().unwrap_or_else(PoisonError::into_inner).clone();
             confined.iter().filter_map(Weak::upgrade).for_each(|jobs| jobs.end_confined(ABORT_GRACE));
         };
-        let watch = Arc::new(Watch::start(&self.policy.protected, Box::new(end_commands))?);
-        Ok(Arc::clone(self.watch.get_or_init(|| watch)))
+        let watch = Arc::new(Watch::start(&self.watched, Box::new(end_commands))?);
+        Ok(Some(Arc::clone(self.watch.get_or_init(|| watch))))
     }
 
     /// Returns the enforcement of the policy on the files that are there now.
@@ -290,13 +335,18 @@ impl Enforced {
     /// Keeps the variables that commands get.
     pub(crate) fn filter(&self, environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
         let passed = |name: &OsString| name.to_str().is_some_and(|name| self.env.passes(name));
-        self.with_temp(environment.into_iter().filter(|(name, _)| passed(name)).collect())
+        self.with_own(environment.into_iter().filter(|(name, _)| passed(name)).collect())
     }
 
-    /// Adds where temporary files go.
-    fn with_temp(&self, mut environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
-        environment.retain(|(name, _)| name != "TMPDIR");
-        environment.push(("TMPDIR".into(), self.temp.clone().into()));
+    /// Adds where temporary files go, and where the proxy is if there is one.
+    fn with_own(&self, mut environment: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        let mut own: Vec<(OsString, OsString)> = vec![("TMPDIR".into(), self.temp.clone().into())];
+        if self.policy.network.mode == NetworkMode::Domains {
+            let variables = proxy::variables();
+            own.extend(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
+        }
+        environment.retain(|(name, _)| !own.iter().any(|(own, _)| own == name));
+        environment.extend(own);
         environment
     }
 

@@ -22,6 +22,7 @@ pub struct SandboxState {
     pub landlock_abi: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seccomp: Option<bool>,
+    /// Whether commands run in namespaces of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<bool>,
     /// Who holds commands to the policy: `kernel`.
@@ -30,10 +31,11 @@ pub struct SandboxState {
     /// Who holds file tools to the policy: `kernel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_tools: Option<String>,
-    /// `restored`: a protected path that a command changes is put back at once and the command ends.
+    /// `kernel`: commands cannot change a protected path. `restored`: one that a command changes is put back at once and
+    /// the command ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protected_paths: Option<String>,
-    /// `on` or `off`.
+    /// `on`, `domains` or `off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// `on` or `off`.

@@ -17,7 +17,8 @@ use landlock::{
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
 use super::{ConfineError, Step};
-use crate::policy::Policy;
+use crate::policy::{NetworkRule, Policy};
+use crate::settings::NetworkMode;
 
 /// The newest level whose rights pith knows how to grant.
 const LEVEL: ABI = ABI::V6;
@@ -118,8 +119,9 @@ fn rules(policy: &Policy, readable: &[PathBuf]) -> Result<RulesetCreated, Rulese
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(LEVEL))?
         .scope(Scope::from_all(LEVEL))?;
-    if !policy.network.internet {
-        ruleset = ruleset.handle_access(AccessNet::from_all(LEVEL))?;
+    let refused = refused_network(policy.network);
+    if !refused.is_empty() {
+        ruleset = ruleset.handle_access(refused)?;
     }
     let mut created = ruleset.create()?;
     let reading = AccessFs::from_read(LEVEL);
@@ -142,6 +144,16 @@ fn rules(policy: &Policy, readable: &[PathBuf]) -> Result<RulesetCreated, Rulese
         }
     }
     Ok(created)
+}
+
+/// What is refused of TCP; where there are no sockets, nothing of it could be used.
+fn refused_network(network: NetworkRule) -> BitFlags<AccessNet> {
+    match network.mode {
+        _ if network.local => BitFlags::EMPTY,
+        NetworkMode::On => BitFlags::EMPTY,
+        NetworkMode::Domains => AccessNet::BindTcp.into(),
+        NetworkMode::Off => AccessNet::from_all(LEVEL),
+    }
 }
 
 /// Opens a path of a policy, in which there was no link when the policy was made. A link that was put there since, by a

@@ -21,6 +21,7 @@ use crate::policy::Policy;
 /// What is set up for a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
+    Namespaces,
     Capabilities,
     Landlock,
     Seccomp,
@@ -29,6 +30,7 @@ pub enum Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Step::Namespaces => "namespaces",
             Step::Capabilities => "capabilities",
             Step::Landlock => "landlock",
             Step::Seccomp => "seccomp",

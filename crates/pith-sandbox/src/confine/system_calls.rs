@@ -151,7 +151,7 @@ fn refused(network: NetworkRule) -> Result<Rules> {
 fn sockets(network: NetworkRule) -> Result<Vec<SeccompRule>> {
     let family = |operation, value: i32| argument(0, operation, u64::from(value.unsigned_abs()));
     let mut allowed = Vec::new();
-    if network.internet {
+    if network.has_internet_sockets() {
         allowed.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
     if network.unix {
@@ -161,7 +161,7 @@ fn sockets(network: NetworkRule) -> Result<Vec<SeccompRule>> {
         return Ok(Vec::new());
     }
     let mut refused = vec![rule(allowed.iter().map(|allowed| family(SeccompCmpOp::Ne, *allowed)))?];
-    if network.internet {
+    if network.has_internet_sockets() {
         let raw = u64::from(libc::SOCK_RAW.unsigned_abs());
         for internet in [libc::AF_INET, libc::AF_INET6] {
             let is_raw = argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), raw);
@@ -194,11 +194,12 @@ fn with_other_numbers(rules: Rules) -> Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::NetworkMode;
 
     #[test]
     fn filters_arrive_as_they_were_sent() {
-        for network in [NetworkRule { internet: false, unix: false }, NetworkRule { internet: true, unix: true }] {
-            let filters = Filters::new(network).unwrap();
+        for (mode, unix) in [(NetworkMode::Off, false), (NetworkMode::On, true)] {
+            let filters = Filters::new(NetworkRule { mode, unix, local: false }).unwrap();
             let bytes = filters.to_bytes();
             assert_eq!(Filters::from_bytes(&bytes), Some(filters));
             for broken in [&bytes[..3], &bytes[..4], &bytes[..bytes.len() - 1], &[0xFF; 20]] {

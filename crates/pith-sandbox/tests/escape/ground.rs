@@ -151,7 +151,7 @@ impl Ground {
             agent_dir: self.root.join("home/agent"),
             temp: self.root.join("temp"),
         };
-        Policy::resolve(&SandboxSettings::read(settings).expect("settings"), &places)
+        Policy::resolve(&SandboxSettings::read(settings).expect("settings"), &places, Support::of_this_kernel())
             .expect("resolved")
             .expect("a policy")
     }

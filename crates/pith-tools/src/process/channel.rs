@@ -102,6 +102,7 @@ impl Report {
 
 fn letter_of(step: Step) -> u8 {
     match step {
+        Step::Namespaces => b'n',
         Step::Capabilities => b'c',
         Step::Landlock => b'l',
         Step::Seccomp => b's',
@@ -109,7 +110,9 @@ fn letter_of(step: Step) -> u8 {
 }
 
 fn step_of(letter: u8) -> Option<Step> {
-    [Step::Capabilities, Step::Landlock, Step::Seccomp].into_iter().find(|step| letter_of(*step) == letter)
+    [Step::Namespaces, Step::Capabilities, Step::Landlock, Step::Seccomp]
+        .into_iter()
+        .find(|step| letter_of(*step) == letter)
 }
 
 fn frame(letter: u8, number: u32) -> [u8; FRAME] {

@@ -21,10 +21,11 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::channel::{Channel, Order};
-use super::confinement::{self, CONFINED, FREE};
+use super::confinement::{self, Confinement};
 use super::descriptor;
 use super::fallback::supervise;
 use super::limits::{Exceeded, ProcessLimits};
+use super::namespaces::CommandNamespaces;
 use super::supervisor::{Input, Leftovers, Supervisor};
 
 /// A pipe this large saves a busy command most of its waiting.
@@ -49,8 +50,10 @@ pub struct CommandLine {
 #[derive(Clone, Debug)]
 pub struct CommandConfinement {
     pub restrictions: Arc<Restrictions>,
-    /// Guards the protected paths for as long as a process of the command lives.
-    pub watch: CommandWatch,
+    /// Guards the protected paths that no mount holds, for as long as a process of the command lives.
+    pub watch: Option<CommandWatch>,
+    /// What the command runs in.
+    pub namespaces: Option<CommandNamespaces>,
 }
 
 impl CommandLine {
@@ -82,7 +85,7 @@ struct Entry {
     /// Waits for the end of processes that a finished command left running.
     watcher: Option<AbortOnDrop>,
     /// Protected paths are guarded until nothing of the command is left.
-    watch: Option<CommandWatch>,
+    confinement: Option<CommandConfinement>,
 }
 
 /// Aborts the task when its owner is dropped, so that the task does not keep the channel open.
@@ -174,19 +177,19 @@ impl Jobs {
 
     fn spawn_with(&self, command: CommandLine, streams: Streams, limits: ProcessLimits) -> io::Result<Job> {
         let (mut ours, theirs) = BlockingStream::pair()?;
-        let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
+        let confinement = command.confinement.clone();
         let last = command.arguments.last().map_or(command.program.as_os_str(), OsString::as_os_str);
         let text = last.to_string_lossy().into_owned();
         // They wait in the socket until the supervisor reads them.
-        if let Some(confinement) = &command.confinement {
-            confinement::send(&confinement.restrictions, &mut ours)?;
+        if let Some(confinement) = &confinement {
+            confinement::send(confinement, &mut ours)?;
         }
         let channel = Arc::new(match &self.supervisor {
             Some(supervisor) => self.spawn_supervised(supervisor, command, streams, limits, (ours, theirs))?,
             None if !limits.is_empty() => return Err(confinement::unlimited()),
             None => self.spawn_with_fallback(command, streams, ours, theirs)?,
         });
-        self.channels.all().push(Entry { command: text, channel: Arc::clone(&channel), watcher: None, watch });
+        self.channels.all().push(Entry { command: text, channel: Arc::clone(&channel), watcher: None, confinement });
         let (channels, frozen) = (Arc::downgrade(&self.channels), self.frozen.subscribe());
         Ok(Job { channel, released: false, channels, frozen, runtime: Handle::current() })
     }
@@ -206,7 +209,7 @@ impl Jobs {
             .arg0("pith-supervisor")
             .arg(&supervisor.argument)
             .arg(self.leftovers.as_argument())
-            .arg(if command.confinement.is_some() { CONFINED } else { FREE })
+            .arg(Confinement::of(command.confinement.as_ref()).as_argument())
             .arg(input.as_argument())
             .arg(limits.as_argument())
             .arg(command.program)
@@ -264,7 +267,7 @@ impl Jobs {
 
     /// Begins to end every command that is confined, without waiting for it.
     pub fn end_confined(&self, grace: Duration) {
-        for entry in self.channels.all().iter().filter(|entry| entry.watch.is_some()) {
+        for entry in self.channels.all().iter().filter(|entry| entry.confinement.is_some()) {
             entry.channel.end(grace);
         }
     }

@@ -14,13 +14,17 @@ mod confinement;
 mod descriptor;
 mod fallback;
 mod jobs;
+mod keeper;
 mod limits;
+mod namespaces;
 mod supervisor;
 mod tree;
 
 pub(crate) use confinement::not_run;
 pub use jobs::{CommandConfinement, CommandLine, Job, Jobs, Piped, Running};
 pub use limits::{Exceeded, ProcessLimits};
+pub(crate) use namespaces::Namespaces;
+pub use namespaces::{CommandNamespaces, probe_namespaces};
 pub use supervisor::{SUPERVISOR_ARGUMENT, Supervisor, supervisor_main};
 
 use std::time::Duration;

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::channel::{Order, Report};
-use super::confinement::{self, CONFINED};
+use super::confinement::{self, Confinement};
+use super::keeper::{KEEPER, keeper_main};
 use super::limits::ProcessLimits;
 use super::{ORPHANED_GRACE, descriptor, tree};
 
@@ -85,16 +86,19 @@ impl Input {
 }
 
 /// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, whether
-/// restrictions come over the channel, what the command reads, its limits, the program, its arguments.
+/// restrictions come over the channel, what the command reads, its limits, the program, its arguments. A keeper has a
+/// single one.
 ///
 /// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let leftovers = match arguments.next() {
+        Some(word) if word == KEEPER => return keeper_main(),
         Some(word) if word == Leftovers::Keep.as_argument() => Leftovers::Keep,
         Some(_) => Leftovers::End,
         None => return ExitCode::FAILURE,
     };
-    let Some(confinement) = arguments.next() else { return ExitCode::FAILURE };
+    let confinement = arguments.next().and_then(|word| Confinement::of_argument(&word));
+    let Some(confinement) = confinement else { return ExitCode::FAILURE };
     let is_input_sent = match arguments.next() {
         Some(word) => word == Input::Sent.as_argument(),
         None => return ExitCode::FAILURE,
@@ -103,16 +107,17 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
     let Some(limits) = limits else { return ExitCode::FAILURE };
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
     let Ok(mut channel) = take_channel() else { return ExitCode::FAILURE };
-    let restrictions = if confinement == CONFINED {
-        // Without them nothing may run.
-        let Ok(received) = confinement::receive(&mut channel) else { return ExitCode::FAILURE };
-        Some(received)
-    } else {
-        None
-    };
+    // Without the restrictions nothing may run.
+    let Ok(restrictions) = confinement::receive(confinement, &mut channel) else { return ExitCode::FAILURE };
     let input = if is_input_sent { descriptor::receive(&channel).map(Stdio::from) } else { Ok(Stdio::null()) };
     let Ok(input) = input else { return ExitCode::FAILURE };
-    let command = ShellCommand { program, arguments: arguments.collect(), input, restrictions, limits };
+    // Whoever moves to other namespaces is at their root, and can have one thread only.
+    let Ok(cwd) = std::env::current_dir() else { return ExitCode::FAILURE };
+    if let Err(error) = restrictions.as_ref().map_or(Ok(()), confinement::Received::join) {
+        confinement::report(&error).send(&channel);
+        return ExitCode::FAILURE;
+    }
+    let command = ShellCommand { program, arguments: arguments.collect(), cwd, input, restrictions, limits };
     lead_session();
     let (Ok(reports), Ok(watcher)) = (channel.try_clone(), channel.try_clone()) else { return ExitCode::FAILURE };
     let (tell_shell, started) = mpsc::channel();
@@ -144,6 +149,7 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
 struct ShellCommand {
     program: OsString,
     arguments: Vec<OsString>,
+    cwd: PathBuf,
     input: Stdio,
     restrictions: Option<confinement::Received>,
     limits: ProcessLimits,
@@ -155,12 +161,12 @@ impl ShellCommand {
         if let Some(restrictions) = self.restrictions {
             restrictions.enforce().map_err(|error| confinement::report(&error))?;
         }
-        start(self.program, self.arguments.into_iter(), self.input, self.limits)
+        start(self.program, self.arguments.into_iter(), self.cwd, self.input, self.limits)
             .map_err(|error| Report::Failed(error.raw_os_error().unwrap_or(0)))
     }
 }
 
-fn take_channel() -> io::Result<UnixStream> {
+pub(super) fn take_channel() -> io::Result<UnixStream> {
     let channel = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     Ok(UnixStream::from(channel))
 }
@@ -175,11 +181,12 @@ fn lead_session() {
 fn start(
     program: OsString,
     arguments: impl Iterator<Item = OsString>,
+    cwd: PathBuf,
     input: Stdio,
     limits: ProcessLimits,
 ) -> io::Result<Pid> {
     let mut command = Command::new(program);
-    command.args(arguments).stdin(input).process_group(0);
+    command.args(arguments).current_dir(cwd).stdin(input).process_group(0);
     #[allow(unsafe_code)]
     // SAFETY: the closure runs between fork and exec and makes system calls; it allocates nothing and takes no lock.
     unsafe {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
 use pith_sandbox::{Profile, Require, Support};
-use pith_tools::process::{CommandLine, Jobs, Supervisor};
+use pith_tools::process::{CommandLine, Jobs, Supervisor, probe_namespaces};
 use pith_tools::sandbox::{Oversight, Variables};
 
 use super::Sandboxes;
@@ -38,20 +38,30 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
 }
 
 fn check() -> anyhow::Result<u8> {
-    let support = Support::of_this_kernel();
+    let namespaces = probe_namespaces(&Supervisor::this_program()?);
+    let support = Support { namespaces: namespaces.is_ok(), ..Support::of_this_kernel() };
     let landlock = match support.landlock_abi {
         0 => "no".to_owned(),
         level => format!("level {level}"),
     };
     let mut text = format!("Landlock: {landlock}\nseccomp: {}\n", if support.seccomp { "yes" } else { "no" });
+    match &namespaces {
+        Ok(()) => text.push_str("namespaces: yes\n"),
+        Err(why) => text.push_str(&format!("namespaces: no ({why})\n")),
+    }
     let verdict = support.check(Profile::WorkspaceWrite, Require::Full);
     match &verdict {
         Ok(()) => {
             text.push_str(
                 "read-only, workspace-write and custom are enforced: commands and file tools by the kernel, ",
             );
-            text.push_str("protected paths by putting back what was changed.\nGaps that stay open:\n");
-            support.missing().iter().for_each(|gap| text.push_str(&format!("  {gap}\n")));
+            text.push_str(match namespaces {
+                Ok(()) => "protected paths too; network.mode may be domains.\n",
+                Err(_) => "protected paths by putting back what was changed; network.mode cannot be domains.\n",
+            });
+            let missing = support.missing();
+            text.push_str(if missing.is_empty() { "No known gaps.\n" } else { "Gaps that stay open:\n" });
+            missing.iter().for_each(|gap| text.push_str(&format!("  {gap}\n")));
         }
         Err(why) => text.push_str(&format!("{why}\n")),
     }
@@ -94,7 +104,7 @@ async fn confined(oversight: &Oversight, name: &str, arguments: &[&str], cwd: &P
         confinement: None,
     };
     let command = oversight.sandbox.confine(command, &jobs, Variables::Filtered)?;
-    let watch = command.confinement.as_ref().map(|confinement| confinement.watch.clone());
+    let watch = command.confinement.as_ref().and_then(|confinement| confinement.watch.clone());
     let job = jobs.spawn_to(command, Stdio::inherit(), Stdio::inherit())?;
     let code = job.exited().await.with_context(|| format!("cannot run {name}"))?;
     if let Some(path) = watch.and_then(|watch| watch.first_change()) {

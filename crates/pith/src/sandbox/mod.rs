@@ -10,8 +10,9 @@ use anyhow::Context as _;
 use pith_config::{AgentDir, Diagnostic, DiagnosticKind, Environment, document, settings};
 use pith_protocol::commands::SetSandbox;
 use pith_sandbox::policy::Places;
-use pith_sandbox::{Policy, Profile, SandboxSettings, Support};
-use pith_tools::process::Supervisor;
+use pith_sandbox::settings::Namespaces;
+use pith_sandbox::{Policy, Profile, Require, SandboxSettings, Support};
+use pith_tools::process::{Supervisor, probe_namespaces};
 use pith_tools::sandbox::{Enforced, Oversight, Rules, Sandbox};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,6 +24,9 @@ pub use command::run;
 
 /// The variable that chooses a profile where the command line does not.
 const VARIABLE: &str = "PITH_SANDBOX";
+
+/// The variable of the system that names the directory with sockets of the user's daemons.
+const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
 /// Makes the sandbox of each directory a session works in. Clones share the sandbox and its temporary directory.
 #[derive(Clone)]
@@ -43,6 +47,10 @@ pub struct Sandboxes {
     roots: Arc<Mutex<HashMap<PathBuf, PathBuf>>>,
     /// Where confined commands keep temporary files; it goes when the session does.
     temp: Arc<OnceLock<TempDir>>,
+    /// Where daemons of the user have their sockets.
+    runtime_dir: Option<PathBuf>,
+    /// Whether this system allows namespaces; asked once, if a sandbox could use them.
+    has_namespaces: Arc<OnceLock<bool>>,
 }
 
 /// Why a sandbox that was asked for cannot be had.
@@ -79,6 +87,8 @@ impl Sandboxes {
             ignored: Arc::default(),
             roots: Arc::default(),
             temp: Arc::default(),
+            runtime_dir: environment.get(RUNTIME_DIR).filter(|path| !path.is_empty()).map(PathBuf::from),
+            has_namespaces: Arc::default(),
         })
     }
 
@@ -166,7 +176,9 @@ impl Sandboxes {
 
     fn enforce(&self, settings: SandboxSettings, cwd: &Path) -> Result<Option<Arc<Sandbox>>, String> {
         let profile = settings.profile();
-        let support = Support::of_this_kernel();
+        let wants_namespaces = settings.namespaces.unwrap_or_default() != Namespaces::Never;
+        let namespaces = wants_namespaces && self.has_namespaces();
+        let support = Support { namespaces, ..Support::of_this_kernel() };
         let require = settings.require.unwrap_or_default();
         support.check(profile, require)?;
         let temp = self.temp()?;
@@ -177,7 +189,7 @@ impl Sandboxes {
             temp: temp.to_owned(),
         };
         self.check_roots(&settings, &places)?;
-        let Some(policy) = Policy::resolve(&settings, &places)? else { return Ok(None) };
+        let Some(policy) = Policy::resolve(&settings, &places, support)? else { return Ok(None) };
         let rules = Rules {
             require,
             support,
@@ -185,6 +197,8 @@ impl Sandboxes {
             host_commands: settings.host_commands == Some(true),
             allows_unsandboxed: settings.allow_unsandboxed_commands == Some(true),
             temp: temp.to_owned(),
+            supervisor: self.oversight.supervisor.clone(),
+            runtime_dir: self.runtime_dir.clone(),
         };
         let current = self.oversight.sandbox.get();
         if let Some(Sandbox::Enforced(enforced)) = current.as_deref()
@@ -194,7 +208,15 @@ impl Sandboxes {
         }
         let enforced = Enforced::new(policy, rules);
         let enforced = enforced.map_err(|error| format!("sandbox \"{profile}\" cannot be enforced: {error}"))?;
+        if require == Require::Strict && !enforced.holds_protected_paths() {
+            return Err(format!("sandbox \"{profile}\" cannot be enforced: a protected path is a link"));
+        }
         Ok(Some(Arc::new(Sandbox::Enforced(enforced))))
+    }
+
+    fn has_namespaces(&self) -> bool {
+        let probe = || self.oversight.supervisor.as_ref().is_some_and(|it| probe_namespaces(it).is_ok());
+        *self.has_namespaces.get_or_init(probe)
     }
 
     /// Refuses a writable directory that leads elsewhere than when the session first had it: a command that can write

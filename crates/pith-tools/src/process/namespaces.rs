@@ -1,0 +1,140 @@
+//! The namespaces that the commands of a policy run in, and the proxy that leads out of them: made with the first
+//! command, shared by all.
+
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pith_sandbox::domains::Domains;
+use pith_sandbox::namespaces::{Placeholders, Plan};
+
+use super::keeper::Keeper;
+use super::supervisor::Supervisor;
+use crate::proxy::Proxy;
+
+/// Makes the namespaces of a policy when they are needed.
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    supervisor: Supervisor,
+    plan: Arc<Plan>,
+    /// Whom the proxy connects to.
+    domains: Domains,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    kept: Option<Arc<Kept>>,
+    /// How many commands may still have processes.
+    n_commands: usize,
+    /// There while commands run.
+    placeholders: Placeholders,
+}
+
+/// Namespaces that exist.
+#[derive(Debug)]
+struct Kept {
+    keeper: Keeper,
+    /// There if the network is that of a list.
+    proxy: Option<Proxy>,
+    /// Which files the writable paths were when they were mounted.
+    roots: Vec<Option<(u64, u64)>>,
+}
+
+/// The namespaces as one command has them: they are there, and so are placeholders, until the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct CommandNamespaces(Arc<Joined>);
+
+#[derive(Debug)]
+struct Joined {
+    kept: Arc<Kept>,
+    /// How many hosts the proxy had refused before the command began.
+    n_refused: usize,
+    plan: Arc<Plan>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Namespaces {
+    pub fn new(supervisor: Supervisor, plan: Plan, domains: Domains) -> Namespaces {
+        Namespaces { supervisor, plan: Arc::new(plan), domains, state: Arc::default() }
+    }
+
+    /// Called before a command is started. The error says why it must not run.
+    pub fn for_command(&self) -> Result<CommandNamespaces, String> {
+        let mut state = lock(&self.state);
+        let kept = self.prepare(&mut state);
+        if kept.is_err() {
+            state.clear_if_unused();
+        }
+        let kept = kept?;
+        state.n_commands += 1;
+        let n_refused = kept.proxy.as_ref().map_or(0, Proxy::n_refused);
+        let (plan, state) = (Arc::clone(&self.plan), Arc::clone(&self.state));
+        Ok(CommandNamespaces(Arc::new(Joined { kept, n_refused, plan, state })))
+    }
+
+    fn prepare(&self, state: &mut State) -> Result<Arc<Kept>, String> {
+        let kept = self.kept(state)?;
+        let missing = Placeholders::missing(&self.plan);
+        // Told before they are made: should pith be killed at this moment, they do not stay.
+        kept.keeper.tell(&missing).map_err(|error| format!("the keeper: {error}"))?;
+        state.placeholders.make(missing).map_err(|error| error.to_string())?;
+        Ok(kept)
+    }
+
+    /// Returns what there is, or makes it anew if the keeper has ended or writable paths are other files by now.
+    fn kept(&self, state: &mut State) -> Result<Arc<Kept>, String> {
+        let roots = self.plan.roots();
+        if let Some(kept) = state.kept.as_ref().filter(|kept| kept.keeper.is_alive() && kept.roots == roots) {
+            return Ok(Arc::clone(kept));
+        }
+        let (keeper, listener) = Keeper::start(&self.supervisor, &self.plan)?;
+        let proxy = listener.map(|listener| Proxy::start(listener, self.domains.clone())).transpose();
+        let proxy = proxy.map_err(|error| format!("the proxy: {error}"))?;
+        let kept = Arc::new(Kept { keeper, proxy, roots });
+        state.kept = Some(Arc::clone(&kept));
+        Ok(kept)
+    }
+}
+
+impl CommandNamespaces {
+    pub(super) fn keeper(&self) -> BorrowedFd<'_> {
+        self.0.kept.keeper.process()
+    }
+
+    /// Returns the hosts that commands were refused since this one began, in order. Nobody knows which of several
+    /// commands asked for one.
+    pub fn refused_hosts(&self) -> Vec<String> {
+        let Joined { kept, n_refused, .. } = &*self.0;
+        kept.proxy.as_ref().map(|proxy| proxy.refused_since(*n_refused)).unwrap_or_default()
+    }
+
+    pub(super) fn plan(&self) -> &Plan {
+        &self.0.plan
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let mut state = lock(&self.state);
+        state.n_commands -= 1;
+        state.clear_if_unused();
+    }
+}
+
+impl State {
+    /// Removes the placeholders if no command needs them.
+    fn clear_if_unused(&mut self) {
+        if self.n_commands == 0 {
+            self.placeholders = Placeholders::default();
+        }
+    }
+}
+
+/// Makes namespaces and gives them up again, to see whether this system allows them. The error says why not.
+pub fn probe_namespaces(supervisor: &Supervisor) -> Result<(), String> {
+    Keeper::start(supervisor, &Plan::probe()).map(drop)
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,180 @@
+//! The way out of a network namespace: a proxy that listens inside and dials outside, to the hosts a policy lists.
+//!
+//! The socket it listens on was made inside the namespace, so nobody else on the machine can connect to it. Names are
+//! resolved here, and what is dialled is the address that was looked at. Nothing is decrypted: of a connection with TLS
+//! only the name in its first message is read.
+
+mod dial;
+mod forward;
+mod tunnel;
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use pith_sandbox::domains::{Domains, Refusal};
+use pith_sandbox::namespaces::PROXY_PORT;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, JoinSet};
+
+use dial::{NotReached, Target};
+use tunnel::Tunnel;
+
+/// How many connections there are at a time; further ones wait.
+const MAX_CONNECTIONS: usize = 64;
+/// How long resolving, connecting, and the first words of a connection may each take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// Refusals that are remembered; a program that tries for ever must not fill the memory.
+const MAX_REFUSALS: usize = 1000;
+const PROXY_ERROR: HeaderName = HeaderName::from_static("x-proxy-error");
+
+type Body = Either<Full<Bytes>, Incoming>;
+
+/// A running proxy. Dropping it ends all of its connections.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    task: AbortHandle,
+    gate: Arc<Gate>,
+}
+
+/// What decides about connections, and remembers what it has refused.
+#[derive(Debug)]
+struct Gate {
+    domains: Domains,
+    refused: Mutex<Vec<String>>,
+}
+
+impl Proxy {
+    /// Serves connections to a socket of another namespace. Needs a tokio runtime.
+    pub fn start(listener: std::net::TcpListener, domains: Domains) -> io::Result<Proxy> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let gate = Arc::new(Gate { domains, refused: Mutex::default() });
+        // Owned by the proxy: the task ends with it.
+        let task = tokio::spawn(serve(listener, Arc::clone(&gate))).abort_handle();
+        Ok(Proxy { task, gate })
+    }
+
+    /// Returns how many refusals there were so far.
+    pub fn n_refused(&self) -> usize {
+        self.gate.refused().len()
+    }
+
+    /// Returns the hosts that were refused after that many refusals, in order.
+    pub fn refused_since(&self, n_before: usize) -> Vec<String> {
+        self.gate.refused().get(n_before..).unwrap_or_default().to_vec()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Gate {
+    fn refuse(&self, host: &str) {
+        let mut refused = self.refused();
+        if refused.len() < MAX_REFUSALS {
+            refused.push(host.to_owned());
+        }
+    }
+
+    fn refused(&self) -> MutexGuard<'_, Vec<String>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The variables by which programs find the proxy.
+pub(crate) fn variables() -> Vec<(String, String)> {
+    let address = format!("http://127.0.0.1:{PROXY_PORT}");
+    let own = [("HTTP_PROXY", address.as_str()), ("HTTPS_PROXY", &address), ("ALL_PROXY", &address), ("NO_PROXY", "")];
+    let twice = own.into_iter().flat_map(|(name, value)| [(name.to_owned(), value), (name.to_lowercase(), value)]);
+    // Node looks at them only if it is told to.
+    let all = twice.chain([("NODE_USE_ENV_PROXY".to_owned(), "1")]);
+    all.map(|(name, value)| (name, value.to_owned())).collect()
+}
+
+async fn serve(listener: TcpListener, gate: Arc<Gate>) {
+    const AFTER_ERROR: Duration = Duration::from_millis(100);
+    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => drop(connections.spawn(serve_connection(stream, Arc::clone(&gate), permit))),
+            // There may be descriptors again in a moment.
+            Err(_) => tokio::time::sleep(AFTER_ERROR).await,
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Answers the requests of a connection, and becomes a tunnel if one of them asks for it.
+async fn serve_connection(stream: TcpStream, gate: Arc<Gate>, _permit: OwnedSemaphorePermit) {
+    let opened = Arc::new(Mutex::new(None));
+    let exchanges = Arc::new(Mutex::new(JoinSet::new()));
+    let service = service_fn(|request| {
+        let (gate, opened, exchanges) = (Arc::clone(&gate), Arc::clone(&opened), Arc::clone(&exchanges));
+        async move { Ok::<_, Infallible>(answer(request, &gate, &opened, &exchanges).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(CONNECT_LIMIT);
+    // A connection that breaks off has nobody to tell.
+    let _ = http.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+    let tunnel: Option<Tunnel> = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(tunnel) = tunnel {
+        tunnel.run(&gate).await;
+    }
+}
+
+async fn answer(
+    mut request: Request<Incoming>,
+    gate: &Gate,
+    opened: &Mutex<Option<Tunnel>>,
+    exchanges: &Mutex<JoinSet<()>>,
+) -> Response<Body> {
+    let Some(target) = Target::of(&request) else {
+        return said(StatusCode::BAD_REQUEST, "pith: expected CONNECT host:port, or an http address".to_owned());
+    };
+    let stream = match dial::connect(&target, &gate.domains).await {
+        Ok(stream) => stream,
+        Err(NotReached::Refused(refusal)) => {
+            gate.refuse(&target.name());
+            return refused(refusal, &target);
+        }
+        Err(NotReached::Unreachable(why)) => {
+            return said(StatusCode::BAD_GATEWAY, format!("pith: {}: {why}", target.name()));
+        }
+    };
+    if request.method() == Method::CONNECT {
+        let inside = hyper::upgrade::on(&mut request);
+        *opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Tunnel { target, inside, outside: stream });
+        return said(StatusCode::OK, String::new());
+    }
+    match forward::exchange(request, stream, exchanges).await {
+        Ok(response) => response.map(Either::Right),
+        Err(error) => said(StatusCode::BAD_GATEWAY, format!("pith: {}: {error}", target.name())),
+    }
+}
+
+fn refused(refusal: Refusal, target: &Target) -> Response<Body> {
+    let mut response = said(StatusCode::FORBIDDEN, refusal.text(&target.name()));
+    response.headers_mut().insert(PROXY_ERROR, HeaderValue::from_static(refusal.code()));
+    response
+}
+
+fn said(status: StatusCode, text: String) -> Response<Body> {
+    let mut response = Response::new(Either::Left(Full::from(text)));
+    *response.status_mut() = status;
+    response
+}
