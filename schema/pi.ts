@@ -73,6 +73,8 @@ export type Accept = {
   settledWhenHandled: boolean | null;
   /** As `set_stream_updates`. */
   streamUpdates: StreamUpdates | null;
+  /** Questions whether tool calls may run come as `permission_request`. */
+  permissionRequest: boolean | null;
 };
 
 export type AgentEndEvent = {
@@ -84,11 +86,16 @@ export type AgentEndEvent = {
 export type AgentSettledEvent = {
   type: "agent_settled";
   aborted: boolean;
+  /** The limit of the session that ended the work. */
+  limit?: LimitUse;
 };
 
 export type AgentStartEvent = {
   type: "agent_start";
 };
+
+/** A number that is written without a fraction if it has none. */
+export type Amount = number;
 
 /** One answer of a model. */
 export type AssistantMessage = {
@@ -124,6 +131,8 @@ export type AuditRecord = PermissionRecord & {
   kind: "sandbox";
 } | DeniedRecord & {
   kind: "denied";
+} | LimitRecord & {
+  kind: "limit";
 } | RestoreRecord & {
   kind: "restore";
 } | Record<string, unknown>;
@@ -326,7 +335,14 @@ export type Collision = {
 };
 
 /** What a host asks for. */
-export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | ListCheckpointsCommand | RestoreCheckpointCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | McpLoginCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | PauseCommand | ResumeCommand | SetLimitsCommand | GetPermissionsCommand | SetPermissionsCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | ListCheckpointsCommand | RestoreCheckpointCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | McpLoginCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+
+/** A simple command, and what is thought of it. */
+export type CommandPart = {
+  words: string[];
+  verdict: Verdict;
+  rule?: string;
+};
 
 /** Answer of `get_commands`. */
 export type Commands = {
@@ -592,13 +608,13 @@ export type EntryAppendedEvent = {
 };
 
 /** Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do not know. */
-export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "checkpoint_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "sandbox_refused" | "mcp_refused" | "extension_failed" | "shell_failed" | "internal_error";
+export type ErrorCode = "parse_error" | "unknown_command" | "missing_field" | "invalid_field" | "busy" | "compacting" | "no_model" | "model_not_found" | "model_unusable" | "aborted" | "closing" | "nothing_to_compact" | "cancelled" | "summary_failed" | "session_not_found" | "session_invalid" | "session_in_use" | "directory_missing" | "entry_not_found" | "checkpoint_not_found" | "nothing_there" | "io_error" | "not_queueable" | "host_tool_refused" | "sandbox_refused" | "limit_reached" | "mcp_refused" | "extension_failed" | "shell_failed" | "internal_error";
 
 /** Classes of failure a caller treats differently. */
 export type ErrorKind = "auth" | "rate_limit" | "overloaded" | "overflow" | "quota" | "invalid_request" | "network" | "timeout" | "protocol" | "limit";
 
 /** What pith tells without being asked. */
-export type Event = AgentStartEvent | AgentEndEvent | AgentSettledEvent | TurnStartEvent | TurnEndEvent | MessageStartEvent | MessageEndEvent | MessageUpdateEvent | ToolExecutionStartEvent | ToolExecutionUpdateEvent | ToolExecutionEndEvent | QueueUpdateEvent | CompactionStartEvent | CompactionEndEvent | AutoRetryStartEvent | AutoRetryEndEvent | ThinkingLevelChangedEvent | SessionInfoChangedEvent | EntryAppendedEvent | BashExecutionUpdateEvent | SummarizationRetryScheduledEvent | SummarizationRetryAttemptStartEvent | SummarizationRetryFinishedEvent | ExtensionErrorEvent | TodoReminderEvent | TodoAutoClearEvent | RetryFallbackAppliedEvent | RetryFallbackSucceededEvent | McpServerUpdateEvent | SandboxDeniedEvent;
+export type Event = AgentStartEvent | AgentEndEvent | AgentSettledEvent | TurnStartEvent | TurnEndEvent | MessageStartEvent | MessageEndEvent | MessageUpdateEvent | ToolExecutionStartEvent | ToolExecutionUpdateEvent | ToolExecutionEndEvent | QueueUpdateEvent | CompactionStartEvent | CompactionEndEvent | AutoRetryStartEvent | AutoRetryEndEvent | ThinkingLevelChangedEvent | SessionInfoChangedEvent | EntryAppendedEvent | BashExecutionUpdateEvent | SummarizationRetryScheduledEvent | SummarizationRetryAttemptStartEvent | SummarizationRetryFinishedEvent | ExtensionErrorEvent | TodoReminderEvent | TodoAutoClearEvent | RetryFallbackAppliedEvent | RetryFallbackSucceededEvent | McpServerUpdateEvent | SandboxDeniedEvent | LimitReachedEvent | LoopSuspectedEvent | PausedEvent | ResumedEvent;
 
 export type ExportHtmlCommand = {
   /** Anything; comes back in the response. */
@@ -740,10 +756,10 @@ export type Forked = {
 };
 
 /** A line of stdin. */
-export type FromHost = Command | ExtensionUiResponse | HostToolUpdate | HostToolResult;
+export type FromHost = Command | ExtensionUiResponse | PermissionResponse | HostToolUpdate | HostToolResult;
 
 /** A line of stdout. */
-export type FromPith = Response | Event | UiRequest | HostToolFrame | SessionHeader | ResultRecord;
+export type FromPith = Response | Event | UiRequest | HostToolFrame | PermissionFrame | SessionHeader | ResultRecord;
 
 /** What was asked, allowed and refused: the entries of the audit, or those after one. */
 export type GetAuditCommand = {
@@ -929,6 +945,22 @@ export type GetMessagesResponse = {
   command: "get_messages";
   success: true;
   data: Messages;
+};
+
+/** The rules about tool calls, and the mode for calls that no rule is about. */
+export type GetPermissionsCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "get_permissions";
+};
+
+export type GetPermissionsResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "get_permissions";
+  success: true;
+  data: Permissions;
 };
 
 export type GetSessionStatsCommand = {
@@ -1161,6 +1193,42 @@ export type Levels = {
   levels: ThinkingLevel[];
 };
 
+/** What can be limited. */
+export type LimitName = "turns" | "tokens" | "outputTokens" | "costUsd" | "wallSeconds" | "toolSeconds" | "toolCallSeconds" | "processes" | "memoryMb" | "fileMb" | "outputMb" | "repeats";
+
+/** How far a limit is used up. */
+export type LimitPhase = "soft" | "hard";
+
+/** Sent only by sessions that have limits. */
+export type LimitReachedEvent = {
+  type: "limit_reached";
+  limit: LimitName;
+  used: Amount;
+  max: Amount;
+  phase: LimitPhase;
+};
+
+/** Which limit ended something. */
+export type LimitRecord = {
+  limit: LimitName;
+  used: Amount;
+  max: Amount;
+  /** The call it ended; absent if it ended the work. */
+  toolCallId?: string;
+};
+
+/** A limit and what was used of it. */
+export type LimitUse = {
+  name: LimitName;
+  used: Amount;
+  max: Amount;
+};
+
+/** Answer of `set_limits`. */
+export type LimitUses = {
+  limits: LimitUse[];
+};
+
 /** Bounds of the wire. */
 export type Limits = {
   /** Of a line of input. */
@@ -1233,6 +1301,13 @@ export type ListedSession = {
   messageCount: number;
   /** `(no messages)` if there is none. */
   firstMessage: string;
+};
+
+/** The model makes the same call with the same result again and again. Sent only by sessions that have limits. */
+export type LoopSuspectedEvent = {
+  type: "loop_suspected";
+  toolName: string;
+  count: number;
 };
 
 /** Begins a sign-in to an MCP server; the user opens the page of the answer. */
@@ -1507,11 +1582,77 @@ export type OfferedCommand = {
   sourceInfo: Source;
 };
 
+/** What an answer means: this call; such calls in this session; such calls in this project; not this call; not this call, and the run ends. */
+export type OptionId = "once" | "session" | "project" | "deny" | "stop";
+
+/** What kind of answer it is, in the words of the Agent Client Protocol. */
+export type OptionKind = "allow_once" | "allow_always" | "reject_once" | "reject_always";
+
+/** Holds before the next request to the model and the next tool call; `freeze` also stops running commands. */
+export type PauseCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "pause";
+  freeze?: boolean | null;
+};
+
+export type PauseResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "pause";
+  success: true;
+};
+
+export type PausedEvent = {
+  type: "paused";
+  /** Whether running commands were stopped. */
+  frozen: boolean;
+};
+
 /** Who decided. */
 export type PermissionBy = "extension" | "user" | "rule" | "mode" | "timeout" | "unattended" | "abort";
 
 /** Whether the call ran. */
 export type PermissionDecision = "allow" | "deny";
+
+/** A question whether a tool call may run, and its withdrawal, for hosts that accept them. */
+export type PermissionFrame = {
+  type: "permission_request";
+  id: string;
+  toolCallId: string;
+  toolName: string;
+  /** As they would be used. */
+  arguments: Record<string, unknown>;
+  cwd: string;
+  /** Why it is asked, for people. */
+  reason: string;
+  /** The simple commands of a shell command. */
+  parts: CommandPart[];
+  /** What of a shell command is not understood. */
+  opaque: string[];
+  /** Files that redirections of a shell command write. */
+  writes: string[];
+  /** The profile of the sandbox it would run in; `off` without one. */
+  sandbox: string;
+  options: PermissionOption[];
+  /** Milliseconds after which nobody is waited for any more. */
+  timeout?: number;
+} | {
+  type: "permission_cancelled";
+  id: string;
+};
+
+/** What becomes of calls that no rule is about: all run; reads and changes inside the workspace run, the rest is asked about; only reads run, the rest is asked about; only reads run, the rest is refused; none runs. */
+export type PermissionMode = "allow" | "write" | "ask" | "read-only" | "deny";
+
+/** An answer that is offered. */
+export type PermissionOption = {
+  id: OptionId;
+  kind: OptionKind;
+  /** What it would allow from then on. */
+  rule?: string;
+};
 
 /** Who decided about a tool call, and how. */
 export type PermissionRecord = {
@@ -1527,8 +1668,38 @@ export type PermissionRecord = {
   waitedMs?: number;
 };
 
+/** The answer to a `permission_request`. The message of a refusal is told to the model. */
+export type PermissionResponse = {
+  optionId: "once" | "session" | "project" | "deny" | "stop";
+  message?: string;
+  type: "permission_response";
+  /** That of the request. */
+  id: string;
+};
+
+/** A rule, and who made it. */
+export type PermissionRule = {
+  rule: string;
+  /** A file, a flag, or words. */
+  from: string;
+};
+
 /** For what an answer holds. */
 export type PermissionScope = "once" | "session" | "project";
+
+/** Answer of `get_permissions` and `set_permissions`: what holds now. */
+export type Permissions = {
+  mode: PermissionMode;
+  deny: PermissionRule[];
+  /** What the user has answered; comes before `ask`. */
+  granted: PermissionRule[];
+  ask: PermissionRule[];
+  allow: PermissionRule[];
+  /** What silence means. */
+  unattended: Unattended;
+  /** How long a question waits, if the settings say so. */
+  timeoutSeconds?: number;
+};
 
 /** Prices that apply above an input size. */
 export type PriceTier = {
@@ -1629,7 +1800,7 @@ export type ResourceChange = {
 };
 
 /** The one answer of a command. */
-export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | ListCheckpointsResponse | RestoreCheckpointResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | McpLoginResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | PauseResponse | ResumeResponse | SetLimitsResponse | GetPermissionsResponse | SetPermissionsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | ListCheckpointsResponse | RestoreCheckpointResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | McpLoginResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
 
 /** Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint. */
 export type RestoreCheckpointCommand = {
@@ -1700,6 +1871,25 @@ export type ResultRecord = {
   sessionFile?: string;
 };
 
+/** Goes on after `pause`. */
+export type ResumeCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "resume";
+};
+
+export type ResumeResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "resume";
+  success: true;
+};
+
+export type ResumedEvent = {
+  type: "resumed";
+};
+
 export type RetryFallbackAppliedEvent = {
   type: "retry_fallback_applied";
   from: string;
@@ -1745,14 +1935,15 @@ export type SandboxState = {
   /** The level of Landlock that this kernel offers. */
   landlockAbi?: number;
   seccomp?: boolean;
+  /** Whether commands run in namespaces of their own. */
   namespaces?: boolean;
   /** Who holds commands to the policy: `kernel`. */
   filesystem?: string;
   /** Who holds file tools to the policy: `kernel`. */
   fileTools?: string;
-  /** `restored`: a protected path that a command changes is put back at once and the command ends. */
+  /** `kernel`: commands cannot change a protected path. `restored`: one that a command changes is put back at once and the command ends. */
   protectedPaths?: string;
-  /** `on` or `off`. */
+  /** `on`, `domains` or `off`. */
   network?: string;
   /** `on` or `off`. */
   unixSockets?: string;
@@ -1926,6 +2117,23 @@ export type SetLabelResponse = {
   success: true;
 };
 
+/** Sets limits by name, as in `limits` of the settings, for as long as pith runs; `null` takes one away. */
+export type SetLimitsCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "set_limits";
+  limits: Record<string, unknown>;
+};
+
+export type SetLimitsResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "set_limits";
+  success: true;
+  data: LimitUses;
+};
+
 export type SetLocaleCommand = {
   /** Anything; comes back in the response. */
   id?: unknown;
@@ -1992,6 +2200,27 @@ export type SetModelResponse = {
   command: "set_model";
   success: true;
   data: Model;
+};
+
+/** Changes the mode, adds rules or takes rules back, for this session; grants of the project are taken back for good. */
+export type SetPermissionsCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "set_permissions";
+  mode?: PermissionMode | null;
+  allow?: string[] | null;
+  ask?: string[] | null;
+  deny?: string[] | null;
+  forget?: string[] | null;
+};
+
+export type SetPermissionsResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "set_permissions";
+  success: true;
+  data: Permissions;
 };
 
 /** Tightens the sandbox for what starts from now on; loosening needs `--sandbox-may-loosen`. `network` and `filesystem` are as in the settings. */
@@ -2130,6 +2359,12 @@ export type State = {
   mcpServers?: McpServerState[];
   /** What holds tools back, if anything does. */
   sandbox?: SandboxState;
+  /** The limits and what was used of them, if any is set. */
+  limits?: LimitUse[];
+  /** Present only while the session is paused. */
+  isPaused?: boolean;
+  /** Whether a tool call waits for an answer of the user; absent if none does. */
+  isWaitingForPermission?: boolean;
   /** Large; only hosts that ask for it by their dialect get it. */
   systemPrompt?: string;
   /** As above. */
@@ -2444,6 +2679,9 @@ export type UiRequest = ({
   id: string;
 };
 
+/** What silence means. */
+export type Unattended = "deny" | "allow";
+
 /** Tokens of one model answer. `input` excludes cached tokens, `output` includes reasoning. */
 export type Usage = {
   input: number;
@@ -2481,6 +2719,9 @@ export type UserMessage = {
   attribution?: string;
   timestamp: number;
 };
+
+/** What becomes of a call, the strictest last. */
+export type Verdict = "allow" | "ask" | "deny";
 
 /** An entry of the audit, as the session file has it. */
 export type custom2 = {

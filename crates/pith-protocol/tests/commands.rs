@@ -69,6 +69,8 @@ const COMMANDS: &str = r#"
 {"type":"navigate_tree","targetId":"a","restoreFiles":true}
 {"type":"fork","entryId":"a","restoreFiles":true}
 {"type":"branch","entryId":"a","restoreFiles":true}
+{"type":"get_permissions"}
+{"type":"set_permissions","mode":"ask","deny":["bash(rm:*)"],"forget":["read"]}
 {"type":"set_limits","limits":{"tokens":5}}
 {"type":"pause"}
 {"type":"pause","freeze":true}

@@ -77,6 +77,7 @@ fn call(text: &str) -> LlmCall {
         messages: vec![Arc::new(Message::User(UserMessage::new(text.to_owned(), Vec::new(), 0)))],
         tools: Arc::new([]),
         thinking: ThinkingLevel::Off,
+        search_tool: None,
         max_tokens: None,
         session_id: None,
         cache: CacheRetention::None,

@@ -31,6 +31,7 @@ from .types import (
     LastText,
     Level,
     Levels,
+    LimitUses,
     McpServerStates,
     McpServers,
     McpSignIn,
@@ -214,6 +215,10 @@ class CommandMethods:
         """See ``docs/protocol.md``."""
         return cast("Cancelled", self.ask('new_session', parentSession=parent_session))
 
+    def pause(self, *, freeze: bool | None = None) -> None:
+        """Holds before the next request to the model and the next tool call; `freeze` also stops running commands."""
+        self.ask('pause', freeze=freeze)
+
     def prompt(self, message: str, *, images: list[ImageBlock] | None = None, streaming_behavior: StreamingBehavior | None = None, locale: str | None = None, traceparent: str | None = None) -> PromptDisposition:
         """Starts a run, or queues while one is active and `streamingBehavior` says how."""
         return cast("PromptDisposition", self.ask('prompt', message=message, images=images, streamingBehavior=streaming_behavior, locale=locale, traceparent=traceparent))
@@ -225,6 +230,10 @@ class CommandMethods:
     def restore_checkpoint(self, *, checkpoint_id: str | None = None, paths: list[str] | None = None, dry_run: bool | None = None, force: bool | None = None) -> Restored:
         """Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint."""
         return cast("Restored", self.ask('restore_checkpoint', checkpointId=checkpoint_id, paths=paths, dryRun=dry_run, force=force))
+
+    def resume(self) -> None:
+        """Goes on after `pause`."""
+        self.ask('resume')
 
     def set_auto_compaction(self, enabled: bool) -> None:
         """See ``docs/protocol.md``."""
@@ -249,6 +258,10 @@ class CommandMethods:
     def set_label(self, entry_id: str, *, label: str | None = None) -> None:
         """Puts a bookmark on an entry, or removes it."""
         self.ask('set_label', entryId=entry_id, label=label)
+
+    def set_limits(self, limits: dict[str, Any]) -> LimitUses:
+        """Sets limits by name, as in `limits` of the settings, for as long as pith runs; `null` takes one away."""
+        return cast("LimitUses", self.ask('set_limits', limits=limits))
 
     def set_locale(self, locale: str) -> None:
         """See ``docs/protocol.md``."""
@@ -458,6 +471,10 @@ class AsyncCommandMethods:
         """See ``docs/protocol.md``."""
         return cast("Cancelled", await self.ask('new_session', parentSession=parent_session))
 
+    async def pause(self, *, freeze: bool | None = None) -> None:
+        """Holds before the next request to the model and the next tool call; `freeze` also stops running commands."""
+        await self.ask('pause', freeze=freeze)
+
     async def prompt(self, message: str, *, images: list[ImageBlock] | None = None, streaming_behavior: StreamingBehavior | None = None, locale: str | None = None, traceparent: str | None = None) -> PromptDisposition:
         """Starts a run, or queues while one is active and `streamingBehavior` says how."""
         return cast("PromptDisposition", await self.ask('prompt', message=message, images=images, streamingBehavior=streaming_behavior, locale=locale, traceparent=traceparent))
@@ -469,6 +486,10 @@ class AsyncCommandMethods:
     async def restore_checkpoint(self, *, checkpoint_id: str | None = None, paths: list[str] | None = None, dry_run: bool | None = None, force: bool | None = None) -> Restored:
         """Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint."""
         return cast("Restored", await self.ask('restore_checkpoint', checkpointId=checkpoint_id, paths=paths, dryRun=dry_run, force=force))
+
+    async def resume(self) -> None:
+        """Goes on after `pause`."""
+        await self.ask('resume')
 
     async def set_auto_compaction(self, enabled: bool) -> None:
         """See ``docs/protocol.md``."""
@@ -493,6 +514,10 @@ class AsyncCommandMethods:
     async def set_label(self, entry_id: str, *, label: str | None = None) -> None:
         """Puts a bookmark on an entry, or removes it."""
         await self.ask('set_label', entryId=entry_id, label=label)
+
+    async def set_limits(self, limits: dict[str, Any]) -> LimitUses:
+        """Sets limits by name, as in `limits` of the settings, for as long as pith runs; `null` takes one away."""
+        return cast("LimitUses", await self.ask('set_limits', limits=limits))
 
     async def set_locale(self, locale: str) -> None:
         """See ``docs/protocol.md``."""

@@ -99,6 +99,7 @@ class Accept(TypedDict):
 
     settledWhenHandled: Union[bool, None]
     streamUpdates: Union[StreamUpdates, None]
+    permissionRequest: Union[bool, None]
 
 
 class AgentEndEvent(TypedDict):
@@ -107,13 +108,21 @@ class AgentEndEvent(TypedDict):
     willRetry: bool
 
 
-class AgentSettledEvent(TypedDict):
+class _AgentSettledEvent(TypedDict):
     type: Literal['agent_settled']
     aborted: bool
 
 
+class AgentSettledEvent(_AgentSettledEvent, total=False):
+    limit: LimitUse
+
+
 class AgentStartEvent(TypedDict):
     type: Literal['agent_start']
+
+
+#: A number that is written without a fraction if it has none.
+Amount: TypeAlias = "float"
 
 
 class _AssistantMessage(TypedDict):
@@ -145,7 +154,7 @@ class Audit(TypedDict):
 
 
 #: One thing that happened. A `kind` of a later version is kept as it is.
-AuditRecord: TypeAlias = "Union[PermissionRecord, SandboxRecord, DeniedRecord, RestoreRecord, dict[str, Any]]"
+AuditRecord: TypeAlias = "Union[PermissionRecord, SandboxRecord, DeniedRecord, LimitRecord, RestoreRecord, dict[str, Any]]"
 
 
 class _AutoRetryEndEvent(TypedDict):
@@ -377,7 +386,18 @@ class Collision(TypedDict):
 
 
 #: What a host asks for.
-Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, ListCheckpointsCommand, RestoreCheckpointCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, McpLoginCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, PauseCommand, ResumeCommand, SetLimitsCommand, GetPermissionsCommand, SetPermissionsCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, ListCheckpointsCommand, RestoreCheckpointCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, McpLoginCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+
+
+class _CommandPart(TypedDict):
+    words: list[str]
+    verdict: Verdict
+
+
+class CommandPart(_CommandPart, total=False):
+    """A simple command, and what is thought of it."""
+
+    rule: str
 
 
 class Commands(TypedDict):
@@ -672,7 +692,7 @@ class EntryAppendedEvent(TypedDict):
 
 #: Stable names of failures. The text of a failure may change, its code does not; hosts ignore codes they do
 #: not know.
-ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['checkpoint_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['sandbox_refused'], Literal['mcp_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
+ErrorCode: TypeAlias = "Union[Literal['parse_error'], Literal['unknown_command'], Literal['missing_field'], Literal['invalid_field'], Literal['busy'], Literal['compacting'], Literal['no_model'], Literal['model_not_found'], Literal['model_unusable'], Literal['aborted'], Literal['closing'], Literal['nothing_to_compact'], Literal['cancelled'], Literal['summary_failed'], Literal['session_not_found'], Literal['session_invalid'], Literal['session_in_use'], Literal['directory_missing'], Literal['entry_not_found'], Literal['checkpoint_not_found'], Literal['nothing_there'], Literal['io_error'], Literal['not_queueable'], Literal['host_tool_refused'], Literal['sandbox_refused'], Literal['limit_reached'], Literal['mcp_refused'], Literal['extension_failed'], Literal['shell_failed'], Literal['internal_error']]"
 
 
 #: Classes of failure a caller treats differently.
@@ -680,7 +700,7 @@ ErrorKind: TypeAlias = "Union[Literal['auth', 'rate_limit', 'overloaded', 'overf
 
 
 #: What pith tells without being asked.
-Event: TypeAlias = "Union[AgentStartEvent, AgentEndEvent, AgentSettledEvent, TurnStartEvent, TurnEndEvent, MessageStartEvent, MessageEndEvent, MessageUpdateEvent, ToolExecutionStartEvent, ToolExecutionUpdateEvent, ToolExecutionEndEvent, QueueUpdateEvent, CompactionStartEvent, CompactionEndEvent, AutoRetryStartEvent, AutoRetryEndEvent, ThinkingLevelChangedEvent, SessionInfoChangedEvent, EntryAppendedEvent, BashExecutionUpdateEvent, SummarizationRetryScheduledEvent, SummarizationRetryAttemptStartEvent, SummarizationRetryFinishedEvent, ExtensionErrorEvent, TodoReminderEvent, TodoAutoClearEvent, RetryFallbackAppliedEvent, RetryFallbackSucceededEvent, McpServerUpdateEvent, SandboxDeniedEvent]"
+Event: TypeAlias = "Union[AgentStartEvent, AgentEndEvent, AgentSettledEvent, TurnStartEvent, TurnEndEvent, MessageStartEvent, MessageEndEvent, MessageUpdateEvent, ToolExecutionStartEvent, ToolExecutionUpdateEvent, ToolExecutionEndEvent, QueueUpdateEvent, CompactionStartEvent, CompactionEndEvent, AutoRetryStartEvent, AutoRetryEndEvent, ThinkingLevelChangedEvent, SessionInfoChangedEvent, EntryAppendedEvent, BashExecutionUpdateEvent, SummarizationRetryScheduledEvent, SummarizationRetryAttemptStartEvent, SummarizationRetryFinishedEvent, ExtensionErrorEvent, TodoReminderEvent, TodoAutoClearEvent, RetryFallbackAppliedEvent, RetryFallbackSucceededEvent, McpServerUpdateEvent, SandboxDeniedEvent, LimitReachedEvent, LoopSuspectedEvent, PausedEvent, ResumedEvent]"
 
 
 class _ExportHtmlCommand(TypedDict):
@@ -848,11 +868,11 @@ class Forked(_Forked, total=False):
 
 
 #: A line of stdin.
-FromHost: TypeAlias = "Union[Command, ExtensionUiResponse, HostToolUpdate, HostToolResult]"
+FromHost: TypeAlias = "Union[Command, ExtensionUiResponse, PermissionResponse, HostToolUpdate, HostToolResult]"
 
 
 #: A line of stdout.
-FromPith: TypeAlias = "Union[Response, Event, UiRequest, HostToolFrame, SessionHeader, ResultRecord]"
+FromPith: TypeAlias = "Union[Response, Event, UiRequest, HostToolFrame, PermissionFrame, SessionHeader, ResultRecord]"
 
 
 class _GetAuditCommand(TypedDict):
@@ -1089,6 +1109,27 @@ class _GetMessagesResponse(TypedDict):
 
 
 class GetMessagesResponse(_GetMessagesResponse, total=False):
+    id: Any
+
+
+class _GetPermissionsCommand(TypedDict):
+    type: Literal['get_permissions']
+
+
+class GetPermissionsCommand(_GetPermissionsCommand, total=False):
+    """The rules about tool calls, and the mode for calls that no rule is about."""
+
+    id: Any
+
+
+class _GetPermissionsResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['get_permissions']
+    success: Literal[True]
+    data: Permissions
+
+
+class GetPermissionsResponse(_GetPermissionsResponse, total=False):
     id: Any
 
 
@@ -1427,6 +1468,50 @@ class Levels(TypedDict):
     levels: list[ThinkingLevel]
 
 
+#: What can be limited.
+LimitName: TypeAlias = "Union[Literal['turns'], Literal['tokens'], Literal['outputTokens'], Literal['costUsd'], Literal['wallSeconds'], Literal['toolSeconds'], Literal['toolCallSeconds'], Literal['processes'], Literal['memoryMb'], Literal['fileMb'], Literal['outputMb'], Literal['repeats']]"
+
+
+#: How far a limit is used up.
+LimitPhase: TypeAlias = "Union[Literal['soft'], Literal['hard']]"
+
+
+class LimitReachedEvent(TypedDict):
+    """Sent only by sessions that have limits."""
+
+    type: Literal['limit_reached']
+    limit: LimitName
+    used: Amount
+    max: Amount
+    phase: LimitPhase
+
+
+class _LimitRecord(TypedDict):
+    limit: LimitName
+    used: Amount
+    max: Amount
+
+
+class LimitRecord(_LimitRecord, total=False):
+    """Which limit ended something."""
+
+    toolCallId: str
+
+
+class LimitUse(TypedDict):
+    """A limit and what was used of it."""
+
+    name: LimitName
+    used: Amount
+    max: Amount
+
+
+class LimitUses(TypedDict):
+    """Answer of `set_limits`."""
+
+    limits: list[LimitUse]
+
+
 class Limits(TypedDict):
     """Bounds of the wire."""
 
@@ -1509,6 +1594,14 @@ class ListedSession(_ListedSession, total=False):
 
     name: str
     parentSessionPath: str
+
+
+class LoopSuspectedEvent(TypedDict):
+    """The model makes the same call with the same result again and again. Sent only by sessions that have limits."""
+
+    type: Literal['loop_suspected']
+    toolName: str
+    count: int
 
 
 class _McpLoginCommand(TypedDict):
@@ -1812,12 +1905,91 @@ class OfferedCommand(_OfferedCommand, total=False):
     location: Union[str, None]
 
 
+#: What an answer means: this call; such calls in this session; such calls in this project; not this call; not this
+#: call, and the run ends.
+OptionId: TypeAlias = "Literal['once', 'session', 'project', 'deny', 'stop']"
+
+
+#: What kind of answer it is, in the words of the Agent Client Protocol.
+OptionKind: TypeAlias = "Literal['allow_once', 'allow_always', 'reject_once', 'reject_always']"
+
+
+class _PauseCommand(TypedDict):
+    type: Literal['pause']
+
+
+class PauseCommand(_PauseCommand, total=False):
+    """Holds before the next request to the model and the next tool call; `freeze` also stops running commands."""
+
+    id: Any
+    freeze: Union[bool, None]
+
+
+class _PauseResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['pause']
+    success: Literal[True]
+
+
+class PauseResponse(_PauseResponse, total=False):
+    id: Any
+
+
+class PausedEvent(TypedDict):
+    type: Literal['paused']
+    frozen: bool
+
+
 #: Who decided.
 PermissionBy: TypeAlias = "Union[Literal['extension'], Literal['user'], Literal['rule'], Literal['mode'], Literal['timeout'], Literal['unattended'], Literal['abort']]"
 
 
 #: Whether the call ran.
 PermissionDecision: TypeAlias = "Literal['allow', 'deny']"
+
+
+class _PermissionFramePermissionRequest(TypedDict):
+    type: Literal['permission_request']
+    id: str
+    toolCallId: str
+    toolName: str
+    arguments: dict[str, Any]
+    cwd: str
+    reason: str
+    parts: list[CommandPart]
+    opaque: list[str]
+    writes: list[str]
+    sandbox: str
+    options: list[PermissionOption]
+
+
+class PermissionFramePermissionRequest(_PermissionFramePermissionRequest, total=False):
+    timeout: int
+
+
+class PermissionFramePermissionCancelled(TypedDict):
+    type: Literal['permission_cancelled']
+    id: str
+
+
+#: A question whether a tool call may run, and its withdrawal, for hosts that accept them.
+PermissionFrame: TypeAlias = "Union[PermissionFramePermissionRequest, PermissionFramePermissionCancelled]"
+
+
+#: What becomes of calls that no rule is about: all run; reads and changes inside the workspace run, the rest is
+#: asked about; only reads run, the rest is asked about; only reads run, the rest is refused; none runs.
+PermissionMode: TypeAlias = "Literal['allow', 'write', 'ask', 'read-only', 'deny']"
+
+
+class _PermissionOption(TypedDict):
+    id: OptionId
+    kind: OptionKind
+
+
+class PermissionOption(_PermissionOption, total=False):
+    """An answer that is offered."""
+
+    rule: str
 
 
 class _PermissionRecord(TypedDict):
@@ -1835,8 +2007,38 @@ class PermissionRecord(_PermissionRecord, total=False):
     waitedMs: int
 
 
+class _PermissionResponse(TypedDict):
+    optionId: Literal['once', 'session', 'project', 'deny', 'stop']
+    type: Literal['permission_response']
+    id: str
+
+
+class PermissionResponse(_PermissionResponse, total=False):
+    """The answer to a `permission_request`. The message of a refusal is told to the model."""
+
+    message: str
+
+
+PermissionRule = TypedDict('PermissionRule', {'rule': 'str', 'from': 'str'}, total=False)
+
+
 #: For what an answer holds.
 PermissionScope: TypeAlias = "Literal['once', 'session', 'project']"
+
+
+class _Permissions(TypedDict):
+    mode: PermissionMode
+    deny: list[PermissionRule]
+    granted: list[PermissionRule]
+    ask: list[PermissionRule]
+    allow: list[PermissionRule]
+    unattended: Unattended
+
+
+class Permissions(_Permissions, total=False):
+    """Answer of `get_permissions` and `set_permissions`: what holds now."""
+
+    timeoutSeconds: int
 
 
 class PriceTier(TypedDict):
@@ -1957,7 +2159,7 @@ class ResourceChange(_ResourceChange, total=False):
 
 
 #: The one answer of a command.
-Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, ListCheckpointsResponse, RestoreCheckpointResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, McpLoginResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, PauseResponse, ResumeResponse, SetLimitsResponse, GetPermissionsResponse, SetPermissionsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, ListCheckpointsResponse, RestoreCheckpointResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, McpLoginResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
 
 
 class _RestoreCheckpointCommand(TypedDict):
@@ -2031,6 +2233,30 @@ class ResultRecord(_ResultRecord, total=False):
     output: Any
     error: ResultError
     sessionFile: str
+
+
+class _ResumeCommand(TypedDict):
+    type: Literal['resume']
+
+
+class ResumeCommand(_ResumeCommand, total=False):
+    """Goes on after `pause`."""
+
+    id: Any
+
+
+class _ResumeResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['resume']
+    success: Literal[True]
+
+
+class ResumeResponse(_ResumeResponse, total=False):
+    id: Any
+
+
+class ResumedEvent(TypedDict):
+    type: Literal['resumed']
 
 
 RetryFallbackAppliedEvent = TypedDict('RetryFallbackAppliedEvent', {'type': "Literal['retry_fallback_applied']", 'from': 'str', 'to': 'str', 'role': 'str'}, total=False)
@@ -2294,6 +2520,28 @@ class SetLabelResponse(_SetLabelResponse, total=False):
     id: Any
 
 
+class _SetLimitsCommand(TypedDict):
+    type: Literal['set_limits']
+    limits: dict[str, Any]
+
+
+class SetLimitsCommand(_SetLimitsCommand, total=False):
+    """Sets limits by name, as in `limits` of the settings, for as long as pith runs; `null` takes one away."""
+
+    id: Any
+
+
+class _SetLimitsResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['set_limits']
+    success: Literal[True]
+    data: LimitUses
+
+
+class SetLimitsResponse(_SetLimitsResponse, total=False):
+    id: Any
+
+
 class _SetLocaleCommand(TypedDict):
     type: Literal['set_locale']
     locale: str
@@ -2377,6 +2625,32 @@ class _SetModelResponse(TypedDict):
 
 
 class SetModelResponse(_SetModelResponse, total=False):
+    id: Any
+
+
+class _SetPermissionsCommand(TypedDict):
+    type: Literal['set_permissions']
+
+
+class SetPermissionsCommand(_SetPermissionsCommand, total=False):
+    """Changes the mode, adds rules or takes rules back, for this session; grants of the project are taken back for good."""
+
+    id: Any
+    mode: Union[PermissionMode, None]
+    allow: Union[list[str], None]
+    ask: Union[list[str], None]
+    deny: Union[list[str], None]
+    forget: Union[list[str], None]
+
+
+class _SetPermissionsResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['set_permissions']
+    success: Literal[True]
+    data: Permissions
+
+
+class SetPermissionsResponse(_SetPermissionsResponse, total=False):
     id: Any
 
 
@@ -2544,6 +2818,9 @@ class State(_State, total=False):
     sessionWriteError: str
     mcpServers: list[McpServerState]
     sandbox: SandboxState
+    limits: list[LimitUse]
+    isPaused: bool
+    isWaitingForPermission: bool
     systemPrompt: str
     dumpTools: list[DumpedTool]
 
@@ -2965,6 +3242,10 @@ class UiRequestSetEditorText(TypedDict):
 UiRequest: TypeAlias = "Union[UiRequestSelect, UiRequestConfirm, UiRequestInput, UiRequestEditor, UiRequestCancel, UiRequestNotify, UiRequestSetStatus, UiRequestSetWidget, UiRequestSetTitle, UiRequestSetEditorText]"
 
 
+#: What silence means.
+Unattended: TypeAlias = "Literal['deny', 'allow']"
+
+
 class _Usage(TypedDict):
     input: int
     output: int
@@ -3008,6 +3289,10 @@ class UserMessage(_UserMessage, total=False):
     """What the person (or the host on their behalf) said."""
 
     attribution: str
+
+
+#: What becomes of a call, the strictest last.
+Verdict: TypeAlias = "Literal['allow', 'ask', 'deny']"
 
 
 class custom2(TypedDict):

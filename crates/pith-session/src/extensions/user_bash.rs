@@ -52,7 +52,7 @@ impl HostCommand<'_> {
         operations: u64,
         take: impl FnMut(&str) -> bool + Send,
     ) -> Result<UserBash, String> {
-        let output = Mutex::new(UserOutput::new(&self.workbench, take));
+        let output = Mutex::new(UserOutput::new(self.workbench, take));
         let cwd = self.workbench.base.cwd.to_string_lossy();
         let ended = {
             let push = |data: &str| lock(&output).push(data.as_bytes());

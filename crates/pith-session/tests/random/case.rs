@@ -146,7 +146,7 @@ const USUAL: [Maker; 3] = [
     |_| Act::AnswerDialog,
 ];
 
-const ACTS: [Maker; 51] = [
+const ACTS: [Maker; 52] = [
     |_| Act::StopReading,
     |_| Act::Read,
     |_| Act::BreakDisk,

@@ -37,7 +37,8 @@ fn complaint(document: Value) -> (Settings, String) {
 
 #[test]
 fn every_key_reaches_its_field() {
-    let settings = user(json!({
+    // As text: it is too long for `json!`.
+    let document = r#"{
         "defaultProvider": "p", "defaultModel": "m", "defaultThinkingLevel": "high",
         "modelThinkingLevels": {"p/m": "max"}, "thinkingBudgets": {"low": 7},
         "enabledModels": ["a*"], "steeringMode": "all", "followUpMode": "all",
@@ -59,8 +60,9 @@ fn every_key_reaches_its_field() {
                             "abortMs": 16, "hangMs": 17, "memoryMb": 18},
         "defaultProjectTrust": "always", "enableInstallTelemetry": true,
         "handoff": {"thinking": "drop"}, "apiKeys": {"openai": "sk"},
-        "skills": ["s"], "prompts": ["p"], "extensions": ["e"], "theme": "dark", "unknown": {"x": 1},
-    }));
+        "skills": ["s"], "prompts": ["p"], "extensions": ["e"], "theme": "dark", "unknown": {"x": 1}
+    }"#;
+    let settings = user(serde_json::from_str(document).expect("JSON"));
     let milliseconds = Duration::from_millis;
     let expected = Settings {
         default_provider: Some("p".into()),
