@@ -211,9 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn missing_files_are_none_and_directories_are_errors() {
+    fn missing_files_are_none_and_directories_with_something_in_them_are_errors() {
         let directory = tempfile::tempdir().expect("temp dir");
         assert_eq!(read(&directory.path().join("none.json")), Ok(None));
+        assert_eq!(read(directory.path()), Ok(None), "it stands for a file that does not exist");
+        fs::write(directory.path().join("file"), "").expect("write");
         assert!(read(directory.path()).is_err());
     }
 }
