@@ -15,7 +15,7 @@ use pith_config::Settings;
 use pith_tools::{BUILTINS, Workbench};
 
 use crate::session::Session;
-use fitting::FittingTool;
+pub(crate) use fitting::FittingTool;
 pub(crate) use link::{FromTool, ToolLink};
 pub(crate) use search::TOOL_SEARCH;
 use search::{DeferredTool, ToolSearch};

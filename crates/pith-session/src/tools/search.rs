@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pith_agent::{BoxFuture, Effect, Exposure, Origin, Reach, Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Exposure, Reach, Tool, ToolContext, ToolLayer, ToolOutput};
 use pith_protocol::ToolSpec;
 use serde_json::{Map, Value, json};
 
@@ -116,30 +116,14 @@ impl DeferredTool {
     }
 }
 
-impl Tool for DeferredTool {
-    fn spec(&self) -> &ToolSpec {
-        self.tool.spec()
-    }
-
-    fn label(&self) -> &str {
-        self.tool.label()
-    }
-
-    fn reach(&self) -> Reach {
-        self.tool.reach()
-    }
-
-    fn origin(&self) -> Option<Origin<'_>> {
-        self.tool.origin()
-    }
-
-    fn effect(&self, arguments: &Map<String, Value>) -> Effect {
-        self.tool.effect(arguments)
+impl ToolLayer for DeferredTool {
+    fn tool(&self) -> &Arc<dyn Tool> {
+        &self.tool
     }
 
     fn run(self: Arc<Self>, arguments: Map<String, Value>, context: ToolContext) -> BoxFuture<'static, ToolOutput> {
         Box::pin(async move {
-            let name = self.spec().name.clone();
+            let name = self.tool.spec().name.clone();
             self.link.ask(|noted| FromTool::ToolUsed { name, noted }).await;
             self.tool.clone().run(arguments, context).await
         })

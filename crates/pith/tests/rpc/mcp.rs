@@ -23,7 +23,7 @@ while read -r line; do
     *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
     *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
     *'"resources/read"'*) result='{"contents":[{"uri":"list://people","text":"Ann and Bob"}]}' ;;
-    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"wait","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object","properties":{"who":{"type":"string"}},"required":["who"]},"annotations":{"readOnlyHint":true}},{"name":"wait","inputSchema":{"type":"object","oneOf":[{"required":["a"]},{"not":{"required":["a"]}},{"required":["b"]}]}}]}' ;;
     *'"ask":true'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"message":"Who are you?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}'; continue ;;
     *'"sample":true'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"What is 2 + 2?"}}],"maxTokens":50}}'; continue ;;
     *'"id":"q1"'*) id=$call; result='{"content":[{"type":"text","text":"noted"}]}' ;;
@@ -116,6 +116,19 @@ fn the_model_calls_a_tool_of_a_configured_server() {
     assert_eq!(states, json!([{"name": "shell", "source": "user", "state": "ready"}]));
     let update = |frame: &Value| frame["type"] == "mcp_server_update";
     assert!(!scene.host.frames().iter().any(update), "hosts that never asked know no such event");
+    finish(scene, &server);
+}
+
+#[test]
+fn arguments_that_the_server_does_not_take_are_not_sent() {
+    // The model is not told of `oneOf`.
+    let turns = [Turn::call("mcp__shell__wait", json!({"a": 1, "b": 1})), Turn::text("done")];
+    let (model, home, server) = home_answering(turns, |server| json!({"shell": entry(server)}));
+    let mut scene = Scene::in_home(model, home, |builder| builder);
+    scene.run("go");
+    let result = scene.tool_results().remove(0);
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(!log(&server, "log").contains("tools/call"), "{}", log(&server, "log"));
     finish(scene, &server);
 }
 
