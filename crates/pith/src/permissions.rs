@@ -30,15 +30,19 @@ pub fn run(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["check", "-h" | "--help"] | ["-h" | "--help"] => show(USAGE),
-        ["check", command, ..] if !command.starts_with('-') => check(command, &arguments[2..], program),
-        ["check", ..] => bail!("a command is missing\n{USAGE}"),
+        ["check", ..] => check(&arguments[1..], program),
         [] => bail!("a verb is missing\n{USAGE}"),
         [other, ..] => bail!("unexpected argument: {other}\n{USAGE}"),
     }
 }
 
-fn check(command: &str, options: &[String], program: &Program) -> anyhow::Result<u8> {
-    let cli = Cli::parse_in(None, options.iter().cloned()).map_err(anyhow::Error::msg)?;
+fn check(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
+    let cli = Cli::parse_in(None, arguments.iter().cloned()).map_err(anyhow::Error::msg)?;
+    let command = match cli.messages.as_slice() {
+        [command] => command,
+        [] => bail!("a command is missing\n{USAGE}"),
+        [_, extra, ..] => bail!("unexpected argument: {extra}; a command is one argument, in quotes\n{USAGE}"),
+    };
     let environment = Environment::of_process();
     let agent_dir = agent_dir(rpc::dialect(&cli, program)?, &environment);
     let cwd = crate::current_dir()?;

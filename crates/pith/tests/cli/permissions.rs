@@ -25,6 +25,13 @@ fn a_command_is_judged_part_by_part() {
     assert_eq!(check(&home, &["git diff"]).1, 0);
     let (text, code) = check(&home, &["make > log", "--permission-mode", "ask"]);
     assert_eq!((text.as_str(), code), ("ask    make  (mode ask)\nwrites log\nverdict: ask (mode ask)\n", 2));
+    assert_eq!(
+        check(&home, &["--permission-mode", "deny", "make"]).0,
+        "deny   make  (mode deny)\nverdict: deny (mode deny)\n"
+    );
+    let unquoted = run(&home, ["permissions", "check", "git", "push"].to_vec());
+    assert!(unquoted.stderr.contains("unexpected argument: push"), "{}", unquoted.stderr);
+    assert_eq!((unquoted.stdout.as_str(), unquoted.code), ("", 1));
 }
 
 #[test]
