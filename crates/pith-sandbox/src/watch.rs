@@ -84,6 +84,11 @@ impl CommandWatch {
         Ok(CommandWatch(Arc::new(Watched { watch, n_before })))
     }
 
+    /// Whether a change is known that was put back since the command began. Does not look.
+    pub fn knows_change(&self) -> bool {
+        self.0.watch.guarded.state().changed.len() > self.0.n_before
+    }
+
     /// Looks now, and returns the first path that was changed and put back since the command began.
     pub fn first_change(&self) -> Option<PathBuf> {
         let guarded = &self.0.watch.guarded;
@@ -226,8 +231,10 @@ mod tests {
         let first = CommandWatch::new(Arc::clone(&watch)).unwrap();
         fs::create_dir(&path).unwrap();
         assert_eq!(first.first_change(), Some(path.clone()));
+        assert!(first.knows_change());
         let second = CommandWatch::new(watch).unwrap();
         assert_eq!(second.first_change(), None);
+        assert!(!second.knows_change());
         fs::create_dir(&path).unwrap();
         assert_eq!(second.first_change(), Some(path));
     }

@@ -5,13 +5,15 @@
 mod common;
 
 use std::fs;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, enforced, run};
+use common::{Bench, enforced, eventually, run};
 use pith_sandbox::{Profile, Support};
 use pith_testkit::has;
-use pith_tools::sandbox::Sandbox;
+use pith_tools::process::CommandLine;
+use pith_tools::sandbox::{CurrentSandbox, Sandbox, Variables};
 use serde_json::{Value, json};
 
 /// A bench whose directory `work` is confined by these settings; `outside` is beside it.
@@ -173,6 +175,34 @@ fn an_aborted_command_leaves_nothing_though_it_is_confined() {
         assert!(common::text(&output).contains("Command aborted"));
         bench.workbench.jobs.shutdown_all(std::time::Duration::ZERO).await;
         assert_eq!(bench.workbench.jobs.count(), 0);
+    });
+}
+
+#[test]
+fn a_command_that_was_too_quick_to_be_stopped_is_stopped_as_soon_as_it_can_be() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    run(async {
+        let bench = confined(&workspace());
+        let current = CurrentSandbox::default();
+        current.set(bench.workbench.sandbox.clone());
+        let command = CommandLine {
+            program: "/bin/sleep".into(),
+            arguments: vec!["1000".into()],
+            cwd: bench.path("."),
+            environment: Vec::new(),
+            confinement: None,
+        };
+        let jobs = &bench.workbench.jobs;
+        let command = current.confine(command, jobs, Variables::Filtered).unwrap();
+        // As if the command had done it before pith had noted that it runs.
+        fs::write(bench.path(".envrc"), "x").unwrap();
+        eventually(Duration::from_secs(60), "it is put back", || !bench.path(".envrc").exists());
+        let watch = command.confinement.as_ref().and_then(|confinement| confinement.watch.clone()).unwrap();
+        eventually(Duration::from_secs(60), "it is known", || watch.knows_change());
+        let job = jobs.spawn_to(command, Stdio::null(), Stdio::null()).unwrap();
+        assert_ne!(job.exited().await.unwrap(), 0);
     });
 }
 

@@ -164,8 +164,9 @@ impl Channel {
 
     /// Gives the supervisor an order.
     pub fn order(&self, order: Order) {
-        // A few bytes never fill the socket; if it is closed, everything has ended already.
-        let _ = self.stream.try_write(&order.encode());
+        // Not through the runtime: until it has looked at the socket, it takes a new one for full. A few bytes never fill
+        // it; if it is closed, everything has ended already.
+        let _ = rustix::io::write(&self.stream, &order.encode());
     }
 
     /// Ends everything below the supervisor.

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
+use super::ABORT_GRACE;
 use super::channel::{Channel, Order};
 use super::confinement::{self, Confinement};
 use super::descriptor;
@@ -189,7 +190,12 @@ impl Jobs {
             None if !limits.is_empty() => return Err(confinement::unlimited()),
             None => self.spawn_with_fallback(command, streams, ours, theirs)?,
         });
+        let watch = confinement.as_ref().and_then(|confinement| confinement.watch.clone());
         self.channels.all().push(Entry { command: text, channel: Arc::clone(&channel), watcher: None, confinement });
+        // What it changed before it was in the list could not end it.
+        if watch.is_some_and(|watch| watch.knows_change()) {
+            channel.end(ABORT_GRACE);
+        }
         let (channels, frozen) = (Arc::downgrade(&self.channels), self.frozen.subscribe());
         Ok(Job { channel, released: false, channels, frozen, runtime: Handle::current() })
     }

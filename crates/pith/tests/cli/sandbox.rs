@@ -255,6 +255,47 @@ fn a_host_tightens_a_running_session_and_loosens_it_only_if_it_may() {
 }
 
 #[test]
+fn a_command_leaves_the_sandbox_only_with_the_users_leave() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let (home, server) = scene([]);
+    let call = || {
+        let command = format!("echo out >> {}", outside(&home).display());
+        server
+            .push(Turn::call("bash", json!({"command": command, "unsandboxed": true, "reason": "the file is there"})));
+        server.push(Turn::text("done"));
+    };
+    // Without the setting the argument means nothing; a project cannot set it.
+    home.write_file(".pi/settings.json", json!({"sandbox": {"allowUnsandboxedCommands": true}}).to_string());
+    call();
+    events(&home, &["--sandbox", "workspace-write", "--approve", "--yolo"]);
+    assert!(!outside(&home).exists());
+    home.write_settings(&json!({"sandbox": {"profile": "workspace-write", "allowUnsandboxedCommands": true}}));
+    // Nobody is there to ask.
+    call();
+    let refused = events(&home, &["--yolo"]);
+    assert!(result_of(&refused).contains("Nobody could be asked"), "{}", result_of(&refused));
+    assert!(!outside(&home).exists());
+    let arguments = [&model()[..], &["--mode", "rpc", "--no-session", "--yolo"]].concat();
+    let mut host = Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).args(arguments).spawn();
+    for (answer, lines) in [("Deny", 0), ("Allow once", 1), ("Allow once", 2)] {
+        call();
+        host.send(json!({"type": "prompt", "message": "go"}));
+        let asked = host.wait(|frame| frame["type"] == "extension_ui_request");
+        let title = asked["title"].as_str().expect("a title");
+        assert!(
+            title.starts_with("Allow bash outside the sandbox?") && title.ends_with("Reason: the file is there"),
+            "{title}"
+        );
+        assert_eq!(asked["options"], json!(["Allow once", "Deny", "Deny and stop"]));
+        host.send(json!({"type": "extension_ui_response", "id": asked["id"], "value": answer}));
+        host.wait(|frame| frame["type"] == "agent_settled");
+        assert_eq!(std::fs::read_to_string(outside(&home)).unwrap_or_default().lines().count(), lines);
+    }
+}
+
+#[test]
 fn a_sandbox_that_is_lost_is_reported_as_what_was_asked_for() {
     if !has(Support::check_this_kernel()) {
         return;
