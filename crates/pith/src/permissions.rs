@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use pith_config::{AgentDir, Environment};
+use pith_permissions::command::Word;
 use pith_permissions::{Action, Judgement, LoadedPolicy, Reason, Sources, ToolUse, Verdict};
 
 use crate::cli::Cli;
@@ -54,7 +55,7 @@ fn check(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     let action = Action::Command(command);
     let call = ToolUse { tool: "bash", action, workspace: &cwd, home: &sources.home, is_confined: false };
     let judgement = policy.judge(&call);
-    show(&described(&judgement, policy.mode.as_str()))?;
+    show(&described(&judgement, command, policy.mode.as_str()))?;
     Ok(match judgement.verdict {
         Verdict::Allow => 0,
         Verdict::Deny => 1,
@@ -62,19 +63,26 @@ fn check(arguments: &[String], program: &Program) -> anyhow::Result<u8> {
     })
 }
 
-fn described(judgement: &Judgement, mode: &str) -> String {
+fn described(judgement: &Judgement, command: &str, mode: &str) -> String {
     let mut text = String::new();
     for part in &judgement.parts {
-        let words: Vec<&str> = part.words.iter().map(|word| word.shown()).collect();
-        text.push_str(&line(part.verdict, &words.join(" "), &why(&part.reason, mode)));
+        text.push_str(&line(part.verdict, &part.words, &why(&part.reason, mode)));
+    }
+    if judgement.parts.is_empty() {
+        // All commands are treated alike, so nobody has read this one: what holds for it holds for each part.
+        let parts = pith_permissions::command::read(command).parts;
+        parts
+            .iter()
+            .for_each(|part| text.push_str(&line(judgement.verdict, &part.words, &why(&judgement.reason, mode))));
     }
     judgement.writes.iter().for_each(|path| text.push_str(&format!("writes {path}\n")));
     judgement.opaque.iter().for_each(|reason| text.push_str(&format!("not understood: {reason}\n")));
     text + &format!("verdict: {} ({})\n", judgement.verdict.as_str(), why(&judgement.reason, mode))
 }
 
-fn line(verdict: Verdict, words: &str, why: &str) -> String {
-    format!("{:5}  {}  ({why})\n", verdict.as_str(), pith_visible::visible(words))
+fn line(verdict: Verdict, words: &[Word], why: &str) -> String {
+    let words: Vec<&str> = words.iter().map(Word::shown).collect();
+    format!("{:5}  {}  ({why})\n", verdict.as_str(), pith_visible::visible(&words.join(" ")))
 }
 
 fn why(reason: &Reason, mode: &str) -> String {

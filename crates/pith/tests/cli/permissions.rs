@@ -29,6 +29,9 @@ fn a_command_is_judged_part_by_part() {
         check(&home, &["--permission-mode", "deny", "make"]).0,
         "deny   make  (mode deny)\nverdict: deny (mode deny)\n"
     );
+    let (text, code) = check(&TempHome::new(), &["git diff && rm -rf x"]);
+    let expected = "allow  git diff  (mode allow)\nallow  rm -rf x  (mode allow)\nverdict: allow (mode allow)\n";
+    assert_eq!((text.as_str(), code), (expected, 0));
     let unquoted = run(&home, ["permissions", "check", "git", "push"].to_vec());
     assert!(unquoted.stderr.contains("unexpected argument: push"), "{}", unquoted.stderr);
     assert_eq!((unquoted.stdout.as_str(), unquoted.code), ("", 1));
