@@ -1187,7 +1187,7 @@ export type Levels = {
 };
 
 /** What can be limited. */
-export type LimitName = "turns" | "tokens" | "outputTokens" | "costUsd" | "wallSeconds" | "toolSeconds" | "toolCallSeconds" | "processes" | "memoryMb" | "fileMb" | "outputMb" | "repeats";
+export type LimitName = "turns" | "tokens" | "outputTokens" | "costUsd" | "wallSeconds" | "toolSeconds" | "toolCallSeconds" | "processes" | "memoryMb" | "fileMb" | "diskMb" | "outputMb" | "repeats";
 
 /** How far a limit is used up. */
 export type LimitPhase = "soft" | "hard";

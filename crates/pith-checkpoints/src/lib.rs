@@ -16,9 +16,11 @@ mod show;
 pub mod store;
 pub mod tree;
 pub mod undo;
+mod usage;
 mod work;
 
 pub use log::{Checkpoint, Covered};
 pub use recorder::{CallInfo, Patience, Recorder, StorePlace};
 pub use state::State;
 pub use store::{Bounds, Mode, Store};
+pub use usage::disk_usage;

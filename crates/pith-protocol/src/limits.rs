@@ -55,6 +55,8 @@ limits! {
     MemoryMb = "memoryMb", Count, "MB of memory for one command";
     /// Size of a file that a command writes.
     FileMb = "fileMb", Count, "MB in one file";
+    /// By how much the project has grown.
+    DiskMb = "diskMb", Count, "MB that the project has grown by in this session";
     /// Output of one command.
     OutputMb = "outputMb", Count, "MB of output of one command";
     /// Calls of a tool with the same arguments and the same result.

@@ -6,6 +6,7 @@
 use pith_protocol::CommandError;
 use pith_protocol::answers::{Checkpoints, Exported, Navigated};
 use std::collections::HashMap;
+use std::io;
 use std::panic::resume_unwind;
 
 use pith_agent::{Turn, blocking};
@@ -89,6 +90,11 @@ pub(crate) enum JobEnd {
     },
     /// The servers whose tools the next request needs have started, or have not in time.
     ServersReady(oneshot::Sender<Turn>),
+    /// The project was measured, or its run was stopped before; the run waits for its next request.
+    Measured {
+        measured: Option<io::Result<u64>>,
+        turn: Option<oneshot::Sender<Turn>>,
+    },
     /// MCP servers have done what a command asked for.
     ServersAsked(McpReply),
     /// The page of a sign-in to an MCP server is known, or there is none.

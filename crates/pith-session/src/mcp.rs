@@ -210,6 +210,7 @@ impl Session {
 
     pub(crate) fn on_servers_ready(&mut self, answer: oneshot::Sender<Turn>) {
         let Some(answer) = self.hold_turn(answer) else { return };
+        let Some(answer) = self.measure_before(answer) else { return };
         self.take_mcp_tools();
         self.declare_found_tools();
         // If the answer has no receiver, the run is ending.

@@ -332,6 +332,7 @@ impl Session {
             JobEnd::MoveTold { answer, reply } => self.answer(reply, Ok(answer)),
             JobEnd::StartOverdue => self.give_up_start(),
             JobEnd::ServersReady(answer) => self.on_servers_ready(answer),
+            JobEnd::Measured { measured, turn } => self.on_measured(measured, turn),
             JobEnd::ServersAsked(reply) => self.answer_mcp(reply),
             JobEnd::SignInBegun { reply, begun } => self.on_sign_in_begun(reply, begun),
             JobEnd::ModelsRefreshed(models) => self.on_models_refreshed(models),

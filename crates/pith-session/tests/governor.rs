@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pith_agent::ToolOutput;
@@ -311,5 +313,92 @@ async fn a_pause_holds_requests_and_calls() {
     assert_eq!(host.count(json!({"type": "agent_settled", "aborted": true})), 1);
     assert_eq!(host.state().await["isPaused"], true);
     host.data(json!({"type": "resume"})).await;
+    host.finish().await;
+}
+
+/// A session with a tool that writes a file of so many megabytes into its directory.
+fn growing(script: impl Into<Script>, limits: Value) -> (Harness, Arc<OnceLock<PathBuf>>) {
+    let directory = Arc::new(OnceLock::new());
+    let known = Arc::clone(&directory);
+    let grow = move |arguments: serde_json::Map<String, Value>, _| {
+        let megabytes = arguments["megabytes"].as_u64().expect("a number") as usize;
+        let path: &PathBuf = known.get().expect("the session is open");
+        std::fs::write(path.join("grown"), vec![7; megabytes << 20]).expect("written");
+        async { ToolOutput::text("grown") }
+    };
+    let host = limited(script, limits).tool("grow", grow).saved().open();
+    directory.set(host.directory().to_owned()).expect("set once");
+    (host, directory)
+}
+
+fn grow(megabytes: u64) -> Turn {
+    Turn::call("grow", json!({ "megabytes": megabytes }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_ends_when_the_project_has_grown_too_much_and_goes_on_when_it_has_shrunk() {
+    let script = [grow(2), grow(5), Turn::text("never yet"), Turn::text("done")];
+    let (mut host, directory) = growing(script, json!({"diskMb": 4, "softPercent": 40}));
+    host.run("go").await;
+    assert_ended(&host, "diskMb");
+    assert_eq!(host.model.calls().len(), 2);
+    assert_eq!(host.count(json!({"type": "limit_reached", "limit": "diskMb", "phase": "soft"})), 1);
+    let grown = used(&mut host, "diskMb").await.as_f64().expect("a number");
+    assert!((5.0..6.0).contains(&grown), "{grown}");
+    let refused = host.refusal(json!({"type": "prompt", "message": "more"})).await;
+    assert_eq!(
+        refused,
+        "Limit reached: 4 MB that the project has grown by in this session (limits.diskMb). Raise it with set_limits \
+         or start a new session."
+    );
+    std::fs::remove_file(directory.get().expect("known").join("grown")).expect("removed");
+    // The refusal of a prompt has the project measured for the next one.
+    while host.ask(json!({"type": "prompt", "message": "more"})).await["success"] == false {}
+    host.wait_type("agent_settled").await;
+    assert_eq!(last(&host)["stopReason"], "stop");
+    host.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn growth_is_known_from_the_session_file_and_counts_from_the_beginning() {
+    let (mut host, _) = growing([grow(2), Turn::text("one"), Turn::text("two")], json!({"diskMb": 100}));
+    host.run("go").await;
+    let grown = used(&mut host, "diskMb").await;
+    assert!(grown.as_f64().expect("a number") >= 2.0, "{grown}");
+    let first = host.state().await["sessionFile"].clone();
+    host.data(json!({"type": "new_session"})).await;
+    host.run("another").await;
+    assert!(used(&mut host, "diskMb").await.as_f64().expect("a number") < 1.0);
+    host.data(json!({"type": "switch_session", "sessionPath": first})).await;
+    assert!(used(&mut host, "diskMb").await.as_f64().expect("a number") >= 2.0);
+    host.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_project_that_cannot_be_measured_is_told_and_refused_if_strict() {
+    let unmeasured = |limits: Value| {
+        let host = limited([Turn::text("one"), Turn::text("two")], limits).open();
+        std::fs::remove_dir_all(host.directory()).expect("removed");
+        host
+    };
+    let mut host = unmeasured(json!({"diskMb": 4}));
+    host.run("go").await;
+    let found = host.data(json!({"type": "get_diagnostics"})).await;
+    let text = found["diagnostics"].to_string();
+    assert!(text.contains("limits.diskMb cannot be watched: the project cannot be measured: No such file"), "{text}");
+    host.finish().await;
+    let mut host = unmeasured(json!({"diskMb": 4, "strict": true}));
+    host.run("go").await;
+    assert_eq!(host.model.calls().len(), 0);
+    assert!(last(&host)["errorMessage"].as_str().expect("a text").contains("limits.diskMb cannot be watched"));
+    host.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_stopped_while_the_project_is_measured_ends() {
+    let (mut host, _) = growing([Turn::text("never")], json!({"diskMb": 4}));
+    host.send(json!({"type": "prompt", "message": "go"}));
+    host.ask(json!({"type": "abort"})).await;
+    host.wait_type("agent_settled").await;
     host.finish().await;
 }

@@ -1469,7 +1469,7 @@ class Levels(TypedDict):
 
 
 #: What can be limited.
-LimitName: TypeAlias = "Union[Literal['turns'], Literal['tokens'], Literal['outputTokens'], Literal['costUsd'], Literal['wallSeconds'], Literal['toolSeconds'], Literal['toolCallSeconds'], Literal['processes'], Literal['memoryMb'], Literal['fileMb'], Literal['outputMb'], Literal['repeats']]"
+LimitName: TypeAlias = "Union[Literal['turns'], Literal['tokens'], Literal['outputTokens'], Literal['costUsd'], Literal['wallSeconds'], Literal['toolSeconds'], Literal['toolCallSeconds'], Literal['processes'], Literal['memoryMb'], Literal['fileMb'], Literal['diskMb'], Literal['outputMb'], Literal['repeats']]"
 
 
 #: How far a limit is used up.

@@ -152,6 +152,7 @@ const KEYS: &[Key] = &[
     key("limits.processes", Kind::Count),
     key("limits.memoryMb", Kind::Count),
     key("limits.fileMb", Kind::Count),
+    key("limits.diskMb", Kind::Count),
     key("limits.outputMb", Kind::Count),
     key("limits.repeats", Kind::Count),
     key("limits.softPercent", Kind::Count),

@@ -278,6 +278,7 @@ impl Session {
             return reply.send(&mut *self.out, Err(failure::closing()));
         }
         if let Err(problem) = self.check_limits() {
+            self.measure_again();
             return reply.send(&mut *self.out, Err(problem));
         }
         if let Err(problem) = self.models.usable() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pith_protocol::AssistantEvent;
+use pith_protocol::{Amount, AssistantEvent};
 use tokio::time::Instant;
 
 use super::counters::tokens_of;
@@ -37,6 +37,16 @@ impl Stopwatch {
         *self = Stopwatch { passed: Duration::ZERO, since: self.since.map(|_| Instant::now()) };
         passed
     }
+}
+
+/// A duration in seconds, to the millisecond.
+pub(super) fn shown_seconds(time: Duration) -> Amount {
+    Amount(time.as_millis() as f64 / 1000.0)
+}
+
+/// Seconds as a duration; `None` if they are more than a clock can hold.
+pub(super) fn seconds(amount: Amount) -> Option<Duration> {
+    Duration::try_from_secs_f64(amount.0).ok()
 }
 
 /// Counts the tokens of an answer while it is written: those the provider reports, or an estimate until it does.

@@ -7,18 +7,22 @@ use pith_protocol::{AssistantMessage, Block, ErrorKind, Message, StopReason, Usa
 use pith_store::{EntryId, SessionStore, Spent, SpentSince};
 use serde::{Deserialize, Serialize};
 
-/// The `customType` of entries that keep times, which no other entry tells.
-pub(super) const TIMES: &str = "pith.limits";
+use super::disk::DiskRecord;
 
-/// Times that were used on the branch.
+/// The `customType` of entries that keep what no other entry tells.
+pub(super) const RECORD: &str = "pith.limits";
+
+/// What was used on the branch and is measured, not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Times {
+pub(super) struct Record {
     pub wall_ms: u64,
     pub tool_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskRecord>,
 }
 
-impl Times {
+impl Record {
     pub fn wall(self) -> Duration {
         Duration::from_millis(self.wall_ms)
     }
@@ -37,7 +41,7 @@ pub(super) struct Counters {
     pub tokens: u64,
     pub output_tokens: u64,
     pub cost: f64,
-    pub times: Times,
+    pub record: Record,
     /// A model whose answers had tokens and no price.
     pub unpriced: Option<String>,
 }
@@ -49,7 +53,7 @@ impl Counters {
         if self.at.as_deref() == store.leaf() {
             return false;
         }
-        let spent = match store.spent_since(self.at.as_deref(), TIMES) {
+        let spent = match store.spent_since(self.at.as_deref(), RECORD) {
             SpentSince::Entry(spent) => spent,
             SpentSince::Root(spent) => {
                 *self = Counters::default();
@@ -69,7 +73,7 @@ impl Counters {
                 _ => {}
             },
             Spent::Summary(usage) => self.add(usage),
-            Spent::Record(times) => self.times = serde_json::from_value(times.clone()).unwrap_or(self.times),
+            Spent::Record(record) => self.record = serde_json::from_value(record.clone()).unwrap_or(self.record),
         }
     }
 

@@ -19,11 +19,12 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::Spending;
-use super::clock::{OutputMeter, Stopwatch};
-use super::counters::{Counters, TIMES, Times};
+use super::clock::{OutputMeter, Stopwatch, seconds, shown_seconds};
+use super::counters::{Counters, RECORD, Record};
+use super::disk::Disk;
 use super::loops::Loops;
 use super::pause::Paused;
+use super::{Refusal, Spending};
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -41,6 +42,7 @@ pub(crate) struct Governor {
     wall: Stopwatch,
     tool: Stopwatch,
     meter: OutputMeter,
+    pub(super) disk: Disk,
     /// Limits of which the host was told that they are near.
     told: BTreeSet<LimitName>,
     /// The limit that has ended the work.
@@ -51,24 +53,6 @@ pub(crate) struct Governor {
     pub(super) paused: Option<Paused>,
     /// Tells running calls what stands still. The calls of a run have the receivers.
     pub hold: watch::Sender<Hold>,
-}
-
-/// Why no answer is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Refusal {
-    /// A limit of the session is reached.
-    Reached(LimitUse),
-    /// A limit was meant that cannot be read or watched.
-    Unwatched(String),
-}
-
-impl Refusal {
-    pub fn text(&self) -> String {
-        match self {
-            Refusal::Reached(reached) => reached.text(),
-            Refusal::Unwatched(why) => why.clone(),
-        }
-    }
 }
 
 impl Governor {
@@ -82,6 +66,7 @@ impl Governor {
             wall: Stopwatch::default(),
             tool: Stopwatch::default(),
             meter: OutputMeter::default(),
+            disk: Disk::default(),
             told: BTreeSet::new(),
             ended: None,
             has_stopped: false,
@@ -96,6 +81,11 @@ impl Governor {
         self.ended = None;
         self.has_stopped = false;
         self.loops.clear();
+    }
+
+    /// Called when the session moves to another directory.
+    pub fn leave_directory(&mut self) {
+        self.disk = Disk::default();
     }
 
     /// Whether nothing is limited.
@@ -144,6 +134,7 @@ impl Governor {
             LimitName::CostUsd => Amount(self.counters.cost),
             LimitName::WallSeconds => shown_seconds(self.wall_time()),
             LimitName::ToolSeconds => shown_seconds(self.tool_time()),
+            LimitName::DiskMb => self.disk.growth(self.counters.record.disk),
             // These begin anew with every call.
             LimitName::ToolCallSeconds
             | LimitName::Processes
@@ -155,11 +146,11 @@ impl Governor {
     }
 
     fn wall_time(&self) -> Duration {
-        self.counters.times.wall() + self.wall.elapsed()
+        self.counters.record.wall() + self.wall.elapsed()
     }
 
     fn tool_time(&self) -> Duration {
-        self.counters.times.tool() + self.tool.elapsed()
+        self.counters.record.tool() + self.tool.elapsed()
     }
 
     /// Which limits are used up.
@@ -183,12 +174,17 @@ impl Governor {
         if let Some(problem) = self.limits.problems.first() {
             return Some(Refusal::Unwatched(problem.clone()));
         }
-        let unwatched = self.unwatched(model).filter(|_| self.limits.is_strict);
+        let unwatched = self.unwatched(model).next().filter(|_| self.limits.is_strict);
         self.ended.or_else(|| self.reached().next()).map(Refusal::Reached).or(unwatched.map(Refusal::Unwatched))
     }
 
-    /// Why the cost cannot be watched, if it is limited and cannot.
-    pub fn unwatched(&self, model: Option<&Model>) -> Option<String> {
+    /// Why limits cannot be watched that are set.
+    pub fn unwatched(&self, model: Option<&Model>) -> impl Iterator<Item = String> {
+        let disk = self.limits.max(LimitName::DiskMb).and_then(|_| self.disk.unwatched());
+        self.unpriced(model).into_iter().chain(disk)
+    }
+
+    fn unpriced(&self, model: Option<&Model>) -> Option<String> {
         self.limits.max(LimitName::CostUsd)?;
         let has_price = |model: &&Model| model.cost.input > 0.0 || model.cost.output > 0.0;
         let unpriced = model.filter(|model| !has_price(model)).map(|model| model.id.as_str());
@@ -218,18 +214,26 @@ impl Governor {
         self.hold.send_if_modified(|hold| std::mem::replace(&mut hold.is_time_held, is_held) != is_held);
     }
 
-    /// The times to record: all that passed on the branch. `None` if they are not limited, or none has passed.
-    fn take_times(&mut self) -> Option<Times> {
-        let is_limited =
-            [LimitName::WallSeconds, LimitName::ToolSeconds].iter().any(|name| self.limits.max(*name).is_some());
-        let (wall, tool) = (self.wall_time(), self.tool_time());
-        let times = Times { wall_ms: wall.as_millis() as u64, tool_ms: tool.as_millis() as u64 };
-        if !is_limited || times == self.counters.times {
+    /// What is to be recorded of the branch. `None` if none of it is limited, or it is recorded already.
+    fn take_record(&mut self) -> Option<Record> {
+        let is_limited = |name| self.limits.max(name).is_some();
+        let has_times = is_limited(LimitName::WallSeconds) || is_limited(LimitName::ToolSeconds);
+        let mut record = self.counters.record;
+        if has_times {
+            record.wall_ms = self.wall_time().as_millis() as u64;
+            record.tool_ms = self.tool_time().as_millis() as u64;
+        }
+        if is_limited(LimitName::DiskMb) {
+            record.disk = self.disk.record(record.disk);
+        }
+        if record == self.counters.record {
             return None;
         }
-        self.wall.restart();
-        self.tool.restart();
-        Some(times)
+        if has_times {
+            self.wall.restart();
+            self.tool.restart();
+        }
+        Some(record)
     }
 
     /// Limits that have become near since the host was told.
@@ -257,16 +261,6 @@ impl Governor {
     pub fn call_time(&self) -> Option<Duration> {
         self.limits.max(LimitName::ToolCallSeconds).and_then(seconds)
     }
-}
-
-/// A duration in seconds, to the millisecond.
-fn shown_seconds(time: Duration) -> Amount {
-    Amount(time.as_millis() as f64 / 1000.0)
-}
-
-/// Seconds as a duration; `None` if they are more than a clock can hold.
-fn seconds(amount: Amount) -> Option<Duration> {
-    Duration::try_from_secs_f64(amount.0).ok()
 }
 
 impl Session {
@@ -337,11 +331,11 @@ impl Session {
         }
     }
 
-    /// Writes down the times that were used, if they are limited.
-    pub(crate) fn record_times(&mut self) {
-        if let Some(times) = self.governor.take_times() {
-            let data = serde_json::to_value(times).expect("numbers are JSON");
-            self.append_custom_entry(TIMES, Some(data));
+    /// Writes down what was measured, if it is limited.
+    pub(crate) fn record_usage(&mut self) {
+        if let Some(record) = self.governor.take_record() {
+            let data = serde_json::to_value(record).expect("numbers are JSON");
+            self.append_custom_entry(RECORD, Some(data));
             self.governor.counters.catch_up(&self.store);
         }
     }
@@ -391,8 +385,8 @@ impl Session {
     }
 
     /// What is wrong with limits that were read without a mistake.
-    pub(crate) fn limit_diagnostics(&self) -> Option<Diagnostic> {
-        let why = self.governor.unwatched(self.models.current().map(|model| &**model))?;
-        Some(Diagnostic::without_path("limits", why))
+    pub(crate) fn limit_diagnostics(&self) -> Vec<Diagnostic> {
+        let unwatched = self.governor.unwatched(self.models.current().map(|model| &**model));
+        unwatched.map(|why| Diagnostic::without_path("limits", why)).collect()
     }
 }

@@ -7,6 +7,7 @@
 
 mod clock;
 mod counters;
+mod disk;
 mod governor;
 mod loops;
 mod pause;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use pith_agent::Opening;
 use pith_ai::failure;
-use pith_protocol::{AssistantMessage, ErrorKind, Message, StopReason, Usage};
+use pith_protocol::{AssistantMessage, ErrorKind, LimitUse, Message, StopReason, Usage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -24,7 +25,6 @@ use tracing::info;
 use crate::activity::RunStart;
 use crate::session::Session;
 pub(crate) use governor::Governor;
-use governor::Refusal;
 pub(crate) use loops::RepeatAnswer;
 
 /// The limits of a prompt, from flags and settings.
@@ -66,6 +66,24 @@ pub(crate) struct ReachedLimit {
     pub name: &'static str,
     /// What the host reads.
     pub text: String,
+}
+
+/// Why no answer is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Refusal {
+    /// A limit of the session is reached.
+    Reached(LimitUse),
+    /// A limit was meant that cannot be read or watched.
+    Unwatched(String),
+}
+
+impl Refusal {
+    pub fn text(&self) -> String {
+        match self {
+            Refusal::Reached(reached) => reached.text(),
+            Refusal::Unwatched(why) => why.clone(),
+        }
+    }
 }
 
 impl Spending {

@@ -44,6 +44,7 @@ impl Session {
     /// Moves the tools to the session's working directory; processes they left running elsewhere are ended.
     fn move_to_directory(&mut self) {
         let left = self.tools.move_to(self.store.cwd(), &self.settings);
+        self.governor.leave_directory();
         // Another directory has other instructions, skills and project settings.
         self.reload_project(ReloadReason::Changed);
         self.jobs.spawn(Job::Background, async move {

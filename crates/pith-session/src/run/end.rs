@@ -121,7 +121,7 @@ impl Session {
     /// Tells extensions, then the host, that the work is over.
     fn end_work(&mut self, work: Box<Work>, was_aborted: bool) {
         self.flush_deferred();
-        self.record_times();
+        self.record_usage();
         self.trace_end(&work, was_aborted);
         let cancel = CancellationToken::new();
         if was_aborted || self.is_time_up() {

@@ -53,7 +53,7 @@ impl Session {
                 self.out
                     .event(&Event::TurnEnd { message: Cow::Borrowed(&message), tool_results: Cow::Borrowed(&results) });
                 self.append_deferred_messages();
-                self.record_times();
+                self.record_usage();
             }
             RunEvent::AgentEnd { messages } => self.on_agent_end(&messages),
         }
