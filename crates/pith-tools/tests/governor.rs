@@ -174,6 +174,28 @@ fn a_frozen_command_can_be_aborted() {
     });
 }
 
+#[test]
+fn a_command_that_is_started_while_others_are_frozen_begins_when_they_go_on() {
+    run(async {
+        let bench = Bench::new();
+        bench.workbench.jobs.freeze();
+        let aborted = tokio::spawn(bench.start("bash", json!({"command": "touch ran"})));
+        eventually_async(LONG, "it is waiting", || bench.workbench.jobs.count() == 1).await;
+        bench.cancel.cancel();
+        assert!(text(&aborted.await.expect("no panic")).ends_with("Command aborted"));
+        assert!(!bench.path("ran").exists(), "it ran while others were frozen");
+
+        let bench = Bench::new();
+        bench.workbench.jobs.freeze();
+        let command = json!({"command": "touch ran; echo done", "timeout": 60});
+        let call = tokio::spawn(bench.start("bash", command));
+        eventually_async(LONG, "it is waiting", || bench.workbench.jobs.count() == 1).await;
+        bench.workbench.jobs.thaw();
+        assert_eq!(text(&call.await.expect("no panic")), "done\n");
+        assert!(bench.path("ran").exists());
+    });
+}
+
 /// The state of a process, as the kernel has it.
 fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

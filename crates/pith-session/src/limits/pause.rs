@@ -42,6 +42,13 @@ impl Session {
         }
     }
 
+    /// Called when there are other commands than before: those of another directory.
+    pub(crate) fn freeze_if_paused(&self) {
+        if self.governor.paused.as_ref().is_some_and(|paused| paused.is_frozen) {
+            self.workbench().jobs.freeze();
+        }
+    }
+
     pub(crate) fn resume(&mut self, reply: Reply<Resume>) {
         let Some(paused) = self.governor.paused.take() else { return self.answer(reply, Ok(())) };
         if paused.is_frozen {

@@ -45,6 +45,7 @@ impl Session {
     fn move_to_directory(&mut self) {
         let left = self.tools.move_to(self.store.cwd(), &self.settings);
         self.governor.leave_directory();
+        self.freeze_if_paused();
         // Another directory has other instructions, skills and project settings.
         self.reload_project(ReloadReason::Changed);
         self.jobs.spawn(Job::Background, async move {

@@ -124,6 +124,12 @@ fn parts([letter, a, b, c, d]: [u8; FRAME]) -> (u8, u32) {
     (letter, u32::from_le_bytes([a, b, c, d]))
 }
 
+/// Makes one end of a channel readable for the runtime.
+pub(super) fn nonblocking(stream: BlockingStream) -> io::Result<UnixStream> {
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
 /// pith's end of the channel. Closing it makes the supervisor end everything.
 pub(super) struct Channel {
     stream: UnixStream,

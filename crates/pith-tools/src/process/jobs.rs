@@ -12,7 +12,6 @@ use std::time::Duration;
 use pith_sandbox::confine::Restrictions;
 use pith_sandbox::watch::CommandWatch;
 use rustix::process::Pid;
-use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 use tokio::runtime::Handle;
@@ -21,13 +20,13 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::ABORT_GRACE;
-use super::channel::{Channel, Order};
+use super::channel::{Channel, Order, nonblocking};
 use super::confinement::{self, Confinement};
 use super::descriptor;
 use super::fallback::supervise;
 use super::limits::{Exceeded, ProcessLimits};
 use super::namespaces::CommandNamespaces;
-use super::supervisor::{Input, Leftovers, Supervisor};
+use super::supervisor::{Input, Leftovers, Start, Supervisor};
 
 /// A pipe this large saves a busy command most of its waiting.
 #[cfg(target_os = "linux")]
@@ -185,13 +184,22 @@ impl Jobs {
         if let Some(confinement) = &confinement {
             confinement::send(confinement, &mut ours)?;
         }
+        let start = if *self.frozen.borrow() { Start::Thawed } else { Start::AtOnce };
         let channel = Arc::new(match &self.supervisor {
-            Some(supervisor) => self.spawn_supervised(supervisor, command, streams, limits, (ours, theirs))?,
+            Some(supervisor) => self.spawn_supervised(supervisor, command, streams, (limits, start), (ours, theirs))?,
             None if !limits.is_empty() => return Err(confinement::unlimited()),
             None => self.spawn_with_fallback(command, streams, ours, theirs)?,
         });
         let watch = confinement.as_ref().and_then(|confinement| confinement.watch.clone());
-        self.channels.all().push(Entry { command: text, channel: Arc::clone(&channel), watcher: None, confinement });
+        let mut all = self.channels.all();
+        all.push(Entry { command: text, channel: Arc::clone(&channel), watcher: None, confinement });
+        // Whoever freezes or thaws later finds it in the list.
+        match (*self.frozen.borrow(), start) {
+            (true, _) => channel.order(Order::Freeze),
+            (false, Start::Thawed) => channel.order(Order::Thaw),
+            (false, Start::AtOnce) => {}
+        }
+        drop(all);
         // What it changed before it was in the list could not end it.
         if watch.is_some_and(|watch| watch.knows_change()) {
             channel.end(ABORT_GRACE);
@@ -205,7 +213,7 @@ impl Jobs {
         supervisor: &Supervisor,
         command: CommandLine,
         streams: Streams,
-        limits: ProcessLimits,
+        (limits, start): (ProcessLimits, Start),
         (ours, theirs): (BlockingStream, BlockingStream),
     ) -> io::Result<Channel> {
         let input = if streams.input.is_some() { Input::Sent } else { Input::Empty };
@@ -217,6 +225,7 @@ impl Jobs {
             .arg(self.leftovers.as_argument())
             .arg(Confinement::of(command.confinement.as_ref()).as_argument())
             .arg(input.as_argument())
+            .arg(start.as_argument())
             .arg(limits.as_argument())
             .arg(command.program)
             .args(command.arguments)
@@ -278,7 +287,7 @@ impl Jobs {
         }
     }
 
-    /// Stops the processes of every command until [`Jobs::thaw`].
+    /// Stops the processes of every command until [`Jobs::thaw`], and lets no other command begin.
     pub fn freeze(&self) {
         self.set_frozen(true);
     }
@@ -290,8 +299,9 @@ impl Jobs {
 
     fn set_frozen(&self, is_frozen: bool) {
         let order = if is_frozen { Order::Freeze } else { Order::Thaw };
-        self.channels.all().iter().for_each(|entry| entry.channel.order(order));
+        let all = self.channels.all();
         self.frozen.send_replace(is_frozen);
+        all.iter().for_each(|entry| entry.channel.order(order));
     }
 
     /// Returns the commands that still have processes, as they were given.
@@ -304,11 +314,6 @@ impl Jobs {
     pub fn count(&self) -> usize {
         self.channels.all().iter().filter(|entry| !entry.channel.is_over()).count()
     }
-}
-
-fn nonblocking(stream: BlockingStream) -> io::Result<UnixStream> {
-    stream.set_nonblocking(true)?;
-    UnixStream::from_std(stream)
 }
 
 impl Channels {
@@ -360,7 +365,12 @@ impl Job {
 
     /// Tells whether the command is frozen.
     pub fn frozen(&self) -> watch::Receiver<bool> {
-        self.frozen.clone()
+        let mut frozen = self.frozen.clone();
+        if *frozen.borrow() {
+            // That it began so is news to whoever follows it.
+            frozen.mark_changed();
+        }
+        frozen
     }
 
     /// Waits until nothing of the command is left.

@@ -85,9 +85,26 @@ impl Input {
     }
 }
 
+/// When a command starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    AtOnce,
+    /// When the commands of the session, which are frozen, go on.
+    Thawed,
+}
+
+impl Start {
+    pub fn as_argument(self) -> &'static str {
+        match self {
+            Start::AtOnce => "start",
+            Start::Thawed => "wait",
+        }
+    }
+}
+
 /// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, whether
-/// restrictions come over the channel, what the command reads, its limits, the program, its arguments. A keeper has a
-/// single one.
+/// restrictions come over the channel, what the command reads, when it starts, its limits, the program, its arguments. A
+/// keeper has a single one.
 ///
 /// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -103,6 +120,10 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         Some(word) => word == Input::Sent.as_argument(),
         None => return ExitCode::FAILURE,
     };
+    let is_start_held = match arguments.next() {
+        Some(word) => word == Start::Thawed.as_argument(),
+        None => return ExitCode::FAILURE,
+    };
     let limits = arguments.next().and_then(|word| ProcessLimits::from_argument(word.to_str()?));
     let Some(limits) = limits else { return ExitCode::FAILURE };
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
@@ -111,6 +132,11 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
     let Ok(restrictions) = confinement::receive(confinement, &mut channel) else { return ExitCode::FAILURE };
     let input = if is_input_sent { descriptor::receive(&channel).map(Stdio::from) } else { Ok(Stdio::null()) };
     let Ok(input) = input else { return ExitCode::FAILURE };
+    if is_start_held && !wait_until_thawed(&mut channel) {
+        Report::Exited(128 + Signal::TERM.as_raw()).send(&channel);
+        Report::Gone.send(&channel);
+        return ExitCode::SUCCESS;
+    }
     // Whoever moves to other namespaces is at their root, and can have one thread only.
     let Ok(cwd) = std::env::current_dir() else { return ExitCode::FAILURE };
     if let Err(error) = restrictions.as_ref().map_or(Ok(()), confinement::Received::join) {
@@ -142,6 +168,18 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
             Err(_) => end_now(shell),
         },
         _ => ExitCode::FAILURE,
+    }
+}
+
+/// Waits until the command may start; `false` if it has been ended before.
+fn wait_until_thawed(channel: &mut UnixStream) -> bool {
+    loop {
+        match Order::read(channel) {
+            Ok(Some(Order::Thaw)) => return true,
+            Ok(Some(Order::Freeze)) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Some(Order::End { .. }) | None) | Err(_) => return false,
+        }
     }
 }
 
