@@ -3,13 +3,13 @@
 
 use agent_client_protocol_schema::v1::{
     BooleanPropertySchema, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
-    ElicitationContentValue, ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode,
-    EnumOption, PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    RequestPermissionResponse, SessionId, StringPropertySchema, ToolCall, ToolCallContent, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    ElicitationContentValue, ElicitationFormMode, ElicitationPropertySchema, ElicitationSchema,
+    ElicitationSessionScope, ElicitationUrlMode, EnumOption, PermissionOption, PermissionOptionKind,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, SessionId, StringPropertySchema,
+    ToolCall, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use pith_protocol::host::{UiAnswer, UiMethod};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use PermissionOptionKind::{AllowOnce, RejectOnce};
 
@@ -76,9 +76,47 @@ pub fn filled_in(method: &UiMethod, result: Value) -> UiAnswer {
     }
 }
 
+/// Returns the form of an MCP server as it is; `None` if an editor has no words for it.
+pub fn whole_form(scope: ElicitationSessionScope, message: &str, schema: &Value) -> Option<CreateElicitationRequest> {
+    let mut schema = schema.clone();
+    schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten().for_each(|(_, property)| {
+        name_choices(property);
+    });
+    let schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
+    let is_known = |property: &ElicitationPropertySchema| !matches!(property, ElicitationPropertySchema::Other(_));
+    let request = || CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema.clone()), message);
+    schema.properties.values().all(is_known).then(request)
+}
+
+/// Writes choices with names as editors know them: older servers have the names in a list of their own.
+fn name_choices(property: &mut Value) {
+    let Some(property) = property.as_object_mut() else { return };
+    let (Some(Value::Array(names)), Some(Value::Array(values))) = (property.get("enumNames"), property.get("enum"))
+    else {
+        return;
+    };
+    let name = |at: usize, value: &Value| names.get(at).unwrap_or(value).clone();
+    let choice = |(at, value): (usize, &Value)| json!({"const": value, "title": name(at, value)});
+    let choices: Vec<Value> = values.iter().enumerate().map(choice).collect();
+    property.remove("enumNames");
+    property.remove("enum");
+    property.insert("oneOf".to_owned(), Value::Array(choices));
+}
+
+/// Reads what became of the form of an MCP server.
+pub fn whole_answer(result: Value) -> UiAnswer {
+    match serde_json::from_value::<CreateElicitationResponse>(result).map(|response| response.action) {
+        Ok(ElicitationAction::Accept(accepted)) => {
+            let content = serde_json::to_string(&accepted.content.unwrap_or_default());
+            content.map_or(UiAnswer::Cancelled, UiAnswer::Value)
+        }
+        Ok(ElicitationAction::Decline) => UiAnswer::Confirmed(false),
+        _ => UiAnswer::Cancelled,
+    }
+}
+
 /// Returns the question whether the user opens a page.
-pub fn page(session: &SessionId, id: &str, url: &str, message: String) -> CreateElicitationRequest {
-    let scope = ElicitationSessionScope::new(session.clone());
+pub fn page(scope: ElicitationSessionScope, id: &str, url: &str, message: String) -> CreateElicitationRequest {
     CreateElicitationRequest::new(ElicitationUrlMode::new(scope, id.to_owned(), url), message)
 }
 
@@ -166,8 +204,6 @@ fn join(title: &str, message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn confirm() -> UiMethod {
@@ -192,6 +228,35 @@ mod tests {
         check(&select(2), json!(null), UiAnswer::Cancelled);
         for other in [json!({"action": "decline"}), json!({"action": "cancel"}), json!({"action": "dance"}), json!(3)] {
             assert_eq!(filled_in(&confirm(), other), UiAnswer::Cancelled);
+        }
+    }
+
+    #[test]
+    fn a_whole_form_is_shown_in_the_words_of_editors_or_not_at_all() {
+        let shown = |properties: Value| {
+            let schema = json!({"type": "object", "properties": properties, "required": ["a"]});
+            let request = whole_form(ElicitationSessionScope::new("s").tool_call_id("t"), "git asks: Who?", &schema)?;
+            serde_json::to_value(request).ok()
+        };
+        let named = json!({"a": {"type": "string", "enum": ["x", "y"], "enumNames": ["Ex"]}, "b": {"type": "integer"}});
+        let choices = json!([{"const": "x", "title": "Ex"}, {"const": "y", "title": "y"}]);
+        let schema = json!({"type": "object", "required": ["a"], "properties":
+            {"a": {"type": "string", "oneOf": choices}, "b": {"type": "integer"}}});
+        let expected = json!({"mode": "form", "sessionId": "s", "toolCallId": "t", "message": "git asks: Who?",
+            "requestedSchema": schema});
+        assert_eq!(shown(named), Some(expected));
+        assert_eq!(shown(json!({"a": {"type": "object"}})), None);
+        assert_eq!(shown(json!({"a": 5})), None);
+    }
+
+    #[test]
+    fn a_whole_form_is_filled_in_declined_or_dismissed() {
+        let filled = json!({"action": "accept", "content": {"n": 7, "sure": true, "tags": ["x"]}});
+        assert_eq!(whole_answer(filled), r#"{"n":7,"sure":true,"tags":["x"]}"#.into());
+        assert_eq!(whole_answer(json!({"action": "accept"})), "{}".into());
+        assert_eq!(whole_answer(json!({"action": "decline"})), UiAnswer::Confirmed(false));
+        for other in [json!({"action": "cancel"}), json!({"action": "dance"}), json!(3)] {
+            assert_eq!(whole_answer(other), UiAnswer::Cancelled);
         }
     }
 

@@ -57,7 +57,11 @@ impl Handlers {
     /// Starts or withdraws a dialog; what only shows something needs no answer.
     pub(crate) fn ui_request(&mut self, request: UiRequest) {
         match &request.method {
-            UiMethod::Select { .. } | UiMethod::Confirm { .. } | UiMethod::Input { .. } | UiMethod::Editor { .. } => {
+            UiMethod::Select { .. }
+            | UiMethod::Confirm { .. }
+            | UiMethod::Input { .. }
+            | UiMethod::Editor { .. }
+            | UiMethod::Form { .. } => {
                 let id = request.id.clone();
                 let reply = |id: &String, answer| HostReply::Ui { id: Some(id.clone()), answer };
                 let failed = reply(&id, UiAnswer::Cancelled);

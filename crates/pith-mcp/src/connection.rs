@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pith_agent::TraceContext;
-use pith_protocol::Usage;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ListPromptsRequest, ListToolsRequest, NumberOrString,
@@ -17,6 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::callers::{Caller, Callers};
 use crate::config::{ServerConfig, Transport};
 use crate::handler::{Handler, log_level_request};
 use crate::handshake::Era;
@@ -52,7 +52,7 @@ pub struct Connection {
     peer: Peer<RoleClient>,
     progress: Arc<Routes>,
     pub list_changed: Arc<Notify>,
-    inputs: Arc<Inputs>,
+    callers: Arc<Callers>,
     counterpart: Counterpart,
     remarks: Remarks,
     /// What the server logs over the protocol.
@@ -105,12 +105,19 @@ impl Routes {
 impl Connection {
     /// Connects to a server: starts its program if it has one, and shakes hands.
     /// What it spoke last is tried first.
-    pub async fn open(config: &ServerConfig, launch: &Launch, last: Option<Era>) -> Result<Connection, Failure> {
+    pub async fn open(
+        config: &ServerConfig,
+        launch: &Launch,
+        inputs: Arc<Inputs>,
+        last: Option<Era>,
+    ) -> Result<Connection, Failure> {
         let (progress, list_changed) = (Arc::<Routes>::default(), Arc::new(Notify::new()));
-        let inputs = Arc::new(Inputs::of(config, launch));
+        let callers = Arc::<Callers>::default();
+        callers.join(&inputs);
         let log = Remarks::ring(MAX_LOG);
         let handler = Handler {
-            inputs: inputs.clone(),
+            inputs,
+            callers: callers.clone(),
             progress: progress.clone(),
             list_changed: list_changed.clone(),
             log: log.clone(),
@@ -135,7 +142,7 @@ impl Connection {
             service: tokio::sync::Mutex::new(Some(service)),
             progress,
             list_changed,
-            inputs,
+            callers,
             counterpart,
             remarks,
             log,
@@ -147,14 +154,14 @@ impl Connection {
     pub async fn ask_for_warnings(&self) {
         let has_log = self.info().is_some_and(|info| info.capabilities.logging.is_some());
         if has_log && self.is_legacy() {
-            let _ = self.request(log_level_request(), &CancellationToken::new(), |_| {}).await;
+            let _ = self.request(log_level_request(), None, &CancellationToken::new(), |_| {}).await;
         }
     }
 
     /// Whether the server answers at all. Whatever it says is an answer.
     pub async fn answers_ping(&self, within: Duration) -> bool {
         let request = ClientRequest::PingRequest(PingRequest::default());
-        let asked = timeout(within, self.request(request, &CancellationToken::new(), |_| {})).await;
+        let asked = timeout(within, self.request(request, None, &CancellationToken::new(), |_| {})).await;
         matches!(asked, Ok(Ok(_) | Err(CallError::Refused { .. })))
     }
 
@@ -213,10 +220,10 @@ impl Connection {
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let never = CancellationToken::new();
-            let page = match self.request(request(params.clone()), &never, |_| {}).await {
+            let page = match self.request(request(params.clone()), None, &never, |_| {}).await {
                 Err(error) if error.is_passing() && !self.is_closed() => {
                     sleep(REPEAT_PAUSE).await;
-                    self.request(request(params), &never, |_| {}).await?
+                    self.request(request(params), None, &never, |_| {}).await?
                 }
                 page => page?,
             };
@@ -231,13 +238,19 @@ impl Connection {
     }
 
     /// Asks for something that changes nothing.
-    pub async fn query(&self, query: &Query<'_>, cancel: &CancellationToken) -> Result<Value, CallError> {
-        self.in_rounds(cancel, |_| {}, |given| query.request(given)).await
+    pub async fn query(
+        &self,
+        caller: &Caller,
+        query: &Query<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, CallError> {
+        self.in_rounds(caller, cancel, |_| {}, |given| query.request(given)).await
     }
 
     /// Calls a tool, and tells the server its place in a trace. `report` hears of progress, which also starts the time of the call again.
     pub async fn call(
         &self,
+        caller: &Caller,
         tool: &str,
         arguments: Map<String, Value>,
         trace: Option<&TraceContext>,
@@ -251,7 +264,7 @@ impl Connection {
                 params.set_tracestate(tracestate);
             }
         }
-        self.in_rounds(cancel, report, |inputs: Option<Given>| {
+        self.in_rounds(caller, cancel, report, |inputs: Option<Given>| {
             (params.input_responses, params.request_state) = Given::parts(inputs);
             ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()))
         })
@@ -261,20 +274,22 @@ impl Connection {
     /// Sends a request, and again with what the server wants to know first, which is how servers of the newer era ask.
     async fn in_rounds(
         &self,
+        caller: &Caller,
         cancel: &CancellationToken,
         mut report: impl FnMut(ProgressNotificationParam),
         mut request: impl FnMut(Option<Given>) -> ClientRequest,
     ) -> Result<Value, CallError> {
+        let _under_way = self.callers.begin(caller);
         let mut given = None;
         for _ in 0..=MAX_ROUNDS {
-            let result = self.request(request(given.take()), cancel, &mut report).await?;
+            let result = self.request(request(given.take()), Some(caller), cancel, &mut report).await?;
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
                 return Ok(result);
             }
             let answered = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(CallError::Aborted),
-                answered = self.inputs.answer(&result) => answered,
+                answered = caller.inputs.answer(&result, caller.call.as_deref()) => answered,
             };
             given = Some(answered.map_err(CallError::Unusable)?);
         }
@@ -284,6 +299,7 @@ impl Connection {
     async fn request(
         &self,
         request: ClientRequest,
+        caller: Option<&Caller>,
         cancel: &CancellationToken,
         mut report: impl FnMut(ProgressNotificationParam),
     ) -> Result<Value, CallError> {
@@ -308,7 +324,7 @@ impl Connection {
                 }
                 () = sleep_until(deadline.min(longest)) => {
                     // While the user is asked, the server cannot answer.
-                    if !self.inputs.questions.is_open() || Instant::now() >= longest {
+                    if !self.is_asking(caller) || Instant::now() >= longest {
                         break Ended::TimedOut;
                     }
                     deadline = Instant::now() + self.timeout;
@@ -333,6 +349,14 @@ impl Connection {
         }
     }
 
+    /// Whether the server waits for an answer of the one who makes a request, or of anybody.
+    fn is_asking(&self, caller: Option<&Caller>) -> bool {
+        match caller {
+            Some(caller) => caller.inputs.questions.is_open(),
+            None => self.callers.sessions().iter().any(|inputs| inputs.questions.is_open()),
+        }
+    }
+
     async fn failed(&self, error: ServiceError) -> CallError {
         match (error, &self.counterpart) {
             (ServiceError::McpError(error), _) => {
@@ -346,11 +370,6 @@ impl Connection {
             }
             (_, Counterpart::Address(session)) => CallError::Lost(self.remarks.masked(&session.fate())),
         }
-    }
-
-    /// Returns what the server's requests to the model have cost since this was last called.
-    pub fn take_usage(&self) -> Option<Usage> {
-        self.inputs.sampling.as_ref()?.take_usage()
     }
 
     /// Waits until the server has ended the connection.

@@ -9,24 +9,30 @@ use std::sync::Arc;
 
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability,
-    Implementation, ListRootsResult, LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam,
-    ProtocolVersion, Root, RootsCapabilities, SamplingCapability, SetLevelRequest, SetLevelRequestParams,
-    UrlElicitationCapability,
+    CustomNotification, ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorCode, ErrorData,
+    FormElicitationCapability, Implementation, ListRootsResult, LoggingLevel, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProtocolVersion, Root, RootsCapabilities, SamplingCapability, SetLevelRequest,
+    SetLevelRequestParams, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use tokio::sync::Notify;
 
+use crate::callers::{Caller, Callers};
 use crate::connection::Routes;
 use crate::inputs::Inputs;
 use crate::questions::Reaction;
 use crate::remarks::Remarks;
 
+/// What a server says when a page that the user opened has done its work.
+const PAGE_DONE: &str = "notifications/elicitation/complete";
+
 /// The client side of one connection.
 #[derive(Clone)]
 pub struct Handler {
+    /// Answers for the session that opened the connection, from which others that use it differ in nothing a server sees.
     pub inputs: Arc<Inputs>,
+    pub callers: Arc<Callers>,
     pub progress: Arc<Routes>,
     pub list_changed: Arc<Notify>,
     /// Gets what the server logs.
@@ -82,10 +88,14 @@ impl ClientHandler for Handler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let params = serde_json::to_value(request).unwrap_or_default();
-        let reaction = tokio::select! {
-            biased;
-            () = context.ct.cancelled() => Reaction::Cancelled,
-            reaction = self.inputs.questions.elicit(&params) => reaction,
+        let reaction = match self.callers.asked() {
+            Some(Caller { inputs, call }) => tokio::select! {
+                biased;
+                () = context.ct.cancelled() => Reaction::Cancelled,
+                reaction = inputs.questions.elicit(&params, call.as_deref()) => reaction,
+            },
+            // Nobody may see a question that is meant for another session.
+            None => Reaction::Declined,
         };
         serde_json::from_value(reaction.result()).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
@@ -95,11 +105,14 @@ impl ClientHandler for Handler {
         request: CreateMessageRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
+        let Some(Caller { inputs, .. }) = self.callers.asked() else {
+            return Err(ErrorData::internal_error("it is not known which session this is for", None));
+        };
         let params = serde_json::to_value(request).unwrap_or_default();
         let answered = tokio::select! {
             biased;
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("the request was withdrawn", None)),
-            answered = self.inputs.sample(&params) => answered,
+            answered = inputs.sample(&params) => answered,
         };
         let result = answered.map_err(|denial| ErrorData::new(ErrorCode(denial.code), denial.why, None))?;
         serde_json::from_value(result).map_err(|error| ErrorData::internal_error(error.to_string(), None))
@@ -127,6 +140,18 @@ impl ClientHandler for Handler {
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.list_changed.notify_one();
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        if notification.method == PAGE_DONE
+            && let Some(id) = notification.params.as_ref().and_then(|params| params.get("elicitationId")?.as_str())
+        {
+            self.callers.sessions().iter().for_each(|inputs| inputs.questions.page_done(id));
+        }
     }
 
     fn get_info(&self) -> ClientConfig {

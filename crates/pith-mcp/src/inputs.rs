@@ -2,6 +2,7 @@
 //! and the request is sent again with the answers.
 #![expect(deprecated, reason = "roots are deprecated in the newest revision only, and servers ask for them")]
 
+use pith_protocol::Usage;
 use rmcp::model::{InputResponses, Root};
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ impl Given {
     }
 }
 
-/// Who answers what a server asks, in either era.
+/// Who answers what a server asks a session, in either era.
 pub struct Inputs {
     pub questions: Questions,
     /// `None` if the server may not ask the model.
@@ -38,7 +39,7 @@ pub struct Inputs {
 impl Inputs {
     pub fn of(config: &ServerConfig, launch: &Launch) -> Self {
         Inputs {
-            questions: Questions::of(&config.name, launch.ask.clone()),
+            questions: Questions::of(&config.name, launch.user.clone()),
             sampling: Sampling::of(config, launch),
             roots: [&launch.cwd].into_iter().chain(&launch.additional_roots).map(|root| root_of(root)).collect(),
         }
@@ -52,14 +53,19 @@ impl Inputs {
         }
     }
 
-    /// Answers the questions of a result, one after the other.
-    pub async fn answer(&self, result: &Value) -> Result<Given, String> {
+    /// Returns what the server's requests to the model have cost since this was last called.
+    pub fn take_usage(&self) -> Option<Usage> {
+        self.sampling.as_ref()?.take_usage()
+    }
+
+    /// Answers the questions of the result of a call, one after the other.
+    pub async fn answer(&self, result: &Value, call: Option<&str>) -> Result<Given, String> {
         let mut responses = InputResponses::new();
         for (id, request) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
             let response = match request.get("method").and_then(Value::as_str) {
                 Some("elicitation/create") => {
                     let params = request.get("params").unwrap_or(&Value::Null);
-                    self.questions.elicit(params).await.result()
+                    self.questions.elicit(params, call).await.result()
                 }
                 Some("sampling/createMessage") => {
                     let params = request.get("params").unwrap_or(&Value::Null);

@@ -1,5 +1,6 @@
 //! Starts the program of a server under the guard of the tools' processes, with values resolved and secrets known.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio as Streams;
@@ -14,9 +15,10 @@ use pith_tools::sandbox::{CurrentSandbox, Variables as Passed};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
+use crate::answers::Answers;
 use crate::config::{OAuth, Resolved, ServerConfig, Stdio, Unresolved, Variables, resolve};
 use crate::environment::inherited;
-use crate::questions::Ask;
+use crate::questions::User;
 use crate::remarks::Remarks;
 use crate::sampling::Sample;
 use crate::state::Failure;
@@ -40,7 +42,9 @@ pub struct Launch {
     /// Where sign-ins are kept.
     pub sign_ins: PathBuf,
     /// Who answers questions of servers, if anybody does.
-    pub ask: Option<Ask>,
+    pub user: Option<Arc<dyn User>>,
+    /// What the user has said before.
+    pub answers: Arc<Answers>,
     /// Asks the session's model, if there is a session.
     pub sample: Option<Sample>,
     /// The session's directory.
@@ -62,7 +66,6 @@ impl Launch {
     /// Starts the program of a server.
     pub async fn start(&self, config: &ServerConfig, stdio: &Stdio) -> Result<Launched, Failure> {
         let values = Values { launch: self, config };
-        let variables = values.variables();
         let mut environment = inherited(&self.environment, &self.hidden, stdio.inherits_env);
         let mut secrets = Vec::new();
         for (name, written) in &stdio.env {
@@ -84,7 +87,7 @@ impl Launch {
             });
         }
         let cwd = match &stdio.cwd {
-            Some(cwd) => self.cwd.join(variables.path(cwd).map_err(Failure::from)?),
+            Some(cwd) => self.cwd.join(self.environment.expand(&values.resolve(cwd).await?)),
             None => self.cwd.clone(),
         };
         if !cwd.is_dir() {
@@ -118,13 +121,21 @@ pub struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn variables(&self) -> Variables<'_> {
-        Variables { environment: &self.launch.environment, cwd: &self.launch.cwd }
-    }
-
-    /// Resolves a text, running its command if it is one.
+    /// Resolves a text: runs its command if it is one, and asks the user for what is missing.
     pub async fn resolve(&self, text: &str) -> Result<String, Failure> {
-        match resolve(text, &self.variables())? {
+        let Launch { environment, cwd, answers, user, secrets, .. } = self.launch;
+        let mut inputs = HashMap::new();
+        let resolved = loop {
+            match resolve(text, &Variables { environment, cwd, inputs: &inputs }) {
+                Ok(resolved) => break resolved,
+                Err(Unresolved::Input(id)) => {
+                    let value = answers.value(self.config, &id, environment, user.as_deref(), secrets).await?;
+                    inputs.insert(id, value);
+                }
+                Err(missing @ Unresolved::Variable(_)) => return Err(Failure::failed(missing.to_string())),
+            }
+        };
+        match resolved {
             Resolved::Text(text) => Ok(text),
             Resolved::Command(_) if self.config.source.is_of_project() && !self.launch.is_approved => {
                 Err(Failure::failed(
@@ -167,15 +178,6 @@ impl Values<'_> {
             Ok(Ok(status)) => Err(failed(format!("failed: {status}"))),
             Ok(Err(error)) => Err(failed(format!("failed: {error}"))),
             Err(_) => Err(failed(format!("took longer than {} s", VALUE_TIMEOUT.as_secs()))),
-        }
-    }
-}
-
-impl From<Unresolved> for Failure {
-    fn from(missing: Unresolved) -> Self {
-        match missing {
-            Unresolved::Input(_) => Failure::needs_input(missing.to_string()),
-            Unresolved::Variable(_) => Failure::failed(missing.to_string()),
         }
     }
 }

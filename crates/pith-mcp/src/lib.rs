@@ -15,6 +15,8 @@ mod tool;
 pub mod config;
 
 // A running server.
+mod answers;
+mod callers;
 mod connection;
 mod environment;
 mod frames;
@@ -46,7 +48,7 @@ pub use connection::{CallError, Connection};
 pub use frames::answer_to_line;
 pub use oauth::{DeviceCode, Means};
 pub use offer::Offer;
-pub use questions::Ask;
+pub use questions::User;
 pub use rmcp::model::ProgressNotificationParam as Progress;
 pub use sampling::{Sample, SampleRequest};
 pub use server::{Server, Snapshot, Wanted};

@@ -131,12 +131,12 @@ async fn ask_for_missing(
     prompt: &OfferedPrompt,
     filled: &mut Map<String, Value>,
 ) -> Result<(), String> {
-    if let Some(ask) = &server.launch.ask {
+    if let Some(user) = &server.launch.user {
         for argument in missing(prompt, filled) {
             let about = argument.description.as_ref().map_or_else(String::new, |about| format!(": {about}"));
             let title =
                 format!("The prompt \"{}\" of {} needs {}{about}", prompt.name, server.config.name, argument.name);
-            match ask(UiMethod::Input { title, placeholder: None, timeout: None }).await {
+            match user.ask(UiMethod::Input { title, placeholder: None, timeout: None }, None).await {
                 UiAnswer::Value(value) if !value.trim().is_empty() => {
                     filled.insert(argument.name.clone(), json!(value.trim()));
                 }

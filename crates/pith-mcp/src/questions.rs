@@ -1,32 +1,47 @@
-//! Questions of a server to the user (`elicitation/create`), asked with the dialogs of the host, one after the other.
+//! Questions of a server to the user (`elicitation/create`), asked with the dialogs of the host.
 
-use std::sync::Arc;
+mod fields;
+
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pith_agent::BoxFuture;
-use pith_protocol::host::{UiAnswer, UiMethod};
+use pith_agent::{BoxFuture, mismatch};
+use pith_protocol::host::{Page, UiAnswer, UiMethod};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use url::Url;
 
-/// Shows a dialog to the user and returns the answer. A future that is dropped takes the dialog back.
-pub type Ask = Arc<dyn Fn(UiMethod) -> BoxFuture<'static, UiAnswer> + Send + Sync>;
+use fields::{Field, Filled, fields};
+
+/// The user of a session, whom servers may ask.
+pub trait User: Send + Sync {
+    /// Shows a dialog and returns the answer. A future that is dropped takes the dialog back. `call` is the tool call
+    /// during which the server asks, if that is known.
+    fn ask(&self, dialog: UiMethod, call: Option<&str>) -> BoxFuture<'static, UiAnswer>;
+
+    /// Whether a form is shown as a whole ([`UiMethod::Form`]). Otherwise its fields are asked for one by one.
+    fn sees_forms(&self) -> bool;
+
+    /// Called when a page that the user opened has done its work.
+    fn page_done(&self, id: &str);
+}
 
 /// How long the user may take for all dialogs of a question.
-const LIMIT: Duration = Duration::from_secs(5 * 60);
-/// How often a field is asked for that was filled with something else.
+pub const LIMIT: Duration = Duration::from_secs(5 * 60);
+/// How often something is asked for that was filled with what does not fit.
 const MAX_TRIES: usize = 3;
-const YES: &str = "Yes";
-const NO: &str = "No";
 
-/// The questions of one connection.
+/// The questions of one server to the user of a session.
 pub struct Questions {
     server: String,
     /// `None` if there is nobody to ask.
-    ask: Option<Ask>,
+    user: Option<Arc<dyn User>>,
     /// How many wait for an answer.
     open: AtomicUsize,
+    /// Pages that the user opened and that the server has not called done.
+    pages: Mutex<HashSet<String>>,
 }
 
 /// What the user made of a question.
@@ -48,14 +63,26 @@ impl Reaction {
     }
 }
 
+/// The user, and the tool call that they are asked about.
+struct Asker<'a> {
+    user: &'a dyn User,
+    call: Option<&'a str>,
+}
+
+impl Asker<'_> {
+    fn ask(&self, dialog: UiMethod) -> BoxFuture<'static, UiAnswer> {
+        self.user.ask(dialog, self.call)
+    }
+}
+
 impl Questions {
-    pub fn of(server: &str, ask: Option<Ask>) -> Self {
-        Questions { server: server.to_owned(), ask, open: AtomicUsize::new(0) }
+    pub fn of(server: &str, user: Option<Arc<dyn User>>) -> Self {
+        Questions { server: server.to_owned(), user, open: AtomicUsize::new(0), pages: Mutex::default() }
     }
 
     /// Whether somebody can answer.
     pub fn has_user(&self) -> bool {
-        self.ask.is_some()
+        self.user.is_some()
     }
 
     /// Whether a request of the server waits for its answer; meanwhile the time of calls stands still.
@@ -71,52 +98,76 @@ impl Questions {
 
     /// Asks whether something may be done. Nobody there, or no answer in time, means no.
     pub async fn confirm(&self, title: String, message: String) -> bool {
-        let Some(ask) = &self.ask else { return false };
-        matches!(timeout(LIMIT, ask(confirm(title, message))).await, Ok(UiAnswer::Confirmed(true)))
+        let Some(user) = &self.user else { return false };
+        matches!(timeout(LIMIT, user.ask(confirm(title, message), None)).await, Ok(UiAnswer::Confirmed(true)))
     }
 
-    /// Asks the user what a server wants to know. Nobody there declines at once.
-    pub async fn elicit(&self, params: &Value) -> Reaction {
-        let Some(ask) = &self.ask else { return Reaction::Declined };
+    /// Asks the user what a server wants to know during a call. Nobody there declines at once.
+    pub async fn elicit(&self, params: &Value, call: Option<&str>) -> Reaction {
+        let Some(user) = self.user.as_deref() else { return Reaction::Declined };
         let _open = self.open();
+        let asker = Asker { user, call };
         let asked = async {
             match params.get("mode").and_then(Value::as_str) {
-                Some("url") => self.open_address(ask, params).await,
-                _ => self.fill_form(ask, params).await,
+                Some("url") => self.open_page(&asker, params).await,
+                _ => self.fill_form(&asker, params).await,
             }
         };
         timeout(LIMIT, asked).await.unwrap_or(Reaction::Cancelled)
     }
 
+    /// Called when a server says that what a page was for is done. Pages that the user did not open are ignored.
+    pub fn page_done(&self, elicitation: &str) {
+        let id = self.page_id(elicitation);
+        if self.pages().remove(&id)
+            && let Some(user) = &self.user
+        {
+            user.page_done(&id);
+        }
+    }
+
+    /// Names a page so that no other server's is called the same.
+    fn page_id(&self, elicitation: &str) -> String {
+        format!("{}/{elicitation}", self.server)
+    }
+
+    fn pages(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Shows an address with its host; the user opens it, pith never does.
-    async fn open_address(&self, ask: &Ask, params: &Value) -> Reaction {
-        let address = params.get("url").and_then(Value::as_str).unwrap_or_default();
+    async fn open_page(&self, asker: &Asker<'_>, params: &Value) -> Reaction {
+        let text = |key: &str| params.get(key).and_then(Value::as_str).unwrap_or_default();
+        let address = text("url");
         let host = Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
         let Some(host) = host else { return Reaction::Declined };
         let title = format!("{} asks you to open a page of {host}", self.server);
         let message = format!("{}\n\n{address}", message(params));
-        let page = Some(address.to_owned());
-        match ask(UiMethod::Confirm { title, message, timeout: limit(), page }).await {
-            UiAnswer::Confirmed(true) => Reaction::Accepted(Map::new()),
-            UiAnswer::Confirmed(false) => Reaction::Declined,
-            UiAnswer::Value(_) | UiAnswer::Cancelled | UiAnswer::Malformed(_) => Reaction::Cancelled,
+        let id = self.page_id(text("elicitationId"));
+        let page = Some(Page { id: id.clone(), url: address.to_owned() });
+        let reaction = confirmed(asker.ask(UiMethod::Confirm { title, message, timeout: limit(), page }).await);
+        if matches!(reaction, Reaction::Accepted(_)) {
+            self.pages().insert(id);
         }
+        reaction
     }
 
-    async fn fill_form(&self, ask: &Ask, params: &Value) -> Reaction {
-        let schema = params.get("requestedSchema");
-        let fields: Vec<Field> = schema.map(fields).unwrap_or_default();
+    async fn fill_form(&self, asker: &Asker<'_>, params: &Value) -> Reaction {
         let lead = format!("{} asks: {}", self.server, message(params));
+        let schema = params.get("requestedSchema");
+        if asker.user.sees_forms()
+            && let Some(schema) = schema
+        {
+            return fill_whole(asker, &lead, schema).await;
+        }
+        let fields: Vec<Field> = schema.map(fields).unwrap_or_default();
         if fields.is_empty() {
-            return match ask(confirm(format!("{} asks", self.server), message(params).to_owned())).await {
-                UiAnswer::Confirmed(true) => Reaction::Accepted(Map::new()),
-                UiAnswer::Confirmed(false) => Reaction::Declined,
-                UiAnswer::Value(_) | UiAnswer::Cancelled | UiAnswer::Malformed(_) => Reaction::Cancelled,
-            };
+            let dialog = confirm(format!("{} asks", self.server), message(params).to_owned());
+            return confirmed(asker.ask(dialog).await);
         }
         let mut content = Map::new();
         for field in fields {
-            match field.fill(ask, &lead).await {
+            match field.fill(asker, &lead).await {
                 Filled::With(value) => drop(content.insert(field.name, value)),
                 Filled::LeftOut => {}
                 Filled::Cancelled => return Reaction::Cancelled,
@@ -124,6 +175,24 @@ impl Questions {
         }
         Reaction::Accepted(content)
     }
+}
+
+/// Shows the whole form; again if what was filled in does not fit it.
+async fn fill_whole(asker: &Asker<'_>, lead: &str, schema: &Value) -> Reaction {
+    let mut message = lead.to_owned();
+    for _ in 0..MAX_TRIES {
+        let answer = match asker.ask(UiMethod::Form { message, schema: schema.clone() }).await {
+            UiAnswer::Value(answer) => answer,
+            UiAnswer::Confirmed(false) => return Reaction::Declined,
+            UiAnswer::Confirmed(true) | UiAnswer::Cancelled | UiAnswer::Malformed(_) => return Reaction::Cancelled,
+        };
+        let Ok(Value::Object(content)) = serde_json::from_str(&answer) else { return Reaction::Cancelled };
+        match mismatch(schema, &Value::Object(content.clone())) {
+            None => return Reaction::Accepted(content),
+            Some(why) => message = format!("{lead}\n({why})"),
+        }
+    }
+    Reaction::Cancelled
 }
 
 /// A request of a server that waits for its answer.
@@ -143,176 +212,64 @@ fn confirm(title: String, message: String) -> UiMethod {
     UiMethod::Confirm { title, message, timeout: limit(), page: None }
 }
 
-fn limit() -> Option<u64> {
+fn confirmed(answer: UiAnswer) -> Reaction {
+    match answer {
+        UiAnswer::Confirmed(true) => Reaction::Accepted(Map::new()),
+        UiAnswer::Confirmed(false) => Reaction::Declined,
+        UiAnswer::Value(_) | UiAnswer::Cancelled | UiAnswer::Malformed(_) => Reaction::Cancelled,
+    }
+}
+
+/// The same, as dialogs have it.
+pub fn limit() -> Option<u64> {
     u64::try_from(LIMIT.as_millis()).ok()
-}
-
-/// One field of a form.
-#[derive(Debug, PartialEq)]
-struct Field {
-    name: String,
-    /// What it is called and what it is for.
-    label: String,
-    kind: Kind,
-    is_required: bool,
-    default: Option<Value>,
-}
-
-#[derive(Debug, PartialEq)]
-enum Kind {
-    Text,
-    Number,
-    Integer,
-    Flag,
-    /// Values with the texts that stand for them.
-    One(Vec<(String, String)>),
-    Several(Vec<(String, String)>),
-}
-
-enum Filled {
-    With(Value),
-    LeftOut,
-    Cancelled,
-}
-
-/// The fields of a schema of primitive properties; required ones first, as the schema orders them.
-fn fields(schema: &Value) -> Vec<Field> {
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut fields: Vec<Field> = properties.map(|(name, schema)| field(name, schema, &required)).collect();
-    fields.sort_by_key(|field| required.iter().position(|name| *name == field.name).unwrap_or(usize::MAX));
-    fields
-}
-
-fn field(name: &str, schema: &Value, required: &[&str]) -> Field {
-    let text = |key: &str| schema.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let kind = match text("type") {
-        Some("boolean") => Kind::Flag,
-        Some("integer") => Kind::Integer,
-        Some("number") => Kind::Number,
-        Some("array") => Kind::Several(schema.get("items").map(choices).unwrap_or_default()),
-        _ => match choices(schema) {
-            choices if choices.is_empty() => Kind::Text,
-            choices => Kind::One(choices),
-        },
-    };
-    let title = text("title").unwrap_or(name);
-    Field {
-        name: name.to_owned(),
-        label: text("description").map_or_else(|| title.to_owned(), |about| format!("{title}: {about}")),
-        kind,
-        is_required: required.contains(&name),
-        default: schema.get("default").filter(|default| !default.is_null()).cloned(),
-    }
-}
-
-/// The values of `enum`, with `enumNames` as texts, or of `oneOf` or `anyOf` with titles.
-fn choices(schema: &Value) -> Vec<(String, String)> {
-    let list = |key: &str| schema.get(key).and_then(Value::as_array);
-    let titled = list("oneOf").or_else(|| list("anyOf")).into_iter().flatten().filter_map(|choice| {
-        let value = choice.get("const")?.as_str()?;
-        let title = choice.get("title").and_then(Value::as_str).unwrap_or(value);
-        Some((value.to_owned(), title.to_owned()))
-    });
-    let names = list("enumNames");
-    let plain = list("enum").into_iter().flatten().enumerate().filter_map(|(at, value)| {
-        let value = value.as_str()?;
-        let name = names.and_then(|names| names.get(at)).and_then(Value::as_str).unwrap_or(value);
-        Some((value.to_owned(), name.to_owned()))
-    });
-    titled.chain(plain).collect()
-}
-
-impl Field {
-    /// Asks for the field; again if the answer does not fit it.
-    async fn fill(&self, ask: &Ask, lead: &str) -> Filled {
-        let mut title = format!("{lead}\n{}", self.label);
-        for _ in 0..MAX_TRIES {
-            let answer = match ask(self.dialog(title)).await {
-                UiAnswer::Value(answer) => answer,
-                UiAnswer::Confirmed(yes) => (if yes { YES } else { NO }).to_owned(),
-                UiAnswer::Cancelled | UiAnswer::Malformed(_) => return Filled::Cancelled,
-            };
-            if answer.trim().is_empty() && (self.default.is_some() || !self.is_required) {
-                return self.default.clone().map_or(Filled::LeftOut, Filled::With);
-            }
-            match self.read(answer.trim()) {
-                Ok(value) => return Filled::With(value),
-                Err(why) => title = format!("{lead}\n{} ({why})", self.label),
-            }
-        }
-        Filled::Cancelled
-    }
-
-    fn dialog(&self, title: String) -> UiMethod {
-        let texts = |choices: &[(String, String)]| choices.iter().map(|(_, text)| text.clone()).collect::<Vec<_>>();
-        match &self.kind {
-            Kind::Flag => UiMethod::Select { title, options: vec![YES.to_owned(), NO.to_owned()], timeout: limit() },
-            Kind::One(choices) => UiMethod::Select { title, options: texts(choices), timeout: limit() },
-            Kind::Several(choices) => {
-                let placeholder = Some(format!("some of: {}", texts(choices).join(", ")));
-                UiMethod::Input { title, placeholder, timeout: limit() }
-            }
-            Kind::Text | Kind::Number | Kind::Integer => {
-                let placeholder = self.default.as_ref().map(|default| match default {
-                    Value::String(text) => text.clone(),
-                    other => other.to_string(),
-                });
-                UiMethod::Input { title, placeholder, timeout: limit() }
-            }
-        }
-    }
-
-    fn read(&self, answer: &str) -> Result<Value, String> {
-        let chosen = |choices: &[(String, String)], answer: &str| {
-            let found = choices.iter().find(|(value, text)| text == answer || value == answer);
-            found.map(|(value, _)| json!(value)).ok_or_else(|| format!("\"{answer}\" is none of the choices"))
-        };
-        match &self.kind {
-            Kind::Text if answer.is_empty() => Err("it is needed".to_owned()),
-            Kind::Text => Ok(json!(answer)),
-            Kind::Integer => {
-                answer.parse::<i64>().map(|number| json!(number)).map_err(|_| "a whole number is needed".to_owned())
-            }
-            Kind::Number => match answer.parse::<f64>() {
-                Ok(number) if number.is_finite() => Ok(json!(number)),
-                _ => Err("a number is needed".to_owned()),
-            },
-            Kind::Flag => match answer {
-                YES => Ok(json!(true)),
-                NO => Ok(json!(false)),
-                _ => Err(format!("{YES} or {NO} is needed")),
-            },
-            Kind::One(choices) => chosen(choices, answer),
-            Kind::Several(choices) => {
-                let words = answer.split(',').map(str::trim).filter(|word| !word.is_empty());
-                words.map(|word| chosen(choices, word)).collect::<Result<Vec<_>, _>>().map(Value::Array)
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
-    use std::sync::Mutex;
 
     use super::*;
 
-    /// Asks with prepared answers, and returns what came of it and the dialogs that were shown.
-    async fn asked(params: Value, answers: impl IntoIterator<Item = UiAnswer>) -> (Reaction, Vec<UiMethod>) {
-        let answers: Mutex<VecDeque<UiAnswer>> = Mutex::new(answers.into_iter().collect());
-        let shown: Arc<Mutex<Vec<UiMethod>>> = Arc::default();
-        let seen = shown.clone();
-        let ask: Ask = Arc::new(move |dialog| {
-            seen.lock().expect("no panic").push(dialog);
-            let answer = answers.lock().expect("no panic").pop_front().unwrap_or(UiAnswer::Cancelled);
+    /// A user with prepared answers, who remembers the dialogs that were shown and the pages that are done.
+    #[derive(Default)]
+    struct Prepared {
+        answers: Mutex<VecDeque<UiAnswer>>,
+        shown: Mutex<Vec<UiMethod>>,
+        done: Mutex<Vec<String>>,
+        sees_forms: bool,
+    }
+
+    impl User for Prepared {
+        fn ask(&self, dialog: UiMethod, _call: Option<&str>) -> BoxFuture<'static, UiAnswer> {
+            self.shown.lock().expect("no panic").push(dialog);
+            let answer = self.answers.lock().expect("no panic").pop_front().unwrap_or(UiAnswer::Cancelled);
             Box::pin(async move { answer })
-        });
-        let reaction = Questions::of("git", Some(ask)).elicit(&params).await;
-        let shown = std::mem::take(&mut *shown.lock().expect("no panic"));
+        }
+
+        fn sees_forms(&self) -> bool {
+            self.sees_forms
+        }
+
+        fn page_done(&self, id: &str) {
+            self.done.lock().expect("no panic").push(id.to_owned());
+        }
+    }
+
+    fn prepared(answers: impl IntoIterator<Item = UiAnswer>) -> Prepared {
+        Prepared { answers: Mutex::new(answers.into_iter().collect()), ..Prepared::default() }
+    }
+
+    /// Asks a user, and returns what came of it and the dialogs that were shown.
+    async fn asked_of(user: Prepared, params: &Value) -> (Reaction, Vec<UiMethod>) {
+        let user = Arc::new(user);
+        let reaction = Questions::of("git", Some(user.clone())).elicit(params, None).await;
+        let shown = std::mem::take(&mut *user.shown.lock().expect("no panic"));
         (reaction, shown)
+    }
+
+    async fn asked(params: Value, answers: impl IntoIterator<Item = UiAnswer>) -> (Reaction, Vec<UiMethod>) {
+        asked_of(prepared(answers), &params).await
     }
 
     fn form(properties: Value, required: &[&str]) -> Value {
@@ -381,7 +338,7 @@ mod tests {
         let (reaction, shown) = asked(page, [true.into()]).await;
         assert_eq!(reaction, accepted(json!({})));
         let UiMethod::Confirm { title, message, page, .. } = &shown[0] else { panic!("{shown:?}") };
-        assert!(page.as_ref().is_some_and(|page| message.ends_with(page.as_str())), "{shown:?}");
+        assert!(page.as_ref().is_some_and(|page| message.ends_with(&page.url)), "{shown:?}");
         assert_eq!(title, "git asks you to open a page of example.com");
         assert_eq!(message, "Sign in\n\nhttps://example.com/x?y");
         let (reaction, shown) = asked(json!({"mode": "url", "url": "no address"}), []).await;
@@ -389,7 +346,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_whole_form_is_shown_until_what_is_filled_in_fits_it() {
+        let params = form(json!({"age": {"type": "integer", "maximum": 9}}), &["age"]);
+        let check = async |answers: &[UiAnswer], expected: Reaction, n_shown: usize| {
+            let user = Prepared { sees_forms: true, ..prepared(answers.to_vec()) };
+            let (reaction, shown) = asked_of(user, &params).await;
+            assert_eq!((reaction, shown.len()), (expected, n_shown), "{answers:?}: {shown:?}");
+            shown
+        };
+        let shown = check(&[r#"{"age": 10}"#.into(), r#"{"age": 7}"#.into()], accepted(json!({"age": 7})), 2).await;
+        let first = UiMethod::Form { message: "git asks: Who?".into(), schema: params["requestedSchema"].clone() };
+        assert_eq!(shown[0], first);
+        let UiMethod::Form { message, .. } = &shown[1] else { panic!("{shown:?}") };
+        assert!(message.starts_with("git asks: Who?\n(") && message.contains("age"), "{message}");
+        check(&["{}".into(), "{}".into(), "{}".into()], Reaction::Cancelled, MAX_TRIES).await;
+        check(&["[]".into()], Reaction::Cancelled, 1).await;
+        check(&[false.into()], Reaction::Declined, 1).await;
+        check(&[UiAnswer::Cancelled], Reaction::Cancelled, 1).await;
+    }
+
+    #[tokio::test]
+    async fn only_pages_that_were_opened_can_be_done_and_once() {
+        let page = |id: &str| json!({"mode": "url", "message": "", "url": "https://example.com/", "elicitationId": id});
+        let user = Arc::new(prepared([true.into(), false.into()]));
+        let questions = Questions::of("git", Some(user.clone()));
+        questions.elicit(&page("1"), None).await;
+        questions.elicit(&page("2"), None).await;
+        ["1", "1", "2", "3"].into_iter().for_each(|id| questions.page_done(id));
+        assert_eq!(*user.done.lock().expect("no panic"), ["git/1"]);
+    }
+
+    #[tokio::test]
     async fn nobody_declines() {
-        assert_eq!(Questions::of("git", None).elicit(&form(json!({}), &[])).await, Reaction::Declined);
+        assert_eq!(Questions::of("git", None).elicit(&form(json!({}), &[]), None).await, Reaction::Declined);
     }
 }

@@ -31,7 +31,7 @@ pub struct SampleRequest {
 /// Asks the session's model; `Err` says why it cannot be asked. A future that is dropped ends the request.
 pub type Sample = Arc<dyn Fn(SampleRequest) -> BoxFuture<'static, Result<AssistantMessage, String>> + Send + Sync>;
 
-/// The requests of one connection to the model.
+/// The requests of one server to the model of a session.
 pub struct Sampling {
     server: String,
     consent: Consent,
@@ -69,7 +69,7 @@ impl Sampling {
     pub fn of(config: &ServerConfig, launch: &Launch) -> Option<Self> {
         let consent = match config.sampling {
             SamplingConsent::Never => return None,
-            SamplingConsent::Ask if launch.ask.is_none() => return None,
+            SamplingConsent::Ask if launch.user.is_none() => return None,
             SamplingConsent::Ask => Consent::Asked,
             SamplingConsent::Always => Consent::Given,
         };

@@ -14,9 +14,11 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::cache::Cache;
+use crate::callers::Caller;
 use crate::config::{Lifecycle, ServerConfig};
 use crate::connection::{CallError, Connection, REPEAT_PAUSE};
 use crate::handshake::Era;
+use crate::inputs::Inputs;
 use crate::launch::Launch;
 use crate::offer::Offer;
 use crate::query::Query;
@@ -45,6 +47,8 @@ pub struct Server {
     pub config: ServerConfig,
     pub launch: Arc<Launch>,
     cache: Cache,
+    /// Answers what the server asks this session.
+    pub inputs: Arc<Inputs>,
     /// Tells the session what has changed.
     updates: Updates,
     inner: Mutex<Inner>,
@@ -107,6 +111,7 @@ impl Server {
             sign_in: CancellationToken::new(),
         };
         Arc::new(Server {
+            inputs: Arc::new(Inputs::of(&config, &launch)),
             config,
             launch,
             cache,
@@ -182,13 +187,18 @@ impl Server {
         let mut is_first = true;
         loop {
             let (_slot, connection) = self.ready(cancel).await?;
-            match connection.query(query, cancel).await {
+            match connection.query(&self.caller(None), query, cancel).await {
                 Ok(result) => return Ok(result),
                 Err(error) if is_first && error.is_passing() => sleep(REPEAT_PAUSE).await,
                 Err(error) => return Err(self.explain(&error)),
             }
             is_first = false;
         }
+    }
+
+    /// This session, as it makes a request for a tool call or for itself.
+    pub fn caller(&self, call: Option<Arc<str>>) -> Caller {
+        Caller { inputs: self.inputs.clone(), call }
     }
 
     /// Says why a request failed, with the name of the server.
@@ -234,7 +244,7 @@ impl Server {
     async fn start(self: Arc<Self>) {
         let began = Instant::now();
         let last = self.inner().offer.as_ref().map(|offer| Era::of(&offer.protocol_version));
-        let opened = match Connection::open(&self.config, &self.launch, last).await {
+        let opened = match Connection::open(&self.config, &self.launch, self.inputs.clone(), last).await {
             Ok(connection) => match connection.offer().await {
                 Ok(offer) => Ok((Arc::new(connection), offer)),
                 Err(error) => {
@@ -262,7 +272,9 @@ impl Server {
                 info!(target: "pith::mcp", server = self.config.name, why = failure.why, "not started");
                 let mut inner = self.inner();
                 inner.n_failures += 1;
-                inner.retry_at = pause_after(inner.n_failures).map(|pause| Instant::now() + pause);
+                // Whoever did not say what a server needs is not asked again until somebody wants that.
+                let pause = pause_after(inner.n_failures).filter(|_| failure.state != State::NeedsInput);
+                inner.retry_at = pause.map(|pause| Instant::now() + pause);
                 self.enter(&mut inner, failure.state, Some(failure.why));
             }
         }

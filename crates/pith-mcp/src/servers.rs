@@ -17,11 +17,12 @@ use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::answers::Answers;
 use crate::cache::Cache;
 use crate::config::{Exposure, Given, Lifecycle, Places, Read, Registered, ServerConfig, is_same, read_all, read_host};
 use crate::launch::Launch;
 use crate::names::name_all;
-use crate::questions::Ask;
+use crate::questions::User;
 use crate::resources::{self, ResourceTool};
 use crate::sampling::Sample;
 use crate::server::{NeedsStart, Server, Wanted};
@@ -47,7 +48,7 @@ pub struct Options {
     /// Is told whenever the state of a server has changed.
     pub report: Arc<dyn Fn(McpServerState) + Send + Sync>,
     /// Who answers questions of servers, if anybody does.
-    pub ask: Option<Ask>,
+    pub user: Option<Arc<dyn User>>,
     /// Asks the session's model, if there is a session.
     pub sample: Option<Sample>,
     /// Further directories that the session works in.
@@ -99,6 +100,8 @@ pub struct Shared {
     jobs: Arc<Jobs>,
     output_dir: Arc<OutputDir>,
     updates: Updates,
+    /// What the user has said that servers need.
+    answers: Arc<Answers>,
     collection: Mutex<Collection>,
 }
 
@@ -121,6 +124,7 @@ impl Servers {
             jobs: Arc::new(Jobs::new(options.supervisor.clone(), false)),
             output_dir: Arc::new(OutputDir::below(options.temp.clone())),
             updates: Updates { report: options.report.clone(), version: Arc::default() },
+            answers: Arc::default(),
             collection: Mutex::new(Collection { cwd: options.places.cwd.clone(), ..Collection::default() }),
             options,
         };
@@ -251,7 +255,8 @@ impl Servers {
             hidden: (shared.options.hidden)(),
             secrets: shared.options.secrets.clone(),
             sign_ins: shared.options.places.agent_dir.path().join("mcp-auth.json"),
-            ask: shared.options.ask.clone(),
+            user: shared.options.user.clone(),
+            answers: shared.answers.clone(),
             sample: shared.options.sample.clone(),
             cwd,
             additional_roots: shared.options.additional_roots.clone(),

@@ -120,8 +120,10 @@ impl McpTool {
         self.server.count_call();
         let mut reports = Reports { update: context.update.clone(), last: None };
         let trace = context.trace.as_deref();
-        let called = connection.call(&self.tool, arguments, trace, &context.cancel, |step| reports.pass(&step)).await;
-        *usage = connection.take_usage();
+        let caller = self.server.caller(Some(context.call_id.clone()));
+        let report = |step| reports.pass(&step);
+        let called = connection.call(&caller, &self.tool, arguments, trace, &context.cancel, report).await;
+        *usage = caller.inputs.take_usage();
         called.map_err(|error| self.server.explain(&error))
     }
 }

@@ -204,7 +204,14 @@ pub enum UiMethod {
         timeout: Option<u64>,
         /// The page that a yes opens; the message names it, too. Frames do not carry it.
         #[serde(skip)]
-        page: Option<String>,
+        page: Option<Page>,
+    },
+    /// All fields of a form at once, as a JSON schema of an object. No frame has this method: only those who show whole
+    /// forms are asked. The answer is the JSON of the object, or a refusal (`Confirmed(false)`).
+    #[serde(skip)]
+    Form {
+        message: String,
+        schema: Value,
     },
     Input {
         title: String,
@@ -245,6 +252,14 @@ pub enum UiMethod {
     SetEditorText {
         text: String,
     },
+}
+
+/// A page that the user is asked to open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// What whoever asked calls it, to say later that it has done its work.
+    pub id: String,
+    pub url: String,
 }
 
 /// A tool call handed to the host, and its withdrawal.

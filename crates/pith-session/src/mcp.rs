@@ -11,7 +11,7 @@ use pith_agent::{BoxFuture, Tool, Turn};
 use pith_config::Diagnostic;
 use pith_ext::registry::McpServerInfo;
 use pith_protocol::answers::{McpServer, McpServerState};
-use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use pith_protocol::host::{UiAnswer, UiRequest};
 use pith_protocol::{AssistantMessage, Event, ImageBlock};
 use pith_resources::{CommandEntry, Origin, Scope, SourceInfo};
 use serde_json::{Map, Value};
@@ -121,9 +121,11 @@ pub enum FromMcp {
     /// The state of a server has changed.
     State(McpServerState),
     /// A server wants to know something of the user.
-    Question { id: String, dialog: UiMethod, answer: oneshot::Sender<UiAnswer> },
+    Question { request: UiRequest, answer: oneshot::Sender<UiAnswer> },
     /// The server no longer waits for the answer.
     Withdrawn { id: String },
+    /// A page that the user opened for a server has done its work.
+    PageDone { id: String },
     /// A server asks the session's model. The receiver is dropped when it no longer waits.
     Sample { request: McpSample, answer: oneshot::Sender<Result<AssistantMessage, String>> },
 }
@@ -325,8 +327,9 @@ impl Session {
     pub(crate) fn on_mcp(&mut self, message: FromMcp) {
         match message {
             FromMcp::State(update) => self.on_mcp_update(&update),
-            FromMcp::Question { id, dialog, answer } => self.open_dialog(UiRequest::new(id, dialog), answer.into()),
+            FromMcp::Question { request, answer } => self.open_dialog(request, answer.into()),
             FromMcp::Withdrawn { id } => self.withdraw_dialog(id),
+            FromMcp::PageDone { id } => self.out.page_done(&id),
             FromMcp::Sample { request, answer } => self.sample(request, answer),
         }
     }

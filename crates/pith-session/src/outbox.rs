@@ -36,6 +36,10 @@ pub trait Outbox: Send {
     /// Sends a question or a display change of an extension. Does nothing where there is no host to answer.
     fn ui_request(&mut self, _request: &UiRequest) {}
 
+    /// Tells that a page which a dialog asked the user to open has done its work. Does nothing where hosts have no word
+    /// for that.
+    fn page_done(&mut self, _id: &str) {}
+
     /// Starts an answer of the model: sends `message_start`; pieces follow through `stream` until the `MessageEnd`
     /// event.
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage);

@@ -66,6 +66,7 @@ impl Embedded {
             ask: None,
             supervisor: self.program.map(Supervisor::at),
             additional_roots: Vec::new(),
+            shows_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         };

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use super::oauth::OAuth;
+use super::prompted::Prompted;
 use super::sources::{Source, TimeoutUnit};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -50,6 +51,8 @@ pub struct ServerConfig {
     pub sampling: SamplingConsent,
     /// Tools whose calls the user has approved in advance.
     pub approved: Vec<String>,
+    /// What the user is asked for, of all that its file names.
+    pub prompted: Vec<Prompted>,
     /// Keys nobody here knows.
     pub unknown: Vec<String>,
     /// What could not be used and is not worth refusing the entry for.
@@ -225,6 +228,7 @@ impl Entry<'_> {
             protocol: self.protocol()?,
             sampling: self.sampling(source)?,
             approved: self.approved(source)?,
+            prompted: Vec::new(),
             unknown,
             notes: self.notes,
         })

@@ -81,9 +81,9 @@ impl Program {
         }
     }
 
-    /// Reads the program's servers as entries of pith; nothing if there is no such file.
-    pub fn entries(self, file: &Path) -> Result<Map<String, Value>, String> {
-        let Some(mut document) = self.read(file)? else { return Ok(Map::new()) };
+    /// Returns the program's servers as entries of pith; none without a document.
+    pub fn entries(self, document: Option<Value>) -> Result<Map<String, Value>, String> {
+        let Some(mut document) = document else { return Ok(Map::new()) };
         let key = match self {
             Program::VsCode => "servers",
             Program::Codex => "mcp_servers",
@@ -98,7 +98,8 @@ impl Program {
         Ok(servers.into_iter().map(|(name, entry)| (name, self.converted(entry))).collect())
     }
 
-    fn read(self, file: &Path) -> Result<Option<Value>, String> {
+    /// Reads the program's file, if there is one.
+    pub fn document(self, file: &Path) -> Result<Option<Value>, String> {
         if self != Program::Codex {
             return document::read(file);
         }
@@ -180,7 +181,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join(if program == Program::Codex { "config.toml" } else { "config.json" });
         std::fs::write(&file, text).expect("written");
-        program.entries(&file).map(Value::Object)
+        program.entries(program.document(&file)?).map(Value::Object)
     }
 
     #[test]
@@ -234,7 +235,8 @@ mod tests {
     fn what_cannot_be_read_is_said() {
         assert!(entries(Program::Codex, "a = ").is_err());
         assert_eq!(entries(Program::OpenCode, r#"{"mcp": []}"#), Err("mcp: expected an object".to_owned()));
-        assert_eq!(Program::Codex.entries(Path::new("/nowhere/config.toml")), Ok(Map::new()));
+        assert_eq!(Program::Codex.document(Path::new("/nowhere/config.toml")), Ok(None));
+        assert_eq!(Program::Codex.entries(None), Ok(Map::new()));
         assert_eq!(Program::named("codex"), Ok(Program::Codex));
         assert!(Program::named("emacs").expect_err("unknown").ends_with("got \"emacs\""));
     }

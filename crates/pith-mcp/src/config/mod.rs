@@ -5,6 +5,7 @@ mod fields;
 mod imports;
 mod known;
 mod oauth;
+mod prompted;
 mod registered;
 mod sources;
 mod values;
@@ -15,6 +16,7 @@ pub use entry::{
 pub use imports::Program as ImportedProgram;
 pub use known::KnownServers;
 pub use oauth::OAuth;
+pub use prompted::Prompted;
 pub use registered::{Registered, RegisteredServer};
 pub use sources::{Given, Places, Read, Source, TimeoutUnit, is_same, read_all, read_host};
 pub use values::{Resolved, Unresolved, Variables, resolve};

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::entry::{ServerConfig, read_entry};
 use super::imports::Program as ImportedProgram;
 use super::known::KnownServers;
+use super::prompted::{Prompted, read_prompted};
 use super::registered::Registered;
 
 /// The code of findings about configuration.
@@ -149,15 +150,15 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
     for file in places.project_files() {
         let Some(entries) = reading.entries(&file) else { continue };
         if !is_trusted {
-            reading.untrusted(&file.path, &entries);
+            reading.untrusted(&file.path, &entries.servers);
             continue;
         }
-        for (name, value) in entries {
+        for (name, value) in entries.servers {
             if overrides_only(&value) {
                 overrides.push((name, value, file.path.clone()));
                 continue;
             }
-            let Some(server) = reading.entry(&name, &value, &file) else { continue };
+            let Some(server) = reading.entry(&name, &value, &file, &entries.prompted) else { continue };
             if is_approved || known.knows(&server) {
                 if is_approved {
                     reading.read.accepted.push(server.clone());
@@ -169,10 +170,11 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
         }
     }
     for file in places.user_files() {
-        for (name, value) in reading.entries(&file).into_iter().flatten() {
+        let Some(entries) = reading.entries(&file) else { continue };
+        for (name, value) in entries.servers {
             let changed = overrides.iter().find(|(other, ..)| is_same(other, &name));
             let value = changed.map_or_else(|| value.clone(), |(_, changes, _)| overridden(&value, changes));
-            if let Some(server) = reading.entry(&name, &value, &file) {
+            if let Some(server) = reading.entry(&name, &value, &file, &entries.prompted) {
                 reading.add(server);
             }
         }
@@ -186,7 +188,7 @@ pub fn read_all(places: &Places, given: &Given, is_trusted: bool) -> Read {
     for server in &given.registered.servers {
         let path = server.extension.clone();
         let file = ConfigFile { path, source: Source::Extension, unit: TimeoutUnit::Seconds };
-        if let Some(server) = reading.entry(&server.name, &server.entry, &file) {
+        if let Some(server) = reading.entry(&server.name, &server.entry, &file, &[]) {
             reading.add(server);
         }
     }
@@ -228,6 +230,13 @@ fn overridden(entry: &Value, changes: &Value) -> Value {
     entry
 }
 
+/// What a file has.
+#[derive(Default)]
+struct Entries {
+    servers: Map<String, Value>,
+    prompted: Vec<Prompted>,
+}
+
 #[derive(Default)]
 struct Reading {
     read: Read,
@@ -255,8 +264,9 @@ impl Reading {
         let file = ConfigFile { path: path.clone(), source: Source::Flag, unit };
         match read {
             Ok(Some(value)) => {
-                for (name, value) in self.servers_of(&path, value).unwrap_or_default() {
-                    if let Some(server) = self.entry(&name, &value, &file) {
+                let entries = self.servers_of(&path, value).unwrap_or_default();
+                for (name, value) in entries.servers {
+                    if let Some(server) = self.entry(&name, &value, &file, &entries.prompted) {
                         self.add(server);
                     }
                 }
@@ -267,7 +277,7 @@ impl Reading {
     }
 
     /// The entries of a file; `None` if there is none.
-    fn entries(&mut self, file: &ConfigFile) -> Option<Map<String, Value>> {
+    fn entries(&mut self, file: &ConfigFile) -> Option<Entries> {
         match document::read(&file.path) {
             Ok(value) => self.servers_of(&file.path, value?),
             Err(why) => {
@@ -277,7 +287,8 @@ impl Reading {
         }
     }
 
-    fn servers_of(&mut self, path: &Path, value: Value) -> Option<Map<String, Value>> {
+    fn servers_of(&mut self, path: &Path, value: Value) -> Option<Entries> {
+        let prompted = self.prompted(path, &value);
         let found = match value {
             Value::Object(mut object) => {
                 let key = if object.contains_key("mcpServers") { "mcpServers" } else { "servers" };
@@ -289,7 +300,7 @@ impl Reading {
             }
         };
         match found? {
-            (_, Value::Object(servers)) => Some(servers),
+            (_, Value::Object(servers)) => Some(Entries { servers, prompted }),
             (key, other) => {
                 self.warn(path, format!("{key}: expected an object, got {}", type_name(&other)));
                 None
@@ -297,7 +308,14 @@ impl Reading {
         }
     }
 
-    fn entry(&mut self, name: &str, value: &Value, file: &ConfigFile) -> Option<ServerConfig> {
+    /// What a file says that users are asked for.
+    fn prompted(&mut self, path: &Path, document: &Value) -> Vec<Prompted> {
+        let (prompted, problems) = read_prompted(document);
+        problems.into_iter().for_each(|problem| self.warn(path, problem));
+        prompted
+    }
+
+    fn entry(&mut self, name: &str, value: &Value, file: &ConfigFile, prompted: &[Prompted]) -> Option<ServerConfig> {
         match read_entry(name, value, file.source, file.unit) {
             Ok(server) => {
                 for note in &server.notes {
@@ -307,7 +325,10 @@ impl Reading {
                     let keys = server.unknown.join(", ");
                     self.warn(&file.path, format!("server \"{name}\": unknown keys are ignored: {keys}"));
                 }
-                Some(ServerConfig { path: Some(file.path.clone()), ..server })
+                let text = value.to_string();
+                let is_used = |prompted: &&Prompted| text.contains(&format!("${{input:{}}}", prompted.id));
+                let prompted = prompted.iter().filter(is_used).cloned().collect();
+                Some(ServerConfig { path: Some(file.path.clone()), prompted, ..server })
             }
             Err(error) => {
                 self.warn(&file.path, error.to_string());
@@ -336,13 +357,16 @@ impl Reading {
 
     fn import(&mut self, program: ImportedProgram, places: &Places) {
         let path = program.file(&places.environment);
-        let entries = match program.entries(&path) {
-            Ok(entries) => entries,
+        let (entries, prompted) = match program.document(&path).and_then(|document| {
+            let prompted = document.as_ref().map_or_else(Vec::new, |document| self.prompted(&path, document));
+            Ok((program.entries(document)?, prompted))
+        }) {
+            Ok(read) => read,
             Err(why) => return self.read.diagnostics.push(Diagnostic::error(MCP_CONFIG, &path, why)),
         };
         let file = ConfigFile { path, source: Source::User, unit: program.unit() };
         for (name, value) in entries {
-            if let Some(server) = self.entry(&name, &value, &file) {
+            if let Some(server) = self.entry(&name, &value, &file, &prompted) {
                 self.add(server);
             }
         }

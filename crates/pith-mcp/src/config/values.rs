@@ -1,6 +1,7 @@
 //! Variables and commands in configured texts, resolved when the server starts and never before.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::Path;
 
 use pith_config::Environment;
 
@@ -9,7 +10,8 @@ use pith_config::Environment;
 pub enum Unresolved {
     #[error("needs variable {0}")]
     Variable(String),
-    #[error("needs input {0}: set the variable {0}")]
+    /// The id of something that the user has to say.
+    #[error("needs input {0}")]
     Input(String),
 }
 
@@ -18,6 +20,8 @@ pub struct Variables<'a> {
     pub environment: &'a Environment,
     /// The session's directory.
     pub cwd: &'a Path,
+    /// What is known of `${input:ID}`.
+    pub inputs: &'a HashMap<String, String>,
 }
 
 /// A text with its variables replaced, or the command whose output is the value.
@@ -66,11 +70,6 @@ impl Variables<'_> {
         Ok(replaced)
     }
 
-    /// Replaces the variables of a path and its leading `~/`.
-    pub fn path(&self, text: &str) -> Result<PathBuf, Unresolved> {
-        Ok(self.environment.expand(&self.replace(text)?))
-    }
-
     fn value(&self, inside: &str) -> Result<String, Unresolved> {
         match inside {
             "workspaceFolder" => return Ok(self.cwd.to_string_lossy().into_owned()),
@@ -78,8 +77,7 @@ impl Variables<'_> {
             _ => {}
         }
         if let Some(id) = inside.strip_prefix("input:") {
-            let variable = id.to_uppercase().replace(['-', '.', ' '], "_");
-            return self.environment.get(&variable).ok_or(Unresolved::Input(variable));
+            return self.inputs.get(id).cloned().ok_or_else(|| Unresolved::Input(id.to_owned()));
         }
         let inside = inside.strip_prefix("env:").unwrap_or(inside);
         let (name, default) = match inside.split_once(":-") {
@@ -100,8 +98,9 @@ mod tests {
     use super::*;
 
     fn resolved(text: &str) -> Result<Resolved, Unresolved> {
-        let environment = Environment::of("/home/u", [("TOKEN", "secret"), ("GITHUB_KEY", "gk")]);
-        resolve(text, &Variables { environment: &environment, cwd: Path::new("/project") })
+        let environment = Environment::of("/home/u", [("TOKEN", "secret")]);
+        let inputs = HashMap::from([("github-key".to_owned(), "${TOKEN}".to_owned())]);
+        resolve(text, &Variables { environment: &environment, cwd: Path::new("/project"), inputs: &inputs })
     }
 
     #[test]
@@ -115,7 +114,7 @@ mod tests {
         check("$env:TOKEN", "secret");
         check("${NONE:-a:-b}", "a:-b");
         check("${TOKEN:-other}", "secret");
-        check("${input:github-key}", "gk");
+        check("${input:github-key}", "${TOKEN}");
         check("${workspaceFolder}/x ${userHome}", "/project/x /home/u");
         check("open ${TOKEN", "open ${TOKEN");
         check("!!literal", "!literal");
@@ -125,7 +124,7 @@ mod tests {
     fn what_is_not_set_is_named() {
         assert_eq!(resolved("a ${NONE}"), Err(Unresolved::Variable("NONE".to_owned())));
         assert_eq!(resolved("$env:NONE"), Err(Unresolved::Variable("NONE".to_owned())));
-        assert_eq!(resolved("${input:none}"), Err(Unresolved::Input("NONE".to_owned())));
+        assert_eq!(resolved("${input:none}"), Err(Unresolved::Input("none".to_owned())));
         assert_eq!(resolved("!pass show x"), Ok(Resolved::Command("pass show x".to_owned())));
     }
 }

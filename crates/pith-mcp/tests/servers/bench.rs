@@ -4,14 +4,35 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_agent::{BoxFuture, Tool, ToolContext, ToolOutput};
 use pith_ai::Web;
 use pith_config::{AgentDir, Environment, Layout};
 use pith_mcp::config::{Given, Places};
-use pith_mcp::{Ask, Options, Sample, Servers, State};
+use pith_mcp::{Options, Sample, Servers, State, User};
+use pith_protocol::host::{UiAnswer, UiMethod};
 use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+
+/// Makes a user of a function that is given every dialog and the call it belongs to.
+pub fn user<F>(ask: F) -> Arc<dyn User>
+where
+    F: Fn(UiMethod, Option<&str>) -> BoxFuture<'static, UiAnswer> + Send + Sync + 'static,
+{
+    struct Asked<F>(F);
+    impl<F: Fn(UiMethod, Option<&str>) -> BoxFuture<'static, UiAnswer> + Send + Sync> User for Asked<F> {
+        fn ask(&self, dialog: UiMethod, call: Option<&str>) -> BoxFuture<'static, UiAnswer> {
+            (self.0)(dialog, call)
+        }
+
+        fn sees_forms(&self) -> bool {
+            false
+        }
+
+        fn page_done(&self, _id: &str) {}
+    }
+    Arc::new(Asked(ask))
+}
 
 pub struct Bench {
     pub directory: tempfile::TempDir,
@@ -36,12 +57,17 @@ impl Bench {
     }
 
     /// A session with a user who answers questions.
-    pub fn asking(directory: tempfile::TempDir, servers: Value, ask: Option<Ask>) -> Bench {
-        Bench::sampling(directory, servers, ask, None)
+    pub fn asking(directory: tempfile::TempDir, servers: Value, user: Option<Arc<dyn User>>) -> Bench {
+        Bench::sampling(directory, servers, user, None)
     }
 
     /// A session with a model that answers servers.
-    pub fn sampling(directory: tempfile::TempDir, servers: Value, ask: Option<Ask>, sample: Option<Sample>) -> Bench {
+    pub fn sampling(
+        directory: tempfile::TempDir,
+        servers: Value,
+        user: Option<Arc<dyn User>>,
+        sample: Option<Sample>,
+    ) -> Bench {
         let path = std::env::var("PATH").expect("a PATH");
         let environment = Environment::of(
             directory.path(),
@@ -62,7 +88,7 @@ impl Bench {
             sandbox: pith_tools::sandbox::CurrentSandbox::default(),
             supervisor: Some(Supervisor { program: program().into(), argument: SUPERVISOR_ARGUMENT.into() }),
             report: Arc::new(|_| {}),
-            ask,
+            user,
             sample,
             additional_roots: vec!["/srv/more things".into()],
             startup_wait: Duration::from_secs(600),

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use pith_mcp::{Ask, Sample, SampleRequest, State};
+use pith_mcp::{Sample, SampleRequest, State, User};
 use pith_protocol::host::{UiAnswer, UiMethod};
 use pith_protocol::{AssistantMessage, Block, StopReason, Usage};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, entry, text};
+use crate::bench::{self, Bench, entry, text};
 
 /// A session whose model answers "4", and what it was asked.
-fn sampling(behaviour: &str, consent: Value, ask: Option<Ask>) -> (Bench, Arc<Mutex<Vec<SampleRequest>>>) {
+fn sampling(behaviour: &str, consent: Value, ask: Option<Arc<dyn User>>) -> (Bench, Arc<Mutex<Vec<SampleRequest>>>) {
     let asked: Arc<Mutex<Vec<SampleRequest>>> = Arc::default();
     let seen = asked.clone();
     let sample: Sample = Arc::new(move |request| {
@@ -31,10 +31,10 @@ fn sampling(behaviour: &str, consent: Value, ask: Option<Ask>) -> (Bench, Arc<Mu
 }
 
 /// A user who answers whether servers may ask the model, and what was shown to them.
-fn user(answer: bool) -> (Ask, Arc<Mutex<Vec<UiMethod>>>) {
+fn user(answer: bool) -> (Arc<dyn User>, Arc<Mutex<Vec<UiMethod>>>) {
     let shown: Arc<Mutex<Vec<UiMethod>>> = Arc::default();
     let seen = shown.clone();
-    let ask: Ask = Arc::new(move |dialog| {
+    let ask = bench::user(move |dialog, _| {
         seen.lock().expect("no panic").push(dialog);
         Box::pin(async move { UiAnswer::Confirmed(answer) })
     });

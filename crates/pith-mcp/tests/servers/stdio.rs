@@ -119,7 +119,7 @@ async fn what_is_missing_before_the_start_is_named() {
     check(json!({"command": "no-such-program-anywhere"}), State::Failed, "No such file").await;
     check(json!({"command": program(), "cwd": "none"}), State::Failed, "there is no directory").await;
     check(json!({"command": program(), "env": {"A": "${NOT_SET}"}}), State::Failed, "needs variable NOT_SET").await;
-    check(json!({"command": program(), "args": ["${input:key}"]}), State::NeedsInput, "needs input KEY").await;
+    check(json!({"command": program(), "args": ["${input:key}"]}), State::NeedsInput, "needs input key").await;
     check(json!({"command": program(), "env": {"A": "!exit 3"}}), State::Failed, "the command for a value failed")
         .await;
 }

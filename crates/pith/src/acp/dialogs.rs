@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use pith_acp::acp::{
-    CreateElicitationRequest, RequestPermissionRequest, SessionUpdate, ToolCall, ToolCallId, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields,
+    CreateElicitationRequest, ElicitationSessionScope, RequestPermissionRequest, SessionUpdate, ToolCall, ToolCallId,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
-use pith_acp::dialog::{Choice, about_call, about_card, card, chosen, filled_in, form, opened, page};
+use pith_acp::dialog::{
+    Choice, about_call, about_card, card, chosen, filled_in, form, opened, page, whole_answer, whole_form,
+};
 use pith_acp::permission::{self, Answer};
-use pith_protocol::host::{UiAnswer, UiMethod, UiRequest};
+use pith_protocol::host::{Page, UiAnswer, UiMethod, UiRequest};
 use pith_protocol::permissions::{OptionId, PermissionFrame};
 use pith_protocol::{HostReply, Inbound};
 use serde_json::Value;
@@ -33,6 +35,8 @@ pub struct Dialogs {
 /// How the user is asked.
 enum Question {
     Form(CreateElicitationRequest),
+    /// The form of an MCP server.
+    WholeForm(CreateElicitationRequest),
     /// Whether the user opens a page.
     Page(CreateElicitationRequest),
     /// About a call that exists only for the question.
@@ -52,6 +56,7 @@ impl Dialogs {
             UiMethod::Confirm { .. } => "a question",
             UiMethod::Select { .. } => "a choice",
             UiMethod::Input { .. } | UiMethod::Editor { .. } => "text",
+            UiMethod::Form { .. } => "a form",
             UiMethod::Cancel { target_id } => return self.withdraw(target_id),
             // Notices are told by the outbox; nothing in an editor shows the rest.
             UiMethod::Notify { .. }
@@ -72,13 +77,20 @@ impl Dialogs {
     fn question(&self, request: &UiRequest) -> Option<Question> {
         let UiRequest { method, tool_call_id, .. } = request;
         let session = self.conversation.session_id();
-        if let UiMethod::Confirm { title, message, page: Some(url), .. } = method
-            && self.conversation.client.opens_pages()
-        {
-            let asked = format!("{title}\n\n{message}");
-            return Some(Question::Page(page(&session, &request.id, url, asked)));
-        }
-        let call = tool_call_id.as_deref().and_then(|id| lock(&self.conversation.translator).live_call(id));
+        let scope =
+            ElicitationSessionScope::new(session.clone()).tool_call_id(tool_call_id.clone().map(ToolCallId::new));
+        let decided_call = match method {
+            UiMethod::Form { message, schema } => return whole_form(scope, message, schema).map(Question::WholeForm),
+            UiMethod::Confirm { title, message, page: Some(Page { id, url }), .. } => {
+                if self.conversation.client.opens_pages() {
+                    let asked = format!("{title}\n\n{message}");
+                    return Some(Question::Page(page(scope, &self.conversation.page_id(id), url, asked)));
+                }
+                None
+            }
+            _ => tool_call_id.as_deref(),
+        };
+        let call = decided_call.and_then(|id| lock(&self.conversation.translator).live_call(id));
         if let Some(permission) = call.and_then(|call| about_call(&session, call, method)) {
             return Some(Question::Permission(permission));
         }
@@ -174,6 +186,10 @@ impl Question {
                 let answer = requests.ask(ELICITATION, &request).await.map_or(UiAnswer::Cancelled, opened);
                 return Choice::Answer(answer);
             }
+            Question::WholeForm(request) => {
+                let answer = requests.ask(ELICITATION, &request).await.map_or(UiAnswer::Cancelled, whole_answer);
+                return Choice::Answer(answer);
+            }
             Question::Form(request) => (requests.ask(ELICITATION, &request).await, true),
             Question::Permission(request) => (requests.ask(PERMISSION, &request).await, false),
             Question::Card(card, request) => {
@@ -213,7 +229,8 @@ fn title(method: &UiMethod) -> &str {
         UiMethod::Select { title, .. }
         | UiMethod::Confirm { title, .. }
         | UiMethod::Input { title, .. }
-        | UiMethod::Editor { title, .. } => title,
+        | UiMethod::Editor { title, .. }
+        | UiMethod::Form { message: title, .. } => title,
         _ => "",
     }
 }

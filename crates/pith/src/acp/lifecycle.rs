@@ -192,9 +192,9 @@ impl Agent {
 
     async fn open(self: &Rc<Self>, wanted: Wanted, which: Which<'_>, shown: Shown) -> Result<Opened, Error> {
         let servers = servers::configuration(&wanted.mcp_servers)?;
-        let request = self.launch.request(wanted, which)?;
-        let roots = request.additional_roots.clone();
         let client = self.client();
+        let request = self.launch.request(wanted, which, &client)?;
+        let roots = request.additional_roots.clone();
         let (notices, heard) = mpsc::unbounded_channel();
         let mut parts = None;
         let seat = self.hub.open(request, |opened| {

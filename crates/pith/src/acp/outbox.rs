@@ -27,6 +27,8 @@ pub enum Notice {
     Happened(Notable),
     /// An extension asks the user.
     Asked(UiRequest),
+    /// A page that the user opened has done its work.
+    PageDone { id: String },
     /// The state of an MCP server has changed.
     ServerChanged { name: String, state: String },
     /// The model calls a tool of the editor, or no longer waits for it.
@@ -152,6 +154,10 @@ impl Outbox for AcpOutbox {
             own_events::tell_display(&request.method, &self.out.channel);
         }
         let _ = self.out.notices.send(Notice::Asked(request.clone()));
+    }
+
+    fn page_done(&mut self, id: &str) {
+        let _ = self.out.notices.send(Notice::PageDone { id: id.to_owned() });
     }
 
     fn permission(&mut self, frame: &PermissionFrame) {

@@ -1,6 +1,6 @@
-//! A sign-in to an MCP server, on a page that the editor opens for its user.
+//! Pages that the editor opens for its user: those that MCP servers name, and those of a sign-in to one.
 
-use pith_acp::acp::{CompleteElicitationNotification, Error};
+use pith_acp::acp::{CompleteElicitationNotification, ElicitationSessionScope, Error};
 use pith_acp::dialog::{opened, page};
 use pith_protocol::commands::McpLogin;
 use pith_protocol::host::UiAnswer;
@@ -19,7 +19,12 @@ impl Conversation {
         }
         let id = format!("pith-sign-in-{}", uuid::Uuid::new_v4());
         self.sign_ins.borrow_mut().insert(server.to_owned(), id.clone());
-        let request = page(&self.session_id(), &id, &url, format!("Sign in to the MCP server {server}"));
+        let request = page(
+            ElicitationSessionScope::new(self.session_id()),
+            &id,
+            &url,
+            format!("Sign in to the MCP server {server}"),
+        );
         let answer = self.requests.ask("elicitation/create", &request).await;
         match answer.map_or(UiAnswer::Cancelled, opened) {
             UiAnswer::Confirmed(true) => Ok(format!("{server} is started when you have signed in.")),
@@ -28,6 +33,16 @@ impl Conversation {
                 Ok(format!("Nobody signs in to {server}."))
             }
         }
+    }
+
+    /// Called when a server says that a page of its has done its work.
+    pub fn page_done(&self, id: &str) {
+        self.requests.notify("elicitation/complete", &CompleteElicitationNotification::new(self.page_id(id)));
+    }
+
+    /// Names a page of a server so that no other session's is called the same.
+    pub fn page_id(&self, id: &str) -> String {
+        format!("{}/{id}", self.session_id())
     }
 
     /// Called when the state of a server has changed: the editor is told that a page has done its work.

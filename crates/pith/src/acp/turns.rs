@@ -234,6 +234,7 @@ impl Turns {
             Notice::Happened(Notable::TodosCleared) => self.conversation.tell_plan().await,
             Notice::Happened(Notable::CommandsChanged) => self.conversation.tell_commands().await,
             Notice::Asked(request) => self.dialogs.take(request).await,
+            Notice::PageDone { id } => self.conversation.page_done(&id),
             Notice::ServerChanged { name, state } => {
                 self.conversation.server_changed(&name, &state);
                 if state == "ready" {

@@ -74,6 +74,10 @@ impl<O: Outbox> Outbox for SeatOutbox<O> {
         self.inner.ui_request(request);
     }
 
+    fn page_done(&mut self, id: &str) {
+        self.inner.page_done(id);
+    }
+
     fn open_answer(&mut self, mode: StreamUpdates, start: &AssistantMessage) {
         self.inner.open_answer(mode, start);
     }

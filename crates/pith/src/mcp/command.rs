@@ -172,7 +172,7 @@ async fn test(servers: &Servers, name: &str, call: Option<(String, Map<String, V
             let total = step.total.map(|total| format!("/{total}")).unwrap_or_default();
             warn(&format!("progress {}{total} {}", step.progress, step.message.unwrap_or_default()));
         };
-        match connection.call(&tool, arguments, None, &CancellationToken::new(), report).await {
+        match connection.call(&server.caller(None), &tool, arguments, None, &CancellationToken::new(), report).await {
             Ok(result) => {
                 code = u8::from(result.get("isError") == Some(&Value::Bool(true)));
                 let result = serde_json::to_string_pretty(&result)?;

@@ -33,7 +33,10 @@ pub fn import(
     is_dry: bool,
 ) -> anyhow::Result<Vec<String>> {
     let theirs = program.file(environment);
-    let entries = program.entries(&theirs).map_err(|why| anyhow::anyhow!("{}: {why}", theirs.display()))?;
+    let entries = program
+        .document(&theirs)
+        .and_then(|document| program.entries(document))
+        .map_err(|why| anyhow::anyhow!("{}: {why}", theirs.display()))?;
     let present = names(file)?;
     let mut lines = Vec::new();
     for (name, entry) in entries {

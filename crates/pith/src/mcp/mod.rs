@@ -27,11 +27,14 @@ use crate::project::Project;
 
 pub use command::run;
 
-/// Whether somebody can be asked what servers want to know.
+/// Whether somebody can be asked what servers want to know, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    Present,
     Absent,
+    /// Sees one dialog after the other.
+    Dialogs,
+    /// Sees whole forms, too.
+    Forms,
 }
 
 /// The servers, as the session uses them.
@@ -61,7 +64,7 @@ pub fn setup(cli: &Cli, surroundings: Surroundings<'_>) -> McpSetup {
         web: web.patient(),
         // A session that has ended needs to know nothing.
         report: Arc::new(move |state| drop(states.send(FromMcp::State(state)))),
-        ask: (user == User::Present).then(|| questions::ask(to_session.clone())),
+        user: questions::user(user, to_session.clone()),
         sample: Some(questions::sample(to_session)),
         additional_roots,
         startup_wait: settings.mcp.startup_wait,
@@ -97,7 +100,7 @@ fn options(
         supervisor: oversight.supervisor,
         sandbox: oversight.sandbox,
         report: Arc::new(|_| {}),
-        ask: None,
+        user: None,
         sample: None,
         additional_roots: Vec::new(),
         startup_wait: pith_config::settings::Mcp::default().startup_wait,

@@ -215,7 +215,8 @@ fn text(method: &UiMethod) -> String {
         | UiMethod::SetStatus { .. }
         | UiMethod::SetWidget { .. }
         | UiMethod::SetTitle { .. }
-        | UiMethod::SetEditorText { .. } => String::new(),
+        | UiMethod::SetEditorText { .. }
+        | UiMethod::Form { .. } => String::new(),
     }
 }
 

@@ -69,6 +69,8 @@ pub struct OpenRequest {
     pub supervisor: Option<Supervisor>,
     /// Directories that file tools may use beside the working directory, where settings confine them.
     pub additional_roots: Vec<PathBuf>,
+    /// Whether the host shows its user a whole form.
+    pub shows_forms: bool,
     /// Whether commands may put another session in the place of this one.
     pub is_replaceable: bool,
     /// How long the host may take to say whether a project is trusted; `None` sets no limit.
@@ -110,6 +112,7 @@ impl OpenRequest {
             ask: None,
             supervisor: Supervisor::this_program().ok(),
             additional_roots: Vec::new(),
+            shows_forms: false,
             is_replaceable: true,
             trust_answer_limit: Some(HOST_ANSWER_LIMIT),
         })
@@ -127,6 +130,7 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         ask,
         supervisor,
         additional_roots,
+        shows_forms,
         is_replaceable,
         trust_answer_limit,
     } = request;
@@ -220,7 +224,11 @@ pub async fn open(shared: &Shared, request: OpenRequest) -> anyhow::Result<Opene
         extension_flags,
         agent_dir,
         oversight,
-        user: if has_user { User::Present } else { User::Absent },
+        user: match (has_user, shows_forms) {
+            (false, _) => User::Absent,
+            (true, false) => User::Dialogs,
+            (true, true) => User::Forms,
+        },
         telemetry,
     })
 }

@@ -17,7 +17,9 @@ while read -r line; do
     *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
     *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}}]}' ;;
-    *'"id":"q1"'*) id=$call; result='{"content":[{"type":"text","text":"opened"}]}' ;;
+    *'"id":"q2"'*) id=$call; printf '%s' "$line" > "$0.form"; result='{"content":[{"type":"text","text":"filled"}]}' ;;
+    *'"form"'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q2","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","title":"Name"},"age":{"type":"integer","maximum":150},"kind":{"type":"string","enum":["a","b"],"enumNames":["Ay","Bee"]}},"required":["name"]}}}'; continue ;;
+    *'"id":"q1"'*) id=$call; printf '%s\n' '{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e1"}}'; result='{"content":[{"type":"text","text":"opened"}]}' ;;
     *'"page"'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"url","elicitationId":"e1","message":"Please pay","url":"https://pay.example.com/x"}}'; continue ;;
     *'"greet"'*) result='{"content":[{"type":"text","text":"Hello '"$WHO"'"}]}' ;;
     *) continue ;;
@@ -105,9 +107,55 @@ fn a_page_that_a_server_names_is_opened_by_the_editor() {
         "{page}"
     );
     editor.reply(&asked, json!({"action": "accept"}));
+    let complete = editor.host.wait(|frame| frame["method"] == "elicitation/complete");
+    assert_eq!(complete["params"]["elicitationId"], page["elicitationId"]);
     assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
     assert!(editor.server.requests()[1].body.to_string().contains("opened"));
     editor.finish();
+}
+
+/// Lets a server ask with its form, and returns what the editor was asked and what the server was answered.
+fn fill_in(capabilities: Value, mut fill: impl FnMut(&mut Editor, Value)) -> Value {
+    let turns = [Turn::call("mcp__shell__greet", json!({"what": "form"})), Turn::text("Filled.")];
+    let mut editor = Editor::with(turns, capabilities, |builder| builder);
+    editor.home.write_file("server.sh", SERVER);
+    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    let prompt = editor.send_prompt(&session, "fill");
+    let asked = editor.asked("elicitation/create");
+    assert_eq!(asked["params"]["sessionId"], json!(session));
+    fill(&mut editor, asked);
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    let got = editor.home.read_file("server.sh.form").expect("it was answered");
+    editor.finish();
+    serde_json::from_str::<Value>(&got).expect("JSON")["result"].clone()
+}
+
+#[test]
+fn an_editor_shows_the_whole_form_of_a_server() {
+    let forms = || json!({"elicitation": {"form": {}}});
+    let got = fill_in(forms(), |editor, asked| {
+        let form = &asked["params"];
+        assert_eq!((&form["mode"], &form["message"]), (&json!("form"), &json!("shell asks: Who?")));
+        assert!(form["toolCallId"].is_string(), "{form}");
+        let choices = json!([{"const": "a", "title": "Ay"}, {"const": "b", "title": "Bee"}]);
+        let properties = json!({"name": {"type": "string", "title": "Name"}, "age": {"type": "integer", "maximum": 150},
+            "kind": {"type": "string", "oneOf": choices}});
+        let schema = json!({"type": "object", "properties": properties, "required": ["name"]});
+        assert_eq!(form["requestedSchema"], schema);
+        // What does not fit is asked for again.
+        editor.reply(&asked, json!({"action": "accept", "content": {"name": "Ann", "age": 151}}));
+        let again = editor.asked("elicitation/create");
+        let message = again["params"]["message"].as_str().expect("a text");
+        assert!(message.starts_with("shell asks: Who?\n(") && message.contains("150"), "{message}");
+        editor.reply(&again, json!({"action": "accept", "content": {"name": "Ann", "age": 50}}));
+    });
+    assert_eq!(got, json!({"action": "accept", "content": {"name": "Ann", "age": 50}}));
+    for action in ["decline", "cancel"] {
+        let got = fill_in(forms(), |editor, asked| editor.reply(&asked, json!({"action": action})));
+        assert_eq!(got, json!({"action": action}));
+    }
 }
 
 #[test]
