@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use common::{Bench, eventually_async, is_alive, pids, run, text};
@@ -149,9 +151,9 @@ fn a_frozen_command_stands_still_and_goes_on() {
         eventually_async(LONG, "it runs", || pids(&bench.path("pids"), 1).is_some()).await;
         let shell = pids(&bench.path("pids"), 1).expect("it runs")[0];
         bench.workbench.jobs.freeze();
-        eventually_async(LONG, "it is stopped", || state(shell) == Some('T')).await;
+        eventually_async(LONG, "it is stopped", || is_frozen(shell)).await;
         bench.file("go", "");
-        assert_eq!(state(shell), Some('T'));
+        assert!(is_frozen(shell));
         bench.workbench.jobs.thaw();
         let output = call.await.expect("no panic");
         assert_eq!(text(&output), "gone on\n");
@@ -167,7 +169,7 @@ fn a_frozen_command_can_be_aborted() {
         eventually_async(LONG, "it runs", || pids(&bench.path("pids"), 1).is_some()).await;
         let shell = pids(&bench.path("pids"), 1).expect("it runs")[0];
         bench.workbench.jobs.freeze();
-        eventually_async(LONG, "it is stopped", || state(shell) == Some('T')).await;
+        eventually_async(LONG, "it is stopped", || is_frozen(shell)).await;
         bench.cancel.cancel();
         let output = call.await.expect("no panic");
         assert!(output.is_error && !is_alive(shell), "{output:?}");
@@ -196,8 +198,82 @@ fn a_command_that_is_started_while_others_are_frozen_begins_when_they_go_on() {
     });
 }
 
-/// The state of a process, as the kernel has it.
-fn state(pid: u32) -> Option<char> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.chars().next()
+/// Whether a process stands still: stopped by a signal, or in a cgroup that is frozen.
+fn is_frozen(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_stopped = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+    is_stopped || cgroup_of(pid).is_some_and(|cgroup| read(&cgroup.join("cgroup.events")).contains("frozen 1"))
+}
+
+/// The cgroup that pith has made for a process.
+fn cgroup_of(pid: u32) -> Option<PathBuf> {
+    let groups = read(Path::new(&format!("/proc/{pid}/cgroup")));
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned();
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(|root| Path::new(root).join(&path));
+    roots.into_iter().find(|cgroup| path.contains("pith-") && cgroup.join("cgroup.events").exists())
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn the_cgroup_of_a_frozen_command_is_gone_with_it() {
+    run(async {
+        let bench = Bench::new();
+        let command = "trap '' TERM; sleep 60 & echo $$ $! > pids; while :; do sleep 0.01; done";
+        let call = tokio::spawn(bench.start("bash", json!({ "command": command })));
+        eventually_async(LONG, "it runs", || read(&bench.path("pids")).split_whitespace().count() == 2).await;
+        let pids: Vec<u32> =
+            read(&bench.path("pids")).split_whitespace().map(|pid| pid.parse().expect("an id")).collect();
+        bench.workbench.jobs.freeze();
+        eventually_async(LONG, "it is stopped", || pids.iter().all(|pid| is_frozen(*pid))).await;
+        let Some(cgroup) = cgroup_of(pids[0]) else {
+            // This system lets nobody make a cgroup.
+            bench.cancel.cancel();
+            return drop(call.await);
+        };
+        assert_eq!(cgroup_of(pids[1]).as_ref(), Some(&cgroup));
+        bench.cancel.cancel();
+        call.await.expect("no panic");
+        assert!(pids.iter().all(|pid| !is_alive(*pid)));
+        eventually_async(LONG, "its cgroup is gone", || !cgroup.exists()).await;
+    });
+}
+
+/// Where cgroups can be made, if anywhere.
+fn cgroup_base() -> Option<PathBuf> {
+    let groups = read(Path::new("/proc/self/cgroup"));
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned();
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(|root| Path::new(root).join(&path));
+    let base = roots.into_iter().find(|root| root.join("cgroup.procs").exists())?;
+    let probe = base.join(format!("pith-test-{}", std::process::id()));
+    std::fs::create_dir(&probe).ok()?;
+    std::fs::remove_dir(&probe).expect("removed");
+    Some(base)
+}
+
+/// No limits are set here, because few systems have controllers to offer.
+#[test]
+fn a_command_begins_in_its_cgroup_which_is_gone_when_pith_is() {
+    let Some(base) = cgroup_base() else { return eprintln!("skipped: this system lets nobody make a cgroup") };
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a pair");
+    let supervisor = common::supervisor();
+    let mut child = std::process::Command::new(supervisor.program)
+        .arg(supervisor.argument)
+        .args(["end", "free", "empty", "start", "0,0,0"])
+        .arg(&base)
+        .args(["sh", "-c", "trap '' TERM; cat /proc/self/cgroup; echo; exec sleep 60"])
+        .stdin(std::os::fd::OwnedFd::from(theirs))
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("a supervisor");
+    let output = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let lines: Vec<String> = output.lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+    let name = format!("pith-{}-{}", std::process::id(), child.id());
+    assert!(lines.iter().any(|line| line.starts_with("0::") && line.ends_with(&name)), "{lines:?}");
+    assert!(base.join(&name).exists());
+    drop(ours);
+    child.wait().expect("its end");
+    assert!(!base.join(&name).exists());
 }

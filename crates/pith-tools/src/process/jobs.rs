@@ -227,6 +227,7 @@ impl Jobs {
             .arg(input.as_argument())
             .arg(start.as_argument())
             .arg(limits.as_argument())
+            .arg(limits.cgroup_directory().unwrap_or_default())
             .arg(command.program)
             .args(command.arguments)
             .current_dir(command.cwd)

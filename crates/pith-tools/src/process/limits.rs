@@ -2,13 +2,15 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit};
+use rustix::process::{Resource, Rlimit};
 
+use super::cgroup::{self, Cgroup};
 use super::channel::Report;
-use super::supervisor::kill_all;
+use super::processes::Processes;
 use super::tree;
 
 /// How often the processes of a limited command are counted.
@@ -53,6 +55,21 @@ impl ProcessLimits {
         Some(ProcessLimits { processes: next()?, memory_mb: next()?, file_mb: next()? })
     }
 
+    /// Where a cgroup is made for a command with these limits, if there is to be one.
+    pub(super) fn cgroup_directory(&self) -> Option<PathBuf> {
+        if self.is_of_all() { cgroup::directory_for(self) } else { None }
+    }
+
+    /// Whether all processes of a command are limited together.
+    fn is_of_all(&self) -> bool {
+        self.processes.is_some() || self.memory_mb.is_some()
+    }
+
+    /// The limits of each process of a command whose cgroup holds all of them to theirs.
+    pub(super) fn of_each(self) -> ProcessLimits {
+        ProcessLimits { file_mb: self.file_mb, ..ProcessLimits::default() }
+    }
+
     /// Limits the calling process and what it starts. Called between fork and exec: makes system calls only.
     pub(super) fn apply(&self) -> io::Result<()> {
         if let Some(file) = self.file_mb {
@@ -68,15 +85,18 @@ impl ProcessLimits {
     }
 
     /// Watches all processes below the supervisor, if that is asked for. Ends the command when it passes a limit.
-    pub(super) fn watch(self, shell: Pid, reports: UnixStream) -> io::Result<()> {
-        if self.processes.is_none() && self.memory_mb.is_none() {
+    pub(super) fn watch(self, processes: Processes, reports: UnixStream) -> io::Result<()> {
+        if !self.is_of_all() {
             return Ok(());
         }
+        // One that is made later, to freeze the command, knows no limits.
+        let is_held = processes.cgroup.get().is_some();
         thread::Builder::new().stack_size(256 * 1024).spawn(move || {
             loop {
-                if let Some(exceeded) = self.exceeded() {
+                let held = processes.cgroup.get().filter(|_| is_held);
+                if let Some(exceeded) = held.map_or_else(|| self.exceeded(), Cgroup::exceeded) {
                     Report::Limited(exceeded).send(&reports);
-                    kill_all(shell);
+                    processes.stop_and_kill();
                 }
                 thread::sleep(WATCH_INTERVAL);
             }

@@ -9,6 +9,7 @@
 //! Without a supervisor program (tests of other crates, platforms without one) a task inside pith does the same over
 //! the same socket. It reaches the process group and the living descendants, but not processes that have left both.
 
+mod cgroup;
 mod channel;
 mod confinement;
 mod descriptor;
@@ -17,9 +18,11 @@ mod jobs;
 mod keeper;
 mod limits;
 mod namespaces;
+mod processes;
 mod supervisor;
 mod tree;
 
+pub use cgroup::{CgroupUse, probe_cgroups};
 pub(crate) use confinement::not_run;
 pub use jobs::{CommandConfinement, CommandLine, Job, Jobs, Piped, Running};
 pub use limits::{Exceeded, ProcessLimits};

@@ -1,32 +1,29 @@
 //! The supervisor program: runs one command on behalf of pith.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
+use super::cgroup::Cgroup;
 use super::channel::{Order, Report};
 use super::confinement::{self, Confinement};
 use super::keeper::{KEEPER, keeper_main};
 use super::limits::ProcessLimits;
+use super::processes::{Frozen, Processes};
 use super::{ORPHANED_GRACE, descriptor, tree};
 
 /// The hidden first argument that makes pith's binary a supervisor.
 pub const SUPERVISOR_ARGUMENT: &str = "__supervisor";
-
-/// How long to send SIGKILL to processes that do not end.
-const KILL_LIMIT: Duration = Duration::from_secs(10);
-
-/// How often to look for processes that were started while others were stopped.
-const FREEZE_PASSES: usize = 50;
 
 /// How to start a supervisor.
 #[derive(Clone, Debug)]
@@ -103,8 +100,8 @@ impl Start {
 }
 
 /// Runs a supervisor. `arguments` follow [`SUPERVISOR_ARGUMENT`]: what to do with leftover processes, whether
-/// restrictions come over the channel, what the command reads, when it starts, its limits, the program, its arguments. A
-/// keeper has a single one.
+/// restrictions come over the channel, what the command reads, when it starts, its limits, where a cgroup is made for it,
+/// the program, its arguments. A keeper has a single one.
 ///
 /// Standard input is the channel to pith, standard output and error belong to the command.
 pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -126,6 +123,7 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
     };
     let limits = arguments.next().and_then(|word| ProcessLimits::from_argument(word.to_str()?));
     let Some(limits) = limits else { return ExitCode::FAILURE };
+    let cgroup_base = arguments.next().filter(|path| !path.is_empty());
     let Some(program) = arguments.next() else { return ExitCode::FAILURE };
     let Ok(mut channel) = take_channel() else { return ExitCode::FAILURE };
     // Without the restrictions nothing may run.
@@ -137,38 +135,61 @@ pub fn supervisor_main(mut arguments: impl Iterator<Item = OsString>) -> ExitCod
         Report::Gone.send(&channel);
         return ExitCode::SUCCESS;
     }
+    let cgroup = Arc::new(OnceLock::new());
+    // Where none can be made, all processes are watched instead.
+    if let Some(made) = cgroup_base.and_then(|base| Cgroup::create(base.as_ref(), &limits).ok()) {
+        _ = cgroup.set(made);
+    }
     // Whoever moves to other namespaces is at their root, and can have one thread only.
     let Ok(cwd) = std::env::current_dir() else { return ExitCode::FAILURE };
     if let Err(error) = restrictions.as_ref().map_or(Ok(()), confinement::Received::join) {
         confinement::report(&error).send(&channel);
-        return ExitCode::FAILURE;
+        return give_up(&cgroup);
     }
-    let command = ShellCommand { program, arguments: arguments.collect(), cwd, input, restrictions, limits };
+    let Ok(entrance) = cgroup.get().map(Cgroup::entrance).transpose() else { return give_up(&cgroup) };
+    let own_limits = if entrance.is_some() { limits.of_each() } else { limits };
+    let arguments = arguments.collect();
+    let command = ShellCommand { program, arguments, cwd, input, restrictions, limits: own_limits, entrance };
     lead_session();
     let (Ok(reports), Ok(watcher)) = (channel.try_clone(), channel.try_clone()) else { return ExitCode::FAILURE };
     let (tell_shell, started) = mpsc::channel();
     let exited = Arc::new(AtomicBool::new(false));
     let reaper = {
-        let exited = Arc::clone(&exited);
+        let (exited, cgroup) = (Arc::clone(&exited), Arc::clone(&cgroup));
         // The command ends with the thread that started it, so that thread is the one which waits for it.
         thread::Builder::new().stack_size(256 * 1024).spawn(move || match command.start() {
             Ok(shell) => {
                 // The output must end when the last process of the command closes it, not when the supervisor ends.
                 let _ = release_output();
                 let _ = tell_shell.send(shell);
-                reap(shell, &exited, &reports);
+                reap(shell, &exited, &cgroup, &reports);
             }
             Err(report) => report.send(&reports),
         })
     };
     match (reaper, started.recv()) {
-        (Ok(_), Ok(shell)) => match limits.watch(shell, watcher) {
-            Ok(()) => follow_orders(channel, shell, leftovers, &exited),
-            // A command that cannot be watched does not run.
-            Err(_) => end_now(shell),
-        },
-        _ => ExitCode::FAILURE,
+        (Ok(_), Ok(shell)) => {
+            let processes = Processes { shell, cgroup };
+            match limits.watch(processes.clone(), watcher) {
+                Ok(()) => follow_orders(channel, &processes, leftovers, &exited),
+                // A command that cannot be watched does not run.
+                Err(_) => processes.kill(),
+            }
+        }
+        _ => give_up(&cgroup),
     }
+}
+
+fn remove(cgroup: &OnceLock<Cgroup>) {
+    if let Some(cgroup) = cgroup.get() {
+        cgroup.remove();
+    }
+}
+
+/// Ends a supervisor whose command could not be started.
+fn give_up(cgroup: &OnceLock<Cgroup>) -> ExitCode {
+    remove(cgroup);
+    ExitCode::FAILURE
 }
 
 /// Waits until the command may start; `false` if it has been ended before.
@@ -191,6 +212,8 @@ struct ShellCommand {
     input: Stdio,
     restrictions: Option<confinement::Received>,
     limits: ProcessLimits,
+    /// How it gets into its cgroup.
+    entrance: Option<File>,
 }
 
 impl ShellCommand {
@@ -199,7 +222,7 @@ impl ShellCommand {
         if let Some(restrictions) = self.restrictions {
             restrictions.enforce().map_err(|error| confinement::report(&error))?;
         }
-        start(self.program, self.arguments.into_iter(), self.cwd, self.input, self.limits)
+        start(self.program, self.arguments, self.cwd, self.input, self.limits, self.entrance)
             .map_err(|error| Report::Failed(error.raw_os_error().unwrap_or(0)))
     }
 }
@@ -218,10 +241,11 @@ fn lead_session() {
 
 fn start(
     program: OsString,
-    arguments: impl Iterator<Item = OsString>,
+    arguments: Vec<OsString>,
     cwd: PathBuf,
     input: Stdio,
     limits: ProcessLimits,
+    entrance: Option<File>,
 ) -> io::Result<Pid> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(cwd).stdin(input).process_group(0);
@@ -231,6 +255,9 @@ fn start(
         command.pre_exec(move || {
             #[cfg(target_os = "linux")]
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            if let Some(entrance) = &entrance {
+                rustix::io::write(entrance, b"0")?;
+            }
             limits.apply()
         });
     }
@@ -246,11 +273,15 @@ fn release_output() -> io::Result<()> {
 }
 
 /// Reaps every child, the command and adopted orphans alike, and ends the process after the last one.
-fn reap(shell: Pid, exited: &AtomicBool, channel: &UnixStream) {
+fn reap(shell: Pid, exited: &AtomicBool, cgroup: &OnceLock<Cgroup>, channel: &UnixStream) {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == shell => {
                 exited.store(true, Ordering::SeqCst);
+                // The kernel may have ended it for a limit.
+                if let Some(exceeded) = cgroup.get().and_then(Cgroup::exceeded) {
+                    Report::Limited(exceeded).send(channel);
+                }
                 Report::Exited(exit_code(status)).send(channel);
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -261,6 +292,7 @@ fn reap(shell: Pid, exited: &AtomicBool, channel: &UnixStream) {
     while !cfg!(target_os = "linux") && tree::group_is_alive(shell) {
         thread::sleep(Duration::from_millis(200));
     }
+    remove(cgroup);
     Report::Gone.send(channel);
     std::process::exit(0);
 }
@@ -270,89 +302,34 @@ fn exit_code(status: WaitStatus) -> i32 {
 }
 
 /// Follows orders until the channel closes. Never returns: the reaper ends the process.
-fn follow_orders(mut channel: UnixStream, shell: Pid, leftovers: Leftovers, exited: &AtomicBool) -> ! {
+fn follow_orders(mut channel: UnixStream, processes: &Processes, leftovers: Leftovers, exited: &AtomicBool) -> ! {
     let mut deadline: Option<Instant> = None;
-    let mut is_frozen = false;
+    let mut frozen: Option<Frozen> = None;
     loop {
         let remaining = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // The socket refuses a timeout of zero, which also means that the time is up.
         if remaining.is_some_and(|remaining| remaining.is_zero()) || channel.set_read_timeout(remaining).is_err() {
-            end_now(shell);
+            processes.kill();
         }
         match Order::read(&mut channel) {
             Ok(Some(Order::End { grace })) => {
-                signal_all(shell, Signal::TERM);
-                thaw_all(shell, &mut is_frozen);
+                processes.signal(Signal::TERM);
+                processes.thaw(frozen.take());
                 let new = Instant::now() + grace;
                 deadline = Some(deadline.map_or(new, |old| old.min(new)));
             }
-            Ok(Some(Order::Freeze)) => {
-                is_frozen = true;
-                freeze_all(shell);
-            }
-            Ok(Some(Order::Thaw)) => thaw_all(shell, &mut is_frozen),
+            Ok(Some(Order::Freeze)) => frozen = Some(processes.freeze()),
+            Ok(Some(Order::Thaw)) => processes.thaw(frozen.take()),
             Ok(None) if leftovers == Leftovers::Keep && exited.load(Ordering::SeqCst) => std::process::exit(0),
             Ok(None) => {
-                signal_all(shell, Signal::TERM);
-                thaw_all(shell, &mut is_frozen);
+                processes.signal(Signal::TERM);
+                processes.thaw(frozen.take());
                 thread::sleep(remaining.unwrap_or(ORPHANED_GRACE).min(ORPHANED_GRACE));
-                end_now(shell);
+                processes.kill();
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => end_now(shell),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => processes.kill(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => end_now(shell),
+            Err(_) => processes.kill(),
         }
-    }
-}
-
-/// Stops everything; in several passes, because something may fork meanwhile.
-fn freeze_all(shell: Pid) {
-    let mut n_known = 0;
-    for _ in 0..FREEZE_PASSES {
-        signal_all(shell, Signal::STOP);
-        let n_found = tree::descendants(rustix::process::getpid()).len();
-        if n_found == n_known {
-            return;
-        }
-        n_known = n_found;
-    }
-}
-
-/// Lets everything go on that was stopped. What is stopped hears other signals only then.
-fn thaw_all(shell: Pid, is_frozen: &mut bool) {
-    if std::mem::take(is_frozen) {
-        signal_all(shell, Signal::CONT);
-    }
-}
-
-/// Ends a command that has passed a limit. Processes that stand still cannot multiply while they are killed.
-pub(super) fn kill_all(shell: Pid) -> ! {
-    freeze_all(shell);
-    end_now(shell)
-}
-
-/// Kills until nothing is left; in several passes, because something may fork meanwhile.
-fn end_now(shell: Pid) -> ! {
-    let mut pause = Duration::from_millis(5);
-    while pause < KILL_LIMIT {
-        signal_all(shell, Signal::KILL);
-        thread::sleep(pause);
-        pause *= 2;
-    }
-    // Processes of another user, or stuck in the kernel, cannot be killed.
-    std::process::exit(1);
-}
-
-fn signal_all(shell: Pid, signal: Signal) {
-    let all = tree::descendants(rustix::process::getpid());
-    let (in_group, others): (Vec<Pid>, Vec<Pid>) =
-        all.into_iter().partition(|pid| rustix::process::getpgid(Some(*pid)) == Ok(shell));
-    // Signals the group in one call, so that a shell has no time to start its next command. The id of an empty group
-    // may belong to another process by now.
-    if !in_group.is_empty() || !cfg!(target_os = "linux") {
-        let _ = rustix::process::kill_process_group(shell, signal);
-    }
-    for pid in others {
-        tree::send(pid, signal);
     }
 }

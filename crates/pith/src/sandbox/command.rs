@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 use pith_config::Environment;
 use pith_sandbox::{Profile, Require, Support};
-use pith_tools::process::{CommandLine, Jobs, Supervisor, probe_namespaces};
+use pith_tools::process::{CgroupUse, CommandLine, Jobs, Supervisor, probe_cgroups, probe_namespaces};
 use pith_tools::sandbox::{Oversight, Variables};
 
 use super::Sandboxes;
@@ -49,6 +49,11 @@ fn check() -> anyhow::Result<u8> {
         Ok(()) => text.push_str("namespaces: yes\n"),
         Err(why) => text.push_str(&format!("namespaces: no ({why})\n")),
     }
+    text.push_str(match probe_cgroups() {
+        CgroupUse::None => "cgroups: no; pith watches limits of commands itself, and freezes commands by signals\n",
+        CgroupUse::Freezing => "cgroups: to freeze commands; pith watches their limits itself\n",
+        CgroupUse::Limits => "cgroups: yes; the kernel holds commands to limits.processes and limits.memoryMb\n",
+    });
     let verdict = support.check(Profile::WorkspaceWrite, Require::Full);
     match &verdict {
         Ok(()) => {
