@@ -12,6 +12,7 @@ mod fetch;
 mod record;
 mod redirect;
 mod retry_after;
+mod traced;
 mod web;
 
 use std::sync::Arc;
@@ -145,6 +146,7 @@ impl Sender {
         let response = loop {
             let client = self.clients.get(target.url.as_str(), self.timeouts.connect)?;
             let n_connections = self.clients.n_connections();
+            traced::request(&target.method, &target.url, &target.headers);
             let sending =
                 client.post(target.url.clone()).headers(target.headers.clone()).body(request.body.clone()).send();
             let response = wait(self.timeouts.first_byte, outgoing.on_silence, sending).await?;
@@ -165,6 +167,7 @@ impl Sender {
                     return Err(unreachable(&self.clients, &target.url, &error).into());
                 }
             };
+            traced::response(&response, start.elapsed());
             match target.follow(response.status(), response.headers()) {
                 Ok(true) => {}
                 Ok(false) => break response,

@@ -45,6 +45,7 @@ impl Embedded {
         output: impl Write + Send + 'static,
     ) -> anyhow::Result<()> {
         let cli = Cli::parse_in(Some(Mode::Rpc), self.arguments).map_err(anyhow::Error::msg)?;
+        anyhow::ensure!(cli.debug.file.is_none(), "--debug is for a process of pith, not for a session in another one");
         let environment = Environment::of_variables(self.home, self.variables);
         let dialect = rpc::dialect_in(&cli, &environment, &PI)?;
         let ui_options = rpc::ui_options(&cli, &environment);

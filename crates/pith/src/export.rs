@@ -2,26 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use pith_ai::Registry;
-use pith_config::{Environment, settings};
+use pith_config::Environment;
 use pith_export::Page;
 use pith_secrets::Secrets;
 use pith_store::EntryTree;
 
 use crate::dialect::Dialect;
-use crate::open::agent_dir;
-use crate::show;
+use crate::{secrets_file, show};
 
 /// Writes the page and prints its path.
 pub fn page(file: &Path, target: Option<&String>, dialect: &Dialect) -> anyhow::Result<u8> {
     if !file.exists() {
         anyhow::bail!("File not found: {}", file.display());
     }
-    let environment = Environment::of_process();
-    let agent_dir = agent_dir(dialect, &environment);
-    let settings = settings::load(&agent_dir, &crate::current_dir()?, false).settings;
-    // Asked for what is configured while the copy is made.
-    let _registry = Registry::load(&agent_dir, environment, &settings).telling(Secrets::of_process());
+    let _registry = secrets_file::learn_without_session(dialect, &Environment::of_process())?;
     let copy = pith_export::masked_copy(file, Secrets::of_process())?;
     let (tree, report) = EntryTree::open(copy.path())?;
     if let Some(report) = report {

@@ -5,6 +5,7 @@ mod auth;
 mod check;
 mod cli;
 mod conformance;
+mod debug;
 mod dialect;
 pub mod embed;
 mod export;
@@ -72,7 +73,11 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
     let mode = program.is_rpc().then_some(Mode::Rpc);
     let cli = Cli::parse_in(mode, arguments).map_err(anyhow::Error::msg)?;
     mask_stderr();
-    log::install(cli.verbose, &Environment::of_process());
+    let environment = Environment::of_process();
+    if debug::is_wanted(&cli.debug, &environment) {
+        debug::open(&cli, rpc::dialect(&cli, program)?, &environment)?;
+    }
+    log::install(cli.verbose, &environment);
     for warning in &cli.warnings {
         warn(&format!("Warning: {warning}"));
     }
@@ -89,6 +94,7 @@ fn run(program: &Program, arguments: Vec<std::ffi::OsString>) -> anyhow::Result<
         Action::Mcp(arguments) => mcp::run(arguments, program),
         Action::Sandbox(arguments) => sandbox::run(arguments, program),
         Action::Permissions(arguments) => permissions::run(arguments, program),
+        Action::Debug(arguments) => debug::run(arguments, program),
         Action::Trust(arguments) => trust::run(arguments, program),
         Action::Schema(arguments) => schema::print(arguments, program),
         Action::Packages(verb, arguments) => packages::run(*verb, arguments, program),

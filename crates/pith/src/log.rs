@@ -12,31 +12,42 @@ use std::sync::Arc;
 use pith_config::Environment;
 use pith_secrets::Secrets;
 use pith_visible::write_stderr;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::warn;
+use crate::{debug, warn};
 
 /// The parts that can be asked for one by one, as `pith::part` in the lines.
-const PARTS: [&str; 8] = ["command", "compaction", "extension", "model", "run", "session", "telemetry", "tool"];
+const PARTS: [&str; 9] = ["command", "compaction", "extension", "http", "model", "run", "session", "telemetry", "tool"];
 
-/// Starts the log if flag or environment ask for one. What is wrong with the wish is told, and pith goes on.
+/// Starts the log if flag or environment ask for one, and lets the debug file have events if there is one. What is wrong with the wish is told, and pith goes on.
 pub fn install(is_verbose: bool, environment: &Environment) {
     let wish = environment.get("PITH_LOG").filter(|wish| !wish.trim().is_empty());
-    let Some(wish) = wish.or_else(|| is_verbose.then(|| "debug".to_owned())) else { return };
-    let filter = match filter(&wish) {
-        Ok(filter) => filter,
-        Err(why) => return warn(&format!("Warning: PITH_LOG: {why}")),
-    };
-    let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(false)
-        // Nobody is left to tell that the log cannot be written.
-        .log_internal_errors(false)
-        .with_writer(writer(environment.get("PITH_LOG_FILE").filter(|path| !path.is_empty())));
+    let wish = wish.or_else(|| is_verbose.then(|| "debug".to_owned()));
+    let filter = wish.and_then(|wish| match filter(&wish) {
+        Ok(filter) => Some(filter),
+        Err(why) => {
+            warn(&format!("Warning: PITH_LOG: {why}"));
+            None
+        }
+    });
+    let lines = filter.map(|filter| {
+        tracing_subscriber::fmt::layer()
+            .with_ansi(false)
+            // Nobody is left to tell that the log cannot be written.
+            .log_internal_errors(false)
+            .with_writer(writer(environment.get("PITH_LOG_FILE").filter(|path| !path.is_empty())))
+            .with_filter(filter)
+    });
+    let records = debug::layer();
+    if lines.is_none() && records.is_none() {
+        return;
+    }
     // A program that embeds pith may have a subscriber of its own, which then stays.
-    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
+    let _ = tracing_subscriber::registry().with(lines).with(records).try_init();
 }
 
 /// Reads `LEVEL` or `PART=LEVEL`, comma-separated.
@@ -128,7 +139,7 @@ mod tests {
         check("loud", "\"loud\" is not a level; there are off, error, warn, info, debug and trace");
         check(
             "h2=trace",
-            "there is no part \"h2\"; there are command, compaction, extension, model, run, session, telemetry, tool",
+            "there is no part \"h2\"; there are command, compaction, extension, http, model, run, session, telemetry, tool",
         );
     }
 }

@@ -1,12 +1,25 @@
 //! `secrets.yml`: what else the user wants hidden, in the form of xcsh.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use pith_config::{AgentDir, document};
+use pith_ai::Registry;
+use pith_config::{AgentDir, Environment, document, settings};
 use pith_secrets::{Rule, Secrets};
 use serde_json::Value;
 
+use crate::dialect::Dialect;
+use crate::open::agent_dir;
 use crate::warn;
+
+/// Lets texts be searched for the keys of the user where there is no session, or not yet. The registry is asked when the
+/// first text is searched, and must live until then.
+pub fn learn_without_session(dialect: &Dialect, environment: &Environment) -> anyhow::Result<Arc<Registry>> {
+    let agent_dir = agent_dir(dialect, environment);
+    let settings = settings::load(&agent_dir, &crate::current_dir()?, false).settings;
+    learn(&agent_dir);
+    Ok(Registry::load(&agent_dir, environment.clone(), &settings).telling(Secrets::of_process()))
+}
 
 /// Lets the rules of the user be read when the first text is searched for secrets.
 pub fn learn(agent_dir: &AgentDir) {

@@ -1,12 +1,12 @@
 //! Small JSON questions to servers: what models they have.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::{Method, Url};
 use serde_json::Value;
 
 use super::redirect::Target;
-use super::{Clients, fault, header_map, unreachable};
+use super::{Clients, fault, header_map, traced, unreachable};
 use crate::discovery::Question;
 
 /// Enough for a list of models, not for a flood.
@@ -27,7 +27,10 @@ pub async fn fetch_json(clients: &Clients, question: Question, connect: Duration
         if let Some(body) = &body {
             request = request.body(body.clone());
         }
+        traced::request(&target.method, &target.url, &target.headers);
+        let start = Instant::now();
         let response = request.send().await.map_err(|error| unreachable(clients, &target.url, &error).text)?;
+        traced::response(&response, start.elapsed());
         if !target.follow(response.status(), response.headers()).map_err(|fault| fault.text)? {
             break response;
         }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode, Url};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use super::{Clients, Timeouts, fault, header_list, unreachable};
+use super::{Clients, Timeouts, fault, header_list, traced, unreachable};
 use crate::discovery::Fetch;
 
 /// Hops a request may be sent on.
@@ -120,12 +120,17 @@ impl Web {
         if let Some(body) = body {
             request = request.body(body);
         }
+        traced::request(method, url, headers);
+        let start = Instant::now();
         let sending = request.send();
         let sent = match self.timeouts.first_byte {
             Some(limit) => timeout(limit, sending).await.map_err(|_| fault::silent(limit).text)?,
             None => sending.await,
         };
-        sent.map_err(|error| format!("{}{}", unreachable(&self.clients, url, &error).text, code(&error)))
+        let response =
+            sent.map_err(|error| format!("{}{}", unreachable(&self.clients, url, &error).text, code(&error)))?;
+        traced::response(&response, start.elapsed());
+        Ok(response)
     }
 
     fn response(&self, response: reqwest::Response) -> WebResponse {

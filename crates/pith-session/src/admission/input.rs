@@ -10,6 +10,7 @@ use pith_protocol::answers::{Disposition, PromptDisposition};
 use pith_protocol::commands::{Abort, AbortAndPrompt, ClearQueue, Prompt};
 use pith_protocol::{Block, ImageBlock, Message, StreamingBehavior, UserMessage};
 use pith_store::InputKind;
+use tracing::debug;
 
 use super::place::{Busy, Placement, place};
 use super::queue::UserInput;
@@ -257,7 +258,9 @@ impl Session {
         if let Some(Err(problem)) = locale.map(|locale| self.take_locale(&locale, "prompt")) {
             return self.answer(reply, Err(problem));
         }
-        let placement = match place(self.activity.is_busy(), behavior) {
+        let placed = place(self.activity.is_busy(), behavior);
+        debug!(target: "pith::command", ?placed, "prompt");
+        let placement = match placed {
             Ok(placement) => placement,
             Err(Busy) => return self.answer(reply, Err(CommandError::new(ErrorCode::Busy, self.options.busy_text))),
         };

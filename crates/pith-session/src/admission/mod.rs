@@ -17,6 +17,7 @@ use std::time::Duration;
 use pith_ext::{EventName, ExtensionHandle, FromExtension};
 use pith_protocol::{Command, Id, Response};
 use tokio::time::Instant;
+use tracing::debug;
 
 use crate::extensions::Reload;
 use crate::session::{Session, until};
@@ -209,6 +210,7 @@ impl Session {
             // Extensions also register commands, and name templates and skills, when they hear of the session.
             || self.admission.is_starting() && !self.extensions.dialogs.is_any_open() && lists_commands(&command);
         if must_wait && waits {
+            debug!(target: "pith::command", name = command.name(), "waits for others");
             self.admission.waiting.push_back(Waiting::Command(id, command));
             return None;
         }

@@ -31,7 +31,7 @@ use pith_store::Kind;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{debug, info};
 
 use crate::activity::{AfterCompaction, AfterSettled, RunStart, Stage, Work};
 use crate::reply::Reply;
@@ -225,6 +225,8 @@ impl Session {
             return None;
         }
         let found = due(answer, &model, self.window_budget(&model), || context.tokens());
+        let (tokens, window) = (answer.usage.context_tokens(), self.window_budget(&model).window);
+        debug!(target: "pith::compaction", due = ?found, tokens, window, "asked");
         Some((model, found))
     }
 

@@ -11,6 +11,7 @@ use pith_permissions::Verdict;
 use pith_tools::builtin_tool;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
+use tracing::debug;
 
 use crate::permissions::{FromGate, HeldCall, Judge, ServerTool};
 
@@ -40,6 +41,7 @@ impl Judging {
             is_approved: origin.hints.is_approved,
         });
         let judgement = self.judge.judge(&call.name, &effect, server.as_ref());
+        debug!(target: "pith::tool", name = call.name, id = %call.id, verdict = judgement.verdict.as_str(), "judged");
         (judgement.verdict != Verdict::Allow).then(|| HeldCall {
             id: call.id.clone(),
             tool: call.name.clone(),

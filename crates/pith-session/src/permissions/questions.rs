@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
+use tracing::debug;
 
 use super::held::{FromGate, HeldCall};
 use super::question::{Grant, Offer, Surroundings, dialog, frame, refusal};
@@ -160,6 +161,7 @@ impl Session {
             let details = json!({"permission": {"decision": decision, "by": by, "rule": rule}});
             ToolOutput::error(text).with_details(details)
         });
+        debug!(target: "pith::tool", id = %call.id, ?decision, ?by, waited_ms, "decided");
         self.record_decision(&call, decision, by, scope, rule, waited_ms);
         // The call may have ended meanwhile.
         let _ = answer.send(outcome);

@@ -92,6 +92,7 @@ pub struct Cli {
     pub approve: Option<bool>,
     pub offline: bool,
     pub verbose: bool,
+    pub debug: DebugFlags,
     pub dialect: Option<&'static Dialect>,
     pub stream_updates: Option<StreamUpdates>,
     pub max_line_bytes: Option<usize>,
@@ -115,6 +116,15 @@ pub struct OutputFlags {
     pub schema: Option<PathBuf>,
     /// `--output-tries`.
     pub n_tries: Option<u32>,
+}
+
+/// What is written down for whoever has to find out what happened.
+#[derive(Clone, Debug, Default)]
+pub struct DebugFlags {
+    /// `--debug`.
+    pub file: Option<PathBuf>,
+    /// `--debug-content`.
+    pub shows_content: bool,
 }
 
 /// What the process is to do.
@@ -141,6 +151,8 @@ pub enum Action {
     Sandbox(Vec<String>),
     /// `permissions`, with its own arguments.
     Permissions(Vec<String>),
+    /// `debug`, with its own arguments.
+    Debug(Vec<String>),
     /// `trust`, with its own arguments.
     Trust(Vec<String>),
     /// `schema`, with its own arguments.

@@ -58,6 +58,7 @@ impl Cli {
                     return Ok(Cli { action: Action::Permissions(arguments.collect()), ..cli });
                 }
                 Subcommand::Sandbox => return Ok(Cli { action: Action::Sandbox(arguments.collect()), ..cli }),
+                Subcommand::Debug => return Ok(Cli { action: Action::Debug(arguments.collect()), ..cli }),
                 Subcommand::Trust => return Ok(Cli { action: Action::Trust(arguments.collect()), ..cli }),
                 Subcommand::Schema => return Ok(Cli { action: Action::Schema(arguments.collect()), ..cli }),
                 Subcommand::Conformance => return Ok(Cli { action: Action::Conformance(arguments.collect()), ..cli }),

@@ -56,6 +56,12 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
         words: &["check"],
     },
     SubcommandRow {
+        name: "debug",
+        usage: "debug check FILE",
+        help: "whether a file of --debug has something in it that looks like a key",
+        words: &["check"],
+    },
+    SubcommandRow {
         name: "trust",
         usage: "trust [--no|--forget|--show] [DIR]",
         help: "whether a project's settings, extensions and skills are used",
@@ -99,8 +105,8 @@ pub const SUBCOMMANDS: &[SubcommandRow] = &[
 /// Returns what `-h` prints after a subcommand; `None` after another word, and where `-h` has its own text.
 pub fn usage(name: &str) -> Option<String> {
     let described = SUBCOMMANDS.iter().find(|described| described.name == name)?;
-    let has_own =
-        ["rpc", "auth", "mcp", "sandbox", "permissions", "install", "remove", "update", "list"].contains(&name);
+    let has_own = ["rpc", "auth", "mcp", "sandbox", "permissions", "debug", "install", "remove", "update", "list"]
+        .contains(&name);
     (!has_own).then(|| format!("Usage: pith {}\n\n{}\n", described.usage, described.help))
 }
 
@@ -117,6 +123,7 @@ pub enum Subcommand {
     Mcp,
     Sandbox,
     Permissions,
+    Debug,
     Trust,
     Schema,
     Packages(PackageVerb),
@@ -157,6 +164,7 @@ impl Subcommand {
             ("mcp", _) => Subcommand::Mcp,
             ("sandbox", _) => Subcommand::Sandbox,
             ("permissions", _) => Subcommand::Permissions,
+            ("debug", Some("check" | "-h" | "--help") | None) => Subcommand::Debug,
             ("trust", _) => Subcommand::Trust,
             ("schema", _) => Subcommand::Schema,
             ("conformance", _) => Subcommand::Conformance,

@@ -337,6 +337,11 @@ pub const GROUPS: &[Group] = &[
             }),
             switch("--offline", None, "no network but model calls", |cli| cli.offline = true),
             switch("--verbose", None, "log what pith does to stderr, as PITH_LOG=debug", |cli| cli.verbose = true),
+            value("--debug", None, "FILE", "write what happens to a file, without texts and keys", |cli, value| {
+                cli.debug.file = Some(value.into())
+            })
+            .needing("--debug requires a file"),
+            switch("--debug-content", None, "with --debug: texts too", |cli| cli.debug.shows_content = true),
         ],
     },
 ];

@@ -7,6 +7,9 @@ use pith_protocol::{self as protocol, ErrorKind, Inbound, Response, StopReason, 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::debug;
+use crate::transport::Line;
+
 /// What the client is told of a session.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there are few of them")]
@@ -104,7 +107,9 @@ impl Client {
 
 /// The line of a command or an answer, as a host would write it.
 pub fn line_of(frame: &Value) -> Inbound {
-    decode(frame.to_string().as_bytes()).expect("an object is no blank line")
+    let line = frame.to_string();
+    debug::line_in(&Line::Whole(line.as_bytes()));
+    decode(line.as_bytes()).expect("an object is no blank line")
 }
 
 /// The answer to a question of an extension.

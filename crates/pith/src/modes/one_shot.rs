@@ -28,7 +28,7 @@ use crate::open::{OpenRequest, OpenedSession, Shared};
 use crate::outbox::WireOutbox;
 use crate::transport::writer::FrameQueue;
 use crate::transport::{finish, take_stdout};
-use crate::{open, warn};
+use crate::{debug, open, warn};
 
 /// The exit code of work that a limit of the session has ended.
 const LIMITED: u8 = 4;
@@ -67,8 +67,9 @@ pub fn print(mut cli: Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let (follower, notices) = Follower::new();
     let outbox = ScreenOutbox::new(screen.clone(), follower);
     let outbox = if abilities.1.is_terminal { outbox } else { outbox.warning_on_pipe() };
+    let outbox = debug::watched(Box::new(outbox), dialect)?;
     let n_prompts = prompts.len();
-    let outcome = run(&runtime, start, Box::new(outbox), notices, &ending, prompts, assignment.schema.as_ref());
+    let outcome = run(&runtime, start, outbox, notices, &ending, prompts, assignment.schema.as_ref());
     let answer = final_answer(&outcome, assignment.schema.is_some());
     let mut written = Ok(());
     match (answer, assignment.output) {

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use super::Line;
 use super::lines::LineSplitter;
 use super::writer::FrameQueue;
+use crate::debug;
 
 /// How many lines are decoded ahead of the session.
 const BACKLOG: usize = 64;
@@ -100,6 +101,7 @@ fn read<T>(
     let is_over = Cell::new(false);
     let mut take = |line: Line<'_>| {
         if !is_over.get() {
+            debug::line_in(&line);
             take(line, &mut |frame| is_over.set(is_over.get() || !send(frame)));
         }
     };

@@ -13,6 +13,7 @@ use pith_protocol::live::{Delta, LiveMessage};
 use pith_session::Room;
 
 use super::FLUSH_LIMIT;
+use crate::debug;
 
 /// How many bytes of frames are kept for a host that does not read.
 pub const LIMIT: usize = 8 << 20;
@@ -191,6 +192,7 @@ impl FrameQueue {
 
     fn write_all(&self, mut sink: impl Write) -> io::Result<()> {
         while let Some(batch) = self.take() {
+            debug::lines_out(&batch);
             for piece in batch.chunks(MAX_WRITE) {
                 if let Err(error) = sink.write_all(piece) {
                     self.give_up();

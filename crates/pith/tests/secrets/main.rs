@@ -1,5 +1,6 @@
 //! Keys in every place a key can be in, printed on every way out, and found nowhere.
 
+mod debug;
 mod own_process;
 mod places;
 

@@ -13,20 +13,20 @@ const STORED: &str = "stored-key-A1b2C3d4E5";
 const UNUSED: &str = "unused-key-\"quoted\"/F6g7";
 const TOKEN: &str = "access-token-H8i9J0k1";
 const REFRESH: &str = "refresh-token-L2m3N4o5";
-const VARIABLE: &str = "variable-key-P6q7R8s9";
+pub const VARIABLE: &str = "variable-key-P6q7R8s9";
 const HEADER: &str = "header-key-T0u1V2w3X4";
 const PRINTED: &str = "printed-key-Y5z6A7b8C9";
 const GIVEN: &str = "given-key-D0e1F2g3H4";
 const RULE: &str = "customer-4711";
 
 /// Every key in every form.
-fn forms() -> Vec<String> {
+pub fn forms() -> Vec<String> {
     let keys = [STORED, UNUSED, TOKEN, REFRESH, VARIABLE, HEADER, PRINTED, GIVEN, RULE];
     let escaped = |key: &str| json!(key).to_string().trim_matches('"').to_owned();
     keys.iter().flat_map(|key| [(*key).to_owned(), escaped(key), BASE64_STANDARD.encode(key)]).collect()
 }
 
-fn home(server: &ModelServer) -> TempHome {
+pub fn home(server: &ModelServer) -> TempHome {
     let home = TempHome::new();
     home.write_models(&server.url(), |models| {
         let provider = &mut models["providers"][Api::Anthropic.provider()];
@@ -43,19 +43,19 @@ fn home(server: &ModelServer) -> TempHome {
     home
 }
 
-fn start(home: &TempHome, configure: impl FnOnce(HostBuilder) -> HostBuilder) -> Host {
+pub fn start(home: &TempHome, configure: impl FnOnce(HostBuilder) -> HostBuilder) -> Host {
     let agent = home.agent().display().to_string();
     let builder = Host::builder(env!("CARGO_BIN_EXE_pith")).rpc(Api::Anthropic).home(home);
     configure(builder.env("PITH_AGENT_DIR", &agent).env("OPENAI_API_KEY", VARIABLE)).spawn()
 }
 
-fn run(host: &mut Host, message: &str) {
+pub fn run(host: &mut Host, message: &str) {
     host.data(json!({"type": "prompt", "message": message}));
     host.wait_type("agent_settled");
 }
 
 /// A command that prints all that a command can find, in several forms and piece by piece.
-fn printing(home: &TempHome) -> String {
+pub fn printing(home: &TempHome) -> String {
     let agent = home.agent().display().to_string();
     format!(
         "cat {agent}/auth.json {agent}/models.json; env; base64 -w0 {agent}/auth.json; printf %s $OPENAI_API_KEY | base64; \

@@ -51,7 +51,7 @@ use crate::dialect::Dialect;
 use crate::lifecycle::Ending;
 use crate::open::{self, OpenRequest, OpenedSession, Shared};
 use crate::rpc::release_memory;
-use crate::warn;
+use crate::{debug, warn};
 
 /// The history of typed lines, in the agent directory. Not named like a session file.
 const HISTORY: &str = "pith-history";
@@ -103,7 +103,7 @@ fn open_chat(cli: Cli, dialect: &'static Dialect, mut opening: Opening) -> anyho
         opening,
     };
     let ending = Ending::default();
-    let served = serve_chat(&runtime, start, setup, abilities, &ending);
+    let served = serve_chat(&runtime, start, setup, abilities, dialect, &ending);
     console::leave();
     shared.end();
     if let Err(error) = served {
@@ -120,13 +120,15 @@ fn serve_chat(
     start: OpenedSession,
     setup: Setup,
     abilities: Abilities,
+    dialect: &'static Dialect,
     ending: &Ending,
 ) -> anyhow::Result<()> {
     let (sender, happenings) = std::sync::mpsc::channel();
     let (typed, inputs) = std::sync::mpsc::channel();
     let (session, inbox) = mpsc::channel(BACKLOG);
     let backlog = Backlog::default();
-    let parts = start.into_parts(Box::new(ChatOutbox::new(sender.clone(), backlog.clone())));
+    let outbox = debug::watched(Box::new(ChatOutbox::new(sender.clone(), backlog.clone())), dialect)?;
+    let parts = start.into_parts(outbox);
     let parts = SessionParts { on_rest: Box::new(release_memory), ..parts };
     let channels = Channels { happenings, inputs, backlog, session };
     let keys = sender.clone();
