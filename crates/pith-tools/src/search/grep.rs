@@ -39,7 +39,7 @@ fn grep(workbench: &Workbench, arguments: &Arguments, cancel: &CancellationToken
     let root = workbench.base.resolve(arguments.optional_text("path")?.unwrap_or("."));
     workbench.confinement.admit(&root, "access")?;
     let metadata = root.metadata().map_err(|_| format!("Path not found: {}", root.display()))?;
-    let mut matches = Matches::new(limit, context);
+    let mut matches = Matches::new(limit, context, workbench.secrets.clone());
     if metadata.is_dir() {
         let glob = glob(arguments, &root, &workbench.base.cwd)?;
         search_directory(workbench, &root, glob, &matcher, context, &mut matches, cancel)?;

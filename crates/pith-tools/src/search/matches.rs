@@ -1,10 +1,13 @@
 //! Searches one file and formats its matches.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use pith_secrets::Secrets;
 use tokio_util::sync::CancellationToken;
 
 use super::listing::Listing;
@@ -20,12 +23,14 @@ pub(super) struct Matches {
     pub left: usize,
     pub cut_lines: bool,
     context: usize,
+    secrets: Option<Arc<Secrets>>,
 }
 
 impl Matches {
-    /// Makes room for `limit` matches, each with `context` lines around it.
-    pub fn new(limit: usize, context: usize) -> Self {
-        Matches { listing: Listing::default(), left: limit, cut_lines: false, context }
+    /// Makes room for `limit` matches, each with `context` lines around it. Secrets are hidden in lines that are cut: the
+    /// beginning of one would not be found later.
+    pub fn new(limit: usize, context: usize, secrets: Option<Arc<Secrets>>) -> Self {
+        Matches { listing: Listing::default(), left: limit, cut_lines: false, context, secrets }
     }
 
     /// Searches a file that is shown as `name`. Files that cannot be read have no matches.
@@ -37,7 +42,8 @@ impl Matches {
         file: File,
         cancel: &CancellationToken,
     ) {
-        let mut found = FileMatches { left: self.left, context: self.context, ..FileMatches::default() };
+        let secrets = self.secrets.clone();
+        let mut found = FileMatches { left: self.left, context: self.context, secrets, ..FileMatches::default() };
         let searched = searcher.search_reader(matcher, Interruptible { file, cancel }, &mut found);
         if searched.is_err() || found.is_binary {
             return;
@@ -97,6 +103,7 @@ struct FileMatches {
     last_match: u64,
     is_terminated: bool,
     is_binary: bool,
+    secrets: Option<Arc<Secrets>>,
 }
 
 struct FoundLine {
@@ -117,7 +124,7 @@ impl FileMatches {
             return false;
         }
         self.is_terminated = bytes.ends_with(b"\n");
-        let (text, is_cut) = shown(bytes.strip_suffix(b"\n").unwrap_or(bytes));
+        let (text, is_cut) = shown(bytes.strip_suffix(b"\n").unwrap_or(bytes), self.secrets.as_deref());
         self.lines.push(FoundLine { number, text, is_match, is_cut });
         // Without context there is nothing to wait for after the last match.
         self.left > 0 || self.context > 0
@@ -148,11 +155,15 @@ impl Sink for FileMatches {
 }
 
 /// The text of a line as the model sees it, and whether it was cut.
-fn shown(line: &[u8]) -> (String, bool) {
+fn shown(line: &[u8], secrets: Option<&Secrets>) -> (String, bool) {
     let text = String::from_utf8_lossy(line).replace('\r', "");
+    if text.char_indices().nth(MAX_CHARS).is_none() {
+        return (text, false);
+    }
+    let text = secrets.map_or(Cow::Borrowed(&*text), |secrets| secrets.redact(&text));
     match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => (format!("{}... [truncated]", &text[..end]), true),
-        None => (text, false),
+        None => (text.into_owned(), false),
     }
 }
 
@@ -163,11 +174,21 @@ mod tests {
     use std::io::Write as _;
 
     fn search(contents: &[u8], context: usize, limit: usize, binary: Binary) -> Vec<String> {
+        search_hiding(contents, context, limit, binary, None)
+    }
+
+    fn search_hiding(
+        contents: &[u8],
+        context: usize,
+        limit: usize,
+        binary: Binary,
+        secrets: Option<Arc<Secrets>>,
+    ) -> Vec<String> {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(contents).unwrap();
         std::io::Seek::rewind(&mut file).unwrap();
         let matcher = RegexMatcherBuilder::new().line_terminator(Some(b'\n')).build("beta").unwrap();
-        let mut matches = Matches::new(limit, context);
+        let mut matches = Matches::new(limit, context, secrets);
         matches.search(&mut searcher(context, binary), &matcher, "f", file, &CancellationToken::new());
         let output = matches.listing.finish(None);
         output.content[0].as_text().unwrap().lines().map(str::to_owned).collect()
@@ -203,6 +224,22 @@ mod tests {
         let long = search(format!("beta{}", "é".repeat(600)).as_bytes(), 0, 9, Binary::Skip);
         assert_eq!(long, [format!("f:1: beta{}... [truncated]", "é".repeat(496))]);
         assert_eq!(search(b"\xffbeta", 0, 9, Binary::Skip), ["f:1: \u{fffd}beta"]);
+    }
+
+    #[test]
+    fn a_key_at_the_cut_leaves_nothing_behind() {
+        let secrets = Arc::new(Secrets::default());
+        secrets.remember("key-0123456789");
+        for n_before in 480..500 {
+            let line = format!("beta{}key-0123456789 {}", "x".repeat(n_before - 4), "y".repeat(100));
+            let found = search_hiding(line.as_bytes(), 0, 9, Binary::Skip, Some(secrets.clone())).concat();
+            assert!(!found.contains("ke"), "{found}");
+            assert!(found.ends_with("... [truncated]"), "{found}");
+        }
+        // Hiding makes the line short enough.
+        let line = format!("beta {} {}", "key-0123456789".repeat(40), "y".repeat(40));
+        let found = search_hiding(line.as_bytes(), 0, 9, Binary::Skip, Some(secrets));
+        assert_eq!(found, [format!("f:1: beta {} {}", "[redacted]".repeat(40), "y".repeat(40))]);
     }
 
     #[test]
