@@ -174,9 +174,16 @@ impl LoadedPolicy {
             };
             self.set_mode(file, "tools.approvalMode", mode, known);
         }
-        if let Some(Value::Object(approval)) = tools.get("approval") {
-            for (tool, word) in approval {
-                self.add_of_omp(file, &origin, "tools.approval", tool, word, tool);
+        match tools.get("approval") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(approval)) => {
+                for (tool, word) in approval {
+                    self.add_of_omp(file, &origin, "tools.approval", tool, word, tool);
+                }
+            }
+            Some(other) => {
+                self.invalid(file, "tools.approval", other, "an object of tools");
+                self.policy.ask.push(Rule::instead("tools.approval", None, origin.clone()));
             }
         }
         if let Some(rules) = tools.get("approvalRules") {

@@ -15,7 +15,7 @@ use crate::dialect::Dialect;
 use crate::extensions::{ExtensionSurvey, Survey};
 use crate::open::agent_dir;
 use crate::project::Project;
-use crate::{mcp, show, warn};
+use crate::{mcp, permissions, show, warn};
 pub use names::check_tools;
 
 /// `--help`, with the flags of extensions. Works even if an extension is broken.
@@ -61,7 +61,8 @@ pub fn config(cli: &Cli, dialect: &'static Dialect) -> anyhow::Result<u8> {
     let loaded = project.settings(&cwd);
     let survey = ExtensionSurvey { cli, agent_dir: &agent_dir, environment: &environment, cwd: &cwd };
     let (survey, registry) = survey.run()?;
-    for found in loaded.diagnostics.iter().cloned().chain(registry.diagnostics()) {
+    let rules = permissions::sources(cli, &agent_dir, &environment, &cwd, true).load().diagnostics;
+    for found in loaded.diagnostics.iter().cloned().chain(rules).chain(registry.diagnostics()) {
         report.problem(found.path, &found.message);
     }
     check_modes(&agent_dir, &mut report);

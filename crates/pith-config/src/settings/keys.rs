@@ -27,15 +27,23 @@ struct Key {
     path: &'static str,
     kind: Kind,
     scope: Option<Scope>,
+    /// Whether it says which tool calls run. Who reads it needs mistakes too, to hold back what they meant, and reports
+    /// them.
+    is_rule: bool,
 }
 
 const fn key(path: &'static str, kind: Kind) -> Key {
-    Key { path, kind, scope: None }
+    Key { path, kind, scope: None, is_rule: false }
+}
+
+/// Makes a key that `pith-permissions` reads as it is written.
+const fn rule_key(path: &'static str, kind: Kind) -> Key {
+    Key { path, kind, scope: None, is_rule: true }
 }
 
 /// Makes a key that a project must not set.
 const fn user_key(path: &'static str, kind: Kind) -> Key {
-    Key { path, kind, scope: Some(Scope::User) }
+    Key { path, kind, scope: Some(Scope::User), is_rule: false }
 }
 
 const QUEUE_MODES: [&str; QueueMode::WORDS.len()] = words(QueueMode::WORDS);
@@ -121,17 +129,17 @@ const KEYS: &[Key] = &[
     key("sandbox.env.drop", Kind::Texts),
     key("sandbox.hostCommands", Kind::Flag),
     key("sandbox.allowUnsandboxedCommands", Kind::Flag),
-    key("permissions.defaultMode", Kind::Word(&PERMISSION_MODES)),
-    key("permissions.allow", Kind::Texts),
-    key("permissions.ask", Kind::Texts),
-    key("permissions.deny", Kind::Texts),
-    key("permissions.unattended", Kind::Word(&UNATTENDED)),
-    key("permissions.timeoutSeconds", Kind::Count),
-    key("permissions.sandboxedBash", Kind::Word(&["ask", "allow"])),
-    key("tools.approvalMode", Kind::Word(&["always-ask", "write", "yolo"])),
-    key("tools.approval", Kind::Each(&Kind::Word(&["allow", "prompt", "deny"]))),
-    key("tools.approvalRules", Kind::List),
-    key("bash.patterns", Kind::List),
+    rule_key("permissions.defaultMode", Kind::Word(&PERMISSION_MODES)),
+    rule_key("permissions.allow", Kind::Texts),
+    rule_key("permissions.ask", Kind::Texts),
+    rule_key("permissions.deny", Kind::Texts),
+    rule_key("permissions.unattended", Kind::Word(&UNATTENDED)),
+    rule_key("permissions.timeoutSeconds", Kind::Count),
+    rule_key("permissions.sandboxedBash", Kind::Word(&["ask", "allow"])),
+    rule_key("tools.approvalMode", Kind::Word(&["always-ask", "write", "yolo"])),
+    rule_key("tools.approval", Kind::Each(&Kind::Word(&["allow", "prompt", "deny"]))),
+    rule_key("tools.approvalRules", Kind::List),
+    rule_key("bash.patterns", Kind::List),
     user_key("checkpoints.mode", Kind::Word(CheckpointMode::WORDS)),
     user_key("checkpoints.maxFiles", Kind::Count),
     user_key("checkpoints.maxFileMb", Kind::Count),
@@ -202,7 +210,7 @@ const UNUSED: &[&str] = &[
 
 /// Removes and reports the values that cannot be used, and turns numbers into one form.
 pub(super) fn check(document: &mut Map<String, Value>, file: &Path, scope: Scope, found: &mut Vec<Diagnostic>) {
-    for key in KEYS {
+    for key in KEYS.iter().filter(|key| !key.is_rule) {
         let misplaced = key.scope.is_some_and(|owner| owner != scope);
         let mut report = |path: &str, value: &Value, expected: &str| {
             found.push(Diagnostic::warning("settings_key", file, complaint(path, value, expected, file)));

@@ -3,7 +3,7 @@
 use pith_testkit::{TempHome, Turn};
 use serde_json::json;
 
-use super::support::{model, run, scene};
+use super::support::{model, run, run_with, scene};
 
 /// Output and exit code of `pith permissions check`.
 fn check(home: &TempHome, arguments: &[&str]) -> (String, i32) {
@@ -54,4 +54,25 @@ fn one_answer_names_the_first_refusal_and_fails() {
         assert_eq!((output.stdout.as_str(), output.code), ("Done.\n", code), "{rules}: {}", output.stderr);
     }
     assert_eq!(home.read_file("out.txt").as_deref(), Some("ran\n"));
+}
+
+#[test]
+fn a_wrong_value_is_reported_once() {
+    let (home, _server) = scene([Turn::call("ls", json!({})), Turn::text("hi")]);
+    home.write_settings(&json!({
+        "permissions": {"defaultMode": "loud", "deny": "rm", "timeoutSeconds": -1, "unattended": 1},
+        "tools": {"approvalMode": "loud", "approval": 5}, "bash": {"patterns": "rm"},
+    }));
+    let once = |place: &str, text: &str| {
+        let own = ["defaultMode", "deny", "timeoutSeconds", "unattended"].map(|name| format!("permissions.{name}"));
+        let others = ["tools.approvalMode", "tools.approval", "bash.patterns"].map(str::to_owned);
+        for key in own.iter().chain(&others) {
+            let n_reports = text.matches(&format!("Invalid {key} setting:")).count();
+            assert_eq!(n_reports, 1, "{key} in {place}:\n{text}");
+        }
+    };
+    once("stderr", &run(&home, [&model()[..], &["-p", "hi"]].concat()).stderr);
+    once("config check", &run(&home, ["config", "check"]).stdout);
+    let asked = b"{\"type\":\"get_diagnostics\"}\n";
+    once("get_diagnostics", &run_with(&home, [&model()[..], &["--mode", "rpc"]].concat(), asked).stdout);
 }
