@@ -10,6 +10,7 @@ use tracing::{debug, debug_span, trace};
 
 use crate::link::{Link, RunEvent, Turn};
 use crate::now_ms;
+use crate::trace::WatchedChat;
 
 /// How long a provider may take to notice a cancelled token before its answer is abandoned.
 const ABORT_GRACE: Duration = Duration::from_secs(5);
@@ -23,14 +24,12 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
         Ok((client, call)) => {
             let span =
                 debug_span!(target: "pith::model", "model", provider = %call.model.provider, id = %call.model.id);
-            let mut watched = turn.trace.as_ref().map(|trace| trace.work.chat(call));
-            let mut has_begun = false;
+            let mut watched = WatchedChat::begin(turn.trace.as_ref().map(|trace| &*trace.work as _), call);
             let mut events = span.in_scope(|| client.stream(call.clone(), cancel.clone()));
             let message = loop {
                 let step = next(&mut events, cancel).await;
-                if let Some(watched) = watched.as_mut().filter(|_| !has_begun) {
-                    has_begun = true;
-                    watched.first_chunk();
+                if let StreamStep::Event(event) = &step {
+                    watched.take(event);
                 }
                 match step {
                     StreamStep::Event(AssistantEvent::Start(start)) => {
@@ -49,9 +48,7 @@ pub(crate) async fn answer(turn: &Turn, link: &mut impl Link, cancel: &Cancellat
                 }
             };
             span.in_scope(|| log_end(&message));
-            if let (Some(watched), Some(answer)) = (watched, message.as_assistant()) {
-                watched.end(answer);
-            }
+            message.as_assistant().into_iter().for_each(|answer| watched.end(answer));
             message
         }
     };

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_protocol::{AssistantMessage, CompactionReason, LlmCall, Model, SandboxProfile};
+use pith_protocol::{AssistantEvent, AssistantMessage, CompactionReason, LlmCall, Model, SandboxProfile};
 
 use crate::ToolOutput;
 use crate::link::Call;
@@ -107,6 +107,38 @@ pub trait ChatSpan: Send {
     fn first_chunk(&mut self);
 
     fn end(self: Box<Self>, answer: &AssistantMessage);
+}
+
+/// One request to a model, watched if somebody wants to. A request that is dropped has been abandoned.
+pub struct WatchedChat {
+    /// `None` if nobody watches, and once it has ended.
+    span: Option<Box<dyn ChatSpan>>,
+    has_begun: bool,
+}
+
+impl WatchedChat {
+    /// Called when the request is about to be sent.
+    pub fn begin(parent: Option<&dyn ChatParent>, call: &LlmCall) -> Self {
+        WatchedChat { span: parent.map(|parent| parent.chat(call)), has_begun: false }
+    }
+
+    /// Takes the next piece of the answer; the last one ends it.
+    pub fn take(&mut self, event: &AssistantEvent) {
+        if let Some(span) = self.span.as_mut().filter(|_| !self.has_begun) {
+            self.has_begun = true;
+            span.first_chunk();
+        }
+        if let AssistantEvent::End(answer) = event {
+            self.end(answer);
+        }
+    }
+
+    /// Ends it with an answer that did not come from the model.
+    pub fn end(&mut self, answer: &AssistantMessage) {
+        if let Some(span) = self.span.take() {
+            span.end(answer);
+        }
+    }
 }
 
 /// One tool call.

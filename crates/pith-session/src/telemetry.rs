@@ -47,6 +47,11 @@ impl Session {
         self.tracer.clone().map(|tracer| tracer as Arc<dyn ChatParent>)
     }
 
+    /// What a request to the model is part of that no run has made: the work, if there is some.
+    pub(crate) fn chat_parent(&self) -> Option<Arc<dyn ChatParent>> {
+        self.work_trace().map(|work| work.clone() as Arc<dyn ChatParent>).or_else(|| self.summary_trace())
+    }
+
     pub(crate) fn trace_limit(&self, name: &str) {
         if let Some(work) = self.work_trace() {
             work.limit_reached(name);

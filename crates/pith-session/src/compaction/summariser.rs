@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pith_agent::trace::ChatParent;
+use pith_agent::trace::{ChatParent, WatchedChat};
 use pith_agent::{CallControl, ModelClient, now_ms};
 use pith_ai::{is_overflow, safety_tokens};
 use pith_protocol::{
@@ -203,15 +203,11 @@ impl Summariser {
             block_images: true,
             hooks: None,
         };
-        let mut watched = self.trace.as_ref().map(|trace| trace.chat(&call));
-        let mut has_begun = false;
+        let mut watched = WatchedChat::begin(self.trace.as_deref(), &call);
         let mut events = self.client.stream(call, self.cancel.clone());
         let mut answer = None;
         while let Some(event) = events.recv().await {
-            if let Some(watched) = watched.as_mut().filter(|_| !has_begun) {
-                has_begun = true;
-                watched.first_chunk();
-            }
+            watched.take(&event);
             if let AssistantEvent::End(message) = event {
                 answer = Some(*message);
                 break;
@@ -222,9 +218,7 @@ impl Summariser {
             error_message: Some("The model stream ended without a result (internal error)".to_owned()),
             ..AssistantMessage::default()
         });
-        if let Some(watched) = watched {
-            watched.end(&answer);
-        }
+        watched.end(&answer);
         answer
     }
 

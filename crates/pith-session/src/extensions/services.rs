@@ -4,6 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pith_agent::trace::{ChatParent, WatchedChat};
 use pith_agent::{ModelClient, ToolContext, ToolOutput};
 use pith_ai::{Redirect, Registry, Web, WebRequest};
 use pith_ext::outgoing::{FetchHead, FetchReply, FetchRequest, ModelReply, ModelRequest, ToolReply, ToolRequest};
@@ -47,11 +48,12 @@ async fn transfer(web: &Web, request: FetchRequest, reply: &FetchReply) -> Resul
     Ok(())
 }
 
-/// Sends an extension's request to a model, and the answer back.
+/// Sends an extension's request to a model, and the answer back. `trace` is what it is part of.
 pub async fn serve_model_request(
     registry: &Registry,
     client: Arc<dyn ModelClient>,
     block_images: bool,
+    trace: Option<Arc<dyn ChatParent>>,
     request: ModelRequest,
     mut reply: ModelReply,
 ) {
@@ -60,8 +62,10 @@ pub async fn serve_model_request(
         Err(error) => return reply.fail(error),
     };
     call.block_images = block_images;
+    let mut watched = WatchedChat::begin(trace.as_deref(), &call);
     let mut events = client.stream_with(call, overrides, reply.cancel().clone());
     while let Some(event) = events.recv().await {
+        watched.take(&event);
         reply.event(&event);
     }
 }
@@ -111,8 +115,10 @@ impl Session {
         let router = self.models.router();
         let client = if request.native { router.native().clone() } else { router.clone() as Arc<dyn ModelClient> };
         let (registry, block_images) = (self.models.registry().clone(), self.options.block_images);
+        // A provider of an extension that hands on a call is part of that call, which has its span.
+        let trace = self.chat_parent().filter(|_| !request.native);
         self.serve_extension(async move {
-            serve_model_request(&registry, client, block_images, request, reply).await;
+            serve_model_request(&registry, client, block_images, trace, request, reply).await;
         });
     }
 

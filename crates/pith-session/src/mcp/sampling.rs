@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pith_agent::trace::WatchedChat;
 use pith_protocol::{AssistantEvent, AssistantMessage, CacheRetention, LlmCall, Message, ThinkingLevel};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -38,10 +39,12 @@ impl Session {
         };
         self.mcp.n_samples += 1;
         let cancel = self.activity.run().map_or_else(CancellationToken::new, |run| run.cancel.child_token());
+        let mut watched = WatchedChat::begin(self.chat_parent().as_deref(), &call);
         let mut events = self.models.client().stream(call, cancel.clone());
         self.jobs.spawn(Job::Background, async move {
             let ended = async {
                 while let Some(event) = events.recv().await {
+                    watched.take(&event);
                     if let AssistantEvent::End(message) = event {
                         return Ok(*message);
                     }

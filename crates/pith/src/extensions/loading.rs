@@ -314,7 +314,7 @@ impl Engine {
                 let (client, registry) = (self.early_services.client(), self.early_services.registry().clone());
                 let block_images = self.early_services.settings.images.block_images;
                 self.services.spawn(async move {
-                    serve_model_request(&registry, client, block_images, request, reply).await;
+                    serve_model_request(&registry, client, block_images, None, request, reply).await;
                 });
                 return;
             }

@@ -57,7 +57,7 @@ fn offered(scene: &Scene, request: usize) -> Vec<String> {
     names.filter(|name| name.starts_with("mcp__")).collect()
 }
 
-fn log(server: &Path, what: &str) -> String {
+pub fn log(server: &Path, what: &str) -> String {
     std::fs::read_to_string(format!("{}.{what}", server.display())).unwrap_or_default()
 }
 
@@ -89,7 +89,7 @@ fn home_with(servers: impl FnOnce(&Path) -> Value) -> (ModelServer, TempHome, Pa
     home_answering([Turn::call("mcp__shell__greet", json!({"who": "you"})), Turn::text("done")], servers)
 }
 
-fn home_answering(
+pub fn home_answering(
     turns: impl IntoIterator<Item = Turn>,
     servers: impl FnOnce(&Path) -> Value,
 ) -> (ModelServer, TempHome, PathBuf) {

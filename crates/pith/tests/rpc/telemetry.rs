@@ -2,13 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pith_testkit::{HostBuilder, ModelServer, Script, TempHome, Turn};
+use pith_testkit::{Host, HostBuilder, ModelServer, Output, Script, TempHome, Turn};
 use serde_json::{Value, json};
 
+use crate::mcp;
 use crate::support::{Scene, texts};
 
 /// However busy the machine is.
@@ -25,10 +27,17 @@ enum Answer {
     Silence,
 }
 
+/// What a collector was sent.
+struct Request {
+    path: String,
+    headers: String,
+    body: Value,
+}
+
 /// A collector that takes OTLP over HTTP as JSON.
 struct Collector {
     port: u16,
-    requests: Arc<Mutex<Vec<(String, Value)>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
     /// Told of each request.
     news: Arc<Condvar>,
 }
@@ -37,7 +46,7 @@ impl Collector {
     fn start(answer: Answer) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let port = listener.local_addr().expect("an address").port();
-        let requests: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
+        let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
         let news: Arc<Condvar> = Arc::default();
         let (log, told) = (requests.clone(), news.clone());
         thread::spawn(move || {
@@ -49,11 +58,17 @@ impl Collector {
         Collector { port, requests, news }
     }
 
+    /// What tells pith of the collector.
+    fn variables(&self) -> [(&'static str, String); 3] {
+        let address = format!("http://127.0.0.1:{}", self.port);
+        let fixed = |name, value: &str| (name, value.to_owned());
+        let protocol = fixed("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+        [fixed("PITH_OTEL", "1"), ("OTEL_EXPORTER_OTLP_ENDPOINT", address), protocol]
+    }
+
     fn configure(&self, builder: HostBuilder) -> HostBuilder {
+        let builder = self.variables().iter().fold(builder, |builder, (name, value)| builder.env(name, value));
         builder
-            .env("PITH_OTEL", "1")
-            .env("OTEL_EXPORTER_OTLP_ENDPOINT", &format!("http://127.0.0.1:{}", self.port))
-            .env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
             // What is sent at once need not be sent within the second that the end of pith waits for it.
             .env("OTEL_BSP_SCHEDULE_DELAY", "1")
             .env("OTEL_METRIC_EXPORT_INTERVAL", "50")
@@ -76,7 +91,7 @@ impl Collector {
 
     fn bodies(&self, path: &str) -> Vec<Value> {
         let requests = self.requests.lock().expect("no panic");
-        requests.iter().filter(|(asked, _)| asked == path).map(|(_, body)| body.clone()).collect()
+        requests.iter().filter(|request| request.path == path).map(|request| request.body.clone()).collect()
     }
 
     /// All spans, in the order of their beginning.
@@ -109,7 +124,7 @@ impl Collector {
     }
 }
 
-fn serve(stream: TcpStream, answer: Answer, log: &Mutex<Vec<(String, Value)>>, news: &Condvar) {
+fn serve(stream: TcpStream, answer: Answer, log: &Mutex<Vec<Request>>, news: &Condvar) {
     let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
     loop {
         let mut first = String::new();
@@ -117,7 +132,7 @@ fn serve(stream: TcpStream, answer: Answer, log: &Mutex<Vec<(String, Value)>>, n
             return;
         }
         let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-        let mut n_bytes = 0;
+        let (mut n_bytes, mut headers) = (0, String::new());
         loop {
             let mut line = String::new();
             if reader.read_line(&mut line).unwrap_or(0) == 0 {
@@ -131,12 +146,14 @@ fn serve(stream: TcpStream, answer: Answer, log: &Mutex<Vec<(String, Value)>>, n
             if line == "\r\n" {
                 break;
             }
+            headers.push_str(&line);
         }
         let mut body = vec![0; n_bytes];
         if reader.read_exact(&mut body).is_err() {
             return;
         }
-        log.lock().expect("no panic").push((path, serde_json::from_slice(&body).expect("JSON")));
+        let body = serde_json::from_slice(&body).expect("JSON");
+        log.lock().expect("no panic").push(Request { path, headers, body });
         news.notify_all();
         match answer {
             Answer::Status(status) => {
@@ -362,4 +379,160 @@ fn the_setting_of_the_user_switches_it_on() {
     collector.wait(1);
     scene.finish();
     assert_eq!(named(&collector.spans(), "invoke_agent").len(), 1);
+}
+
+#[test]
+fn servers_know_their_place_and_what_they_ask_the_model_is_part_of_the_work() {
+    let collector = Collector::start(Answer::Status(200));
+    let (model, home, server) = mcp::home_answering(
+        [Turn::call("mcp__shell__wait", json!({"sample": true})), Turn::text("four"), Turn::text("done")],
+        |server| json!({"shell": {"command": "sh", "args": [server], "sampling": "allow"}}),
+    );
+    let mut scene = Scene::in_home(model, home, |builder| collector.configure(builder).env("TRACEPARENT", PARENT));
+    scene.run("go");
+    let log = mcp::log(&server, "log");
+    collector.wait(1);
+    scene.finish();
+    let spans = collector.spans();
+    let agent = named(&spans, "invoke_agent")[0].id();
+    let (chats, tools) = (named(&spans, "chat "), named(&spans, "execute_tool"));
+    assert_eq!((chats.len(), tools.len()), (3, 1), "{:?}", names(&spans));
+    assert!(chats.iter().chain(&tools).all(|span| span.parent() == agent), "{:?}", names(&spans));
+    assert_eq!(tools[0].attribute("gen_ai.tool.type"), "extension");
+    let frames = log.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let calls: Vec<Value> = frames.filter(|frame: &Value| frame["method"] == "tools/call").collect();
+    assert_eq!(calls.len(), 1, "{log}");
+    assert_eq!(calls[0]["params"]["_meta"]["traceparent"], format!("00-{TRACE}-{}-01", tools[0].id()));
+}
+
+#[test]
+fn what_extensions_ask_the_model_is_part_of_the_work_if_there_is_some() {
+    let collector = Collector::start(Answer::Status(200));
+    let server = ModelServer::start(Script::of([
+        Turn::call("consult", json!({})),
+        Turn::text("yes"),
+        Turn::text("done"),
+        Turn::text("outside"),
+    ]));
+    let home = TempHome::for_server(&server);
+    let source = r#"export default (pi) => {
+        const consult = async (ctx) => {
+            const asked = { messages: [{ role: "user", content: "well?", timestamp: 1 }] };
+            const answer = await ctx.modelRegistry.complete({ provider: "mock-anthropic", id: "claude-mock" }, asked);
+            return answer.content.map((block) => block.text).join("");
+        };
+        pi.registerTool({ name: "consult", label: "Consult", description: "Asks", parameters: { type: "object", properties: {} },
+            execute: async (id, params, signal, onUpdate, ctx) => ({ content: [{ type: "text", text: await consult(ctx) }] }) });
+        pi.registerCommand("consult", { handler: async (args, ctx) => ctx.ui.notify(await consult(ctx)) });
+    };"#;
+    home.write_agent_file("extensions/consult.ts", source);
+    let mut scene = Scene::in_home(server, home, |builder| collector.configure(builder));
+    scene.run("go");
+    assert_eq!(texts(&scene.tool_results()[0]["content"]), "yes");
+    scene.host.send(json!({"type": "prompt", "message": "/consult"}));
+    scene.host.wait(|frame| frame["method"] == "notify" && frame["message"] == "outside");
+    collector.wait(1);
+    scene.finish();
+    let spans = collector.spans();
+    let agent = named(&spans, "invoke_agent")[0];
+    let parents: Vec<String> = named(&spans, "chat ").iter().map(|span| span.parent()).collect();
+    assert_eq!(parents, [&agent.id(), &agent.id(), &agent.id(), ""], "{:?}", names(&spans));
+    let tokens = |span: &Span| text(&span.attribute("gen_ai.usage.output_tokens")).parse::<u64>().expect("tokens");
+    let sum: u64 = named(&spans, "chat ")[..3].iter().map(|chat| tokens(chat)).sum();
+    assert_eq!(tokens(agent), sum);
+}
+
+/// Runs a mode of pith until its last spans have come, which may take longer than pith waits for them.
+fn flushed(mode: &str, run: impl Fn(&Collector, &TempHome)) {
+    for _ in 0..20 {
+        let collector = Collector::start(Answer::Status(200));
+        let home = TempHome::new();
+        run(&collector, &home);
+        if !named(&collector.spans(), "invoke_agent").is_empty() {
+            return;
+        }
+    }
+    panic!("{mode}: what was left at the end was never sent");
+}
+
+#[test]
+fn what_is_left_at_the_end_is_sent_in_every_mode() {
+    // Sent at the end, or never.
+    let late = [("OTEL_BSP_SCHEDULE_DELAY", "600000"), ("OTEL_METRIC_EXPORT_INTERVAL", "600000")];
+    for mode in ["-p", "--json"] {
+        flushed(mode, |collector, home| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_pith"));
+            command.args([mode, "--model", "scripted/tour", "hi"]).env_clear().envs(home.environment());
+            let output = Output::of(command.envs(collector.variables()).envs(late).current_dir(home.work()));
+            assert_eq!(output.code, 0, "{output:?}");
+        });
+    }
+    let configure = |builder: HostBuilder, collector: &Collector, home: &TempHome| {
+        let builder =
+            collector.variables().iter().fold(builder.home(home), |builder, (name, value)| builder.env(name, value));
+        late.iter().fold(builder.args(["--model", "scripted/tour"]), |builder, (name, value)| builder.env(name, value))
+    };
+    flushed("rpc", |collector, home| {
+        let builder = Host::builder(env!("CARGO_BIN_EXE_pith")).args(["--mode", "rpc"]);
+        let mut host = configure(builder, collector, home).spawn();
+        host.data(json!({"type": "prompt", "message": "hi"}));
+        host.wait_type("agent_settled");
+        host.finish();
+    });
+    flushed("acp", |collector, home| {
+        let mut host = configure(Host::builder(env!("CARGO_BIN_EXE_pith")).args(["acp"]), collector, home).spawn();
+        let mut ask = |id: u64, method: &str, params: Value| {
+            host.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+            host.wait(|frame| frame["id"] == id && frame.get("result").is_some())["result"].clone()
+        };
+        ask(1, "initialize", json!({"protocolVersion": 1}));
+        let session = ask(2, "session/new", json!({"cwd": home.work(), "mcpServers": []}))["sessionId"].clone();
+        ask(3, "session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "hi"}]}));
+        host.finish();
+    });
+}
+
+#[test]
+fn variables_say_who_reports_and_headers_are_keys() {
+    let collector = Collector::start(Answer::Status(200));
+    let server = ModelServer::start(with_command("echo header=$OTEL_EXPORTER_OTLP_HEADERS state=$TRACESTATE"));
+    let home = TempHome::for_server(&server);
+    home.write_settings(&json!({"secrets": {"enabled": true}}));
+    let mut scene = Scene::in_home(server, home, |builder| {
+        let builder = collector.configure(builder).env("TRACEPARENT", PARENT).env("TRACESTATE", "vendor=place");
+        let builder = builder.env("OTEL_SERVICE_NAME", "my-agent").env("OTEL_RESOURCE_ATTRIBUTES", "team=blue");
+        builder.env("OTEL_EXPORTER_OTLP_HEADERS", "x-collector-key=collector-key-4711")
+    });
+    scene.run("go");
+    assert_eq!(
+        texts(&scene.tool_results()[0]["content"]).trim(),
+        "header=x-collector-key=[redacted] state=vendor=place"
+    );
+    collector.wait(1);
+    scene.finish();
+    let requests = collector.requests.lock().expect("no panic");
+    for request in requests.iter() {
+        assert!(request.headers.contains("x-collector-key: collector-key-4711"), "{}", request.headers);
+    }
+    let traces = requests.iter().find(|request| request.path == "/v1/traces").expect("spans");
+    let resource = traces.body["resourceSpans"][0]["resource"]["attributes"].to_string();
+    assert!(resource.contains("my-agent") && resource.contains("team") && resource.contains("blue"), "{resource}");
+}
+
+#[test]
+fn a_sampler_may_leave_all_traces_out() {
+    let collector = Collector::start(Answer::Status(200));
+    let mut scene = Scene::with(Script::of([Turn::text("done")]), |builder| {
+        collector.configure(builder).env("OTEL_TRACES_SAMPLER", "always_off")
+    });
+    scene.run("go");
+    let start = Instant::now();
+    // Metrics are not sampled, and come after the spans would have.
+    while !collector.metrics().iter().any(|name| name == "gen_ai.invoke_agent.duration") {
+        assert!(start.elapsed() < PATIENCE);
+        let seen = collector.requests.lock().expect("no panic");
+        drop(collector.news.wait_timeout(seen, Duration::from_secs(1)).expect("no panic"));
+    }
+    scene.finish();
+    assert!(collector.bodies("/v1/traces").is_empty());
 }
