@@ -6,4 +6,5 @@ mod frames;
 mod links;
 mod models;
 mod pages;
+mod recipes;
 mod scenes;
