@@ -1,37 +1,13 @@
-//! The sandbox as a user meets it: from a flag, a variable or a file to what a command can do.
+//! Profiles: what they hold, who chooses them, who changes them.
 
 use std::path::PathBuf;
 
 use pith_sandbox::Support;
-use pith_testkit::{Host, TempHome, Turn, eventually, has};
+use pith_testkit::{Host, TempHome, Turn, has};
 use serde_json::{Value, json};
 
-use super::support::{Output, finish, model, run, run_with, scene, start_in};
-
-/// A file beside the session's directory.
-fn outside(home: &TempHome) -> PathBuf {
-    home.agent().join("outside.txt")
-}
-
-/// The events of a run with these arguments.
-fn events(home: &TempHome, arguments: &[&str]) -> Vec<Value> {
-    let output = run(home, [&model()[..], &["--mode", "json"], arguments, &["go"]].concat());
-    output.stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
-}
-
-/// The result of the tool call among them.
-fn result_of(events: &[Value]) -> &str {
-    let end = events.iter().find(|event| event["type"] == "tool_execution_end").expect("a call");
-    end["result"]["content"][0]["text"].as_str().expect("a text")
-}
-
-/// What `get_state` says about the sandbox.
-fn state(home: &TempHome, arguments: &[&str]) -> Value {
-    let arguments = [&model()[..], &["--mode", "rpc", "--no-session"], arguments].concat();
-    let output = run_with(home, arguments, b"{\"type\":\"get_state\"}\n");
-    let answer: Value = serde_json::from_str(output.stdout.lines().next().expect("an answer")).expect("a frame");
-    answer["data"]["sandbox"].clone()
-}
+use super::super::support::{Output, finish, model, run, run_with, scene, start_in};
+use super::{events, outside, result_of, state};
 
 #[test]
 fn a_command_reaches_its_directory_and_nothing_beside_it() {
@@ -350,116 +326,6 @@ fn a_mistake_ends_the_start_before_any_frame() {
     // A broken file that says nothing about a sandbox is what it was: a warning.
     std::fs::write(home.agent().join("settings.json"), "{\"defaultModel\": ").expect("written");
     assert_eq!(serve(&[], &[]).code, 0);
-}
-
-/// Whether this machine allows namespaces; the error says why not.
-fn namespaces() -> Result<(), String> {
-    Support::check_this_kernel()?;
-    let check = run(&TempHome::new(), ["sandbox", "check"]).stdout;
-    if check.contains("namespaces: yes") { Ok(()) } else { Err(check) }
-}
-
-#[test]
-fn namespaces_close_what_is_missing_and_are_told() {
-    if !has(namespaces()) {
-        return;
-    }
-    let home = scene([]).0;
-    let told = |state: &Value| [&state["namespaces"], &state["protectedPaths"], &state["missing"]].map(Value::clone);
-    let kernel = [json!(true), json!("kernel"), json!([])];
-    assert_eq!(told(&state(&home, &["--sandbox", "workspace-write"])), kernel);
-    home.write_settings(&json!({"sandbox": {"namespaces": "require", "require": "strict"}}));
-    let strict = state(&home, &["--sandbox", "workspace-write"]);
-    assert_eq!((told(&strict), &strict["require"]), (kernel, &json!("strict")));
-    home.write_settings(&json!({"sandbox": {"namespaces": "never"}}));
-    let without = state(&home, &["--sandbox", "workspace-write"]);
-    let gap = json!(["metadata of files outside the writable roots"]);
-    assert_eq!(told(&without), [json!(false), json!("restored"), gap]);
-    home.write_settings(&json!({"sandbox": {"network": {"allowedDomains": ["*.example.org"]}}}));
-    assert_eq!(state(&home, &["--sandbox", "workspace-write"])["network"], "domains");
-}
-
-#[test]
-fn a_command_is_refused_a_host_and_the_host_of_the_session_is_told() {
-    if !has(namespaces()) {
-        return;
-    }
-    let (home, server) = scene([]);
-    home.write_settings(&json!({"sandbox": {"network": {"allowedDomains": ["*.example.org"]}}}));
-    let ask = "exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT example.net:443 HTTP/1.1\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3";
-    server.push(Turn::call("bash", json!({"command": format!("{ask}; exec 3>&-; {ask}")})));
-    server.push(Turn::text("done"));
-    let events = events(&home, &["--sandbox", "workspace-write"]);
-    assert!(result_of(&events).contains("pith: example.net is not in allowedDomains"), "{}", result_of(&events));
-    let denied: Vec<&Value> = events.iter().filter(|event| event["type"] == "sandbox_denied").collect();
-    let [denied] = &*denied else { panic!("{denied:?}") };
-    assert_eq!(
-        [&denied["kind"], &denied["target"], &denied["count"]],
-        [&json!("network"), &json!("example.net"), &json!(2)]
-    );
-    let prompt = server.requests()[0].body["system"].to_string();
-    assert!(prompt.contains("network is limited to *.example.org, through the proxy"), "{prompt}");
-}
-
-#[test]
-fn a_system_without_namespaces_has_the_rest() {
-    // In a user namespace of its own a process can rule out further ones.
-    const WITHOUT: &str = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
-    let home = scene([]).0;
-    let without = |arguments: &[&str], input: &[u8]| {
-        let pith = env!("CARGO_BIN_EXE_pith");
-        let words = [&["-Ur", "sh", "-c", WITHOUT, "sh", pith], arguments].concat();
-        finish_with(&home, "unshare", &words, input)
-    };
-    let check = without(&["sandbox", "check"], b"");
-    if !has(namespaces()) || !has(check.as_ref().map(drop).map_err(Clone::clone)) {
-        return;
-    }
-    let check = check.expect("it ran");
-    assert!(check.contains("namespaces: no (unshare: No space left on device"), "{check}");
-    assert!(check.contains("metadata of files outside the writable roots"), "{check}");
-    let serve = [&model()[..], &["--mode", "rpc", "--no-session", "--sandbox", "workspace-write"]].concat();
-    let answer = without(&serve, b"{\"type\":\"get_state\"}\n").expect("it ran");
-    assert!(answer.contains("\"namespaces\":false") && answer.contains("\"protectedPaths\":\"restored\""), "{answer}");
-    home.write_settings(&json!({"sandbox": {"namespaces": "require"}}));
-    let refused = without(&serve, b"").expect("it ran");
-    assert!(
-        refused.contains("sandbox.namespaces \"require\" cannot be had: this system allows no namespaces"),
-        "{refused}"
-    );
-    home.write_settings(&json!({"sandbox": {"network": {"mode": "domains"}}}));
-    let refused = without(&serve, b"").expect("it ran");
-    let text = "needs network namespaces, which this system does not allow; use \"off\" or \"on\"";
-    assert!(refused.contains(text), "{refused}");
-}
-
-/// Runs a program in the session's directory and returns what it printed; the error says that it cannot be run.
-fn finish_with(home: &TempHome, program: &str, arguments: &[&str], input: &[u8]) -> Result<String, String> {
-    use std::io::Write as _;
-    use std::process::{Command, Stdio};
-    let mut command = Command::new(program);
-    command.args(arguments).env_clear().envs(home.environment()).current_dir(home.work());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("{program}: {error}"))?;
-    // A pith that does not read its input may have ended already.
-    let _ = child.stdin.take().expect("stdin is piped").write_all(input);
-    let output = child.wait_with_output().expect("it ended");
-    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
-}
-
-#[test]
-fn a_pith_that_is_killed_leaves_no_placeholders() {
-    if !has(namespaces()) {
-        return;
-    }
-    let home = TempHome::new();
-    let mut pith = start_in(&home, ["sandbox", "run", "--", "sleep", "1000"], &[]);
-    let placeholder = home.work().join(".pi");
-    eventually("a placeholder", || placeholder.is_dir());
-    pith.kill().expect("it runs");
-    pith.wait().expect("it ended");
-    eventually("no placeholder", || !placeholder.exists());
-    eventually("nothing", || std::fs::read_dir(home.work()).is_ok_and(|mut entries| entries.next().is_none()));
 }
 
 #[test]
