@@ -22,6 +22,11 @@ impl Placeholders {
         paths.filter(|path| fs::symlink_metadata(path).is_err()).cloned().collect()
     }
 
+    /// Whether nothing was missing.
+    pub fn is_empty(&self) -> bool {
+        self.made.is_empty()
+    }
+
     /// Makes what is missing.
     pub fn make(&mut self, missing: Vec<PathBuf>) -> io::Result<()> {
         for path in missing {

@@ -2,14 +2,21 @@
 //! command, shared by all.
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use pith_sandbox::domains::Domains;
 use pith_sandbox::namespaces::{Placeholders, Plan};
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 
 use super::keeper::Keeper;
 use super::supervisor::Supervisor;
 use crate::proxy::Proxy;
+
+/// How long placeholders stay for the next command. Making them, mounting on them and removing them takes longer than
+/// everything else that confines a command, and one command seldom comes alone.
+const PLACEHOLDERS_KEPT: Duration = Duration::from_secs(1);
 
 /// Makes the namespaces of a policy when they are needed.
 #[derive(Debug)]
@@ -26,8 +33,20 @@ struct State {
     kept: Option<Arc<Kept>>,
     /// How many commands may still have processes.
     n_commands: usize,
-    /// There while commands run.
+    /// There while commands run, and a moment longer.
     placeholders: Placeholders,
+    /// Waits for that moment to be over; there is one while no command runs.
+    removal: Option<Removal>,
+}
+
+/// A task that removes placeholders; dropped, it does not.
+#[derive(Debug)]
+struct Removal(AbortHandle);
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Namespaces that exist.
@@ -51,6 +70,8 @@ struct Joined {
     n_refused: usize,
     plan: Arc<Plan>,
     state: Arc<Mutex<State>>,
+    /// Where placeholders are waited for; a command may be dropped on another thread.
+    runtime: Handle,
 }
 
 impl Namespaces {
@@ -58,9 +79,10 @@ impl Namespaces {
         Namespaces { supervisor, plan: Arc::new(plan), domains, state: Arc::default() }
     }
 
-    /// Called before a command is started. The error says why it must not run.
+    /// Called before a command is started. The error says why it must not run. Needs a tokio runtime.
     pub fn for_command(&self) -> Result<CommandNamespaces, String> {
         let mut state = lock(&self.state);
+        state.removal = None;
         let kept = self.prepare(&mut state);
         if kept.is_err() {
             state.clear_if_unused();
@@ -69,7 +91,8 @@ impl Namespaces {
         state.n_commands += 1;
         let n_refused = kept.proxy.as_ref().map_or(0, Proxy::n_refused);
         let (plan, state) = (Arc::clone(&self.plan), Arc::clone(&self.state));
-        Ok(CommandNamespaces(Arc::new(Joined { kept, n_refused, plan, state })))
+        let runtime = Handle::current();
+        Ok(CommandNamespaces(Arc::new(Joined { kept, n_refused, plan, state, runtime })))
     }
 
     fn prepare(&self, state: &mut State) -> Result<Arc<Kept>, String> {
@@ -117,7 +140,17 @@ impl Drop for Joined {
     fn drop(&mut self) {
         let mut state = lock(&self.state);
         state.n_commands -= 1;
-        state.clear_if_unused();
+        if state.n_commands == 0 && !state.placeholders.is_empty() {
+            let removal = self.runtime.spawn(remove_placeholders(Arc::downgrade(&self.state)));
+            state.removal = Some(Removal(removal.abort_handle()));
+        }
+    }
+}
+
+async fn remove_placeholders(state: Weak<Mutex<State>>) {
+    tokio::time::sleep(PLACEHOLDERS_KEPT).await;
+    if let Some(state) = state.upgrade() {
+        lock(&state).clear_if_unused();
     }
 }
 

@@ -3,7 +3,7 @@
 use pith_testkit::{TempHome, Turn, eventually, has};
 use serde_json::{Value, json};
 
-use super::super::support::{model, scene, start_in};
+use super::super::support::{model, run, scene, start_in};
 use super::{events, namespaces, result_of, state};
 
 #[test]
@@ -107,4 +107,21 @@ fn a_pith_that_is_killed_leaves_no_placeholders() {
     pith.wait().expect("it ended");
     eventually("no placeholder", || !placeholder.exists());
     eventually("nothing", || std::fs::read_dir(home.work()).is_ok_and(|mut entries| entries.next().is_none()));
+}
+
+#[test]
+fn a_pith_that_ends_leaves_no_placeholders() {
+    if !has(namespaces()) {
+        return;
+    }
+    let is_empty = |home: &TempHome| std::fs::read_dir(home.work()).is_ok_and(|mut entries| entries.next().is_none());
+    let home = TempHome::new();
+    let seen = run(&home, ["sandbox", "run", "--", "ls", "-A"]);
+    assert!(seen.stdout.lines().any(|name| name == ".pi"), "the command has them: {}", seen.stdout);
+    assert!(is_empty(&home), "they go with pith, not a moment later");
+    let (home, server) = scene([]);
+    server.push(Turn::call("bash", json!({"command": "ls -A"})));
+    server.push(Turn::text("done"));
+    assert!(result_of(&events(&home, &["--sandbox", "workspace-write"])).lines().any(|name| name == ".pi"));
+    eventually("nothing", || is_empty(&home));
 }
