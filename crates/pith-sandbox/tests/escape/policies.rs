@@ -1,8 +1,10 @@
 //! Settings that would open the sandbox.
 
-use serde_json::json;
+use std::collections::BTreeMap;
 
-use pith_sandbox::SandboxSettings;
+use pith_sandbox::{SandboxSettings, Support};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use serde_json::json;
 
 use crate::ground::{Ground, Who, is_ready, write};
 
@@ -25,6 +27,27 @@ fn a_project_cannot_open_what_the_user_closed() {
         assert_eq!(settings, before, "{project}");
         println!("{:<56} {:<16} {:<5} closed", format!("a project that says {project}"), "workspace-write", "any");
     }
+}
+
+#[test]
+fn a_kernel_without_landlock_is_not_taken_for_a_sandbox() {
+    if !is_ready() {
+        return;
+    }
+    let arch = std::env::consts::ARCH.try_into().unwrap();
+    let unknown = BTreeMap::from([(libc::SYS_landlock_create_ruleset, Vec::new())]);
+    let answer = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let filter: BpfProgram =
+        SeccompFilter::new(unknown, SeccompAction::Allow, answer, arch).unwrap().try_into().unwrap();
+    // What a thread cannot call, the threads it starts cannot call either.
+    let check = std::thread::spawn(move || {
+        seccompiler::apply_filter(&filter).unwrap();
+        Support::check_this_kernel()
+    });
+    let refusal = check.join().unwrap().unwrap_err();
+    let text = "sandbox \"workspace-write\" cannot be enforced: this kernel offers no Landlock. \
+                Start with --sandbox off, or set sandbox.require to \"best-effort\"";
+    assert_eq!(refusal, text);
 }
 
 #[test]
