@@ -35,6 +35,9 @@ const OWN_TABLE: u32 = if cfg!(target_arch = "aarch64") { 0xC000_00B7 } else { 0
 /// Calls from here on are those of the mode with short pointers on x86-64. No other processor has such numbers.
 const X32: u32 = 0x4000_0000;
 
+/// `open_tree` that changes attributes too (Linux 6.15), which the library has no name for.
+const OPEN_TREE_ATTR: libc::c_long = 467;
+
 /// Refused whatever their arguments are.
 const REFUSED: &[libc::c_long] = &[
     // other processes
@@ -53,6 +56,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_pivot_root,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -88,6 +92,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_setdomainname,
     libc::SYS_acct,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
     #[cfg(target_arch = "x86_64")]
