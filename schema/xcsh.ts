@@ -97,6 +97,9 @@ export type AgentStartEvent = {
 /** A number that is written without a fraction if it has none. */
 export type Amount = number;
 
+/** The modes of a session as editors name them: a [`PermissionMode`] each, all but `deny`. */
+export type ApprovalMode = "full" | "write" | "ask" | "read-only";
+
 /** One answer of a model. */
 export type AssistantMessage = {
   role: "assistant";
@@ -347,7 +350,7 @@ export type Collision = {
 };
 
 /** What a host asks for. */
-export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | PauseCommand | ResumeCommand | SetLimitsCommand | GetPermissionsCommand | SetPermissionsCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | ListCheckpointsCommand | RestoreCheckpointCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | McpLoginCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
+export type Command = HelloCommand | PromptCommand | SteerCommand | FollowUpCommand | AbortCommand | AbortAndPromptCommand | ClearQueueCommand | SetSteeringModeCommand | SetFollowUpModeCommand | SetInterruptModeCommand | SetStreamUpdatesCommand | GetStateCommand | GetMessagesCommand | GetLastAssistantTextCommand | GetSessionStatsCommand | GetCommandsCommand | GetDiagnosticsCommand | SetSandboxCommand | PauseCommand | ResumeCommand | SetLimitsCommand | GetPermissionsCommand | SetPermissionsCommand | SetApprovalModeCommand | ReloadCommand | SetModelCommand | CycleModelCommand | GetAvailableModelsCommand | SetThinkingLevelCommand | CycleThinkingLevelCommand | GetAvailableThinkingLevelsCommand | CompactCommand | SetAutoCompactionCommand | SetAutoRetryCommand | AbortRetryCommand | BashCommand | AbortBashCommand | NewSessionCommand | SwitchSessionCommand | ForkCommand | BranchCommand | CloneCommand | GetForkMessagesCommand | GetBranchMessagesCommand | GetEntriesCommand | GetAuditCommand | GetTreeCommand | ListSessionsCommand | NavigateTreeCommand | SetLabelCommand | SetSessionNameCommand | ExportHtmlCommand | ListCheckpointsCommand | RestoreCheckpointCommand | SetMcpServersCommand | GetMcpServersCommand | McpReconnectCommand | McpLoginCommand | SetMcpEnabledCommand | SetTodosCommand | SetHostToolsCommand | SetLocaleCommand | GetIntegrationsCommand;
 
 /** A simple command, and what is thought of it. */
 export type CommandPart = {
@@ -1800,7 +1803,7 @@ export type ResourceChange = {
 };
 
 /** The one answer of a command. */
-export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | PauseResponse | ResumeResponse | SetLimitsResponse | GetPermissionsResponse | SetPermissionsResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | ListCheckpointsResponse | RestoreCheckpointResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | McpLoginResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
+export type Response = HelloResponse | PromptResponse | SteerResponse | FollowUpResponse | AbortResponse | AbortAndPromptResponse | ClearQueueResponse | SetSteeringModeResponse | SetFollowUpModeResponse | SetInterruptModeResponse | SetStreamUpdatesResponse | GetStateResponse | GetMessagesResponse | GetLastAssistantTextResponse | GetSessionStatsResponse | GetCommandsResponse | GetDiagnosticsResponse | SetSandboxResponse | PauseResponse | ResumeResponse | SetLimitsResponse | GetPermissionsResponse | SetPermissionsResponse | SetApprovalModeResponse | ReloadResponse | SetModelResponse | CycleModelResponse | GetAvailableModelsResponse | SetThinkingLevelResponse | CycleThinkingLevelResponse | GetAvailableThinkingLevelsResponse | CompactResponse | SetAutoCompactionResponse | SetAutoRetryResponse | AbortRetryResponse | BashResponse | AbortBashResponse | NewSessionResponse | SwitchSessionResponse | ForkResponse | BranchResponse | CloneResponse | GetForkMessagesResponse | GetBranchMessagesResponse | GetEntriesResponse | GetAuditResponse | GetTreeResponse | ListSessionsResponse | NavigateTreeResponse | SetLabelResponse | SetSessionNameResponse | ExportHtmlResponse | ListCheckpointsResponse | RestoreCheckpointResponse | SetMcpServersResponse | GetMcpServersResponse | McpReconnectResponse | McpLoginResponse | SetMcpEnabledResponse | SetTodosResponse | SetHostToolsResponse | SetLocaleResponse | GetIntegrationsResponse | FailedResponse;
 
 /** Puts files back to what they were before a call. Without `checkpointId` the id of the command names the checkpoint. */
 export type RestoreCheckpointCommand = {
@@ -2022,6 +2025,23 @@ export type SessionStats = {
 export type Sessions = {
   /** Newest first. */
   sessions: ListedSession[];
+};
+
+/** Changes the mode by the name that editors have for it; the same as `set_permissions` with that mode. */
+export type SetApprovalModeCommand = {
+  /** Anything; comes back in the response. */
+  id?: unknown;
+  type: "set_approval_mode";
+  mode: ApprovalMode;
+};
+
+export type SetApprovalModeResponse = {
+  /** That of the command, byte for byte. */
+  id?: unknown;
+  type: "response";
+  command: "set_approval_mode";
+  success: true;
+  data: Permissions;
 };
 
 export type SetAutoCompactionCommand = {

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelectGroup,
     SessionConfigSelectOption, SessionMode, SessionModeState,
 };
-use pith_protocol::permissions::PermissionMode;
+use pith_protocol::permissions::{ApprovalMode, PermissionMode};
 use pith_protocol::{Model, ThinkingLevel};
 
 use crate::Client;
@@ -14,33 +14,26 @@ use crate::error::invalid_params;
 
 /// A mode of a session, as editors list it.
 struct ListedMode {
-    id: &'static str,
     mode: PermissionMode,
     name: &'static str,
     about: &'static str,
 }
 
-const fn listed(id: &'static str, mode: PermissionMode, name: &'static str, about: &'static str) -> ListedMode {
-    ListedMode { id, mode, name, about }
+const fn listed(mode: PermissionMode, name: &'static str, about: &'static str) -> ListedMode {
+    ListedMode { mode, name, about }
 }
 
 /// The modes. The last one is listed only where it is in force.
 const MODES: [ListedMode; 5] = [
-    listed("full", PermissionMode::Allow, "Full access", "Tools run without asking."),
+    listed(PermissionMode::Allow, "Full access", "Tools run without asking."),
     listed(
-        "write",
         PermissionMode::Write,
         "Edit freely",
         "Reads, and changes inside the project, run. Commands and everything else are asked about.",
     ),
-    listed("ask", PermissionMode::Ask, "Ask", "Everything that is not read-only is asked about."),
-    listed(
-        "read-only",
-        PermissionMode::ReadOnly,
-        "Read only",
-        "Everything that is not read-only is refused without asking.",
-    ),
-    listed("deny", PermissionMode::Deny, "No tools", "Only what a rule allows runs."),
+    listed(PermissionMode::Ask, "Ask", "Everything that is not read-only is asked about."),
+    listed(PermissionMode::ReadOnly, "Read only", "Everything that is not read-only is refused without asking."),
+    listed(PermissionMode::Deny, "No tools", "Only what a rule allows runs."),
 ];
 
 /// What the options show.
@@ -70,9 +63,9 @@ pub enum Change {
     Nothing,
 }
 
-/// Returns the id of a mode.
+/// Returns the id of a mode: its name as an approval mode, if it has one.
 pub fn mode_id(mode: PermissionMode) -> &'static str {
-    MODES.iter().find(|listed| listed.mode == mode).map_or(MODES[0].id, |listed| listed.id)
+    ApprovalMode::of(mode).map_or(mode.as_str(), ApprovalMode::as_str)
 }
 
 impl Choices {
@@ -88,7 +81,8 @@ impl Choices {
             let select = SessionConfigOption::select("thought_level", "Thinking", self.level.as_str(), levels);
             options.push(select.category(SessionConfigOptionCategory::ThoughtLevel));
         }
-        let modes = self.listed_modes().map(|mode| choice(mode.id, mode.name).description(mode.about.to_owned()));
+        let modes =
+            self.listed_modes().map(|mode| choice(mode_id(mode.mode), mode.name).description(mode.about.to_owned()));
         let select = SessionConfigOption::select("mode", "Mode", mode_id(self.mode), modes.collect::<Vec<_>>());
         options.push(select.category(SessionConfigOptionCategory::Mode));
         if client.takes_booleans() {
@@ -100,7 +94,9 @@ impl Choices {
 
     /// The modes, for clients that know no options.
     pub fn modes(&self) -> SessionModeState {
-        let mode = |listed: &ListedMode| SessionMode::new(listed.id, listed.name).description(listed.about.to_owned());
+        let mode = |listed: &ListedMode| {
+            SessionMode::new(mode_id(listed.mode), listed.name).description(listed.about.to_owned())
+        };
         SessionModeState::new(mode_id(self.mode), self.listed_modes().map(mode).collect())
     }
 
@@ -110,9 +106,9 @@ impl Choices {
 
     /// Reads a mode.
     pub fn mode_change(&self, wanted: &str) -> Result<Change, Error> {
-        let found = self.listed_modes().find(|listed| listed.id == wanted);
+        let found = self.listed_modes().find(|listed| mode_id(listed.mode) == wanted);
         found.map(|listed| Change::Mode(listed.mode)).ok_or_else(|| {
-            let words: Vec<_> = self.listed_modes().map(|listed| listed.id).collect();
+            let words: Vec<_> = self.listed_modes().map(|listed| mode_id(listed.mode)).collect();
             unknown_value(wanted, &words)
         })
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pith_config::settings::written;
 use pith_config::{AgentDir, Diagnostic};
+use pith_protocol::permissions::ApprovalMode;
 use serde_json::{Map, Value};
 
 use crate::grants::GrantFile;
@@ -14,7 +15,7 @@ use crate::rule::{Bases, Origin, Rule};
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
 pub struct RuleFlags {
-    /// `--permission-mode`, `--yolo`.
+    /// `--permission-mode`, `--approval-mode`, `--yolo`.
     pub mode: Option<Mode>,
     /// `--allowed-tools`.
     pub allowed: Vec<String>,
@@ -65,6 +66,22 @@ struct File<'a> {
     may_allow: bool,
 }
 
+/// Reads the word for a mode.
+type Parse = fn(&str) -> Option<Mode>;
+
+fn of_editor(word: &str) -> Option<Mode> {
+    ApprovalMode::parse(word).map(Mode::from)
+}
+
+fn of_omp(word: &str) -> Option<Mode> {
+    match word {
+        "always-ask" => Some(Mode::Ask),
+        "write" => Some(Mode::Write),
+        "yolo" => Some(Mode::Allow),
+        _ => None,
+    }
+}
+
 impl Sources {
     /// Reads everything.
     pub fn load(&self) -> LoadedPolicy {
@@ -98,8 +115,50 @@ impl Sources {
 
 impl LoadedPolicy {
     fn read(&mut self, file: &File) {
-        self.read_own(file);
-        self.read_of_omp(file);
+        let permissions = self.member(file, "permissions").unwrap_or_default();
+        let tools = self.member(file, "tools").unwrap_or_default();
+        self.read_mode(file, &permissions, &tools);
+        self.read_own(file, &permissions);
+        self.read_of_omp(file, &tools);
+    }
+
+    /// Reads the mode, which has three names. Where a file contradicts itself, the strictest holds.
+    fn read_mode(&mut self, file: &File, permissions: &Map<String, Value>, tools: &Map<String, Value>) {
+        let plain = written(file.path, "approvalMode").unwrap_or_else(|why| {
+            self.report(file.path, format!("{why}; the mode is ask or stricter"));
+            self.policy.mode = self.policy.mode.max(Mode::Ask);
+            None
+        });
+        let named: [(&str, Option<&Value>, Parse, &str); 3] = [
+            (
+                "permissions.defaultMode",
+                permissions.get("defaultMode"),
+                Mode::parse,
+                "allow, write, ask, read-only or deny",
+            ),
+            ("approvalMode", plain.as_ref(), of_editor, "full, write, ask or read-only"),
+            ("tools.approvalMode", tools.get("approvalMode"), of_omp, "always-ask, write or yolo"),
+        ];
+        let mut modes: Vec<(&str, Mode)> = Vec::new();
+        for (key, value, parse, expected) in named {
+            let Some(value) = value else { continue };
+            // One that cannot be read was meant to hold something back.
+            let mode = value.as_str().and_then(parse).unwrap_or_else(|| {
+                self.invalid(file, key, value, expected);
+                Mode::Ask
+            });
+            modes.push((key, mode));
+        }
+        let Some(strictest) = modes.iter().map(|(_, mode)| *mode).max() else { return };
+        if modes.iter().any(|(_, mode)| *mode != strictest) {
+            let keys: Vec<&str> = modes.iter().map(|(key, _)| *key).collect();
+            let (keys, mode) = (keys.join(" and "), strictest.as_str());
+            let message = format!("{keys} contradict each other; the mode is {mode}. File: {}", file.path.display());
+            self.report(file.path, message);
+        }
+        if file.may_allow || strictest > self.policy.mode {
+            self.policy.mode = strictest;
+        }
     }
 
     /// Reads a member of a settings file. If it cannot be read, nothing is known of what it forbids, so all is asked.
@@ -118,12 +177,8 @@ impl LoadedPolicy {
         })
     }
 
-    fn read_own(&mut self, file: &File) {
-        let Some(permissions) = self.member(file, "permissions") else { return };
+    fn read_own(&mut self, file: &File, permissions: &Map<String, Value>) {
         let origin = Origin::File(file.path.to_owned());
-        if let Some(mode) = permissions.get("defaultMode") {
-            self.set_mode(file, "permissions.defaultMode", mode, mode.as_str().and_then(Mode::parse));
-        }
         for (name, list) in [("deny", List::Deny), ("ask", List::Ask), ("allow", List::Allow)] {
             let Some(value) = permissions.get(name).filter(|value| !value.is_null()) else { continue };
             if list == List::Allow && !file.may_allow {
@@ -162,18 +217,8 @@ impl LoadedPolicy {
     }
 
     /// Reads the keys of omp. Its entries for single tools are rules without parentheses.
-    fn read_of_omp(&mut self, file: &File) {
+    fn read_of_omp(&mut self, file: &File, tools: &Map<String, Value>) {
         let origin = Origin::File(file.path.to_owned());
-        let tools = self.member(file, "tools").unwrap_or_default();
-        if let Some(mode) = tools.get("approvalMode") {
-            let known = match mode.as_str() {
-                Some("always-ask") => Some(Mode::Ask),
-                Some("write") => Some(Mode::Write),
-                Some("yolo") => Some(Mode::Allow),
-                _ => None,
-            };
-            self.set_mode(file, "tools.approvalMode", mode, known);
-        }
         match tools.get("approval") {
             None | Some(Value::Null) => {}
             Some(Value::Object(approval)) => {
@@ -238,17 +283,6 @@ impl LoadedPolicy {
             }
         };
         self.add(list, &[rule.to_owned()], origin, &file.bases);
-    }
-
-    /// A mode that cannot be read was meant to hold something back.
-    fn set_mode(&mut self, file: &File, key: &str, value: &Value, mode: Option<Mode>) {
-        let mode = mode.unwrap_or_else(|| {
-            self.invalid(file, key, value, "allow, write, ask, read-only or deny");
-            Mode::Ask
-        });
-        if file.may_allow || mode > self.policy.mode {
-            self.policy.mode = mode;
-        }
     }
 
     fn texts(&mut self, file: &File, key: &str, value: &Value, list: List) -> Vec<String> {

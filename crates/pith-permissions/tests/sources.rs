@@ -86,6 +86,33 @@ fn a_rule_that_is_not_understood_makes_its_tool_ask() {
 }
 
 #[test]
+fn a_mode_has_several_names_that_must_agree() {
+    let check = |user: &str, expected: Mode, told: Option<&str>| {
+        let place = Place::new(user, "{}");
+        let loaded = place.load(true);
+        assert_eq!(loaded.policy.mode, expected, "{user}");
+        let messages: Vec<&str> = loaded.diagnostics.iter().map(|found| found.message.as_str()).collect();
+        assert_eq!(messages.len(), usize::from(told.is_some()), "{user}: {messages:?}");
+        assert!(messages.iter().all(|message| message.starts_with(told.unwrap_or_default())), "{messages:?}");
+    };
+    check(r#"{"approvalMode": "full"}"#, Mode::Allow, None);
+    check(r#"{"approvalMode": "read-only"}"#, Mode::ReadOnly, None);
+    check(r#"{"approvalMode": "ask", "permissions": {"defaultMode": "ask"}}"#, Mode::Ask, None);
+    let both = "permissions.defaultMode and approvalMode contradict each other; the mode is write. File: ";
+    check(r#"{"approvalMode": "full", "permissions": {"defaultMode": "write"}}"#, Mode::Write, Some(both));
+    check(r#"{"approvalMode": "write", "permissions": {"defaultMode": "allow"}}"#, Mode::Write, Some(both));
+    let theirs = "approvalMode and tools.approvalMode contradict each other; the mode is ask. File: ";
+    check(r#"{"approvalMode": "ask", "tools": {"approvalMode": "yolo"}}"#, Mode::Ask, Some(theirs));
+    let expected = "Invalid approvalMode setting: \"allow\". Expected full, write, ask or read-only. File: ";
+    check(r#"{"approvalMode": "allow"}"#, Mode::Ask, Some(expected));
+    // A project that is not trusted may only be stricter.
+    let place = Place::new(r#"{"approvalMode": "ask"}"#, r#"{"approvalMode": "full"}"#);
+    assert_eq!((place.load(false).policy.mode, place.load(true).policy.mode), (Mode::Ask, Mode::Allow));
+    let place = Place::new("{}", r#"{"approvalMode": "read-only"}"#);
+    assert_eq!(place.load(false).policy.mode, Mode::ReadOnly);
+}
+
+#[test]
 fn keys_of_omp_are_read() {
     let user = r#"{"tools": {"approvalMode": "write", "approval": {"bash": "prompt", "read": "deny"}},
         "bash": {"patterns": [{"pattern": "git *", "approval": "allow"}, {"pattern": "rm *", "approval": "deny"}]}}"#;

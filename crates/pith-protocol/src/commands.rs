@@ -13,7 +13,7 @@ use crate::audit::Audit;
 use crate::fields::{Field, FieldError, Place, read_object, read_word};
 use crate::host_tool::HostToolInput;
 use crate::limits::LimitUses;
-use crate::permissions::{PermissionMode, Permissions};
+use crate::permissions::{ApprovalMode, PermissionMode, Permissions};
 use crate::todos::TodoPhaseInput;
 use crate::{ImageBlock, Model, ThinkingLevel};
 
@@ -191,6 +191,8 @@ commands! {
     "get_permissions" => GetPermissions {} -> Permissions;
     /// Changes the mode, adds rules or takes rules back, for this session; grants of the project are taken back for good.
     "set_permissions" => SetPermissions { mode: Option<PermissionMode>, allow: Option<Vec<String>>, ask: Option<Vec<String>>, deny: Option<Vec<String>>, forget: Option<Vec<String>> } -> Permissions;
+    /// Changes the mode by the name that editors have for it; the same as `set_permissions` with that mode.
+    "set_approval_mode" => SetApprovalMode { mode: ApprovalMode } -> Permissions;
     /// Reads settings, models and resources again; answers what changed.
     "reload" => Reload {} -> Reloaded;
 

@@ -36,12 +36,44 @@ words! {
     #[derive(Default)]
     PermissionMode { #[default] Allow = "allow", Write = "write", Ask = "ask", ReadOnly = "read-only", Deny = "deny" }
 
+    /// The modes of a session as editors name them: a [`PermissionMode`] each, all but `deny`.
+    ApprovalMode { Full = "full", Write = "write", Ask = "ask", ReadOnly = "read-only" }
+
     /// What becomes of a call, the strictest last.
     Verdict { Allow = "allow", Ask = "ask", Deny = "deny" }
 
     /// What silence means.
     #[derive(Default)]
     Unattended { #[default] Deny = "deny", Allow = "allow" }
+}
+
+impl ApprovalMode {
+    /// Returns the name of a mode, if it has one.
+    pub fn of(mode: PermissionMode) -> Option<ApprovalMode> {
+        ApprovalMode::WORDS.iter().map(|(_, named)| *named).find(|named| PermissionMode::from(*named) == mode)
+    }
+}
+
+impl From<ApprovalMode> for PermissionMode {
+    fn from(mode: ApprovalMode) -> Self {
+        match mode {
+            ApprovalMode::Full => PermissionMode::Allow,
+            ApprovalMode::Write => PermissionMode::Write,
+            ApprovalMode::Ask => PermissionMode::Ask,
+            ApprovalMode::ReadOnly => PermissionMode::ReadOnly,
+        }
+    }
+}
+
+impl Field for ApprovalMode {
+    #[cfg(feature = "schema")]
+    fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        generator.subschema_for::<ApprovalMode>()
+    }
+
+    fn read(value: Option<Value>, place: &Place) -> Result<Self, FieldError> {
+        read_word(value, place, ApprovalMode::WORDS)
+    }
 }
 
 impl Field for PermissionMode {

@@ -71,6 +71,7 @@ const COMMANDS: &str = r#"
 {"type":"branch","entryId":"a","restoreFiles":true}
 {"type":"get_permissions"}
 {"type":"set_permissions","mode":"ask","deny":["bash(rm:*)"],"forget":["read"]}
+{"type":"set_approval_mode","mode":"full"}
 {"type":"set_limits","limits":{"tokens":5}}
 {"type":"pause"}
 {"type":"pause","freeze":true}

@@ -138,6 +138,7 @@ impl Session {
             Command::SetLimits(call) => self.set_limits(call, self.reply(id)),
             Command::GetPermissions(_) => self.get_permissions(self.reply(id)),
             Command::SetPermissions(call) => self.set_permissions(&call, self.reply(id)),
+            Command::SetApprovalMode(call) => self.set_approval_mode(&call, self.reply(id)),
             Command::Reload(_) => self.reload(ReloadReply::Host(self.reply(id))),
             Command::ExportHtml(call) => self.export_html(call, self.reply(id)),
         }

@@ -332,6 +332,28 @@ async fn a_session_remembers_its_answers_and_its_mode() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_approval_mode_is_a_mode_by_another_name() {
+    let (builder, ran) = bench([bash("make"), Turn::text("done")]);
+    let mut host = builder.open();
+    for (name, mode) in [("read-only", "read-only"), ("write", "write"), ("full", "allow"), ("ask", "ask")] {
+        let answer = host.data(json!({"type": "set_approval_mode", "mode": name})).await;
+        assert_eq!((&answer["mode"], &answer["deny"]), (&json!(mode), &json!([])), "{name}");
+    }
+    host.send(prompt());
+    host.wait(dialog()).await;
+    assert_eq!(ran.count(), 0);
+    // A call that waits is judged again.
+    host.data(json!({"type": "set_approval_mode", "mode": "full"})).await;
+    host.wait_type("agent_settled").await;
+    assert_eq!(ran.count(), 1);
+    let refused = host.refusal(json!({"type": "set_approval_mode", "mode": "allow"})).await;
+    assert!(refused.contains("\"mode\"") && refused.contains("\"full\""), "{refused}");
+    let missing = host.refusal(json!({"type": "set_approval_mode"})).await;
+    assert!(missing.contains("\"mode\""), "{missing}");
+    host.finish().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_no_rule_changes_nothing() {
     let (builder, _) = bench([Turn::text("done")]);
     let mut host = builder.open();

@@ -17,7 +17,7 @@ const USAGE: &str = "Usage: pith permissions check COMMAND [options]
 
 Says what the rules that apply in this directory make of a shell command, part by part.
 The exit code is 0 if it runs, 1 if it is refused, 2 if the user is asked.
-Options are --permission-mode, --allowed-tools, --disallowed-tools, --approve and --no-approve, as for a session.
+Options are --permission-mode, --approval-mode, --allowed-tools, --disallowed-tools, --approve and --no-approve, as for a session.
 ";
 
 /// Returns where the rules of a directory are read. Reads nothing.

@@ -9,6 +9,7 @@ from typing import Any, Union, cast
 
 from .types import (
     Accept,
+    ApprovalMode,
     Audit,
     BashResult,
     Cancelled,
@@ -234,6 +235,10 @@ class CommandMethods:
     def resume(self) -> None:
         """Goes on after `pause`."""
         self.ask('resume')
+
+    def set_approval_mode(self, mode: ApprovalMode) -> Permissions:
+        """Changes the mode by the name that editors have for it; the same as `set_permissions` with that mode."""
+        return cast("Permissions", self.ask('set_approval_mode', mode=mode))
 
     def set_auto_compaction(self, enabled: bool) -> None:
         """See ``docs/protocol.md``."""
@@ -490,6 +495,10 @@ class AsyncCommandMethods:
     async def resume(self) -> None:
         """Goes on after `pause`."""
         await self.ask('resume')
+
+    async def set_approval_mode(self, mode: ApprovalMode) -> Permissions:
+        """Changes the mode by the name that editors have for it; the same as `set_permissions` with that mode."""
+        return cast("Permissions", await self.ask('set_approval_mode', mode=mode))
 
     async def set_auto_compaction(self, enabled: bool) -> None:
         """See ``docs/protocol.md``."""

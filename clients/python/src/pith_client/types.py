@@ -125,6 +125,10 @@ class AgentStartEvent(TypedDict):
 Amount: TypeAlias = "float"
 
 
+#: The modes of a session as editors name them: a [`PermissionMode`] each, all but `deny`.
+ApprovalMode: TypeAlias = "Literal['full', 'write', 'ask', 'read-only']"
+
+
 class _AssistantMessage(TypedDict):
     role: Literal['assistant']
     content: list[Block]
@@ -386,7 +390,7 @@ class Collision(TypedDict):
 
 
 #: What a host asks for.
-Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, PauseCommand, ResumeCommand, SetLimitsCommand, GetPermissionsCommand, SetPermissionsCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, ListCheckpointsCommand, RestoreCheckpointCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, McpLoginCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
+Command: TypeAlias = "Union[HelloCommand, PromptCommand, SteerCommand, FollowUpCommand, AbortCommand, AbortAndPromptCommand, ClearQueueCommand, SetSteeringModeCommand, SetFollowUpModeCommand, SetInterruptModeCommand, SetStreamUpdatesCommand, GetStateCommand, GetMessagesCommand, GetLastAssistantTextCommand, GetSessionStatsCommand, GetCommandsCommand, GetDiagnosticsCommand, SetSandboxCommand, PauseCommand, ResumeCommand, SetLimitsCommand, GetPermissionsCommand, SetPermissionsCommand, SetApprovalModeCommand, ReloadCommand, SetModelCommand, CycleModelCommand, GetAvailableModelsCommand, SetThinkingLevelCommand, CycleThinkingLevelCommand, GetAvailableThinkingLevelsCommand, CompactCommand, SetAutoCompactionCommand, SetAutoRetryCommand, AbortRetryCommand, BashCommand, AbortBashCommand, NewSessionCommand, SwitchSessionCommand, ForkCommand, BranchCommand, CloneCommand, GetForkMessagesCommand, GetBranchMessagesCommand, GetEntriesCommand, GetAuditCommand, GetTreeCommand, ListSessionsCommand, NavigateTreeCommand, SetLabelCommand, SetSessionNameCommand, ExportHtmlCommand, ListCheckpointsCommand, RestoreCheckpointCommand, SetMcpServersCommand, GetMcpServersCommand, McpReconnectCommand, McpLoginCommand, SetMcpEnabledCommand, SetTodosCommand, SetHostToolsCommand, SetLocaleCommand, GetIntegrationsCommand]"
 
 
 class _CommandPart(TypedDict):
@@ -2159,7 +2163,7 @@ class ResourceChange(_ResourceChange, total=False):
 
 
 #: The one answer of a command.
-Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, PauseResponse, ResumeResponse, SetLimitsResponse, GetPermissionsResponse, SetPermissionsResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, ListCheckpointsResponse, RestoreCheckpointResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, McpLoginResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
+Response: TypeAlias = "Union[HelloResponse, PromptResponse, SteerResponse, FollowUpResponse, AbortResponse, AbortAndPromptResponse, ClearQueueResponse, SetSteeringModeResponse, SetFollowUpModeResponse, SetInterruptModeResponse, SetStreamUpdatesResponse, GetStateResponse, GetMessagesResponse, GetLastAssistantTextResponse, GetSessionStatsResponse, GetCommandsResponse, GetDiagnosticsResponse, SetSandboxResponse, PauseResponse, ResumeResponse, SetLimitsResponse, GetPermissionsResponse, SetPermissionsResponse, SetApprovalModeResponse, ReloadResponse, SetModelResponse, CycleModelResponse, GetAvailableModelsResponse, SetThinkingLevelResponse, CycleThinkingLevelResponse, GetAvailableThinkingLevelsResponse, CompactResponse, SetAutoCompactionResponse, SetAutoRetryResponse, AbortRetryResponse, BashResponse, AbortBashResponse, NewSessionResponse, SwitchSessionResponse, ForkResponse, BranchResponse, CloneResponse, GetForkMessagesResponse, GetBranchMessagesResponse, GetEntriesResponse, GetAuditResponse, GetTreeResponse, ListSessionsResponse, NavigateTreeResponse, SetLabelResponse, SetSessionNameResponse, ExportHtmlResponse, ListCheckpointsResponse, RestoreCheckpointResponse, SetMcpServersResponse, GetMcpServersResponse, McpReconnectResponse, McpLoginResponse, SetMcpEnabledResponse, SetTodosResponse, SetHostToolsResponse, SetLocaleResponse, GetIntegrationsResponse, FailedResponse]"
 
 
 class _RestoreCheckpointCommand(TypedDict):
@@ -2400,6 +2404,28 @@ class Sessions(TypedDict):
     """Answer of `list_sessions`."""
 
     sessions: list[ListedSession]
+
+
+class _SetApprovalModeCommand(TypedDict):
+    type: Literal['set_approval_mode']
+    mode: ApprovalMode
+
+
+class SetApprovalModeCommand(_SetApprovalModeCommand, total=False):
+    """Changes the mode by the name that editors have for it; the same as `set_permissions` with that mode."""
+
+    id: Any
+
+
+class _SetApprovalModeResponse(TypedDict):
+    type: Literal['response']
+    command: Literal['set_approval_mode']
+    success: Literal[True]
+    data: Permissions
+
+
+class SetApprovalModeResponse(_SetApprovalModeResponse, total=False):
+    id: Any
 
 
 class _SetAutoCompactionCommand(TypedDict):

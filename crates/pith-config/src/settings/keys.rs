@@ -7,7 +7,7 @@ mod kind;
 
 use std::path::Path;
 
-use pith_protocol::permissions::{PermissionMode, Unattended};
+use pith_protocol::permissions::{ApprovalMode, PermissionMode, Unattended};
 use pith_protocol::{InterruptMode, QueueMode, SandboxNamespaces, SandboxNetwork, SandboxProfile, SandboxRequirement};
 use serde_json::{Map, Value};
 
@@ -54,6 +54,7 @@ const SANDBOX_NAMESPACES: [&str; SandboxNamespaces::WORDS.len()] = words(Sandbox
 const SANDBOX_NETWORKS: [&str; SandboxNetwork::WORDS.len()] = words(SandboxNetwork::WORDS);
 
 const PERMISSION_MODES: [&str; PermissionMode::WORDS.len()] = words(PermissionMode::WORDS);
+const APPROVAL_MODES: [&str; ApprovalMode::WORDS.len()] = words(ApprovalMode::WORDS);
 const UNATTENDED: [&str; Unattended::WORDS.len()] = words(Unattended::WORDS);
 
 /// Returns the words of a choice that the protocol has too.
@@ -130,6 +131,7 @@ const KEYS: &[Key] = &[
     key("sandbox.hostCommands", Kind::Flag),
     key("sandbox.allowUnsandboxedCommands", Kind::Flag),
     rule_key("permissions.defaultMode", Kind::Word(&PERMISSION_MODES)),
+    rule_key("approvalMode", Kind::Word(&APPROVAL_MODES)),
     rule_key("permissions.allow", Kind::Texts),
     rule_key("permissions.ask", Kind::Texts),
     rule_key("permissions.deny", Kind::Texts),

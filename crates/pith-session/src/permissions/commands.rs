@@ -1,7 +1,7 @@
 //! What the host asks about permissions, and changes.
 
 use pith_permissions::{GrantFile, Origin, Rule};
-use pith_protocol::commands::{GetPermissions, SetPermissions};
+use pith_protocol::commands::{GetPermissions, SetApprovalMode, SetPermissions};
 use pith_protocol::fields::Place;
 use pith_protocol::permissions::{PermissionRule, Permissions as Answer};
 use pith_protocol::{Call, CommandError, ErrorCode};
@@ -18,6 +18,16 @@ impl Session {
 
     /// Changes mode and rules; what cannot be taken as a whole is refused as a whole.
     pub(crate) fn set_permissions(&mut self, call: &SetPermissions, reply: Reply<SetPermissions>) {
+        self.change_permissions(call, reply);
+    }
+
+    pub(crate) fn set_approval_mode(&mut self, call: &SetApprovalMode, reply: Reply<SetApprovalMode>) {
+        let mode = Some(call.mode.into());
+        let call = SetPermissions { mode, allow: None, ask: None, deny: None, forget: None };
+        self.change_permissions(&call, reply);
+    }
+
+    fn change_permissions<C: Call<Answer = Answer>>(&mut self, call: &SetPermissions, reply: Reply<C>) {
         if let Err(error) = self.apply_permissions(call) {
             return self.answer(reply, Err(error));
         }

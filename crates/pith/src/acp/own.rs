@@ -76,7 +76,10 @@ impl Changes {
     fn of(command: &Command) -> Self {
         match command {
             Command::Reload(_) => Changes::Everything,
-            Command::CycleModel(_) | Command::SetAutoCompaction(_) => Changes::Options,
+            Command::CycleModel(_)
+            | Command::SetAutoCompaction(_)
+            | Command::SetPermissions(_)
+            | Command::SetApprovalMode(_) => Changes::Options,
             Command::SetTodos(_) => Changes::Plan,
             _ => Changes::Nothing,
         }

@@ -67,8 +67,10 @@ pub struct Cli {
     /// `--sandbox`, or `--no-sandbox`, whichever was given last.
     pub sandbox: Option<Profile>,
     pub sandbox_may_loosen: bool,
-    /// `--permission-mode`, `--allowed-tools`, `--disallowed-tools`.
+    /// `--permission-mode`, `--approval-mode`, `--allowed-tools`, `--disallowed-tools`.
     pub permissions: RuleFlags,
+    /// The flag that has set the mode.
+    mode_flag: Option<&'static str>,
     pub no_builtin_tools: bool,
     pub system_prompt: Option<PromptText>,
     pub append_system_prompt: Vec<PromptText>,

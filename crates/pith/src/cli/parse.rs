@@ -4,6 +4,7 @@ use std::iter::Peekable;
 use std::vec;
 
 use pith_protocol::ThinkingLevel;
+use pith_protocol::permissions::PermissionMode;
 
 use super::flags::{Effect, Flag, Takes};
 use super::subcommand::{self, Subcommand};
@@ -158,6 +159,17 @@ impl Cli {
             let valid = ThinkingLevel::ALL.map(ThinkingLevel::as_str).join(", ");
             self.warnings.push(format!("Invalid thinking level \"{value}\". Valid values: {valid}"));
         }
+    }
+
+    /// Sets the mode for tool calls, which has two flags. The last of one counts; both must say the same.
+    pub(super) fn set_mode(&mut self, flag: &'static str, mode: PermissionMode) -> Result<(), String> {
+        if let Some(other) = self.mode_flag.replace(flag).filter(|other| *other != flag)
+            && self.permissions.mode != Some(mode)
+        {
+            return Err(format!("{flag} and {other} contradict each other"));
+        }
+        self.permissions.mode = Some(mode);
+        Ok(())
     }
 
     /// Resolves `--json`, and refuses flags about an answer in a mode that serves a host.

@@ -186,12 +186,17 @@ pub const GROUPS: &[Group] = &[
                 None,
                 "allow|write|ask|read-only|deny",
                 "which tool calls run without asking",
-                |cli, value| {
-                    cli.permissions.mode = Some(values::permission_mode(&value)?);
-                    Ok(())
-                },
+                |cli, value| cli.set_mode("--permission-mode", values::permission_mode(&value)?),
             )
             .needing("--permission-mode requires allow, write, ask, read-only or deny"),
+            checked(
+                "--approval-mode",
+                None,
+                "full|write|ask|read-only",
+                "the same by the names that editors have",
+                |cli, value| cli.set_mode("--approval-mode", values::approval_mode(&value)?.into()),
+            )
+            .needing("--approval-mode requires full, write, ask or read-only"),
             switch("--yolo", None, "the same as --permission-mode allow", |cli| {
                 cli.permissions.mode = Some(PermissionMode::Allow)
             }),

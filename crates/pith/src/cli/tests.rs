@@ -1,5 +1,7 @@
 //! What command lines mean.
 
+use pith_protocol::permissions::PermissionMode;
+
 use super::flags::{self, Takes};
 use super::*;
 
@@ -64,6 +66,21 @@ fn help_lists_what_works() {
     assert!(help.contains("--stream-updates <full|delta>") && !help.contains("--tui-mode"));
     let too_wide = help.lines().filter(|line| line.chars().count() > 108).map(str::to_owned).collect::<Vec<_>>();
     assert!(too_wide.is_empty(), "{too_wide:#?}");
+}
+
+#[test]
+fn the_mode_for_tool_calls_has_two_flags_that_must_agree() {
+    let mode = |line: &str| parse(line).map(|cli| cli.permissions.mode);
+    assert_eq!(mode("--approval-mode full"), Ok(Some(PermissionMode::Allow)));
+    assert_eq!(mode("--approval-mode ask --approval-mode read-only"), Ok(Some(PermissionMode::ReadOnly)));
+    assert_eq!(mode("--permission-mode ask --approval-mode ask"), Ok(Some(PermissionMode::Ask)));
+    let contradiction = |first: &str, second: &str| Err(format!("{first} and {second} contradict each other"));
+    let found = mode("--permission-mode deny --approval-mode full");
+    assert_eq!(found, contradiction("--approval-mode", "--permission-mode"));
+    let found = mode("--approval-mode ask --permission-mode write");
+    assert_eq!(found, contradiction("--permission-mode", "--approval-mode"));
+    let unknown = "Invalid approval mode \"allow\". Valid values: full, write, ask, read-only";
+    assert_eq!(mode("--approval-mode allow"), Err(unknown.to_owned()));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pith_config::settings::Limits;
 use pith_protocol::StreamUpdates;
-use pith_protocol::permissions::PermissionMode;
+use pith_protocol::permissions::{ApprovalMode, PermissionMode};
 
 use super::{ExtensionErrors, Mode};
 use crate::dialect::{self, Dialect};
@@ -36,6 +36,13 @@ pub(super) fn permission_mode(value: &str) -> Result<PermissionMode, String> {
     PermissionMode::parse(value).ok_or_else(|| {
         let words: Vec<&str> = PermissionMode::WORDS.iter().map(|(word, _)| *word).collect();
         format!("Invalid permission mode \"{value}\". Valid values: {}", words.join(", "))
+    })
+}
+
+pub(super) fn approval_mode(value: &str) -> Result<ApprovalMode, String> {
+    ApprovalMode::parse(value).ok_or_else(|| {
+        let words: Vec<&str> = ApprovalMode::WORDS.iter().map(|(word, _)| *word).collect();
+        format!("Invalid approval mode \"{value}\". Valid values: {}", words.join(", "))
     })
 }
 

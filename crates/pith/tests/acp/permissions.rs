@@ -84,3 +84,30 @@ fn in_mode_read_only_nothing_is_asked_and_nothing_changes() {
     let frames = editor.finish();
     assert!(!frames.iter().any(|frame| frame["method"] == "session/request_permission"));
 }
+
+#[test]
+fn the_mode_belongs_to_the_session() {
+    let mut editor = Editor::new([Turn::text("hello")]);
+    editor.home.write_settings(&json!({"approvalMode": "write"}));
+    let cwd = editor.home.work();
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": []}));
+    assert_eq!(opened["modes"]["currentModeId"], "write");
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    // Whoever changes it, the editor is told.
+    for (command, mode) in [("set_permissions", "read-only"), ("set_approval_mode", "ask")] {
+        let command = json!({"type": command, "mode": mode});
+        let answer = editor.ask("_pith/command", json!({"sessionId": session, "command": command}));
+        assert_eq!(answer["mode"], mode);
+        editor.wait_update(|update| {
+            let options = update["configOptions"].as_array().cloned().unwrap_or_default();
+            options.iter().any(|option| option["id"] == "mode" && option["currentValue"] == mode)
+        });
+        editor
+            .wait_update(|update| update["sessionUpdate"] == "current_mode_update" && update["currentModeId"] == mode);
+    }
+    assert_eq!(editor.prompt(&session, "hi"), "end_turn");
+    editor.ask("session/close", json!({"sessionId": session}));
+    let loaded = editor.ask("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []}));
+    assert_eq!(loaded["modes"]["currentModeId"], "ask");
+    editor.finish();
+}

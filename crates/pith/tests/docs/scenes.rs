@@ -307,6 +307,7 @@ fn permissions(shown: &mut Exchanges) {
     scene.variant("hello:permissions", json!({"type": "hello", "accept": {"permissionRequest": true}}));
     scene.ask(json!({"type": "set_permissions", "mode": "write", "ask": ["bash(git push:*)"], "allow": ["bash(git status:*)"]}));
     scene.ask(json!({"type": "get_permissions"}));
+    scene.ask(json!({"type": "set_approval_mode", "mode": "ask"}));
     scene.variant("prompt:asked", json!({"type": "prompt", "message": "Publish it."}));
     let asked = scene.host.wait_type("permission_request");
     let answer =
