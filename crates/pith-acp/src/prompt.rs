@@ -25,6 +25,8 @@ const MAX_IMAGE: u64 = 32 << 20;
 pub struct PromptInput {
     pub text: String,
     pub images: Vec<ImageBlock>,
+    /// The place in the editor's trace.
+    pub traceparent: Option<String>,
 }
 
 /// Where a prompt is read.

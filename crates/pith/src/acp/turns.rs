@@ -166,8 +166,7 @@ impl Turns {
             self.steer(input).await;
             "injected"
         } else {
-            let PromptInput { text: message, images } = input;
-            self.conversation.seat.tell(Prompt { images, ..Prompt::from(message) }).await;
+            self.conversation.seat.tell(command_of(&input)).await;
             "startedNewTurn"
         };
         responder.succeed(&serde_json::json!({ "outcome": outcome }));
@@ -186,7 +185,7 @@ impl Turns {
         if let Some(command) = self.conversation.slash_command(&input.text) {
             return self.run(command, input, responder);
         }
-        let command = Prompt { images: input.images.clone(), ..Prompt::from(input.text.as_str()) };
+        let command = command_of(&input);
         let turn = Turn { responder, input, steered: Vec::new(), is_accepted: false, is_cancelled: false };
         lock(&self.conversation.translator).set_commanded(turn.input.text.starts_with('/'));
         self.current = Some(turn);
@@ -349,6 +348,11 @@ impl Turns {
 }
 
 fn answer(responder: Responder, outcome: &Outcome, is_cancelled: bool) {
+fn command_of(input: &PromptInput) -> Prompt {
+    let PromptInput { text, images, traceparent } = input;
+    Prompt { images: images.clone(), traceparent: traceparent.clone(), ..Prompt::from(text.as_str()) }
+}
+
     match outcome.end(is_cancelled) {
         TurnEnd::Answered(response) => responder.succeed(&response),
         TurnEnd::Failed(error) => responder.fail(&error),

@@ -160,3 +160,27 @@ fn every_kind_of_block_reaches_the_model() {
     assert_eq!(refused, (-32602, "This agent takes no audio".to_owned()));
     editor.finish();
 }
+
+#[test]
+fn a_prompt_has_its_place_in_the_trace_of_the_editor() {
+    let shows = || Turn::call("bash", json!({"command": "echo place=$TRACEPARENT"}));
+    let turns = [shows(), Turn::text("done"), shows(), Turn::text("done")];
+    // Nobody listens there, which holds up nothing.
+    let mut editor = Editor::with(turns, json!({}), |builder| {
+        builder.env("PITH_OTEL", "1").env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    });
+    let session = editor.new_session();
+    let trace = "11111111111111111111111111111111";
+    let mut place = |meta: serde_json::Value| {
+        let text = json!([{"type": "text", "text": "go"}]);
+        editor.ask("session/prompt", json!({"sessionId": session, "prompt": text, "_meta": meta}));
+        editor.server.requests().last().expect("a request").body["messages"].to_string()
+    };
+    let within = place(json!({"traceparent": format!("00-{trace}-2222222222222222-01")}));
+    assert!(within.contains(&format!("place=00-{trace}-")), "{within}");
+    // What is no place is passed over, and the trace of one prompt is not that of the next.
+    let without = place(json!({"traceparent": 5}));
+    assert_eq!(without.matches("place=00-").count(), 2, "{without}");
+    assert_eq!(without.matches(trace).count(), 1, "{without}");
+    editor.finish();
+}
