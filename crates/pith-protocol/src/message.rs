@@ -1,5 +1,9 @@
 //! Messages of a conversation. One set of types serves wire, file and providers.
 
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -253,23 +257,54 @@ impl Serialize for Message {
 
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        fn typed<T: serde::de::DeserializeOwned, E: serde::de::Error>(mut object: Map<String, Value>) -> Result<T, E> {
-            object.shift_remove("role");
-            serde_json::from_value(Value::Object(object)).map_err(E::custom)
-        }
-        let object = Map::deserialize(deserializer)?;
-        let role = object.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(match role.as_str() {
-            "user" => Message::User(typed(object)?),
-            "assistant" => Message::Assistant(typed(object)?),
-            "toolResult" => Message::ToolResult(typed(object)?),
-            "bashExecution" => Message::BashExecution(typed(object)?),
-            "custom" => Message::Custom(typed(object)?),
-            "compactionSummary" => Message::CompactionSummary(typed(object)?),
-            "branchSummary" => Message::BranchSummary(typed(object)?),
-            _ => Message::Other(object),
-        })
+        deserializer.deserialize_map(MessageVisitor)
     }
+}
+
+struct MessageVisitor;
+
+impl<'de> Visitor<'de> for MessageVisitor {
+    type Value = Message;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Message, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let value = members.next_value::<Value>()?;
+            if name == "role" && object.is_empty() {
+                // Where everybody writes it. The rest goes straight into its type: as a JSON tree first, a long session
+                // takes several times as long to read.
+                return of_role(value, MapAccessDeserializer::new(members));
+            }
+            object.insert(name, value);
+        }
+        match object.shift_remove("role") {
+            Some(role) => of_role(role, Value::Object(object)).map_err(A::Error::custom),
+            None => Ok(Message::Other(object)),
+        }
+    }
+}
+
+/// Reads the members of a message beside its role.
+fn of_role<'de, D: Deserializer<'de>>(role: Value, members: D) -> Result<Message, D::Error> {
+    Ok(match role.as_str().unwrap_or_default() {
+        "user" => Message::User(Deserialize::deserialize(members)?),
+        "assistant" => Message::Assistant(Deserialize::deserialize(members)?),
+        "toolResult" => Message::ToolResult(Deserialize::deserialize(members)?),
+        "bashExecution" => Message::BashExecution(Deserialize::deserialize(members)?),
+        "custom" => Message::Custom(Deserialize::deserialize(members)?),
+        "compactionSummary" => Message::CompactionSummary(Deserialize::deserialize(members)?),
+        "branchSummary" => Message::BranchSummary(Deserialize::deserialize(members)?),
+        _ => {
+            let mut object = Map::new();
+            object.insert("role".to_owned(), role);
+            object.extend(Map::<String, Value>::deserialize(members)?);
+            Message::Other(object)
+        }
+    })
 }
 
 fn null_as_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
@@ -304,6 +339,23 @@ mod tests {
         round_trip(json!({"role":"fileMention","files":["a"],"timestamp":1}));
         round_trip(json!({"role":"toolResult","toolCallId":"a","toolName":"b",
             "content":[{"type":"hologram","x":1}],"isError":false,"timestamp":2}));
+    }
+
+    #[test]
+    fn a_message_is_the_same_wherever_its_role_stands() {
+        let check = |message: &str, moved: &str| {
+            let read = |text: &str| serde_json::from_str::<Message>(text).expect("loads");
+            assert_eq!(read(message), read(moved));
+            assert_eq!(serde_json::to_string(&read(message)).expect("saves"), message);
+        };
+        check(
+            r#"{"role":"user","content":"a","timestamp":1,"x":[{"role":"y"}]}"#,
+            r#"{"content":"a","x":[{"role":"y"}],"timestamp":1,"role":"user"}"#,
+        );
+        check(r#"{"role":"hologram","x":1,"y":2}"#, r#"{"x":1,"role":"hologram","y":2}"#);
+        check(r#"{"role":7,"x":1}"#, r#"{"x":1,"role":7}"#);
+        check(r#"{"x":1}"#, r#"{"x":1}"#);
+        assert!(serde_json::from_str::<Message>(r#"{"role":"user","timestamp":"soon"}"#).is_err());
     }
 
     #[test]

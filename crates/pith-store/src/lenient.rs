@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use memchr::memchr;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// What a reader takes from a JSON value. Types it does not expect give the default.
@@ -142,18 +143,17 @@ pub(crate) fn mend(line: &[u8]) -> Option<Vec<u8>> {
 fn replace_lone_surrogates(line: &[u8]) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
     let mut at = 0;
-    while at < line.len() {
-        let step = match (line[at], surrogate(&line[at..])) {
-            (b'\\', Some(0xD800..=0xDBFF)) if matches!(surrogate(&line[at + 6..]), Some(0xDC00..=0xDFFF)) => 12,
-            (b'\\', Some(_)) => {
+    while let Some(next) = line.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        at += next;
+        at += match surrogate(&line[at..]) {
+            Some(0xD800..=0xDBFF) if matches!(surrogate(&line[at + 6..]), Some(0xDC00..=0xDFFF)) => 12,
+            Some(_) => {
                 let out = out.get_or_insert_with(|| line.to_vec());
                 out[at..at + 6].copy_from_slice(b"\\ufffd");
                 6
             }
-            (b'\\', None) => 2,
-            _ => 1,
+            None => 2,
         };
-        at += step;
     }
     out
 }

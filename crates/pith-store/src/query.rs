@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use memchr::memchr2;
 use pith_protocol::{Message, json};
 use serde_json::{Map, Value};
 
@@ -267,13 +268,13 @@ impl EntryTree {
         };
         let mended = mend(line);
         let line = mended.as_deref().unwrap_or(line);
-        match Members::of(line).ok().filter(|_| node.mended) {
-            Some(mut members) => {
+        match node.mended.then(|| Members::of(line)) {
+            Some(Ok(mut members)) => {
                 members.set("parentId", &node.parent.map(|parent| &*self.node(parent).id));
                 members.set("timestamp", &time::to_iso(node.timestamp));
                 append_escaped(out, members.to_json().as_bytes());
             }
-            None => append_escaped(out, line),
+            _ => append_escaped(out, line),
         }
     }
 }
@@ -281,7 +282,7 @@ impl EntryTree {
 /// Copies JSON; the separators can only be inside strings, where an escape means the same.
 fn append_escaped(out: &mut Vec<u8>, json: &[u8]) {
     let mut rest = json;
-    while let Some(at) = rest.iter().position(|&byte| matches!(byte, 0xC2 | 0xE2)) {
+    while let Some(at) = memchr2(0xC2, 0xE2, rest) {
         let (before, from) = rest.split_at(at);
         out.extend_from_slice(before);
         let (escape, len): (&[u8], _) = match from {

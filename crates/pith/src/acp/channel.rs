@@ -24,17 +24,27 @@ struct Shown {
     newer: Option<SessionUpdate>,
 }
 
-/// What waits for the session to be named.
+/// What waits for the session to be named, or shown.
 enum Held {
     Update(Box<SessionUpdate>),
     Own(&'static str, Value),
+}
+
+/// Holds updates of a session back until it is dropped.
+pub struct Hold(Arc<Channel>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.release();
+    }
 }
 
 /// Sends updates about one session.
 pub struct Channel {
     id: SessionId,
     queue: Arc<FrameQueue>,
-    /// Updates that wait for the answer that names the session: editors drop those of sessions they do not know.
+    /// Updates that wait for the answer that names the session, because editors drop those of sessions they do not
+    /// know, or for the end of a replay.
     held: Mutex<Option<Vec<Held>>>,
     /// Fired when they no longer wait.
     released: CancellationToken,
@@ -52,6 +62,12 @@ impl Channel {
             released: CancellationToken::new(),
             shown: Mutex::default(),
         }
+    }
+
+    /// Holds back what happens in a session that the editor knows, while it is shown once more.
+    pub fn hold(self: &Arc<Self>) -> Hold {
+        self.lock().get_or_insert_default();
+        Hold(Arc::clone(self))
     }
 
     /// Sends an update, in its turn.
@@ -167,6 +183,24 @@ mod tests {
 
     fn state(title: &str) -> SessionUpdate {
         SessionUpdate::ToolCallUpdate(ToolCallUpdate::new("c", ToolCallUpdateFields::new().title(title.to_owned())))
+    }
+
+    #[test]
+    fn what_happens_while_a_session_is_shown_follows() {
+        let frames = Frames::default();
+        let (queue, writer) = frames.queue();
+        let channel = Arc::new(Channel::held("s", queue.clone()));
+        channel.update(state("2"));
+        channel.send(state("1"));
+        channel.release();
+        let hold = channel.hold();
+        channel.update(state("4"));
+        channel.send(state("3"));
+        drop(hold);
+        channel.update(state("5"));
+        let told = frames.written(&queue, writer);
+        let titles: Vec<_> = told.iter().map(|frame| frame["params"]["update"]["title"].as_str()).collect();
+        assert_eq!(titles, ["1", "2", "3", "4", "5"].map(Some));
     }
 
     #[tokio::test]

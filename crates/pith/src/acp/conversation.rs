@@ -14,7 +14,7 @@ use pith_acp::replay::Replay;
 use pith_acp::{Client, error, plan};
 use pith_protocol::answers::{Diagnostic, DiagnosticKind, Diagnostics, State};
 use pith_protocol::commands::{
-    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetDiagnostics, GetEntries, GetPermissions, GetState,
+    GetAvailableModels, GetAvailableThinkingLevels, GetCommands, GetDiagnostics, GetPermissions, GetState,
     NavigateTree, SetAutoCompaction, SetAutoRetry, SetMcpServers, SetModel, SetPermissions, SetThinkingLevel,
 };
 use pith_protocol::permissions::PermissionMode;
@@ -286,7 +286,7 @@ impl Conversation {
     /// later updates depend on.
     pub async fn replay(&self, shows: bool) -> Result<(), Error> {
         let state = self.state().await?;
-        let entries = self.seat.ask(GetEntries { since: None }).await.map_err(of_command)?;
+        let entries = self.seat.entries().await.map_err(of_command)?;
         let looks = lock(&self.translator).looks().clone();
         let replay = Replay::new(&entries, &self.seat.cwd, &self.client, looks);
         let summary = replay.summary(window(&state), state.session_name.as_deref());
@@ -310,6 +310,8 @@ impl Conversation {
 
     async fn state(&self) -> Result<State, Error> {
         self.seat.ask(GetState {}).await.map_err(of_command)
+            // The thread is that of all sessions, and a request to cancel is read on it too.
+            tokio::task::yield_now().await;
     }
 }
 

@@ -180,6 +180,7 @@ impl Agent {
             conversation.set_servers(servers::configuration(&wanted.mcp_servers)?).await?;
             if shown == Shown::Replayed {
                 conversation.replay(true).await?;
+                let _hold = conversation.channel.hold();
             }
             let offered = Offered::of(&conversation, &conversation.choices().await?);
             return Ok(Opened { conversation, offered });

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pith_config::Settings;
+use pith_protocol::answers::Entries;
+use pith_protocol::commands::GetEntries;
 use pith_protocol::{Call, Command, CommandError, ErrorCode, Inbound};
 use pith_tools::Workbench;
 use serde_json::Value;
@@ -33,20 +35,28 @@ pub struct Seat {
 impl Seat {
     /// Sends a command and waits for its answer.
     pub async fn ask<C: Call>(&self, call: C) -> Result<C::Answer, CommandError> {
-        let (id, answered) = self.answers.expect();
-        self.send(Inbound::Command(id, call.into())).await;
-        let data = answered.await.unwrap_or_else(|_| Err(closed()))?;
-        serde_json::from_str(&data).map_err(|error| {
-            CommandError::new(ErrorCode::Internal, format!("Internal error: the answer of {}: {error}", C::NAME))
-        })
+        let data = self.ask_text(call).await?;
+        serde_json::from_str(&data).map_err(|error| unreadable(C::NAME, &error))
     }
 
     /// Sends any command and waits for the data of its answer, `null` if it has none.
     pub async fn ask_any(&self, command: Command) -> Result<Value, CommandError> {
+        let name = command.name();
+        let data = self.ask_text(command).await?;
+        serde_json::from_str(&data).map_err(|error| unreadable(name, &error))
+    }
+
+    /// Asks for all entries of the session file.
+    pub async fn entries(&self) -> Result<Entries, CommandError> {
+        let data = self.ask_text(GetEntries { since: None }).await?;
+        Entries::from_json(&data).map_err(|error| unreadable(GetEntries::NAME, &error))
+    }
+
+    /// Sends a command and waits for the data of its answer as JSON.
+    async fn ask_text(&self, command: impl Into<Command>) -> Result<String, CommandError> {
         let (id, answered) = self.answers.expect();
-        self.send(Inbound::Command(id, command)).await;
-        let data = answered.await.unwrap_or_else(|_| Err(closed()))?;
-        serde_json::from_str(&data).map_err(|error| CommandError::new(ErrorCode::Internal, error.to_string()))
+        self.send(Inbound::Command(id, command.into())).await;
+        answered.await.unwrap_or_else(|_| Err(closed()))
     }
 
     /// Sends a command whose answer only the outbox looks at.
@@ -75,6 +85,10 @@ impl Seat {
     pub async fn ended(&self) {
         self.ended.cancelled().await;
     }
+}
+
+fn unreadable(command: &str, error: &serde_json::Error) -> CommandError {
+    CommandError::new(ErrorCode::Internal, format!("Internal error: the answer of {command}: {error}"))
 }
 
 fn closed() -> CommandError {
