@@ -50,8 +50,8 @@ mod tests {
         check(refusal::<NewSessionRequest>(json!([1])), "params", "Invalid params: expected an object");
         let (field, _) = refusal::<LoadSessionRequest>(json!({"cwd": "/", "mcpServers": [], "sessionId": 5}));
         assert_eq!(field, "sessionId");
-        let (field, _) = refusal::<PromptRequest>(json!({"sessionId": "s", "prompt": [{"type": "dance"}]}));
-        assert!(field.starts_with("prompt"), "{field}");
+        let (field, message) = refusal::<PromptRequest>(json!({"sessionId": "s", "prompt": [{"type": "dance"}]}));
+        assert!(field.starts_with("prompt") && message.contains("dance"), "{field}: {message}");
     }
 
     #[test]

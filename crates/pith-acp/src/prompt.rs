@@ -203,6 +203,15 @@ mod tests {
     }
 
     #[test]
+    fn an_image_without_data_is_read_from_its_file() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let blocks = json!([{"type": "image", "data": "", "mimeType": "image/png", "uri": format!("file://{path}")}]);
+        let images = read(blocks).expect("a prompt").images;
+        let expected = STANDARD.encode(std::fs::read(path).expect("a file"));
+        assert_eq!(images, [ImageBlock { data: expected, mime_type: "image/png".to_owned() }]);
+    }
+
+    #[test]
     fn what_cannot_be_taken_is_named() {
         let refused = |blocks: Value| read(blocks).expect_err("it is refused").message;
         assert_eq!(refused(json!([])), "The prompt is empty");

@@ -222,3 +222,110 @@ fn shell_command(id: &str, command: &BashExecution) -> SessionUpdate {
         .raw_output(json!({"exitCode": command.exit_code, "truncated": command.truncated}));
     SessionUpdate::ToolCall(call)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Shows entries, each below the one before unless it names another parent.
+    fn shown(entries: Vec<Value>, leaf: &str, capabilities: Value) -> (Vec<Value>, Vec<Value>) {
+        let mut before = Value::Null;
+        let entry = |mut entry: Value| {
+            entry["timestamp"] = "2026-11-15T06:52:55.000Z".into();
+            if entry.get("parentId").is_none() {
+                entry["parentId"] = before.clone();
+            }
+            before = entry["id"].clone();
+            Entry::from_json(&entry.to_string()).expect("an entry")
+        };
+        let entries = Entries { entries: entries.into_iter().map(entry).collect(), leaf_id: Some(leaf.to_owned()) };
+        let introduction = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
+        let client = Client::of(serde_json::from_value(introduction).expect("an introduction"));
+        let replay = Replay::new(&entries, Path::new("/w"), &client, Looks::default());
+        let values = |updates: Vec<SessionUpdate>| updates.iter().map(|update| json!(update)).collect();
+        (values(replay.updates().flatten().collect()), values(replay.summary(1000, None).updates))
+    }
+
+    fn message(id: &str, message: Value) -> Value {
+        json!({"type": "message", "id": id, "message": message})
+    }
+
+    fn prompt(id: &str, text: &str) -> Value {
+        message(id, json!({"role": "user", "content": text, "timestamp": 1_763_000_000_000_i64}))
+    }
+
+    fn answer(id: &str, content: Value) -> Value {
+        let usage = json!({"input": 5, "output": 2, "totalTokens": 7, "cost": {"total": 0.5}});
+        message(id, json!({"role": "assistant", "content": content, "usage": usage, "timestamp": 2}))
+    }
+
+    fn kinds(updates: &[Value]) -> Vec<&str> {
+        updates.iter().filter_map(|update| update["sessionUpdate"].as_str()).collect()
+    }
+
+    #[test]
+    fn the_branch_is_shown_in_its_order_and_then_what_it_comes_to() {
+        let task = json!({"id": "t1", "content": "first", "status": "pending"});
+        let todos = json!({"phases": [{"id": "p1", "name": "P", "tasks": [task]}]});
+        let call = json!({"type": "toolCall", "id": "t", "name": "todo_write", "arguments": {}});
+        let entries = vec![
+            prompt("a", "First line\nsecond"),
+            answer("left", json!([{"type": "text", "text": "on another branch"}])),
+            json!({"type": "message", "id": "b", "parentId": "a", "message": answer("", json!([
+                {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": ""}, {"type": "text", "text": "see"}, call,
+            ]))["message"]}),
+            message(
+                "c",
+                json!({"role": "toolResult", "toolCallId": "t", "toolName": "todo_write", "content": [],
+                "details": todos, "isError": false}),
+            ),
+            json!({"type": "custom_message", "id": "d", "customType": "x", "content": "shown", "display": true}),
+            json!({"type": "custom_message", "id": "e", "customType": "x", "content": "hidden", "display": false}),
+            json!({"type": "custom", "id": "f", "customType": "x"}),
+            message(
+                "g",
+                json!({"role": "bashExecution", "command": "make\nmake", "output": "no", "exitCode": 2,
+                "cancelled": false, "truncated": false}),
+            ),
+            answer("h", json!([{"type": "toolCall", "id": "u", "name": "bash", "arguments": {"command": "sleep"}}])),
+        ];
+        let (updates, last) = shown(entries, "h", json!({}));
+        let order = [
+            "user_message_chunk",
+            "agent_thought_chunk",
+            "agent_message_chunk",
+            "tool_call",
+            "user_message_chunk",
+            "tool_call",
+            "tool_call",
+        ];
+        assert_eq!(kinds(&updates), order);
+        assert_eq!((&updates[0]["messageId"], &updates[2]["messageId"]), (&json!("a"), &json!("b")));
+        let calls: Vec<_> = updates.iter().filter(|update| update["toolCallId"].is_string()).collect();
+        let about: Vec<_> = calls.iter().map(|call| json!([call["title"], call["status"]])).collect();
+        assert_eq!(about, [json!(["Update plan", "completed"]), json!(["make", "failed"]), json!(["sleep", "failed"])]);
+        assert_eq!(calls[2]["content"][0]["content"]["text"], "Aborted");
+        assert_eq!(kinds(&last), ["plan", "usage_update", "session_info_update"]);
+        assert_eq!((&last[1]["used"], &last[1]["cost"]["amount"]), (&json!(7), &json!(1.0)));
+        assert_eq!(last[2]["title"], "First line");
+    }
+
+    #[test]
+    fn a_summary_is_shown_as_the_client_can_show_it() {
+        let entries = || {
+            vec![
+                prompt("a", "hi"),
+                json!({"type": "compaction", "id": "b", "summary": "S", "firstKeptEntryId": "a", "tokensBefore": 9}),
+            ]
+        };
+        let (updates, _) = shown(entries(), "b", json!({"session": {"compaction": {}}}));
+        assert_eq!(kinds(&updates), ["user_message_chunk", "compaction_update"]);
+        assert_eq!((&updates[1]["status"], &updates[1]["summary"][0]["text"]), (&json!("completed"), &json!("S")));
+        let (updates, _) = shown(entries(), "b", json!({}));
+        assert_eq!(kinds(&updates), ["user_message_chunk", "agent_message_chunk"]);
+        let (updates, last) = shown(Vec::new(), "gone", json!({}));
+        assert!(updates.is_empty() && last.is_empty());
+    }
+}

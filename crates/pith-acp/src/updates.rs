@@ -64,6 +64,8 @@ pub enum Notable {
     TodosCleared,
     /// There may be other slash commands.
     CommandsChanged,
+    /// The client shows no notices, and there was one.
+    Unshown(String),
 }
 
 /// Takes what a translator makes of an event.
@@ -351,6 +353,9 @@ impl Translator {
             sink.tell(Notable::OptionsChanged);
         }
         if let Some((severity, title, description)) = notices::of(event) {
+            if !self.client.shows_notices() {
+                sink.tell(Notable::Unshown(format!("{title}: {description}")));
+            }
             self.say(severity, &title, Some(description), sink);
         }
     }

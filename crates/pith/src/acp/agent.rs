@@ -263,7 +263,10 @@ impl Agent {
 
     async fn set_model(self: Rc<Self>, params: Value) -> Result<Value, Error> {
         let SetModelRequest { session_id, model_id } = params::read(params)?;
-        self.conversation(&session_id)?.change(|choices| choices.model_change(&model_id)).await?;
+        let conversation = self.conversation(&session_id)?;
+        conversation.change(|choices| choices.model_change(&model_id)).await?;
+        // Its answer has no room for the options.
+        conversation.tell_options().await;
         Ok(json!({}))
     }
 }

@@ -31,6 +31,9 @@ use super::turns::TurnRequest;
 use crate::hub::Seat;
 use crate::warn;
 
+/// How much is kept of what an editor could not show.
+const MAX_UNSHOWN: usize = 100;
+
 /// A session that an editor has open.
 pub struct Conversation {
     pub seat: Rc<Seat>,
@@ -55,7 +58,7 @@ pub struct Conversation {
     names: RefCell<HashSet<String>>,
     /// Sign-ins whose pages the editor shows: their ids by the name of the MCP server.
     pub sign_ins: RefCell<HashMap<String, String>>,
-    /// Dialogs that the editor could not show.
+    /// Dialogs and notices that the editor could not show.
     unshown: RefCell<Vec<Diagnostic>>,
 }
 
@@ -232,13 +235,18 @@ impl Conversation {
     /// Tells the user of a dialog that the editor cannot show, and keeps it for `_pith/diagnostics`.
     pub fn note_unshown(&self, text: &str, dialog: &str) {
         self.say(text, dialog);
-        let message = format!("{text}: {dialog}");
-        let code = "dialog_unshown".to_owned();
+        self.keep_unshown("dialog_unshown", format!("{text}: {dialog}"));
+    }
+
+    /// Keeps something that the editor could not show for `_pith/diagnostics`: the newest of it, each once.
+    pub fn keep_unshown(&self, code: &str, message: String) {
+        let code = code.to_owned();
         let note = Diagnostic { kind: DiagnosticKind::Warning, message, path: None, code, collision: None };
         let mut unshown = self.unshown.borrow_mut();
-        if !unshown.contains(&note) {
-            unshown.push(note);
-        }
+        unshown.retain(|known| *known != note);
+        unshown.push(note);
+        let n_old = unshown.len().saturating_sub(MAX_UNSHOWN);
+        unshown.drain(..n_old);
     }
 
     /// What is wrong in the session, and what its editor could not show.
@@ -302,6 +310,8 @@ impl Conversation {
         }
         for updates in replay.updates() {
             self.channel.room().wait().await;
+            // The thread is that of all sessions, and a request to cancel is read on it too.
+            tokio::task::yield_now().await;
             updates.into_iter().for_each(|update| self.channel.send(update));
         }
         summary.updates.into_iter().for_each(|update| self.channel.send(update));
@@ -310,8 +320,6 @@ impl Conversation {
 
     async fn state(&self) -> Result<State, Error> {
         self.seat.ask(GetState {}).await.map_err(of_command)
-            // The thread is that of all sessions, and a request to cancel is read on it too.
-            tokio::task::yield_now().await;
     }
 }
 

@@ -177,10 +177,11 @@ impl Agent {
     /// Opens a session that exists. One that is open already is only shown again.
     async fn open_saved(self: &Rc<Self>, id: &SessionId, wanted: Wanted, shown: Shown) -> Result<Opened, Error> {
         if let Ok(conversation) = self.conversation(id) {
+            saved::check_directory(&conversation.seat.cwd, &wanted.cwd)?;
             conversation.set_servers(servers::configuration(&wanted.mcp_servers)?).await?;
             if shown == Shown::Replayed {
-                conversation.replay(true).await?;
                 let _hold = conversation.channel.hold();
+                conversation.replay(true).await?;
             }
             let offered = Offered::of(&conversation, &conversation.choices().await?);
             return Ok(Opened { conversation, offered });

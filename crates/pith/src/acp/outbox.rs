@@ -74,6 +74,13 @@ pub fn lock(translator: &SharedTranslator) -> MutexGuard<'_, Translator> {
     translator.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What a tool that is not pith's own does, as far as its server says so and is believed.
+fn kind_of(tool: &dyn Tool) -> ToolKind {
+    let Some(origin) = tool.origin().filter(|origin| origin.hints.is_read_only) else { return ToolKind::Other };
+    let is_open = origin.annotations.and_then(|all| all.get("openWorldHint")).is_some_and(|hint| hint == true);
+    if is_open { ToolKind::Fetch } else { ToolKind::Read }
+}
+
 impl Sink for Out {
     fn update(&mut self, update: SessionUpdate) {
         self.channel.update(update);
@@ -136,7 +143,7 @@ impl Outbox for AcpOutbox {
     }
 
     fn tools(&mut self, tools: &Arc<Toolset>) {
-        let look = |tool: &Arc<dyn Tool>| Look { title: tool.label().to_owned(), kind: ToolKind::Other };
+        let look = |tool: &Arc<dyn Tool>| Look { title: tool.label().to_owned(), kind: kind_of(&**tool) };
         let looks = tools.callable().map(|tool| (tool.spec().name.to_string(), look(tool)));
         lock(&self.translator).set_looks(looks.collect());
     }

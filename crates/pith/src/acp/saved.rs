@@ -24,19 +24,28 @@ pub fn find(id: &str, places: &SessionPlaces) -> Result<LocatedSession, Error> {
 /// Returns the file of a session that belongs to a directory.
 pub fn find_in(id: &str, places: &SessionPlaces, cwd: &Path) -> Result<PathBuf, Error> {
     let LocatedSession { path, cwd: stored } = find(id, places)?;
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if real(Path::new(&stored)) != real(cwd) {
-        let why = format!("The session belongs to {stored}, not to {}", cwd.display());
-        return Err(invalid_params("cwd", why));
-    }
+    check_directory(Path::new(&stored), cwd)?;
     Ok(path)
+}
+
+/// Checks that an editor asks for a session in the directory that it belongs to.
+pub fn check_directory(stored: &Path, asked: &Path) -> Result<(), Error> {
+    if real(stored) == real(asked) {
+        return Ok(());
+    }
+    let why = format!("The session belongs to {}, not to {}", stored.display(), asked.display());
+    Err(invalid_params("cwd", why))
+}
+
+/// Where links lead.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Lists sessions, newest first.
 pub fn list(request: &ListSessionsRequest, places: &SessionPlaces) -> Result<ListSessionsResponse, Error> {
     let mut sessions = list_all(&places.root);
     if let Some(cwd) = &request.cwd {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let wanted = real(cwd);
         sessions.retain(|session| real(Path::new(&session.cwd)) == wanted);
     }

@@ -232,6 +232,7 @@ impl Turns {
             Notice::Happened(Notable::OptionsChanged) => self.conversation.tell_options().await,
             Notice::Happened(Notable::TodosCleared) => self.conversation.tell_plan().await,
             Notice::Happened(Notable::CommandsChanged) => self.conversation.tell_commands().await,
+            Notice::Happened(Notable::Unshown(text)) => self.conversation.keep_unshown("notice_unshown", text),
             Notice::Asked(request) => self.dialogs.take(request).await,
             Notice::PageDone { id } => self.conversation.page_done(&id),
             Notice::ServerChanged { name, state } => {
@@ -347,12 +348,12 @@ impl Turns {
     }
 }
 
-fn answer(responder: Responder, outcome: &Outcome, is_cancelled: bool) {
 fn command_of(input: &PromptInput) -> Prompt {
     let PromptInput { text, images, traceparent } = input;
     Prompt { images: images.clone(), traceparent: traceparent.clone(), ..Prompt::from(text.as_str()) }
 }
 
+fn answer(responder: Responder, outcome: &Outcome, is_cancelled: bool) {
     match outcome.end(is_cancelled) {
         TurnEnd::Answered(response) => responder.succeed(&response),
         TurnEnd::Failed(error) => responder.fail(&error),

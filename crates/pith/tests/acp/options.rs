@@ -41,6 +41,8 @@ fn model_and_thinking_are_options() {
         let changed = editor.ask("session/set_config_option", set("model", (*other).clone()));
         assert_eq!(option(&changed["configOptions"], "model").expect("a model")["currentValue"], **other);
         editor.ask("session/set_model", json!({"sessionId": session, "modelId": current}));
+        let told = editor.wait_update(|update| update["sessionUpdate"] == "config_option_update");
+        assert_eq!(option(&told["configOptions"], "model").expect("a model")["currentValue"], current.as_str());
     }
     let (code, message) = editor.refusal("session/set_config_option", set("model", json!("nobody/nothing")));
     assert!(code == -32602 && message.contains(&current), "{message}");
@@ -54,7 +56,7 @@ fn model_and_thinking_are_options() {
 
 #[test]
 fn an_editor_may_say_more_about_a_new_session() {
-    let mut editor = Editor::new([Turn::text("hi"), Turn::text("ho")]);
+    let mut editor = Editor::new([Turn::text("hi"), Turn::text("ho"), Turn::text("hey")]);
     let cwd = editor.home.work();
     std::fs::create_dir_all(cwd.join("more")).expect("a directory");
     let system = json!({"mode": "append", "content": [{"type": "text", "text": "Speak like a pirate."}]});
@@ -76,6 +78,15 @@ fn an_editor_may_say_more_about_a_new_session() {
     let body = editor.server.requests().last().expect("a request").body.to_string();
     assert!(body.contains("secret.txt") && !body.contains("the content of a file"), "{body}");
     assert_eq!(editor.ask("session/list", json!({"cwd": cwd}))["sessions"].as_array().map(Vec::len), Some(2));
+    let own = json!({"pith": {"tools": ["read"], "thinkingLevel": "off"}});
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [], "_meta": own}));
+    let third = opened["sessionId"].as_str().expect("an id").to_owned();
+    editor.prompt(&third, "hi");
+    let tools = editor.server.requests().last().expect("a request").body["tools"].clone();
+    assert_eq!(
+        tools.as_array().map(|tools| tools.iter().map(|tool| &tool["name"]).collect::<Vec<_>>()),
+        Some(vec![&json!("read")])
+    );
     let refused = editor
         .refusal("session/new", json!({"cwd": cwd, "mcpServers": [], "systemPrompt": {"mode": "sing", "content": []}}));
     assert_eq!(refused.0, -32602);

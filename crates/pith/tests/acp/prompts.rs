@@ -162,6 +162,61 @@ fn every_kind_of_block_reaches_the_model() {
 }
 
 #[test]
+fn prompts_wait_up_to_a_bound_and_steering_ones_end_with_the_turn() {
+    let mut editor = Editor::new([Turn::text("one two").chunk(3).hold_after(1), Turn::text("steered")]);
+    let session = editor.new_session();
+    let first = editor.send_prompt(&session, "first");
+    editor.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    let waiting: Vec<u64> = (0..32).map(|_| editor.send_prompt(&session, "later")).collect();
+    let text = json!([{"type": "text", "text": "too much"}]);
+    let refused = editor.refusal("session/prompt", json!({"sessionId": session, "prompt": text}));
+    assert_eq!(refused, (-32600, "32 prompts are waiting already".to_owned()));
+    let steering = json!({"sessionId": session, "prompt": [{"type": "text", "text": "listen"}],
+        "_meta": {"pith": {"delivery": "steer"}}});
+    let steered = editor.send("session/prompt", steering);
+    for id in waiting {
+        editor.notify("$/cancel_request", json!({"requestId": id}));
+        assert_eq!(editor.result(id)["stopReason"], "cancelled");
+    }
+    // What names no request that is under way changes nothing.
+    editor.notify("$/cancel_request", json!({"requestId": 4711}));
+    editor.server.release(0);
+    assert_eq!(editor.result(steered)["stopReason"], "end_turn");
+    assert_eq!(editor.result(first)["stopReason"], "end_turn");
+    assert!(editor.server.requests().last().expect("a request").body.to_string().contains("listen"));
+    assert_eq!(editor.server.requests().len(), 2);
+    editor.finish();
+}
+
+#[test]
+fn steering_an_idle_session_begins_a_turn_that_nobody_owns() {
+    let mut editor = Editor::new([Turn::text("unasked")]);
+    let session = editor.new_session();
+    let text = json!([{"type": "text", "text": "go"}]);
+    let outcome = editor.ask("_session/steering", json!({"sessionId": session, "prompt": text}));
+    assert_eq!(outcome, json!({"outcome": "startedNewTurn"}));
+    editor.wait_update(|update| {
+        update["sessionUpdate"] == "agent_message_chunk" && update["content"]["text"] == "unasked"
+    });
+    editor.finish();
+}
+
+#[test]
+fn a_turn_ends_with_its_session_and_with_its_limit() {
+    let call = || Turn::call("ls", json!({}));
+    let turns = [call(), Turn::text("never"), Turn::text("one two").chunk(3).hold_after(1)];
+    let mut editor = Editor::with(turns, json!({}), |builder| builder.args(["--max-turns", "1"]));
+    let session = editor.new_session();
+    assert_eq!(editor.prompt(&session, "look"), "max_turn_requests");
+    assert_eq!(editor.prompt(&session, "say never"), "end_turn");
+    let id = editor.send_prompt(&session, "go");
+    editor.wait_update(|update| update["content"]["text"] == "one");
+    editor.ask("session/close", json!({"sessionId": session}));
+    assert_eq!(editor.result(id)["stopReason"], "cancelled");
+    editor.finish();
+}
+
+#[test]
 fn a_prompt_has_its_place_in_the_trace_of_the_editor() {
     let shows = || Turn::call("bash", json!({"command": "echo place=$TRACEPARENT"}));
     let turns = [shows(), Turn::text("done"), shows(), Turn::text("done")];

@@ -16,11 +16,12 @@ while read -r line; do
     *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"shell","version":"1"}}' ;;
     *'"prompts/list"'*) result='{"prompts":[{"name":"hail","description":"Hails somebody","arguments":[{"name":"who","required":true}]}]}' ;;
     *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"Hail them all"}}]}' ;;
-    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}},{"name":"look","description":"Looks","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"visit","description":"Visits","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true,"openWorldHint":true}}]}' ;;
     *'"id":"q2"'*) id=$call; printf '%s' "$line" > "$0.form"; result='{"content":[{"type":"text","text":"filled"}]}' ;;
     *'"form"'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q2","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","title":"Name"},"age":{"type":"integer","maximum":150},"kind":{"type":"string","enum":["a","b"],"enumNames":["Ay","Bee"]}},"required":["name"]}}}'; continue ;;
     *'"id":"q1"'*) id=$call; printf '%s\n' '{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e1"}}'; result='{"content":[{"type":"text","text":"opened"}]}' ;;
     *'"page"'*) call=$id; printf '%s\n' '{"jsonrpc":"2.0","id":"q1","method":"elicitation/create","params":{"mode":"url","elicitationId":"e1","message":"Please pay","url":"https://pay.example.com/x"}}'; continue ;;
+    *'"look"'*|*'"visit"'*) result='{"content":[{"type":"text","text":"seen"}]}' ;;
     *'"greet"'*) result='{"content":[{"type":"text","text":"Hello '"$WHO"'"}]}' ;;
     *) continue ;;
   esac
@@ -70,6 +71,26 @@ fn a_session_uses_the_servers_of_its_editor() {
     assert!(!stderr.contains(SECRET), "{stderr}");
     assert!(!frames.iter().any(|frame| frame.to_string().contains(SECRET)));
     assert!(is_kept(&home.home(), "Hello from the editor") && !is_kept(&home.home(), SECRET));
+}
+
+#[test]
+fn tools_of_servers_are_shown_as_what_they_do() {
+    let calls = ["greet", "look", "visit"].map(|tool| Turn::call(&format!("mcp__shell__{tool}"), json!({})));
+    let mut editor = Editor::new(calls.into_iter().chain([Turn::text("Done.")]));
+    editor.home.write_file("server.sh", SERVER);
+    let (cwd, script) = (editor.home.work(), editor.home.work().join("server.sh"));
+    let opened = editor.ask("session/new", json!({"cwd": cwd, "mcpServers": [stdio(&script)]}));
+    let session = opened["sessionId"].as_str().expect("an id").to_owned();
+    assert_eq!(editor.prompt(&session, "go"), "end_turn");
+    let updates = editor.updates(&session);
+    let shown = updates.iter().filter(|update| update["sessionUpdate"] == "tool_call");
+    let kinds: Vec<Value> = shown.map(|call| json!([call["title"], call["kind"]])).collect();
+    // A call that names no kind is of the kind `other`.
+    assert_eq!(
+        kinds,
+        [json!(["shell: greet", null]), json!(["shell: look", "read"]), json!(["shell: visit", "fetch"])]
+    );
+    editor.finish();
 }
 
 #[test]

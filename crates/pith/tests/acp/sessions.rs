@@ -1,6 +1,6 @@
 //! Opening, listing, copying, closing and deleting sessions; several of them at once.
 
-use pith_testkit::{Turn, eventually, process};
+use pith_testkit::{ModelServer, Script, Turn, eventually, process};
 use serde_json::{Value, json};
 
 use crate::support::{Editor, text_of};
@@ -202,4 +202,106 @@ fn nothing_is_left_of_closed_sessions() {
     let left = process::with_marker(editor.host.marker());
     assert!(left.iter().all(|process| process.pid == pid), "{left:?}");
     editor.finish();
+}
+
+/// Writes a session that has many long answers.
+fn write_long_session(editor: &Editor, id: &str, n_answers: usize) {
+    let cwd = editor.home.work();
+    let mut text =
+        json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-11-15T06:52:54.872Z", "cwd": cwd})
+            .to_string();
+    let mut parent = Value::Null;
+    for n in 0..n_answers {
+        let name = json!(format!("{n:08x}"));
+        let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "words ".repeat(5000)}], "api": "x",
+            "provider": "x", "model": "x", "usage": {}, "stopReason": "stop", "timestamp": 2});
+        let line = json!({"type": "message", "id": name, "parentId": parent, "timestamp": "2026-11-15T06:52:56.000Z", "message": answer});
+        text.push_str(&format!("\n{line}"));
+        parent = name;
+    }
+    editor.home.write_agent_file(&format!("sessions/--x--/2026_{id}.jsonl"), text + "\n");
+}
+
+#[test]
+fn a_replay_waits_for_its_reader_and_can_be_cancelled() {
+    const N_ANSWERS: usize = 600;
+    let mut editor = Editor::new([]);
+    let id = "01a1ddfa-f8d7-76a9-a3c8-c75ac8adcc1e";
+    // More than is kept for an editor that does not read.
+    write_long_session(&editor, id, N_ANSWERS);
+    let load = json!({"sessionId": id, "cwd": editor.home.work(), "mcpServers": []});
+    editor.host.stop_reading();
+    let withdrawn = editor.send("session/load", load.clone());
+    editor.notify("$/cancel_request", json!({"requestId": withdrawn}));
+    editor.host.resume_reading();
+    assert_eq!(editor.answer(withdrawn)["error"]["code"], -32800);
+    let n_told = editor.updates(id).len();
+    assert!(n_told < N_ANSWERS, "{n_told}");
+    assert_eq!(editor.ask("session/status", json!({"sessionId": id}))["status"], "saved");
+    editor.ask("session/load", load);
+    let all = &editor.updates(id)[n_told..];
+    assert_eq!(all.iter().filter(|update| update["sessionUpdate"] == "agent_message_chunk").count(), N_ANSWERS);
+    editor.finish();
+}
+
+#[test]
+fn what_cannot_be_opened_is_refused_with_the_reason() {
+    let mut editor = Editor::new([]);
+    let (cwd, known) = (editor.home.work(), "01a1ddfa-f8d7-76a9-a3c8-c75ac8adcc1e");
+    write_long_session(&editor, known, 1);
+    editor.home.write_file("file.txt", "x");
+    let mut check = |method: &str, params: Value, code: i64, why: &str| {
+        let (found, message) = editor.refusal(method, params.clone());
+        assert!(found == code && message.contains(why), "{method} {params}: {found} {message}");
+    };
+    let new = |cwd: Value| json!({"cwd": cwd, "mcpServers": []});
+    check("session/new", new(json!("sub")), -32602, "cwd must be an absolute path: sub");
+    check("session/new", new(json!(cwd.join("nowhere"))), -32602, "nowhere");
+    check("session/new", new(json!(cwd.join("file.txt"))), -32602, "cwd is not a directory: ");
+    let more = json!({"cwd": cwd, "mcpServers": [], "additionalDirectories": [cwd, "sub"]});
+    check("session/new", more, -32602, "additionalDirectories[1] must be an absolute path: sub");
+    let picture = json!({"mode": "append", "content": [{"type": "image", "mimeType": "image/png", "data": ""}]});
+    let drawn = json!({"cwd": cwd, "mcpServers": [], "systemPrompt": picture});
+    check("session/new", drawn, -32602, "The system prompt can only have text");
+    let own = |own: Value| json!({"cwd": cwd, "mcpServers": [], "_meta": {"pith": own}});
+    check("session/new", own(json!({"thinkingLevel": "deep"})), -32602, "Unknown thinking level: deep");
+    check("session/new", own(json!({"tools": "read"})), -32602, "_meta.pith.tools must be a list of names");
+    check("session/set_title", json!({"sessionId": known, "title": " \n"}), -32602, "The title is empty");
+    check("session/status", json!({"sessionId": "../x"}), -32002, "Session not found: ../x");
+    check("session/fork", json!({"sessionId": "nobody", "cwd": cwd, "mcpServers": []}), -32002, "Session not found");
+    // Of a later version.
+    let header =
+        json!({"type": "session", "version": 99, "id": "s99", "timestamp": "2026-11-15T06:52:54.872Z", "cwd": cwd});
+    let path = "sessions/--x--/2026_s99.jsonl";
+    editor.home.write_agent_file(path, format!("{header}\n"));
+    let (code, message) = editor.refusal("session/load", json!({"sessionId": "s99", "cwd": cwd, "mcpServers": []}));
+    assert!(code == -32603 && message.contains("format version 99"), "{code} {message}");
+    // An open session belongs to its directory, too.
+    editor.ask("session/load", json!({"sessionId": known, "cwd": cwd, "mcpServers": []}));
+    std::fs::create_dir_all(cwd.join("sub")).expect("a directory");
+    for method in ["session/load", "session/resume"] {
+        let elsewhere = json!({"sessionId": known, "cwd": cwd.join("sub"), "mcpServers": []});
+        let (code, message) = editor.refusal(method, elsewhere);
+        let expected = format!("The session belongs to {}, not to {}", cwd.display(), cwd.join("sub").display());
+        assert_eq!((code, message), (-32602, expected));
+    }
+    editor.finish();
+}
+
+#[test]
+fn a_session_that_another_process_works_in_is_not_opened() {
+    let mut first = Editor::new([Turn::text("one two").chunk(3).hold_after(1)]);
+    let session = first.new_session();
+    first.send_prompt(&session, "go");
+    first.wait_update(|update| update["sessionUpdate"] == "agent_message_chunk");
+    let mut second = Editor::start(ModelServer::start(Script::new()), first.home.clone(), |builder| builder);
+    second.ask("initialize", json!({"protocolVersion": 1}));
+    let load = json!({"sessionId": session, "cwd": first.home.work(), "mcpServers": []});
+    let expected = format!("Session is in use by process {}", first.host.pid());
+    assert_eq!(second.refusal("session/load", load.clone()), (-32603, expected));
+    first.notify("session/cancel", json!({"sessionId": session}));
+    first.ask("session/close", json!({"sessionId": session}));
+    second.ask("session/load", load);
+    second.finish();
+    first.finish();
 }

@@ -171,18 +171,60 @@ fn todos_are_a_plan() {
 fn updates_follow_the_answer_that_names_the_session() {
     let mut editor = Editor::new([]);
     editor.home.write_agent_file("prompts/greet.md", "---\ndescription: Say hello\n---\nHello $1");
+    editor.home.write_agent_file("skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Tidies up\n---\nTidy.");
     let session = editor.new_session();
     let commands = editor.wait_update(|update| update["sessionUpdate"] == "available_commands_update");
-    assert!(
-        commands["availableCommands"]
-            .as_array()
-            .expect("a list")
-            .iter()
-            .any(|command| { command["name"] == "greet" && command["description"] == "Say hello" }),
-        "{commands}"
-    );
+    let offered = |name: &str| {
+        let found = commands["availableCommands"].as_array().expect("a list").iter();
+        found.filter(|command| command["name"] == name).map(|command| command["description"].clone()).next()
+    };
+    assert_eq!(offered("greet"), Some(json!("Say hello")), "{commands}");
+    assert_eq!(offered("skill:tidy"), Some(json!("Tidies up")), "{commands}");
+    let own = ["compact", "name", "model", "thinking", "stats", "export", "reload", "mcp", "diagnostics"];
+    assert!(own.iter().all(|name| offered(name).is_some()), "{commands}");
     let frames = editor.finish();
     let named = frames.iter().position(|frame| frame["result"]["sessionId"] == session.as_str()).expect("the answer");
     let first = frames.iter().position(|frame| frame["method"] == "session/update").expect("an update");
     assert!(named < first);
+}
+
+#[test]
+fn what_an_extension_says_for_the_user_is_shown() {
+    let says = "export default (pi) => pi.registerCommand('ask', { description: 'Asks', \
+        handler: async () => pi.sendUserMessage('From the extension') });";
+    let mut editor = Editor::new([Turn::text("Heard.")]);
+    editor.home.write_agent_file("extensions/says.ts", says);
+    let session = editor.new_session();
+    editor.prompt(&session, "/ask");
+    let shown = editor.wait_update(|update| update["sessionUpdate"] == "user_message_chunk");
+    assert_eq!(shown["content"]["text"], "From the extension");
+    assert!(shown["messageId"].is_string(), "{shown}");
+    // The turn that it begins is nobody's, and streams like any other.
+    editor.wait_update(|update| {
+        update["sessionUpdate"] == "agent_message_chunk" && update["content"]["text"] == "Heard."
+    });
+    editor.finish();
+}
+
+#[test]
+fn what_cannot_be_shown_beside_the_conversation_is_kept() {
+    let fails = "export default (pi) => pi.on('agent_start', () => { throw new Error('no luck'); });";
+    let mut editor = Editor::new([Turn::text("hello")]);
+    editor.home.write_agent_file("extensions/fails.ts", fails);
+    let session = editor.new_session();
+    editor.prompt(&session, "hi");
+    let found = editor.ask("_pith/diagnostics", json!({"sessionId": session}))["diagnostics"].to_string();
+    assert!(found.contains("fails.ts failed in agent_start") && found.contains("no luck"), "{found}");
+    editor.finish();
+    // An editor that shows notices gets one.
+    let mut editor = Editor::with([Turn::text("hello")], json!({"session": {"notices": {}}}), |builder| builder);
+    editor.home.write_agent_file("extensions/fails.ts", fails);
+    let session = editor.new_session();
+    editor.prompt(&session, "hi");
+    let notice = editor.wait_update(|update| update["sessionUpdate"] == "notice");
+    assert_eq!(
+        (&notice["severity"], notice["description"].as_str().map(|text| text.contains("no luck"))),
+        (&json!("error"), Some(true))
+    );
+    editor.finish();
 }
