@@ -538,6 +538,8 @@ export type DeniedRecord = {
   tool: string;
   denied: SandboxDenial;
   target?: string;
+  /** What a host was refused by, as its command was told. */
+  reason?: string;
 };
 
 /** One finding about a file, a directory or a setting. */
@@ -1916,6 +1918,8 @@ export type SandboxDeniedEvent = {
   kind: SandboxDenial;
   target?: string;
   count: number;
+  /** What a host was refused by, as its command was told: `blocked-by-allowlist`, `-denylist`, `-address`, `-sni`. */
+  reason?: string;
 };
 
 /** How much a session may touch: what the user may; what the settings list; everything read and the session's directory written; everything read and nothing written. */

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use pith_protocol::permissions::{PermissionMode as Mode, Unattended, Verdict};
+use pith_sandbox::domains::Host;
 
 use crate::command::{self, AccessKind, FileAccess, Part, Role, Word};
 use crate::paths::{is_ordinary_change, normalise, real};
@@ -46,6 +47,8 @@ pub enum Action<'a> {
     /// Reads a file, or what is below a directory.
     Read(&'a Path),
     Change(&'a Path),
+    /// Connects a command to a host that no list of the sandbox has.
+    Connect(&'a Host, u16),
     /// Changes nothing, by what its own maker or the user says.
     Harmless,
     Other,
@@ -100,6 +103,7 @@ impl Policy {
         match call.action {
             Action::Command(script) => self.judge_command(call, script),
             Action::Read(path) | Action::Change(path) => plain(self.judge_file(call, path)),
+            Action::Connect(host, port) => plain(self.judge_host(call, host, port)),
             Action::Harmless | Action::Other => plain(self.judge_tool(call)),
         }
     }
@@ -123,6 +127,12 @@ impl Policy {
 
     fn judge_tool(&self, call: &ToolUse) -> Decision {
         self.ruled(call.tool, is_bare, is_bare).unwrap_or_else(|| self.default_for(call, None))
+    }
+
+    /// Modes say nothing about hosts: what no rule is about is not reached.
+    fn judge_host(&self, call: &ToolUse, host: &Host, port: u16) -> Decision {
+        let ruled = self.ruled(call.tool, |rule| rule.includes_host(host, port), |rule| rule.admits_host(host, port));
+        ruled.unwrap_or((Verdict::Deny, Reason::Mode))
     }
 
     fn judge_file(&self, call: &ToolUse, path: &Path) -> Decision {

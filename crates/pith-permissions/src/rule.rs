@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use pith_sandbox::domains::{Domain, Host};
 
 use crate::pattern::CommandPattern;
 
@@ -72,7 +73,7 @@ enum ToolName {
 pub(crate) enum Specifier {
     Command(CommandPattern),
     Path(PathPattern),
-    Domain,
+    Domain(Domain),
 }
 
 #[derive(Clone, Debug)]
@@ -146,7 +147,26 @@ impl Rule {
         match &self.specifier {
             None => true,
             Some(Specifier::Path(pattern)) => pattern.matches(path),
-            Some(Specifier::Command(_) | Specifier::Domain) => false,
+            Some(Specifier::Command(_) | Specifier::Domain(_)) => false,
+        }
+    }
+
+    /// Whether the rule holds a connection back, if it is one against something; one without a domain is about all.
+    pub(crate) fn includes_host(&self, host: &Host, port: u16) -> bool {
+        match &self.specifier {
+            None => true,
+            Some(Specifier::Domain(domain)) => domain.includes(host, port),
+            Some(Specifier::Command(_) | Specifier::Path(_)) => false,
+        }
+    }
+
+    /// Whether the rule lets a connection through, if it is one for something. A rule for all tools does not: it says
+    /// nothing about hosts.
+    pub(crate) fn admits_host(&self, host: &Host, port: u16) -> bool {
+        match &self.specifier {
+            None => self.is_of_network(),
+            Some(Specifier::Domain(domain)) => domain.admits(host, port),
+            Some(Specifier::Command(_) | Specifier::Path(_)) => false,
         }
     }
 }
@@ -180,7 +200,9 @@ impl Specifier {
                 PathPattern::parse(text.trim(), bases).map(Specifier::Path)
             }
             "network" => match text.trim().strip_prefix("domain:").map(str::trim) {
-                Some(domain) if !domain.is_empty() => Ok(Specifier::Domain),
+                Some(domain) if !domain.is_empty() => {
+                    Domain::read(domain).map(Specifier::Domain).map_err(|why| format!("has a domain that {why}"))
+                }
                 _ => Err("needs domain: and a name between its parentheses".to_owned()),
             },
             _ => Err(format!("takes no parentheses: only bash, files and network have them, not {name}")),
@@ -269,6 +291,7 @@ mod tests {
         assert_eq!(reason("bash( )").reason, "has nothing between its parentheses");
         assert_eq!(reason("todo_write(x)").tool.as_deref(), Some("todo_write"));
         assert_eq!(reason("network(pastebin.com)").tool.as_deref(), Some("network"));
+        assert_eq!(reason("network(domain:*.com)").reason, "has a domain that is too broad");
         assert_eq!(reason("ba sh(rm)").tool, None);
     }
 }

@@ -103,7 +103,6 @@ impl Sources {
         if let Some(mode) = self.flags.mode {
             loaded.policy.mode = mode;
         }
-        loaded.tell_unenforced();
         loaded
     }
 
@@ -322,17 +321,16 @@ impl LoadedPolicy {
         }
     }
 
-    /// Rules about domains are kept for a proxy that decides; without one they hold nothing back.
-    fn tell_unenforced(&mut self) {
+    /// Returns what is to be told of rules against domains where no proxy stands between commands and the network: there
+    /// they hold nothing back.
+    pub fn unenforced(&self) -> Vec<Diagnostic> {
         let rules = self.policy.deny.iter().chain(&self.policy.ask).filter(|rule| rule.is_of_network());
-        let found: Vec<Diagnostic> = rules
-            .map(|rule| {
-                let message =
-                    format!("The rule {:?} of {} is not enforced: pith sees no domains", rule.text, rule.origin);
-                about(&rule.origin, "permission_unenforced", message)
-            })
-            .collect();
-        self.diagnostics.extend(found);
+        let finding = |rule: &Rule| {
+            let Rule { text, origin, .. } = rule;
+            let why = "pith sees domains only where sandbox.network.mode is \"domains\"";
+            about(origin, "permission_unenforced", format!("The rule {text:?} of {origin} is not enforced: {why}"))
+        };
+        rules.map(finding).collect()
     }
 
     fn invalid(&mut self, file: &File, key: &str, value: &Value, expected: &str) {

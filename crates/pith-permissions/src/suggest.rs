@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use pith_sandbox::domains::Domain;
+
 use crate::command::Word;
 use crate::policy::{Action, Judgement, Reason, ToolUse, Verdict};
 
@@ -62,6 +64,7 @@ pub fn rules_for(call: &ToolUse, judgement: &Judgement) -> Option<Vec<String>> {
         Action::Command(_) => commands(judgement),
         Action::Read(path) => Some(vec![format!("read({})", shown(path, call.workspace)?)]),
         Action::Change(path) => Some(vec![format!("edit({})", shown(path, call.workspace)?)]),
+        Action::Connect(host, port) => Some(vec![format!("network(domain:{})", Domain::written_for(host, port))]),
         Action::Harmless | Action::Other => Some(vec![call.tool.to_owned()]),
     }
 }

@@ -82,7 +82,18 @@ fn a_rule_that_is_not_understood_makes_its_tool_ask() {
     check(r#"{"deny": "bash"}"#, "ls", Verdict::Ask);
     check(r#"{"defaultMode": "sometimes"}"#, "ls", Verdict::Ask);
     check(r#"[1]"#, "ls", Verdict::Ask);
-    check(r#"{"deny": ["network(domain:pastebin.com)"]}"#, "ls", Verdict::Allow);
+    check(r#"{"deny": ["network(domain:*.com)"]}"#, "ls", Verdict::Allow);
+}
+
+#[test]
+fn rules_against_domains_are_told_where_nobody_sees_domains() {
+    let user = r#"{"permissions": {"deny": ["network(domain:a.example)"], "ask": ["WebFetch"], "allow": ["network"]}}"#;
+    let loaded = Place::new(user, "{}").load(true);
+    assert_eq!(loaded.diagnostics.len(), 0, "{:?}", loaded.diagnostics);
+    let told: Vec<String> = loaded.unenforced().into_iter().map(|found| found.message).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].starts_with("The rule \"network(domain:a.example)\" of "), "{told:?}");
+    assert!(told.iter().all(|text| text.ends_with("only where sandbox.network.mode is \"domains\"")), "{told:?}");
 }
 
 #[test]

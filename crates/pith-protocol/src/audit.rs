@@ -49,6 +49,9 @@ pub struct DeniedRecord {
     pub denied: SandboxDenial,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// What a host was refused by, as its command was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Who decided about a tool call, and how.

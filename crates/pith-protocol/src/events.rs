@@ -172,6 +172,9 @@ pub enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         target: Option<Cow<'a, str>>,
         count: u32,
+        /// What a host was refused by, as its command was told: `blocked-by-allowlist`, `-denylist`, `-address`, `-sni`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<Cow<'a, str>>,
     },
     /// Sent only by sessions that have limits.
     LimitReached {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use url::Host;
+pub use url::Host;
 
 /// The ports of an entry that names none.
 const USUAL_PORTS: [u16; 2] = [443, 80];
@@ -10,13 +10,13 @@ const USUAL_PORTS: [u16; 2] = [443, 80];
 /// Hosts that may be reached, and hosts that may not though the first list has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domains {
-    allowed: Vec<Pattern>,
-    denied: Vec<Pattern>,
+    allowed: Vec<Domain>,
+    denied: Vec<Domain>,
 }
 
-/// An entry of a list. Names are in punycode, without a dot at the end.
+/// An entry of a list, or what a rule is about. Names are in punycode, without a dot at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Pattern {
+pub struct Domain {
     /// As the settings have it.
     written: String,
     host: HostPattern,
@@ -34,10 +34,13 @@ enum HostPattern {
 /// Why a host is not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
+    /// No list has it.
     NotAllowed,
     Denied,
     /// The name leads to an address inside this machine or its network.
     Address,
+    /// What is said in the tunnel is for another server.
+    ServerName,
 }
 
 impl Refusal {
@@ -47,6 +50,7 @@ impl Refusal {
             Refusal::NotAllowed => "blocked-by-allowlist",
             Refusal::Denied => "blocked-by-denylist",
             Refusal::Address => "blocked-by-address",
+            Refusal::ServerName => "blocked-by-sni",
         }
     }
 
@@ -56,6 +60,7 @@ impl Refusal {
             Refusal::NotAllowed => format!("pith: {host} is not in allowedDomains"),
             Refusal::Denied => format!("pith: {host} is in deniedDomains"),
             Refusal::Address => format!("pith: {host} leads to an address that is not in allowedDomains"),
+            Refusal::ServerName => format!("pith: the first message to {host} is not TLS for that name"),
         }
     }
 }
@@ -63,17 +68,18 @@ impl Refusal {
 impl Domains {
     /// Reads both lists. The error names the list and the entry.
     pub fn read(allowed: &[String], denied: &[String]) -> Result<Domains, String> {
-        let list = |key: &str, entries: &[String]| -> Result<Vec<Pattern>, String> {
+        let list = |key: &str, entries: &[String]| -> Result<Vec<Domain>, String> {
             let read =
-                |entry: &String| Pattern::read(entry).map_err(|why| format!("sandbox.network.{key}: {entry:?} {why}"));
+                |entry: &String| Domain::read(entry).map_err(|why| format!("sandbox.network.{key}: {entry:?} {why}"));
             entries.iter().map(read).collect()
         };
         Ok(Domains { allowed: list("allowedDomains", allowed)?, denied: list("deniedDomains", denied)? })
     }
 
-    /// Decides whether a host may be reached, by its name alone. Everything that is asked about a name is asked here.
+    /// Decides whether a host may be reached, by its name alone. About one that no list has ([`Refusal::NotAllowed`])
+    /// there may be a rule elsewhere.
     pub fn decide(&self, host: &Host, port: u16) -> Result<(), Refusal> {
-        if self.denied.iter().any(|pattern| pattern.matches(host) && pattern.port.is_none_or(|denied| denied == port)) {
+        if self.denied.iter().any(|domain| domain.includes(host, port)) {
             return Err(Refusal::Denied);
         }
         if self.lists(host, port) { Ok(()) } else { Err(Refusal::NotAllowed) }
@@ -90,21 +96,17 @@ impl Domains {
 
     /// The list as the settings have it, for texts.
     pub fn allowed(&self) -> impl Iterator<Item = &str> {
-        self.allowed.iter().map(|pattern| pattern.written.as_str())
+        self.allowed.iter().map(|domain| domain.written.as_str())
     }
 
     fn lists(&self, host: &Host, port: u16) -> bool {
-        let has_port = |pattern: &Pattern| match pattern.port {
-            Some(listed) => listed == port,
-            None => USUAL_PORTS.contains(&port),
-        };
-        self.allowed.iter().any(|pattern| pattern.matches(host) && has_port(pattern))
+        self.allowed.iter().any(|domain| domain.admits(host, port))
     }
 }
 
-impl Pattern {
-    /// Reads a name, or `*.` and a name of two labels, or an address, with an optional port.
-    fn read(entry: &str) -> Result<Pattern, &'static str> {
+impl Domain {
+    /// Reads a name, or `*.` and a name of two labels, or an address, with an optional port. The error follows the entry.
+    pub fn read(entry: &str) -> Result<Domain, &'static str> {
         if entry.contains("://") || entry.contains('/') {
             return Err("is an address; expected a domain");
         }
@@ -133,7 +135,23 @@ impl Pattern {
             (false, Some(Host::Ipv6(six))) => HostPattern::Address(six.into()),
             (true, Some(_)) | (_, None) => return Err("is no domain"),
         };
-        Ok(Pattern { written: entry.to_owned(), host, port })
+        Ok(Domain { written: entry.to_owned(), host, port })
+    }
+
+    /// Returns the entry that stands for one host and port.
+    pub fn written_for(host: &Host, port: u16) -> String {
+        if USUAL_PORTS.contains(&port) { host.to_string() } else { format!("{host}:{port}") }
+    }
+
+    /// Whether a connection is let through by what this allows: without a port that is 443 and 80.
+    pub fn admits(&self, host: &Host, port: u16) -> bool {
+        let has_port = self.port.map_or(USUAL_PORTS.contains(&port), |own| own == port);
+        has_port && self.matches(host)
+    }
+
+    /// Whether a connection is held back by what this forbids: without a port that is every port.
+    pub fn includes(&self, host: &Host, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port) && self.matches(host)
     }
 
     fn matches(&self, host: &Host) -> bool {

@@ -175,7 +175,9 @@ impl Policy {
             NetworkMode::On => "on".to_owned(),
             NetworkMode::Off => "off".to_owned(),
             NetworkMode::Domains => {
-                format!("limited to {}, through the proxy", self.domains.allowed().collect::<Vec<_>>().join(", "))
+                let listed = self.domains.allowed().collect::<Vec<_>>().join(", ");
+                let listed = if listed.is_empty() { "hosts that rules allow" } else { &listed };
+                format!("limited to {listed}, through the proxy")
             }
         };
         format!("Sandbox {}: writing is limited to {roots}; network is {network}.", self.profile)

@@ -13,6 +13,7 @@ use pith_permissions::Sources;
 use pith_protocol::{CacheRetention, InterruptMode, QueueMode, StreamUpdates, ThinkingLevel};
 use pith_store::SessionStore;
 use pith_tools::Workbench;
+use pith_tools::hosts::SessionHosts;
 
 use crate::extensions::ExtensionSetup;
 use crate::limits::WorkLimits;
@@ -33,6 +34,8 @@ pub struct SessionParts {
     pub make_tools: MakeTools,
     /// Changes the sandbox those tools work in, for `set_sandbox`.
     pub change_sandbox: ChangeSandbox,
+    /// Where the sandbox asks about hosts that none of its lists has.
+    pub hosts: SessionHosts,
     pub client: Arc<dyn ModelClient>,
     pub registry: Arc<Registry>,
     /// Settings, options and resources of the session's directory.

@@ -46,16 +46,17 @@ impl Session {
         if self.workbench().sandbox.is_none() {
             return;
         }
-        for Denied { kind, target, count } in Denied::of(output) {
+        for Denied { kind, target, count, reason } in Denied::of(output) {
             self.trace_denied(kind);
             self.out.event(&Event::SandboxDenied {
                 tool_call_id: Cow::Borrowed(&call.id),
                 kind,
                 target: target.as_deref().map(Cow::Borrowed),
                 count,
+                reason: reason.as_deref().map(Cow::Borrowed),
             });
             let (tool_call_id, tool) = (call.id.to_string(), call.name.to_string());
-            self.audit(&AuditRecord::Denied(DeniedRecord { tool_call_id, tool, denied: kind, target }));
+            self.audit(&AuditRecord::Denied(DeniedRecord { tool_call_id, tool, denied: kind, target, reason }));
         }
     }
 }

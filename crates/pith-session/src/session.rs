@@ -29,7 +29,7 @@ use crate::mcp::{FromMcp, Mcp};
 use crate::models::{Models, Router};
 use crate::outbox::Outbox;
 pub use crate::parts::{SessionOptions, SessionParts, SessionPlaces};
-use crate::permissions::{FromGate, Permissions};
+use crate::permissions::{FromGate, HostQuestions, Permissions};
 use crate::project::Project;
 use crate::replace::Replacement;
 use crate::reply::Unanswered;
@@ -146,6 +146,8 @@ impl Session {
         let rules = RuleBook::new(std::mem::take(&mut files.rules));
         let governor = Governor::new(options.session_limits.clone());
         let router = Arc::new(Router::new(parts.client, parts.registry.clone()));
+        let permissions = Permissions::new(parts.permissions);
+        parts.hosts.set(Arc::new(HostQuestions::new(permissions.to_session())));
         let mut session = Session {
             models: Models::new(parts.registry, router, settings.clone(), parts.start),
             settings,
@@ -163,7 +165,7 @@ impl Session {
             rules,
             extensions: Extensions::new(parts.extensions),
             mcp: Mcp::new(parts.mcp),
-            permissions: Permissions::new(parts.permissions),
+            permissions,
             tracer: parts.tracer,
             admission: Admission::default(),
             activity: Activity::default(),

@@ -19,6 +19,7 @@ use crate::command::follow::{Ending, Listener, follow};
 use crate::command::limits::CommandLimits;
 use crate::denied;
 use crate::process::{CommandNamespaces, ProcessLimits, Running, not_run};
+use crate::proxy::RefusedHost;
 use crate::sandbox::{Enforced, Sandbox};
 use crate::terminal;
 use crate::tool::{Outcome, output, spec};
@@ -51,7 +52,7 @@ impl Bash {
         &self,
         arguments: &Arguments,
         context: &ToolContext,
-        refused_hosts: &mut Vec<String>,
+        refused_hosts: &mut Vec<RefusedHost>,
     ) -> Outcome {
         (context.update)(ToolOutput::default());
         let timeout = arguments.number("timeout")?.map(timeout).transpose()?;

@@ -7,6 +7,8 @@ use pith_protocol::SandboxDenial;
 use pith_sandbox::Profile;
 use serde_json::{Value, json};
 
+use crate::proxy::RefusedHost;
+
 const NOT_ALLOWED: &str = "EACCES: not allowed by the sandbox (";
 const PROTECTED: &str = "EACCES: protected path, ";
 const CHANGED: &str = "Changed a protected path: ";
@@ -22,6 +24,8 @@ pub struct Denied {
     pub target: Option<String>,
     /// How often.
     pub count: u32,
+    /// What a host was refused by, as its command was told.
+    pub reason: Option<String>,
 }
 
 /// Says that the sandbox refused, where the text says only that something did; `None` for other errors.
@@ -51,18 +55,20 @@ pub(crate) fn failed(text: String) -> ToolOutput {
 }
 
 /// Adds the hosts that a command was refused. It may have succeeded all the same.
-pub(crate) fn with_hosts(mut output: ToolOutput, refused: &[String]) -> ToolOutput {
-    let mut hosts: Vec<(&str, u32)> = Vec::new();
+pub(crate) fn with_hosts(mut output: ToolOutput, refused: &[RefusedHost]) -> ToolOutput {
+    let mut hosts: Vec<(&RefusedHost, u32)> = Vec::new();
     for host in refused {
-        match hosts.iter_mut().find(|(known, _)| known == host) {
+        match hosts.iter_mut().find(|(known, _)| *known == host) {
             Some((_, count)) => *count += 1,
             None => hosts.push((host, 1)),
         }
     }
     if !hosts.is_empty() {
         let kind = SandboxDenial::Network;
-        let denied: Value =
-            hosts.iter().map(|(host, count)| json!({"kind": kind, "target": host, "count": count})).collect();
+        let denied = hosts.iter().map(
+            |(RefusedHost { host, code }, count)| json!({"kind": kind, "target": host, "count": count, "reason": code}),
+        );
+        let denied: Value = denied.collect();
         let details = output.details.get_or_insert_with(|| json!({}));
         details[DETAIL] = denied;
     }
@@ -77,7 +83,8 @@ impl Denied {
             let kind = serde_json::from_value(detail.get("kind")?.clone()).ok()?;
             let target = detail.get("target").and_then(Value::as_str).map(str::to_owned);
             let count = detail.get("count").and_then(Value::as_u64).and_then(|count| u32::try_from(count).ok());
-            Some(Denied { kind, target, count: count.unwrap_or(1) })
+            let reason = detail.get("reason").and_then(Value::as_str).map(str::to_owned);
+            Some(Denied { kind, target, count: count.unwrap_or(1), reason })
         };
         match detail {
             // Files are refused to calls that fail; a tool of an extension may show anything in its details.
@@ -93,13 +100,17 @@ impl Denied {
             Some(quoted.rsplit_once('\'')?.0.to_owned())
         };
         if let Some(rest) = text.strip_prefix(NOT_ALLOWED) {
-            return Some(Denied { kind: SandboxDenial::File, target: quoted(rest), count: 1 });
+            return Some(Denied::one(SandboxDenial::File, quoted(rest)));
         }
         if let Some(rest) = text.strip_prefix(PROTECTED) {
-            return Some(Denied { kind: SandboxDenial::Protected, target: quoted(rest), count: 1 });
+            return Some(Denied::one(SandboxDenial::Protected, quoted(rest)));
         }
         let target = text.strip_prefix(CHANGED)?.strip_suffix(PUT_BACK)?;
-        Some(Denied { kind: SandboxDenial::Protected, target: Some(target.to_owned()), count: 1 })
+        Some(Denied::one(SandboxDenial::Protected, Some(target.to_owned())))
+    }
+
+    fn one(kind: SandboxDenial, target: Option<String>) -> Denied {
+        Denied { kind, target, count: 1, reason: None }
     }
 }
 
@@ -111,7 +122,7 @@ mod tests {
     fn what_was_refused_is_found_in_the_texts() {
         let check = |text: String, kind, target: &str| {
             let denied = Denied::of(&failed(text.clone()));
-            assert_eq!(denied, [Denied { kind, target: Some(target.to_owned()), count: 1 }], "{text}");
+            assert_eq!(denied, [Denied::one(kind, Some(target.to_owned()))], "{text}");
         };
         let file = explained("EACCES: permission denied, open '/a/it's'", Profile::ReadOnly).expect("a refusal");
         assert_eq!(file, "EACCES: not allowed by the sandbox (read-only), open '/a/it's'");
@@ -121,10 +132,13 @@ mod tests {
         let other = failed("ENOENT: no such file or directory, open '/a'".to_owned());
         assert_eq!((Denied::of(&other), other.details), (Vec::new(), Some(json!({}))));
         assert_eq!(explained("EPERM: operation not permitted", Profile::ReadOnly), None);
-        let hosts = ["a.example", "b.example", "a.example"].map(str::to_owned);
+        let hosts = [("a.example", "x"), ("b.example", "x"), ("a.example", "y"), ("a.example", "x")];
+        let hosts = hosts.map(|(host, code)| RefusedHost { host: host.to_owned(), code });
         let refused = with_hosts(ToolOutput::text("fine"), &hosts);
-        let found: Vec<_> = Denied::of(&refused).into_iter().map(|denied| (denied.target, denied.count)).collect();
-        assert_eq!(found, [(Some("a.example".to_owned()), 2), (Some("b.example".to_owned()), 1)]);
+        let shown = |denied: Denied| (denied.target.unwrap(), denied.reason.unwrap(), denied.count);
+        let found: Vec<_> = Denied::of(&refused).into_iter().map(shown).collect();
+        let expected = [("a.example", "x", 2), ("b.example", "x", 1), ("a.example", "y", 1)];
+        assert_eq!(found, expected.map(|(host, code, count)| (host.to_owned(), code.to_owned(), count)));
         assert_eq!(with_hosts(ToolOutput::text("fine"), &[]).details, None);
         let value: Value = json!({"kind": "protected", "target": "x"});
         assert_eq!(failed(changed(Path::new("x"))).details, Some(json!({ DETAIL: value })));

@@ -11,6 +11,7 @@ pub mod read;
 pub mod search;
 pub mod write;
 
+pub mod hosts;
 pub mod image;
 pub mod process;
 pub mod sandbox;

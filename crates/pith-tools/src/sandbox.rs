@@ -15,6 +15,7 @@ use pith_sandbox::{NetworkMode, Policy, Profile, Require, Support, Worker};
 use tokio::sync::oneshot;
 
 use crate::command::environment::Caller;
+use crate::hosts::SessionHosts;
 use crate::process::{ABORT_GRACE, CommandConfinement, CommandLine, Jobs, Namespaces, Supervisor};
 use crate::{denied, proxy};
 
@@ -36,6 +37,8 @@ pub struct Oversight {
     /// Without one, ending processes is best effort.
     pub supervisor: Option<Supervisor>,
     pub sandbox: CurrentSandbox,
+    /// Decides about hosts that no list of the sandbox has.
+    pub hosts: SessionHosts,
 }
 
 /// The sandbox of a session, for everything that starts programs for it. Another one comes when the session moves to
@@ -107,6 +110,8 @@ pub struct Rules {
     pub supervisor: Option<Supervisor>,
     /// Where daemons of the user have their sockets.
     pub runtime_dir: Option<PathBuf>,
+    /// Decides about hosts that no list has.
+    pub hosts: SessionHosts,
 }
 
 impl Rules {
@@ -120,7 +125,7 @@ impl Rules {
             cause: io::Error::other("they need pith's supervisor"),
         })?;
         let plan = Plan::of(policy, self.runtime_dir.as_deref());
-        Ok(Some(Arc::new(Namespaces::new(supervisor, plan, policy.domains.clone()))))
+        Ok(Some(Arc::new(Namespaces::new(supervisor, plan, policy.domains.clone(), self.hosts.clone()))))
     }
 }
 
@@ -156,6 +161,11 @@ impl Sandbox {
             Sandbox::Enforced(enforced) => Some(&enforced.policy),
             Sandbox::Unavailable { .. } => None,
         }
+    }
+
+    /// Whether pith decides which hosts commands reach.
+    pub fn decides_hosts(&self) -> bool {
+        self.policy().is_some_and(|policy| policy.network.mode == NetworkMode::Domains)
     }
 
     /// What is said after the status of a command that the sandbox may have stopped.

@@ -15,11 +15,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, enforced_with, eventually_async, run, supervisor, text};
+use common::{Bench, enforced_by, enforced_with, eventually_async, run, supervisor, text};
+use pith_agent::{BoxFuture, ToolOutput};
 use pith_protocol::SandboxDenial;
 use pith_sandbox::Support;
 use pith_testkit::{eventually, has};
 use pith_tools::Denied;
+use pith_tools::hosts::{Host, HostRules, HostVerdict, SessionHosts};
 use pith_tools::process::probe_namespaces;
 use pith_tools::sandbox::Sandbox;
 use serde_json::{Value, json};
@@ -38,6 +40,11 @@ fn workspace() -> Value {
 
 /// A repository, and a directory beside it; in namespaces if there are settings.
 fn ground(settings: Option<&Value>) -> Bench {
+    ground_with(settings, SessionHosts::default())
+}
+
+/// Like [`ground`], where a session has rules about hosts.
+fn ground_with(settings: Option<&Value>, hosts: SessionHosts) -> Bench {
     Bench::with(|options| {
         let root = options.temp.canonicalize().unwrap();
         for name in ["outside", "home", "agent", "tmp", "work/.git/hooks", "work/.git/objects"] {
@@ -48,7 +55,8 @@ fn ground(settings: Option<&Value>) -> Bench {
         {
             fs::write(root.join(path), text).unwrap();
         }
-        options.sandbox = settings.map(|settings| Arc::new(Sandbox::Enforced(enforced_with(&root, settings, true))));
+        options.sandbox =
+            settings.map(|settings| Arc::new(Sandbox::Enforced(enforced_by(&root, settings, true, hosts))));
     })
 }
 
@@ -363,11 +371,12 @@ fn the_proxy_leads_to_listed_hosts_and_nowhere_else() {
             let answer = text(&output);
             assert!(answer.starts_with("HTTP/1.1 403"), "{host}: {answer}");
             assert!(answer.contains(&format!("x-proxy-error: {code}")) && answer.ends_with(body), "{host}: {answer}");
-            let [Denied { kind: SandboxDenial::Network, target: Some(target), count: 1 }] = &*Denied::of(&output)
+            let [Denied { kind: SandboxDenial::Network, target: Some(target), count: 1, reason }] =
+                &*Denied::of(&output)
             else {
                 panic!("{output:?}")
             };
-            assert!(body.contains(target.as_str()), "{target}");
+            assert!(body.contains(target.as_str()) && reason.as_deref() == Some(code), "{target}: {reason:?}");
         }
         for odd in
             ["GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n", "GET https://a.b/ HTTP/1.0\\r\\n\\r\\n"]
@@ -391,13 +400,76 @@ fn a_tunnel_for_tls_must_be_one_to_the_host_it_named() {
     run(async {
         let listed = json!({"profile": "workspace-write", "network": {"allowedDomains": ["localhost", "127.0.0.1"]}});
         let bench = ground(Some(&listed));
-        // No TLS at all: the server must not hear of it, and the client is told in the words of TLS.
-        let words = "CONNECT localhost:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\nGET /secret HTTP/1.1\\r\\n\\r\\n";
-        let output = bench.call("bash", json!({"command": format!("({}) | od -An -tu1 | tail -1", ask(words))})).await;
-        let end = text(&output);
-        assert!(end.trim_end().ends_with("2 112"), "an alert: {end}");
-        let denied = Denied::of(&output);
-        assert_eq!(denied.first().map(|denied| denied.target.as_deref()), Some(Some("localhost")));
+        let is_denied = |output: &ToolOutput| {
+            let denied: Vec<_> =
+                Denied::of(output).into_iter().map(|denied| (denied.target.unwrap(), denied.reason.unwrap())).collect();
+            assert_eq!(denied, [("localhost".to_owned(), "blocked-by-sni".to_owned())]);
+        };
+        let (tunnel, inside) =
+            ("CONNECT localhost:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n", "GET /secret HTTP/1.1\\r\\n\\r\\n");
+        // No TLS at all: the server must not hear of it. The tunnel is open, so the client is told in the words of TLS.
+        let answered = r#"while IFS= read -r line <&3 && [ "$line" != $'\r' ]; do :; done"#;
+        let later = format!(
+            "exec 3<>/dev/tcp/127.0.0.1/3128 && printf '{tunnel}' >&3 && {answered} && printf '{inside}' >&3 && \
+             timeout 20 cat <&3 | od -An -tu1"
+        );
+        let output = bench.call("bash", json!({ "command": later })).await;
+        assert_eq!(text(&output).split_whitespace().collect::<Vec<_>>().join(" "), "21 3 3 0 2 2 112");
+        is_denied(&output);
+        // What comes with the request is looked at before it is answered.
+        let output = bench.call("bash", json!({ "command": ask(&format!("{tunnel}{inside}")) })).await;
+        let answer = text(&output);
+        assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("x-proxy-error: blocked-by-sni"), "{answer}");
+        assert!(answer.ends_with("pith: the first message to localhost is not TLS for that name"), "{answer}");
+        is_denied(&output);
+    });
+}
+
+/// Rules of a session: one host is allowed, another one is not.
+struct SomeHosts;
+
+impl HostRules for SomeHosts {
+    fn judge(&self, host: &Host, _port: u16) -> BoxFuture<'static, HostVerdict> {
+        let verdict = match host.to_string().as_str() {
+            "localhost" => HostVerdict::Allowed,
+            "refused.example" => HostVerdict::Refused("The user did not allow this.".to_owned()),
+            "secret.example.org" | "127.0.0.1" => panic!("the lists have it"),
+            _ => HostVerdict::NoRule,
+        };
+        // A decision may take a while.
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            verdict
+        })
+    }
+}
+
+#[test]
+fn rules_of_the_session_decide_about_hosts_that_no_list_has() {
+    if !is_ready() {
+        return;
+    }
+    run(async {
+        let port = echo_server("127.0.0.1:0").unwrap();
+        let other = echo_server("127.0.0.1:0").unwrap();
+        let settings = json!({"profile": "workspace-write", "network": {"mode": "domains",
+            "allowedDomains": [format!("127.0.0.1:{port}")], "deniedDomains": ["secret.example.org"]}});
+        let hosts = SessionHosts::default();
+        hosts.set(Arc::new(SomeHosts));
+        let bench = ground_with(Some(&settings), hosts);
+        for (host, port, status, said) in [
+            ("127.0.0.1", port, "200", ""),
+            ("localhost", port, "200", ""),
+            // Rules are about names; where a name leads is another matter.
+            ("localhost", other, "403", "pith: localhost leads to an address that is not in allowedDomains"),
+            ("refused.example", 443, "403", "pith: refused.example: The user did not allow this."),
+            ("secret.example.org", 443, "403", "pith: secret.example.org is in deniedDomains"),
+            ("unknown.example", 443, "403", "pith: unknown.example is not in allowedDomains"),
+        ] {
+            let words = format!("GET http://{host}:{port}/ HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n");
+            let answer = bash(&bench, &ask(&words)).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")) && answer.contains(said), "{host}: {answer}");
+        }
     });
 }
 

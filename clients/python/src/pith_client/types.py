@@ -635,6 +635,7 @@ class DeniedRecord(_DeniedRecord, total=False):
     """What a tool call did not get."""
 
     target: str
+    reason: str
 
 
 class _Diagnostic(TypedDict):
@@ -2287,6 +2288,7 @@ class SandboxDeniedEvent(_SandboxDeniedEvent, total=False):
     """The sandbox has refused a tool call something. Sent before the end of the call."""
 
     target: str
+    reason: str
 
 
 #: How much a session may touch: what the user may; what the settings list; everything read and

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tracing::debug;
 
-use crate::permissions::{FromGate, HeldCall, Judge, ServerTool};
+use crate::permissions::{FromGate, HeldCall, Judge, ServerTool, Subject};
 
 /// What a call that waited is told when the run is stopped.
 const ABORTED: &str = "Operation aborted";
@@ -40,13 +40,14 @@ impl Judging {
             is_destructive: origin.hints.is_destructive,
             is_approved: origin.hints.is_approved,
         });
-        let judgement = self.judge.judge(&call.name, &effect, server.as_ref());
+        let subject = Subject::Call(effect);
+        let judgement = self.judge.judge(&call.name, &subject, server.as_ref());
         debug!(target: "pith::tool", name = call.name, id = %call.id, verdict = judgement.verdict.as_str(), "judged");
         (judgement.verdict != Verdict::Allow).then(|| HeldCall {
             id: call.id.clone(),
             tool: call.name.clone(),
             arguments: arguments.clone(),
-            effect,
+            subject,
             server,
             judgement,
         })

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use pith_agent::{Effect, ToolOutput};
 use pith_permissions::{Action, Judgement, Policy, ToolUse, Verdict};
 use pith_tools::Workbench;
+use pith_tools::hosts::Host;
 use pith_tools::sandbox::Sandbox;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
+
+use super::hosts::HostQuestion;
 
 /// What a gate sends to the session.
 pub(crate) enum FromGate {
@@ -18,6 +21,10 @@ pub(crate) enum FromGate {
     Gone(Arc<str>),
     /// An extension has refused a call.
     Blocked { id: Arc<str>, tool: String },
+    /// A command wants to reach a host that no list of the sandbox has.
+    Host(HostQuestion),
+    /// The command whose question has this number no longer waits.
+    HostGone(u64),
 }
 
 /// A call, as far as it matters to those who decide about it.
@@ -27,9 +34,28 @@ pub(crate) struct HeldCall {
     pub tool: String,
     /// As they would be used.
     pub arguments: Map<String, Value>,
-    pub effect: Effect,
+    pub subject: Subject,
     pub server: Option<ServerTool>,
     pub judgement: Judgement,
+}
+
+/// What somebody decides about.
+#[derive(Clone, Debug)]
+pub(crate) enum Subject {
+    /// What a call does.
+    Call(Effect),
+    /// A connection of a command, while its call runs.
+    Host(Host, u16),
+}
+
+impl Subject {
+    /// Why a command asks to run outside the sandbox, if this is one that does.
+    fn unsandboxed(&self) -> Option<&str> {
+        match self {
+            Subject::Call(Effect::Command { unsandboxed, .. }) => unsandboxed.as_deref(),
+            Subject::Call(_) | Subject::Host(..) => None,
+        }
+    }
 }
 
 /// The tool of a server, and what may be believed of it.
@@ -45,10 +71,7 @@ pub(crate) struct ServerTool {
 impl HeldCall {
     /// Why a command asks to run outside the sandbox, if this is one.
     pub fn unsandboxed(&self) -> Option<&str> {
-        match &self.effect {
-            Effect::Command { unsandboxed, .. } => unsandboxed.as_deref(),
-            _ => None,
-        }
+        self.subject.unsandboxed()
     }
 }
 
@@ -60,30 +83,30 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Judges a call that does this.
-    pub fn judge(&self, tool: &str, effect: &Effect, server: Option<&ServerTool>) -> Judgement {
-        let mut judgement = self.policy.judge(&self.tool_use(tool, effect));
-        let is_unsandboxed = matches!(effect, Effect::Command { unsandboxed: Some(_), .. });
+    /// Judges a call that does this, or a connection of one.
+    pub fn judge(&self, tool: &str, subject: &Subject, server: Option<&ServerTool>) -> Judgement {
+        let mut judgement = self.policy.judge(&self.tool_use(tool, subject));
         judgement.verdict = match judgement.verdict {
             Verdict::Ask if server.is_some_and(|tool| tool.is_approved) => Verdict::Allow,
-            Verdict::Allow if is_unsandboxed => Verdict::Ask,
+            Verdict::Allow if subject.unsandboxed().is_some() => Verdict::Ask,
             verdict => verdict,
         };
         judgement
     }
 
     /// The call as rules look at it.
-    pub fn tool_use<'a>(&'a self, tool: &'a str, effect: &'a Effect) -> ToolUse<'a> {
+    pub fn tool_use<'a>(&'a self, tool: &'a str, subject: &'a Subject) -> ToolUse<'a> {
         let base = &self.workbench.base;
-        let is_unsandboxed = matches!(effect, Effect::Command { unsandboxed: Some(_), .. });
+        let is_unsandboxed = subject.unsandboxed().is_some();
         ToolUse {
             tool,
-            action: match effect {
-                Effect::Command { command, .. } => Action::Command(command),
-                Effect::Read(path) => Action::Read(path),
-                Effect::Change(path) => Action::Change(path),
-                Effect::Nothing => Action::Harmless,
-                Effect::Unknown => Action::Other,
+            action: match subject {
+                Subject::Call(Effect::Command { command, .. }) => Action::Command(command),
+                Subject::Call(Effect::Read(path)) => Action::Read(path),
+                Subject::Call(Effect::Change(path)) => Action::Change(path),
+                Subject::Call(Effect::Nothing) => Action::Harmless,
+                Subject::Call(Effect::Unknown) => Action::Other,
+                Subject::Host(host, port) => Action::Connect(host, *port),
             },
             workspace: &base.cwd,
             home: base.home.as_deref().unwrap_or(Path::new("/")),

@@ -5,6 +5,7 @@
 
 mod commands;
 mod held;
+mod hosts;
 mod own;
 mod question;
 mod questions;
@@ -16,7 +17,9 @@ use pith_permissions::{Bases, LoadedPolicy, Mode, Policy, Rule, Sources};
 use tokio::sync::mpsc;
 
 use crate::session::{Session, log_line};
-pub(crate) use held::{FromGate, HeldCall, Judge, ServerTool};
+pub(crate) use held::{FromGate, HeldCall, Judge, ServerTool, Subject};
+use hosts::AnsweredHosts;
+pub(crate) use hosts::HostQuestions;
 use own::{OWN_RULES, OwnRules};
 use questions::Questions;
 
@@ -45,6 +48,7 @@ pub(crate) struct Permissions {
     /// Whether the host takes questions as `permission_request`.
     pub takes_frames: bool,
     questions: Questions,
+    answered_hosts: AnsweredHosts,
     /// Cloned into the gate of each answer.
     to_session: mpsc::UnboundedSender<FromGate>,
     /// From those gates; open as long as the session.
@@ -63,8 +67,16 @@ impl Permissions {
     /// Reads nothing.
     pub fn new(sources: Sources) -> Self {
         let (to_session, from_gate) = mpsc::unbounded_channel();
-        let questions = Questions::default();
-        Permissions { sources, rules: None, chosen_mode: None, takes_frames: false, questions, to_session, from_gate }
+        Permissions {
+            sources,
+            rules: None,
+            chosen_mode: None,
+            takes_frames: false,
+            questions: Questions::default(),
+            answered_hosts: AnsweredHosts::default(),
+            to_session,
+            from_gate,
+        }
     }
 
     /// Waits for the next message of a gate. Cancel safe.
@@ -121,11 +133,14 @@ impl Session {
     }
 
     fn read_rules(&mut self) {
+        let decides_hosts = self.decides_hosts();
         let permissions = &mut self.permissions;
         permissions.sources.cwd = self.store.cwd().to_owned();
         permissions.sources.is_trusted = self.project.is_trusted;
         let read = permissions.sources.load();
-        read.diagnostics.iter().for_each(|found| log_line(&format!("Warning: {}", found.message)));
+        let unenforced = if decides_hosts { Vec::new() } else { read.unenforced() };
+        let found = read.diagnostics.iter().chain(&unenforced);
+        found.for_each(|found| log_line(&format!("Warning: {}", found.message)));
         let own = OwnRules::last_in(self.store.tree());
         permissions.rules = Some(Rules { read, own, policy: Arc::default() });
         permissions.compose();
@@ -137,9 +152,20 @@ impl Session {
         Judge { policy, workbench: self.workbench().clone() }
     }
 
-    /// What is wrong with the rules.
-    pub(crate) fn permission_findings(&mut self) -> &[pith_config::Diagnostic] {
-        &self.rules().read.diagnostics
+    /// What is wrong with the rules, and which of them hold nothing back.
+    pub(crate) fn permission_findings(&mut self) -> Vec<pith_config::Diagnostic> {
+        let decides_hosts = self.decides_hosts();
+        let read = &self.rules().read;
+        let mut found = read.diagnostics.clone();
+        if !decides_hosts {
+            found.extend(read.unenforced());
+        }
+        found
+    }
+
+    /// Whether pith decides which hosts commands reach.
+    fn decides_hosts(&self) -> bool {
+        self.workbench().sandbox.as_ref().is_some_and(|sandbox| sandbox.decides_hosts())
     }
 
     /// Changes what this session has added, records it in the session file and applies it.

@@ -6,7 +6,8 @@ use pith_protocol::host::UiMethod;
 use pith_protocol::permissions::{CommandPart, OptionId, PermissionFrame, PermissionMode, PermissionOption};
 use serde_json::Value;
 
-use super::held::HeldCall;
+use super::held::{HeldCall, Subject};
+use super::hosts::COMMAND;
 
 /// How much of a command or of arguments is shown; the host has the rest with the call.
 const MAX_SHOWN: usize = 8_000;
@@ -103,13 +104,18 @@ pub(super) fn frame(
     timeout: Option<u64>,
 ) -> PermissionFrame {
     let Judgement { parts, opaque, writes, .. } = &call.judgement;
+    let reason = reason(call, around.mode);
     PermissionFrame::PermissionRequest {
+        // A connection may be that of a program that no call runs.
+        tool_call_id: if call.id.is_empty() { id.clone() } else { call.id.to_string() },
         id,
-        tool_call_id: call.id.to_string(),
         tool_name: call.tool.clone(),
         arguments: call.arguments.clone(),
         cwd: around.cwd,
-        reason: reason(call, around.mode),
+        reason: match &call.subject {
+            Subject::Call(_) => reason,
+            Subject::Host(host, port) => format!("Connection to {host}:{port}. {reason}"),
+        },
         parts: parts.iter().map(part).collect(),
         opaque: opaque.clone(),
         writes: writes.clone(),
@@ -129,14 +135,18 @@ fn part(part: &JudgedPart) -> CommandPart {
 
 /// What the call would do, in full as far as people can read it.
 fn subject(call: &HeldCall) -> String {
-    let text = match (&call.effect, &call.server) {
-        (Effect::Command { command, .. }, _) => command.clone(),
-        (Effect::Read(path) | Effect::Change(path), _) => path.display().to_string(),
+    let text = match (&call.subject, &call.server) {
+        (Subject::Call(Effect::Command { command, .. }), _) => command.clone(),
+        (Subject::Call(Effect::Read(path) | Effect::Change(path)), _) => path.display().to_string(),
+        (Subject::Host(host, port), _) => match call.arguments.get(COMMAND).and_then(Value::as_str) {
+            Some(command) => format!("{host}:{port}\n\nWanted by: {command}"),
+            None => format!("{host}:{port}"),
+        },
         (_, Some(server)) => {
             let remark = if server.is_destructive { "\nIt may destroy something." } else { "" };
             format!("{} of the server {}\n{}{remark}", server.tool, server.server, arguments(call))
         }
-        (Effect::Nothing | Effect::Unknown, None) => arguments(call),
+        (Subject::Call(Effect::Nothing | Effect::Unknown), None) => arguments(call),
     };
     let n_characters = text.chars().count();
     if n_characters <= MAX_SHOWN {

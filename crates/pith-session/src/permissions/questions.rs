@@ -10,7 +10,8 @@ use pith_permissions::{GrantFile, Judgement, Origin, Reason, Unattended, Verdict
 use pith_protocol::audit::{AuditRecord, PermissionBy, PermissionDecision, PermissionRecord, PermissionScope};
 use pith_protocol::host::{UiAnswer, UiRequest};
 use pith_protocol::permissions::{OptionId, PermissionFrame, PermissionMode};
-use serde_json::json;
+use pith_tools::hosts::HostVerdict;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -31,9 +32,16 @@ pub(crate) struct Questions {
 
 struct Waiting {
     call: Box<HeldCall>,
-    /// To the gate. Dropped, the call ends as aborted.
-    answer: oneshot::Sender<Result<(), ToolOutput>>,
+    answer: Answer,
     since: Instant,
+}
+
+/// Who waits.
+enum Answer {
+    /// The gate. Dropped, the call ends as aborted.
+    Gate(oneshot::Sender<Result<(), ToolOutput>>),
+    /// The proxy, with the number of its question. Dropped, the connection is refused.
+    Proxy(u64, oneshot::Sender<HostVerdict>),
 }
 
 /// A question that the host has not answered.
@@ -81,11 +89,11 @@ impl Session {
         match message {
             FromGate::Held(call, answer) => self.hold(call, answer),
             FromGate::Gone(id) => {
-                let waiting = &self.permissions.questions.waiting;
-                if let Some(index) = waiting.iter().position(|waiting| waiting.call.id == id) {
-                    self.abandon(index);
-                    self.settle_calls();
-                }
+                self.stop_waiting(|waiting| matches!(waiting.answer, Answer::Gate(_)) && waiting.call.id == id);
+            }
+            FromGate::Host(question) => self.on_host_question(question),
+            FromGate::HostGone(gone) => {
+                self.stop_waiting(|waiting| matches!(waiting.answer, Answer::Proxy(number, _) if number == gone));
             }
             FromGate::Blocked { id, tool } => {
                 self.audit(&AuditRecord::Permission(PermissionRecord {
@@ -108,8 +116,27 @@ impl Session {
             // What is stopped asks nothing any more.
             return;
         }
-        self.permissions.questions.waiting.push_back(Waiting { call, answer, since: Instant::now() });
+        self.wait(Waiting { call, answer: Answer::Gate(answer), since: Instant::now() });
+    }
+
+    /// Takes a connection that some rule is about. Programs connect between runs too.
+    pub(super) fn hold_host(&mut self, number: u64, call: Box<HeldCall>, answer: oneshot::Sender<HostVerdict>) {
+        if !self.is_closing && !answer.is_closed() {
+            self.wait(Waiting { call, answer: Answer::Proxy(number, answer), since: Instant::now() });
+        }
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        self.permissions.questions.waiting.push_back(waiting);
         self.settle_calls();
+    }
+
+    /// Called when whoever brought a question has gone.
+    fn stop_waiting(&mut self, is_gone: impl Fn(&Waiting) -> bool) {
+        if let Some(index) = self.permissions.questions.waiting.iter().position(is_gone) {
+            self.abandon(index);
+            self.settle_calls();
+        }
     }
 
     /// Settles every call that needs nobody, then asks about the first that does.
@@ -131,8 +158,9 @@ impl Session {
         let judge = self.judge();
         let attendance = self.options.attendance;
         let rules = self.permissions.rules.as_ref()?;
+        let answered = &self.permissions.answered_hosts;
         let call = &mut self.permissions.questions.waiting.get_mut(index)?.call;
-        call.judgement = judge.judge(&call.tool, &call.effect, call.server.as_ref());
+        call.judgement = judge.judge(&call.tool, &call.subject, call.server.as_ref());
         let rule = call.judgement.rule().map(str::to_owned);
         match call.judgement.verdict {
             Verdict::Allow => Some(Settlement { by: by(&call.judgement), scope: None, rule, outcome: Ok(()) }),
@@ -142,6 +170,9 @@ impl Session {
             }
             Verdict::Ask if call.unsandboxed().is_none() && rules.own.has_call(call) => {
                 Some(Settlement { by: PermissionBy::Rule, scope: None, rule, outcome: Ok(()) })
+            }
+            Verdict::Ask if let Some(outcome) = answered.about(call) => {
+                Some(Settlement { by: PermissionBy::User, scope: None, rule, outcome })
             }
             Verdict::Ask if attendance == Attendance::Nobody => {
                 Some(unattended(PermissionBy::Unattended, judge.policy.unattended, rule))
@@ -157,14 +188,10 @@ impl Session {
         let decision = if outcome.is_ok() { PermissionDecision::Allow } else { PermissionDecision::Deny };
         let was_asked = matches!(by, PermissionBy::User | PermissionBy::Timeout);
         let waited_ms = was_asked.then(|| u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-        let outcome = outcome.map_err(|text| {
-            let details = json!({"permission": {"decision": decision, "by": by, "rule": rule}});
-            ToolOutput::error(text).with_details(details)
-        });
+        let details = json!({"permission": {"decision": decision, "by": by, "rule": rule}});
         debug!(target: "pith::tool", id = %call.id, ?decision, ?by, waited_ms, "decided");
         self.record_decision(&call, decision, by, scope, rule, waited_ms);
-        // The call may have ended meanwhile.
-        let _ = answer.send(outcome);
+        answer.give(outcome, details);
     }
 
     fn record_decision(
@@ -215,7 +242,7 @@ impl Session {
         let judge = self.judge();
         let Some(first) = self.permissions.questions.waiting.front() else { return };
         let call = &first.call;
-        let offer = Offer::of(call, &judge.tool_use(&call.tool, &call.effect));
+        let offer = Offer::of(call, &judge.tool_use(&call.tool, &call.subject));
         let id = uuid::Uuid::new_v4().to_string();
         let unsure = (self.options.attendance == Attendance::Unsure).then_some(UNSURE_LIMIT);
         let limit = judge.policy.timeout.or(unsure);
@@ -224,7 +251,7 @@ impl Session {
         match form {
             Form::Dialog => {
                 let method = dialog(call, &offer, judge.policy.mode, timeout);
-                let tool_call_id = Some(call.id.to_string());
+                let tool_call_id = Some(call.id.to_string()).filter(|id| !id.is_empty());
                 self.out.ui_request(&UiRequest { id: id.clone(), method, tool_call_id });
             }
             Form::Frame => {
@@ -294,6 +321,9 @@ impl Session {
                 Settlement { by: PermissionBy::User, scope: None, rule: asked_by, outcome }
             }
         };
+        if matches!(settlement.scope, None | Some(PermissionScope::Once)) {
+            self.keep_for_call(&call, &settlement.outcome);
+        }
         self.settle_call(0, settlement);
         if option == Some(OptionId::Stop) {
             return self.stop_activity();
@@ -328,6 +358,20 @@ impl Session {
         let rule = first.and_then(|waiting| waiting.call.judgement.rule().map(str::to_owned));
         self.settle_call(0, unattended(PermissionBy::Timeout, policy.unattended, rule));
         self.settle_calls();
+    }
+}
+
+impl Answer {
+    /// Tells whoever waits; it may have gone meanwhile. `details` say what was decided.
+    fn give(self, outcome: Result<(), String>, details: Value) {
+        match self {
+            Answer::Gate(answer) => {
+                drop(answer.send(outcome.map_err(|text| ToolOutput::error(text).with_details(details))));
+            }
+            Answer::Proxy(_, answer) => {
+                drop(answer.send(outcome.map_or_else(HostVerdict::Refused, |()| HostVerdict::Allowed)));
+            }
+        }
     }
 }
 

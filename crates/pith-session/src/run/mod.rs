@@ -58,6 +58,11 @@ impl Run {
     pub fn has_open_calls(&self) -> bool {
         !self.open.calls.is_empty()
     }
+
+    /// Returns the calls of shell commands that have begun and not ended.
+    pub fn open_commands(&self) -> Vec<Arc<Call>> {
+        self.open.calls.iter().filter(|call| call.name == "bash").cloned().collect()
+    }
 }
 
 /// Events that still need their counterpart if the run dies.

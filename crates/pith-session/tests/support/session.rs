@@ -123,6 +123,7 @@ fn parts(plan: Plan, recorder: Recorder) -> SessionParts {
             Box::new(move |cwd, _, _| (workbench(cwd), tools.clone()))
         },
         change_sandbox: Box::new(|_, _| Err("there is no sandbox here".to_owned())),
+        hosts: Default::default(),
         client: Arc::new(model),
         registry,
         files: project(&directory),

@@ -12,7 +12,8 @@ use tokio::task::AbortHandle;
 
 use super::keeper::Keeper;
 use super::supervisor::Supervisor;
-use crate::proxy::Proxy;
+use crate::hosts::SessionHosts;
+use crate::proxy::{Proxy, RefusedHost};
 
 /// How long placeholders stay for the next command. Making them, mounting on them and removing them takes longer than
 /// everything else that confines a command, and one command seldom comes alone.
@@ -25,6 +26,8 @@ pub(crate) struct Namespaces {
     plan: Arc<Plan>,
     /// Whom the proxy connects to.
     domains: Domains,
+    /// Decides about other hosts.
+    hosts: SessionHosts,
     state: Arc<Mutex<State>>,
 }
 
@@ -75,8 +78,8 @@ struct Joined {
 }
 
 impl Namespaces {
-    pub fn new(supervisor: Supervisor, plan: Plan, domains: Domains) -> Namespaces {
-        Namespaces { supervisor, plan: Arc::new(plan), domains, state: Arc::default() }
+    pub fn new(supervisor: Supervisor, plan: Plan, domains: Domains, hosts: SessionHosts) -> Namespaces {
+        Namespaces { supervisor, plan: Arc::new(plan), domains, hosts, state: Arc::default() }
     }
 
     /// Called before a command is started. The error says why it must not run. Needs a tokio runtime.
@@ -111,7 +114,8 @@ impl Namespaces {
             return Ok(Arc::clone(kept));
         }
         let (keeper, listener) = Keeper::start(&self.supervisor, &self.plan)?;
-        let proxy = listener.map(|listener| Proxy::start(listener, self.domains.clone())).transpose();
+        let start = |listener| Proxy::start(listener, self.domains.clone(), self.hosts.clone());
+        let proxy = listener.map(start).transpose();
         let proxy = proxy.map_err(|error| format!("the proxy: {error}"))?;
         let kept = Arc::new(Kept { keeper, proxy, roots });
         state.kept = Some(Arc::clone(&kept));
@@ -126,7 +130,7 @@ impl CommandNamespaces {
 
     /// Returns the hosts that commands were refused since this one began, in order. Nobody knows which of several
     /// commands asked for one.
-    pub fn refused_hosts(&self) -> Vec<String> {
+    pub fn refused_hosts(&self) -> Vec<RefusedHost> {
         let Joined { kept, n_refused, .. } = &*self.0;
         kept.proxy.as_ref().map(|proxy| proxy.refused_since(*n_refused)).unwrap_or_default()
     }

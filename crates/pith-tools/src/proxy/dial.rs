@@ -9,7 +9,8 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use url::Host;
 
-use super::CONNECT_LIMIT;
+use super::{CONNECT_LIMIT, Gate};
+use crate::hosts::HostVerdict;
 
 /// The port of an `http` address that names none.
 const HTTP_PORT: u16 = 80;
@@ -24,8 +25,15 @@ pub(super) struct Target {
 /// Why there is no connection.
 #[derive(Debug)]
 pub(super) enum NotReached {
-    Refused(Refusal),
+    Refused(Refused),
     Unreachable(String),
+}
+
+/// A refusal as it is answered: a word for programs and a sentence for people.
+#[derive(Clone, Debug)]
+pub(super) struct Refused {
+    pub code: &'static str,
+    pub text: String,
 }
 
 impl Target {
@@ -43,18 +51,38 @@ impl Target {
     pub fn name(&self) -> String {
         self.host.to_string()
     }
+
+    pub fn refused(&self, why: Refusal) -> Refused {
+        Refused { code: why.code(), text: why.text(&self.name()) }
+    }
 }
 
-/// Connects to a target that the lists allow, at an address that they allow.
-pub(super) async fn connect(target: &Target, domains: &Domains) -> Result<TcpStream, NotReached> {
-    domains.decide(&target.host, target.port).map_err(NotReached::Refused)?;
+/// Connects to a target that lists or rules allow, at an address that the lists allow.
+pub(super) async fn connect(target: &Target, gate: &Gate) -> Result<TcpStream, NotReached> {
+    admit(target, gate).await.map_err(NotReached::Refused)?;
     let addresses = resolve(target).await?;
-    let allowed = reachable(&addresses, domains).map_err(NotReached::Refused)?;
+    let allowed = reachable(&addresses, &gate.domains);
+    let allowed = allowed.map_err(|why| NotReached::Refused(target.refused(why)))?;
     let unreachable = |why: &dyn std::fmt::Display| NotReached::Unreachable(format!("cannot be reached: {why}"));
     match timeout(CONNECT_LIMIT, TcpStream::connect(&*allowed)).await {
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(error)) => Err(unreachable(&error)),
         Err(elapsed) => Err(unreachable(&elapsed)),
+    }
+}
+
+/// Decides by the name: lists come first, then the rules of the session, which may ask the user.
+async fn admit(target: &Target, gate: &Gate) -> Result<(), Refused> {
+    let Err(why) = gate.domains.decide(&target.host, target.port) else { return Ok(()) };
+    if why != Refusal::NotAllowed {
+        return Err(target.refused(why));
+    }
+    match gate.hosts.judge(&target.host, target.port).await {
+        HostVerdict::Allowed => Ok(()),
+        HostVerdict::NoRule => Err(target.refused(why)),
+        HostVerdict::Refused(text) => {
+            Err(Refused { code: Refusal::Denied.code(), text: format!("pith: {}: {text}", target.name()) })
+        }
     }
 }
 

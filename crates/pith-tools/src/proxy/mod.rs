@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{CONNECTION, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -26,13 +26,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 
-use dial::{NotReached, Target};
+use crate::hosts::SessionHosts;
+use dial::{NotReached, Refused, Target};
 use tunnel::Tunnel;
 
 /// How many connections there are at a time; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
 /// How long resolving, connecting, and the first words of a connection may each take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// What is looked at of what comes with the first request.
+const MAX_EARLY: usize = 16 * 1024;
 /// Refusals that are remembered; a program that tries for ever must not fill the memory.
 const MAX_REFUSALS: usize = 1000;
 const PROXY_ERROR: HeaderName = HeaderName::from_static("x-proxy-error");
@@ -50,15 +53,25 @@ pub(crate) struct Proxy {
 #[derive(Debug)]
 struct Gate {
     domains: Domains,
-    refused: Mutex<Vec<String>>,
+    /// Decides about hosts that are in none of them.
+    hosts: SessionHosts,
+    refused: Mutex<Vec<RefusedHost>>,
+}
+
+/// A host that a command was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedHost {
+    pub host: String,
+    /// The word for programs that says why.
+    pub code: &'static str,
 }
 
 impl Proxy {
     /// Serves connections to a socket of another namespace. Needs a tokio runtime.
-    pub fn start(listener: std::net::TcpListener, domains: Domains) -> io::Result<Proxy> {
+    pub fn start(listener: std::net::TcpListener, domains: Domains, hosts: SessionHosts) -> io::Result<Proxy> {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
-        let gate = Arc::new(Gate { domains, refused: Mutex::default() });
+        let gate = Arc::new(Gate { domains, hosts, refused: Mutex::default() });
         // Owned by the proxy: the task ends with it.
         let task = tokio::spawn(serve(listener, Arc::clone(&gate))).abort_handle();
         Ok(Proxy { task, gate })
@@ -70,7 +83,7 @@ impl Proxy {
     }
 
     /// Returns the hosts that were refused after that many refusals, in order.
-    pub fn refused_since(&self, n_before: usize) -> Vec<String> {
+    pub fn refused_since(&self, n_before: usize) -> Vec<RefusedHost> {
         self.gate.refused().get(n_before..).unwrap_or_default().to_vec()
     }
 }
@@ -82,14 +95,14 @@ impl Drop for Proxy {
 }
 
 impl Gate {
-    fn refuse(&self, host: &str) {
+    fn refuse(&self, target: &Target, code: &'static str) {
         let mut refused = self.refused();
         if refused.len() < MAX_REFUSALS {
-            refused.push(host.to_owned());
+            refused.push(RefusedHost { host: target.name(), code });
         }
     }
 
-    fn refused(&self) -> MutexGuard<'_, Vec<String>> {
+    fn refused(&self) -> MutexGuard<'_, Vec<RefusedHost>> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -122,10 +135,19 @@ async fn serve(listener: TcpListener, gate: Arc<Gate>) {
 /// Answers the requests of a connection, and becomes a tunnel if one of them asks for it.
 async fn serve_connection(stream: TcpStream, gate: Arc<Gate>, _permit: OwnedSemaphorePermit) {
     let opened = Arc::new(Mutex::new(None));
+    let early = Arc::new(early_bytes(&stream).await);
     let exchanges = Arc::new(Mutex::new(JoinSet::new()));
     let service = service_fn(|request| {
         let (gate, opened, exchanges) = (Arc::clone(&gate), Arc::clone(&opened), Arc::clone(&exchanges));
-        async move { Ok::<_, Infallible>(answer(request, &gate, &opened, &exchanges).await) }
+        let early = Arc::clone(&early);
+        async move {
+            let mut response = answer(request, &early, &gate, &opened, &exchanges).await;
+            if !early.is_empty() && !response.status().is_success() {
+                // What was meant for a tunnel is no request.
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(CONNECT_LIMIT);
@@ -137,8 +159,23 @@ async fn serve_connection(stream: TcpStream, gate: Arc<Gate>, _permit: OwnedSema
     }
 }
 
+/// Returns what a client has sent together with a request for a tunnel, before anything is read of it. Only as long as
+/// that request is not answered it can be refused in words.
+async fn early_bytes(stream: &TcpStream) -> Vec<u8> {
+    const HEAD_END: &[u8] = b"\r\n\r\n";
+    let mut bytes = vec![0; MAX_EARLY];
+    let peeked = tokio::time::timeout(CONNECT_LIMIT, stream.peek(&mut bytes)).await;
+    let seen = &bytes[..peeked.ok().and_then(Result::ok).unwrap_or(0)];
+    let end = seen.windows(HEAD_END.len()).position(|window| window == HEAD_END);
+    match end {
+        Some(end) if seen.starts_with(b"CONNECT ") => seen[end + HEAD_END.len()..].to_vec(),
+        Some(_) | None => Vec::new(),
+    }
+}
+
 async fn answer(
     mut request: Request<Incoming>,
+    early: &[u8],
     gate: &Gate,
     opened: &Mutex<Option<Tunnel>>,
     exchanges: &Mutex<JoinSet<()>>,
@@ -146,17 +183,22 @@ async fn answer(
     let Some(target) = Target::of(&request) else {
         return said(StatusCode::BAD_REQUEST, "pith: expected CONNECT host:port, or an http address".to_owned());
     };
-    let stream = match dial::connect(&target, &gate.domains).await {
+    let is_tunnel = request.method() == Method::CONNECT;
+    let mut connected = dial::connect(&target, gate).await;
+    if connected.is_ok() && is_tunnel && !tunnel::may_begin_with(early, &target).await {
+        connected = Err(NotReached::Refused(target.refused(Refusal::ServerName)));
+    }
+    let stream = match connected {
         Ok(stream) => stream,
         Err(NotReached::Refused(refusal)) => {
-            gate.refuse(&target.name());
-            return refused(refusal, &target);
+            gate.refuse(&target, refusal.code);
+            return refused(refusal);
         }
         Err(NotReached::Unreachable(why)) => {
             return said(StatusCode::BAD_GATEWAY, format!("pith: {}: {why}", target.name()));
         }
     };
-    if request.method() == Method::CONNECT {
+    if is_tunnel {
         let inside = hyper::upgrade::on(&mut request);
         *opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Tunnel { target, inside, outside: stream });
         return said(StatusCode::OK, String::new());
@@ -167,9 +209,9 @@ async fn answer(
     }
 }
 
-fn refused(refusal: Refusal, target: &Target) -> Response<Body> {
-    let mut response = said(StatusCode::FORBIDDEN, refusal.text(&target.name()));
-    response.headers_mut().insert(PROXY_ERROR, HeaderValue::from_static(refusal.code()));
+fn refused(Refused { code, text }: Refused) -> Response<Body> {
+    let mut response = said(StatusCode::FORBIDDEN, text);
+    response.headers_mut().insert(PROXY_ERROR, HeaderValue::from_static(code));
     response
 }
 

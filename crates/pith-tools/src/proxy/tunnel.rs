@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use pith_sandbox::domains;
+use pith_sandbox::domains::{self, Refusal};
 use rustls::server::Acceptor;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
 use tokio::net::TcpStream;
@@ -44,7 +44,8 @@ impl Tunnel {
             // A client that says nothing has tried nothing.
             let Ok(Ok(hello)) = hello else { return };
             if !hello.is_for(&target.host) {
-                gate.refuse(&target.name());
+                gate.refuse(&target, Refusal::ServerName.code());
+                // The tunnel is open already, so that TLS itself has to say it.
                 let _ = inside.write_all(&UNRECOGNIZED_NAME).await;
                 let _ = inside.shutdown().await;
                 return;
@@ -55,6 +56,14 @@ impl Tunnel {
         }
         hand_on(inside, outside).await;
     }
+}
+
+/// Whether a tunnel to this target may begin with these bytes, as far as they tell: what is missing is looked at later.
+pub(super) async fn may_begin_with(early: &[u8], target: &Target) -> bool {
+    if target.port != TLS_PORT || early.is_empty() {
+        return true;
+    }
+    read_hello(&mut &*early).await.map_or(true, |hello| hello.is_for(&target.host))
 }
 
 /// The first bytes of a connection.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pith_agent::{Tool, ToolContext, ToolOutput};
+use pith_tools::hosts::SessionHosts;
 use pith_tools::process::{SUPERVISOR_ARGUMENT, Supervisor};
 use pith_tools::{Workbench, WorkbenchOptions, builtin_tools};
 use serde_json::Value;
@@ -28,6 +29,17 @@ pub fn enforced(root: &Path, settings: &Value) -> pith_tools::sandbox::Enforced 
 /// Like [`enforced`]; with namespaces if there are any.
 #[cfg(target_os = "linux")]
 pub fn enforced_with(root: &Path, settings: &Value, namespaces: bool) -> pith_tools::sandbox::Enforced {
+    enforced_by(root, settings, namespaces, SessionHosts::default())
+}
+
+/// Like [`enforced_with`], where a session has rules about hosts.
+#[cfg(target_os = "linux")]
+pub fn enforced_by(
+    root: &Path,
+    settings: &Value,
+    namespaces: bool,
+    hosts: SessionHosts,
+) -> pith_tools::sandbox::Enforced {
     use pith_sandbox::policy::Places;
     use pith_sandbox::{Policy, Require, SandboxSettings, Support};
     use pith_tools::sandbox::{Enforced, Rules};
@@ -49,6 +61,7 @@ pub fn enforced_with(root: &Path, settings: &Value, namespaces: bool) -> pith_to
         temp: places.temp,
         supervisor: Some(supervisor()),
         runtime_dir: None,
+        hosts,
     };
     Enforced::new(policy, rules).expect("this kernel has Landlock")
 }

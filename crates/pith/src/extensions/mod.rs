@@ -158,7 +158,7 @@ impl Extensions {
 
     /// The launcher for programs of extensions, if they can be supervised.
     fn launcher(&self) -> Option<Arc<dyn Launcher>> {
-        let Oversight { supervisor, sandbox } = self.oversight.clone();
+        let Oversight { supervisor, sandbox, .. } = self.oversight.clone();
         let launcher = Supervised::new(supervisor?, &self.environment, sandbox)?;
         Some(Arc::new(launcher))
     }

@@ -315,6 +315,7 @@ impl OpenedSession {
             store: self.store,
             places: self.places,
             make_tools: self.tool_maker.into_function(),
+            hosts: changed.oversight().hosts.clone(),
             change_sandbox: Box::new(move |cwd, call| changed.change(cwd, call)),
             client: Arc::new(self.client),
             registry: self.registry,

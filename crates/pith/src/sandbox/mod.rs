@@ -199,6 +199,7 @@ impl Sandboxes {
             temp: temp.to_owned(),
             supervisor: self.oversight.supervisor.clone(),
             runtime_dir: self.runtime_dir.clone(),
+            hosts: self.oversight.hosts.clone(),
         };
         let current = self.oversight.sandbox.get();
         if let Some(Sandbox::Enforced(enforced)) = current.as_deref()

@@ -166,6 +166,7 @@ fn conversation(shown: &mut Exchanges) {
         kind: SandboxDenial::Protected,
         target: Some("/home/ann/app/.git/hooks/pre-commit".into()),
         count: 1,
+        reason: None,
     };
     scene.keep("sandbox_denied", &json!(denied));
     scene.ask(json!({"type": "abort_retry"}));

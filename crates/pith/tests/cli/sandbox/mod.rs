@@ -1,5 +1,6 @@
 //! The sandbox as a user meets it: from a flag, a variable or a file to what a command can do.
 
+mod hosts;
 mod namespaces;
 mod profiles;
 
