@@ -3,7 +3,7 @@
 use pith_testkit::{TempHome, Turn, eventually, has};
 use serde_json::{Value, json};
 
-use super::super::support::{model, run, scene, start_in};
+use super::super::support::{finish, model, run, scene, start_in};
 use super::{events, namespaces, result_of, state};
 
 #[test]
@@ -124,4 +124,24 @@ fn a_pith_that_ends_leaves_no_placeholders() {
     server.push(Turn::text("done"));
     assert!(result_of(&events(&home, &["--sandbox", "workspace-write"])).lines().any(|name| name == ".pi"));
     eventually("nothing", || is_empty(&home));
+}
+
+#[test]
+fn sockets_of_the_users_daemons_are_covered() {
+    if !has(namespaces()) {
+        return;
+    }
+    let home = TempHome::new();
+    let runtime = home.agent().join("runtime");
+    std::fs::create_dir_all(&runtime).expect("made");
+    std::fs::write(runtime.join("bus"), "").expect("written");
+    let seen = || {
+        let directory = runtime.to_str().expect("a text");
+        let listing = start_in(&home, ["sandbox", "run", "--", "ls", directory], &[("XDG_RUNTIME_DIR", directory)]);
+        finish(listing).stdout
+    };
+    assert_eq!(seen(), "");
+    // Whoever allows all sockets wants to reach daemons, so the same command sees them then.
+    home.write_settings(&json!({"sandbox": {"network": {"allowAllUnixSockets": true}}}));
+    assert_eq!(seen(), "bus\n");
 }

@@ -272,6 +272,40 @@ fn a_command_leaves_the_sandbox_only_with_the_users_leave() {
 }
 
 #[test]
+fn commands_of_the_host_are_confined_if_the_user_wants_it() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let home = scene([]).0;
+    for is_confined in [false, true] {
+        home.write_settings(&json!({"sandbox": {"profile": "workspace-write", "hostCommands": is_confined}}));
+        let arguments = [&model()[..], &["--mode", "rpc", "--no-session"]].concat();
+        let mut host = Host::builder(env!("CARGO_BIN_EXE_pith")).home(&home).args(arguments).spawn();
+        let told = host.data(json!({"type": "get_state"}))["sandbox"]["unconfined"].clone();
+        assert_eq!(told.to_string().contains("commands of the host"), !is_confined, "{told}");
+        let command = format!("echo out > {}", outside(&home).display());
+        let result = host.data(json!({"type": "bash", "command": command}));
+        assert_eq!((result["exitCode"] == 0, outside(&home).exists()), (!is_confined, !is_confined), "{result}");
+        let _ = std::fs::remove_file(outside(&home));
+    }
+}
+
+#[test]
+fn a_file_written_for_the_extension_of_pi_counts_below_the_settings() {
+    if !has(Support::check_this_kernel()) {
+        return;
+    }
+    let home = scene([]).0;
+    home.write_agent_file("extensions/sandbox.json", r#"{"enabled": true, "network": {"mode": "on"}}"#);
+    let told = |home: &TempHome| [state(home, &[])["profile"].clone(), state(home, &[])["network"].clone()];
+    assert_eq!(told(&home), ["workspace-write", "on"]);
+    home.write_settings(&json!({"sandbox": {"profile": "read-only"}}));
+    assert_eq!(told(&home), ["read-only", "on"]);
+    home.write_settings(&json!({"sandbox": {"enabled": false}}));
+    assert_eq!(told(&home), [Value::Null, Value::Null]);
+}
+
+#[test]
 fn a_sandbox_that_is_lost_is_reported_as_what_was_asked_for() {
     if !has(Support::check_this_kernel()) {
         return;
